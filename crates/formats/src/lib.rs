@@ -1,0 +1,1 @@
+//! Bytes in, values or a located error out.

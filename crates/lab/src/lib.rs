@@ -1,0 +1,1 @@
+//! The laboratory: catalogue, studies, statistics, findings and reports.

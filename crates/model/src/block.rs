@@ -1,0 +1,333 @@
+//! The block vocabulary and the contract of every device.
+//!
+//! This is the room at which workloads, host layers and drives meet; none of them knows another. A drive is a
+//! [`Device`]; so is every layer above it, and each layer owns the devices below. Nothing here holds state.
+//!
+//! # The contract
+//! 1. After `submit`, `control` or `handle_timeout(now)` all that is due by `now` is done and its completions can be
+//!    polled; after draining, `poll_timeout` is later than `now`. Drain after `submit` too.
+//!    `handle_timeout(now)` comes before `submit` or `control` at that `now`; ties go by member, then tag.
+//! 2. Late calls change nothing: each layer steps its children through their own instants, so any coarser stepping
+//!    gives the same completions.
+//! 3. Each accepted tag completes exactly once, also through a power cut, a reset or an abort. `Err` from `submit`
+//!    means that something is in flight: try again after any completion or timeout. All other trouble is a
+//!    completion with a [`Status`].
+//! 4. A flush covers the writes whose completion was polled before it was submitted.
+//! 5. Durability goes by stamp: the top assigns rising stamps; a landing is reported once a track run, at its end or
+//!    cut short, its sectors evenly in `from..to`.
+//! 6. What a cut does to the sector under the head is a value of the profile ([`CutSector`]).
+//! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add
+//!    up exactly.
+//! 8. Same inputs, same outputs.
+//!
+//! `testing::conformance` checks these rules on any device.
+
+use crate::record::Parts;
+use crate::time::{Instant, Span};
+
+/// Bytes in one sector of the vocabulary: every `lba` and `sectors` counts these.
+pub const SECTOR: u64 = 512;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Bytes from the medium to the host.
+    Read,
+    /// Bytes from the host to the medium.
+    Write,
+    /// A run of zeroes, no data on the link.
+    WriteZeroes,
+    /// Make everything completed before durable.
+    Flush,
+    /// These sectors are no longer needed.
+    Trim,
+    /// Processor time of the program itself; `sectors` counts microseconds. Drives refuse it.
+    Compute,
+}
+
+/// Marks on a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// None.
+    pub const NONE: Flags = Flags(0);
+    /// Force unit access: a write completes only when it is on the medium, a read comes from the medium.
+    pub const FUA: Flags = Flags(1);
+    /// Serve all earlier requests before, all later ones after (SCSI ordered).
+    pub const ORDERED: Flags = Flags(2);
+    /// Serve next (SCSI head of queue).
+    pub const HEAD_OF_QUEUE: Flags = Flags(4);
+
+    /// True when all of `other` are set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both.
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// One request. A layer passes it on, splits it or merges it; it never changes its `stamp` downwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Names the request while it is in flight; chosen by whoever submits, unique among its requests in flight.
+    pub tag: u32,
+    /// Which of a device's units (a volume of a matrix, a drive on a shared channel).
+    pub unit: u8,
+    /// Which program it comes from.
+    pub origin: u16,
+    /// What is asked.
+    pub op: Op,
+    /// Marks.
+    pub flags: Flags,
+    /// First sector.
+    pub lba: u64,
+    /// Sectors; 0 for a flush.
+    pub sectors: u32,
+    /// Rises with every request the top issues; durability goes by it.
+    pub stamp: u64,
+}
+
+impl Request {
+    /// The first sector after the request.
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Done.
+    Done,
+    /// Taken back by a reset or an abort.
+    Aborted,
+    /// The power went before it was done.
+    PowerLost,
+    /// Reaches past the end of the device.
+    OutOfRange,
+    /// The device has no such operation.
+    Unsupported,
+    /// The medium could not be read or written.
+    MediumError,
+}
+
+/// The answer to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The request's tag.
+    pub tag: u32,
+    /// How it ended.
+    pub status: Status,
+    /// When the device accepted it.
+    pub submitted: Instant,
+    /// When it was done; never later than the `now` at which it can be polled.
+    pub finished: Instant,
+    /// Where the time between went; the parts sum to `finished - submitted`.
+    pub parts: Parts,
+}
+
+/// What became of written sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LandingKind {
+    /// All on the medium.
+    Landed,
+    /// A cut left the one sector unreadable.
+    Torn,
+    /// Volatile and lost at a cut, or superseded by a later write before it reached the medium.
+    Discarded,
+    /// Acknowledged and then forgotten by a fault.
+    Dropped,
+}
+
+/// A run of sectors written with one stamp, and what became of it. Sectors reach the medium evenly in `from..to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// Which drive of an array; 0 at a drive.
+    pub member: u32,
+    /// First sector.
+    pub lba: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// The stamp of the write that brought them.
+    pub stamp: u64,
+    /// When the head came over the first sector.
+    pub from: Instant,
+    /// When it left the last.
+    pub to: Instant,
+    /// What became of them.
+    pub kind: LandingKind,
+}
+
+/// What a power cut leaves of the sector under the writing head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CutSector {
+    /// The drive has the energy to finish it.
+    Finished,
+    /// The old content stays.
+    Old,
+    /// Neither: it cannot be read.
+    Unreadable,
+}
+
+/// What is done to a device beside requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control<'a> {
+    /// The supply fails now: everything volatile is lost.
+    PowerCut,
+    /// An orderly power-off: what the device does before it stops is its own affair.
+    PowerOff,
+    /// The supply returns.
+    PowerOn,
+    /// Abort everything in flight; the cache stays.
+    Reset,
+    /// Abort one request.
+    Abort(u32),
+    /// Change a setting while running. `landings` = `on` asks for landings.
+    Set {
+        /// Dotted key below this device.
+        key: &'a str,
+        /// Its new value, as it would stand in a stack file.
+        value: &'a str,
+    },
+}
+
+/// Why a control was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ControlError {
+    /// No such key here.
+    UnknownKey,
+    /// The key exists, the value does not fit it.
+    BadValue,
+    /// No request with that tag is in flight.
+    UnknownTag,
+    /// The device is off.
+    PoweredOff,
+}
+
+/// How the medium is divided, for zoned (shingled) devices; the whole device is conventional when absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneLimits {
+    /// Sectors from one zone's start to the next one's.
+    pub sectors: u64,
+    /// Zones that may be written at random, from the first.
+    pub conventional: u32,
+    /// Zones that may be open at once; 0 is no limit.
+    pub open: u32,
+}
+
+/// What a unit of a device can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Capacity in sectors of 512 bytes.
+    pub sectors: u64,
+    /// Bytes in a logical sector: requests are whole multiples.
+    pub logical: u32,
+    /// Bytes in a physical sector: writes of less cost a read.
+    pub physical: u32,
+    /// Zones, if the device has them.
+    pub zones: Option<ZoneLimits>,
+    /// Largest request in sectors.
+    pub max_transfer: u32,
+    /// Requests it takes at once.
+    pub depth: u32,
+    /// Honours [`Flags::FUA`].
+    pub fua: bool,
+    /// Acknowledges writes before they are durable.
+    pub volatile_cache: bool,
+}
+
+/// A thing that serves block requests. See the module's contract for the rules.
+pub trait Device {
+    /// What `unit` can do. Constant while the device is on.
+    fn limits(&self, unit: u8) -> Limits;
+    /// Takes a request, or hands it back because there is no room, and only for that.
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request>;
+    /// Does something beside requests.
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError>;
+    /// When to call `handle_timeout` next; never at or before the last `now` once drained.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// Does all that is due by `now`, each thing at its own instant.
+    fn handle_timeout(&mut self, now: Instant);
+    /// The next answer that is ready.
+    fn poll_completion(&mut self) -> Option<Completion>;
+    /// The next landing; nothing unless `landings` was set `on`.
+    fn poll_landing(&mut self) -> Option<Landing>;
+}
+
+impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
+    fn limits(&self, unit: u8) -> Limits {
+        (**self).limits(unit)
+    }
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        (**self).submit(now, request)
+    }
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        (**self).control(now, control)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        (**self).poll_timeout()
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        (**self).handle_timeout(now);
+    }
+    fn poll_completion(&mut self) -> Option<Completion> {
+        (**self).poll_completion()
+    }
+    fn poll_landing(&mut self) -> Option<Landing> {
+        (**self).poll_landing()
+    }
+}
+
+/// What a source has for the engine at this instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Issue this now. The engine fills in `stamp`.
+    Request(Request),
+    /// Nothing before this instant.
+    At(Instant),
+    /// Nothing before one of its requests completes.
+    Completion,
+    /// Nothing more, ever.
+    Done,
+}
+
+/// Whoever issues requests: a workload, a file system, a recorded trace.
+///
+/// The engine asks `next` until it answers something else than a request, and again after every completion and
+/// whenever the instant named by [`Next::At`] has come.
+pub trait Source {
+    /// What to do at `now`.
+    fn next(&mut self, now: Instant) -> Next;
+    /// One of its requests completed. Answers how the completion is to be counted.
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted;
+}
+
+/// How a completion is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// In the statistics of this group of workers (fio's reporting group). `intended` is when the request was due
+    /// by its arrival process; the response time runs from there, the service time from the issue.
+    In {
+        /// Index of the worker in its job.
+        worker: u16,
+        /// When it was due.
+        intended: Instant,
+    },
+    /// Not: ramp-up, or after the end of recording.
+    Out,
+}
+
+/// The longest a request may be postponed: how far a queue can let others pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// No bound: a steady supply of better placed requests starves it.
+    None,
+    /// At most this many requests that came later are served first.
+    Passes(u64),
+    /// Waiting longer than this puts it first; only equals that waited longer go before.
+    Wait(Span),
+}

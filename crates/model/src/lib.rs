@@ -1,0 +1,19 @@
+//! The hard-disk stack as a pure model: no clock, no thread, no file, no dependency. Same input, same output.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | [`time`] | instants and spans in integer nanoseconds |
+//! | [`rng`] | one seed, named streams |
+//! | [`block`] | the vocabulary, and the [`block::Device`] contract at which all rooms meet |
+//! | [`record`] | what happened to one request: the parts of its response |
+//! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
+
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+
+pub mod block;
+pub mod record;
+pub mod rng;
+pub mod time;
+pub mod workload;

@@ -1,0 +1,166 @@
+//! What happened to one request: the anatomy of its response, and the record that a run keeps.
+//!
+//! The parts are differences of instants. Whoever holds a request keeps a [`Ledger`] beside it and writes down each
+//! stretch as it passes; no part is computed as a remainder, and the stretches leave no gap, so the parts sum to the
+//! response exactly.
+//!
+//! ```text
+//!  submitted                                                                               finished
+//!  |processor|driver|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
+//! ```
+//! *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait for
+//! the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
+//! the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
+
+use crate::block::{Completion, Request};
+use crate::time::{Instant, Span};
+
+/// Where time goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Part {
+    /// Processor cores of the host.
+    Processor,
+    /// Waiting in the operating system's driver.
+    Driver,
+    /// The controller's own cost, and waiting for its channel.
+    Controller,
+    /// Waiting in the drive's queue.
+    Queue,
+    /// The drive's command overhead.
+    Overhead,
+    /// Arm movement or head switch.
+    Seek,
+    /// Extra settling before a write.
+    Settle,
+    /// Rotational latency.
+    Rotation,
+    /// Wanted sectors passing under the head.
+    Transfer,
+    /// Waiting for a segment, or for a prefetch in progress.
+    Cache,
+    /// Moving data over the interface.
+    Link,
+}
+
+impl Part {
+    /// How many there are.
+    pub const COUNT: usize = 11;
+    /// All of them, in the order in which a request meets them.
+    pub const ALL: [Part; Part::COUNT] = [
+        Part::Processor,
+        Part::Driver,
+        Part::Controller,
+        Part::Queue,
+        Part::Overhead,
+        Part::Seek,
+        Part::Settle,
+        Part::Rotation,
+        Part::Transfer,
+        Part::Cache,
+        Part::Link,
+    ];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Processor => "processor",
+            Part::Driver => "driver",
+            Part::Controller => "controller",
+            Part::Queue => "queue",
+            Part::Overhead => "overhead",
+            Part::Seek => "seek",
+            Part::Settle => "settle",
+            Part::Rotation => "rotation",
+            Part::Transfer => "transfer",
+            Part::Cache => "cache",
+            Part::Link => "link",
+        }
+    }
+}
+
+/// A response taken apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts([u64; Part::COUNT]);
+
+impl Parts {
+    /// The time spent in `part`.
+    pub fn get(&self, part: Part) -> Span {
+        Span::from_nanos(self.0[part as usize])
+    }
+
+    /// Adds `span` to `part`.
+    pub fn add(&mut self, part: Part, span: Span) {
+        self.0[part as usize] += span.nanos();
+    }
+
+    /// All parts together: the response time.
+    pub fn total(&self) -> Span {
+        Span::from_nanos(self.0.iter().sum())
+    }
+}
+
+/// The running account of one request: everything up to `mark` is written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Ledger {
+    start: Instant,
+    mark: Instant,
+    parts: Parts,
+}
+
+impl Ledger {
+    /// Opens the account at `at`.
+    pub fn open(at: Instant) -> Ledger {
+        Ledger { start: at, mark: at, parts: Parts::default() }
+    }
+
+    /// The stretch from the last mark until `at` went into `part`. Panics when `at` is before the mark.
+    pub fn until(&mut self, part: Part, at: Instant) {
+        self.parts.add(part, at.since(self.mark));
+        self.mark = at;
+    }
+
+    /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
+    pub fn adopt(&mut self, waiting: Part, child: &Completion) {
+        self.until(waiting, child.submitted);
+        for part in Part::ALL {
+            self.parts.add(part, child.parts.get(part));
+        }
+        self.mark = child.finished;
+    }
+
+    /// When it was opened.
+    pub fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// Up to when it is written down.
+    pub fn mark(&self) -> Instant {
+        self.mark
+    }
+
+    /// The parts up to the mark.
+    pub fn parts(&self) -> Parts {
+        self.parts
+    }
+}
+
+/// One counted request of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// The worker that issued it.
+    pub worker: u16,
+    /// What was asked.
+    pub request: Request,
+    /// When it was due; the response time runs from here.
+    pub intended: Instant,
+    /// The answer. Its parts cover `intended..finished`: waiting before the device took it stands under driver.
+    pub completion: Completion,
+}
+
+impl Record {
+    /// Response time: from when it was due until it was done.
+    pub fn response(&self) -> Span {
+        self.completion.finished.since(self.intended)
+    }
+}

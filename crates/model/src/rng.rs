@@ -1,0 +1,108 @@
+//! Chance: one seed, named independent streams.
+//!
+//! Each place that draws takes its own stream by name (`rng.stream("arrival")`), so a draw added in one room does
+//! not shift the draws of another. The generator is xoshiro256++ (Blackman and Vigna 2019), its state filled by
+//! SplitMix64, as its authors advise; names are folded in by FNV-1a. This is the lab's own chance; the generators
+//! of fio and Iometer, which a job may ask for by their algorithm, are in `workload`.
+
+/// A seed from which named streams are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed(pub u64);
+
+impl Seed {
+    /// The stream called `name`, the same for the same seed and name on every machine.
+    pub fn stream(self, name: &str) -> Rng {
+        self.numbered(name, 0)
+    }
+
+    /// The stream called `name` of the `index`-th of several equals (a worker, an array's drive).
+    pub fn numbered(self, name: &str, index: u64) -> Rng {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        for byte in name.bytes().chain(index.to_le_bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        Rng::new(self.0 ^ hash)
+    }
+
+    /// The seed of the `index`-th independent run of a study.
+    pub fn run(self, index: u64) -> Seed {
+        Seed(self.numbered("run", index).next_u64())
+    }
+}
+
+/// One stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    state: [u64; 4],
+}
+
+impl Rng {
+    fn new(seed: u64) -> Rng {
+        let mut x = seed;
+        let mut split_mix = || {
+            x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = x;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        };
+        Rng { state: [split_mix(), split_mix(), split_mix(), split_mix()] }
+    }
+
+    /// Sixty-four random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// A number in `0..n`; the bias is below `n / 2^64`. Panics when `n` is 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "a draw from nothing");
+        ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// True with probability `percent` / 100.
+    pub fn percent(&mut self, percent: u32) -> bool {
+        self.below(100) < u64::from(percent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_named_and_repeatable() {
+        let first: [u64; 3] = core::array::from_fn({
+            let mut rng = Seed(1).stream("address");
+            move |_| rng.next_u64()
+        });
+        let again: [u64; 3] = core::array::from_fn({
+            let mut rng = Seed(1).stream("address");
+            move |_| rng.next_u64()
+        });
+        assert_eq!(first, again);
+        assert_ne!(first[0], Seed(1).stream("arrival").next_u64());
+        assert_ne!(first[0], Seed(2).stream("address").next_u64());
+    }
+
+    #[test]
+    fn below_is_even() {
+        let mut rng = Seed(7).stream("test");
+        let mut counts = [0u32; 10];
+        for _ in 0..100_000 {
+            counts[rng.below(10) as usize] += 1;
+        }
+        // Chi-squared with 9 degrees of freedom: 27.9 is passed once in a thousand seeds; this seed is fixed.
+        let chi: u64 = counts.iter().map(|&c| u64::from(c.abs_diff(10_000)).pow(2)).sum::<u64>() / 10_000;
+        assert!(chi < 28, "{counts:?}");
+    }
+}

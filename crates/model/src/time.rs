@@ -1,0 +1,126 @@
+//! Time in the model: instants and spans in whole nanoseconds.
+//!
+//! Nothing here reads a clock. An [`Instant`] is a count of nanoseconds since the run began; whoever turns the
+//! crank (virtual time, a wall clock) passes it in. Overflow is a bug and panics: 2^64 ns are 584 years.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A point in time: nanoseconds since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(u64);
+
+impl Instant {
+    /// The beginning of the run.
+    pub const ZERO: Instant = Instant(0);
+    /// Later than any instant a run reaches.
+    pub const FAR: Instant = Instant(u64::MAX);
+
+    /// The instant `ns` nanoseconds after the beginning.
+    pub const fn from_nanos(ns: u64) -> Instant {
+        Instant(ns)
+    }
+
+    /// Nanoseconds since the beginning.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The span since `earlier`. Panics when `earlier` is later: time does not run back.
+    pub fn since(self, earlier: Instant) -> Span {
+        Span(self.0 - earlier.0)
+    }
+
+    /// The span since `earlier`, or nothing when `earlier` is later.
+    pub const fn saturating_since(self, earlier: Instant) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time.
+    pub const ZERO: Span = Span(0);
+
+    /// A span of `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Span {
+        Span(ns)
+    }
+
+    /// A span of `us` microseconds.
+    pub const fn from_micros(us: u64) -> Span {
+        Span(us * 1_000)
+    }
+
+    /// A span of `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Span {
+        Span(ms * 1_000_000)
+    }
+
+    /// A span of `s` seconds.
+    pub const fn from_secs(s: u64) -> Span {
+        Span(s * 1_000_000_000)
+    }
+
+    /// Its nanoseconds.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// `self` less `other`, at least nothing.
+    pub const fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+
+    /// `self` taken `n` times.
+    pub const fn times(self, n: u64) -> Span {
+        Span(self.0 * n)
+    }
+}
+
+impl Add<Span> for Instant {
+    type Output = Instant;
+    fn add(self, span: Span) -> Instant {
+        Instant(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Span> for Instant {
+    fn add_assign(&mut self, span: Span) {
+        self.0 += span.0;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Span) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, other: Span) -> Span {
+        Span(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ns if ns < 1_000 => write!(f, "{ns} ns"),
+            ns if ns < 1_000_000 => write!(f, "{}.{:03} us", ns / 1_000, ns % 1_000),
+            ns if ns < 1_000_000_000 => write!(f, "{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000),
+            ns => write!(f, "{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1_000),
+        }
+    }
+}

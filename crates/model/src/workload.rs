@@ -1,0 +1,325 @@
+//! What is done: jobs, their workers, and the generators that turn them into requests.
+//!
+//! A [`Job`] is a list of [`Worker`]s; each is one closed loop (or paced stream) of requests over its own files,
+//! drawn by the algorithm of fio or of Iometer, or read from a script. [`Workload`] runs them all and is the
+//! [`crate::block::Source`] that an engine joins to a device. All byte positions are absolute on the device: whoever
+//! builds a job (a job-file reader) lays files out first.
+//!
+//! Shares are whole percent, exponents millionths: no floating point reaches the model.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::time::Span;
+
+/// What is done: all its workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Job {
+    /// Its name, for reports.
+    pub name: String,
+    /// The workers, in order. At most 65,535.
+    pub workers: Vec<Worker>,
+}
+
+/// One stream of requests: a fio job's clone, or one (worker, target) of Iometer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worker {
+    /// Its name, for reports.
+    pub name: String,
+    /// Workers of a stage start when all of the stage before have ended (fio's `stonewall`, Iometer's next test).
+    pub stage: u32,
+    /// Reporting group: workers of one group are reported together.
+    pub group: u32,
+    /// Waits this long after its stage begins.
+    pub start_delay: Span,
+    /// Not counted for this long after it begins; the run time begins after it.
+    pub ramp: Span,
+    /// Ends after this long (ramp not included); `None`: when its bytes are done.
+    pub runtime: Option<Span>,
+    /// Begins again when its bytes are done, until `runtime`.
+    pub time_based: bool,
+    /// Requests in flight at most.
+    pub depth: u32,
+    /// When it issues.
+    pub pace: Pace,
+    /// What it issues.
+    pub pattern: Pattern,
+}
+
+/// When requests are issued. The default is a closed loop: at once, up to the depth.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pace {
+    /// Pauses between blocks.
+    pub think: Option<Think>,
+    /// A rate for reads, writes and trims.
+    pub rate: [Option<Rate>; 3],
+    /// How a rate spaces its requests.
+    pub process: Process,
+}
+
+/// fio's think time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Think {
+    /// How long.
+    pub time: Span,
+    /// After how many blocks; at least 1.
+    pub blocks: u32,
+    /// Counts blocks when issued rather than when completed.
+    pub on_issue: bool,
+}
+
+/// A rate of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// Bytes a second.
+    Bytes(u64),
+    /// Requests a second.
+    Requests(u64),
+}
+
+/// How a rate spaces its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Process {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// Exponential gaps, as far as the depth allows.
+    Poisson,
+}
+
+/// A run of bytes on the device: a file, a partition, the whole of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First byte on the device.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Which algorithm draws the requests.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    /// fio's generator.
+    Fio(FioPattern),
+    /// Iometer's generator.
+    Iometer(IometerPattern),
+    /// These requests, in this order.
+    Script(Vec<Step>),
+}
+
+/// One request of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Not before this long after the worker began.
+    pub at: Span,
+    /// Read, Write, Trim or Flush.
+    pub op: crate::block::Op,
+    /// First sector.
+    pub lba: u64,
+    /// Sectors.
+    pub sectors: u32,
+}
+
+/// The directions of fio's `rw`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Reads.
+    #[default]
+    Read,
+    /// Writes.
+    Write,
+    /// Trims.
+    Trim,
+    /// Reads and writes, mixed.
+    Mixed,
+    /// A trim, then a write of the same place.
+    TrimWrite,
+}
+
+/// fio's generator, as its manual and code define it (fio 3.x). Triples are read, write, trim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FioPattern {
+    /// `rw` without its `rand`.
+    pub direction: Direction,
+    /// Percent of requests at random places: 0 for `rw=read`, 100 for `randread`, else `percentage_random`.
+    pub random: [u8; 3],
+    /// `rwmixread`: percent of reads when mixed.
+    pub mix_read: u8,
+    /// `rw=randread:8`: this many sequential requests per random place; `rw=read:8k`: bytes left out after each.
+    pub modifier: Option<Modifier>,
+    /// Sizes of requests.
+    pub blocks: [Blocks; 3],
+    /// `blockalign`: offsets of random requests are multiples of this; 0: of the smallest block.
+    pub align: [u64; 3],
+    /// `bs_is_seq_rand`: `blocks[0]` for sequential and `blocks[1]` for random requests.
+    pub sizes_by_randomness: bool,
+    /// The files, each already reduced to the part in use (offset, size).
+    pub files: Vec<Region>,
+    /// Which file next.
+    pub file_service: FileService,
+    /// Bytes to do in one pass over all files together (`io_size`, default the files' sizes).
+    pub bytes: u64,
+    /// `number_ios`: ends after this many requests.
+    pub requests: Option<u64>,
+    /// `loops`: passes.
+    pub loops: u32,
+    /// Where random requests fall.
+    pub distribution: Distribution,
+    /// Each block once a pass (off with `norandommap`, with other distributions than uniform, and where read and
+    /// write sizes differ: the job's reader decides).
+    pub random_map: bool,
+    /// `random_generator`.
+    pub generator: Generator,
+    /// Seed of its random streams, as the job file and `randrepeat` give it.
+    pub seed: u64,
+    /// A flush after this many writes (`fsync`, `fdatasync`); 0: never.
+    pub flush_every: u32,
+    /// A flush at the end (`end_fsync`, `fsync_on_close`).
+    pub flush_at_end: bool,
+    /// `sync=sync|dsync`: each write is durable before it completes.
+    pub write_through: bool,
+    /// `zonemode=strided`.
+    pub strided: Option<Strided>,
+    /// Reads back what it wrote, when done (`verify` with `do_verify`).
+    pub verify: bool,
+}
+
+/// The number after the colon of fio's `rw`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modifier {
+    /// This many requests in sequence from each random place (`rw_sequencer=sequential`).
+    Run(u32),
+    /// This many requests at the same random place (`rw_sequencer=identical`).
+    Same(u32),
+    /// Bytes left out after each sequential request; negative runs backwards.
+    Skip(i64),
+}
+
+/// Sizes of requests in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// All alike.
+    Fixed(u64),
+    /// `bsrange`: uniform between the two, multiples of the first unless `unaligned`.
+    Range {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+        /// `bs_unaligned`: any number of bytes.
+        unaligned: bool,
+    },
+    /// `bssplit`: size and percent; the percents sum to 100.
+    Split(Vec<(u64, u8)>),
+}
+
+/// Which of several files the next request goes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileService {
+    /// One after another, this many requests each.
+    #[default]
+    RoundRobin,
+    /// One until it is done, then the next.
+    Sequential,
+    /// At random.
+    Random,
+}
+
+/// Where fio's random requests fall.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Distribution {
+    /// Evenly.
+    #[default]
+    Uniform,
+    /// Zipf with this exponent in millionths, ranks scattered by fio's hash.
+    Zipf {
+        /// Exponent, millionths.
+        theta: u32,
+        /// Third parameter, in millionths of the range.
+        center: Option<u32>,
+    },
+    /// Pareto with this parameter in millionths, scattered by fio's hash.
+    Pareto {
+        /// Parameter, millionths.
+        h: u32,
+        /// Third parameter, in millionths of the range.
+        center: Option<u32>,
+    },
+    /// Sum of uniforms with this deviation in millionths of a percent, scattered by fio's hash.
+    Normal {
+        /// Deviation, millionths of a percent.
+        deviation: u32,
+        /// Third parameter, in millionths of the range.
+        center: Option<u32>,
+    },
+    /// Percent of accesses, percent of the space, in order.
+    Zoned(Vec<(u8, u8)>),
+    /// Percent of accesses, bytes, in order.
+    ZonedAbsolute(Vec<(u8, u64)>),
+}
+
+/// fio's random generators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Generator {
+    /// Tausworthe 88, 32 bits.
+    #[default]
+    Tausworthe,
+    /// Tausworthe 258, 64 bits.
+    Tausworthe64,
+    /// A linear feedback shift register over the blocks: each once, without a map.
+    Lfsr,
+}
+
+/// fio's `zonemode=strided`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strided {
+    /// Bytes between zone starts.
+    pub range: u64,
+    /// Bytes used of each zone.
+    pub size: u64,
+    /// Bytes skipped after each zone.
+    pub skip: u64,
+}
+
+/// Iometer's generator over one target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IometerPattern {
+    /// The access specification.
+    pub spec: AccessSpec,
+    /// Where on the device.
+    pub area: Region,
+    /// Seed of the worker's generator, which draws the lines.
+    pub worker_seed: u64,
+    /// Seed of the target's generator, which draws directions and places. Iometer's default is 1.
+    pub target_seed: u64,
+}
+
+/// An Iometer access specification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessSpec {
+    /// Its name.
+    pub name: String,
+    /// Its lines; their shares sum to 100.
+    pub lines: Vec<AccessLine>,
+}
+
+/// One line of an access specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessLine {
+    /// Bytes of a request.
+    pub size: u32,
+    /// Percent of bursts that use this line.
+    pub share: u8,
+    /// Percent of reads.
+    pub reads: u8,
+    /// Percent of requests at random places.
+    pub random: u8,
+    /// Pause before a burst.
+    pub delay: Span,
+    /// Transactions in a burst.
+    pub burst: u32,
+    /// Places are rounded up to this many bytes; 0: to a sector.
+    pub align: u32,
+    /// Bytes of the answering request in the other direction; 0: none.
+    pub reply: u32,
+}
