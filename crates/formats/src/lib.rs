@@ -1,1 +1,15 @@
-//! Bytes in, values or a located error out.
+//! Bytes in, values or a located error out; never a panic.
+//!
+//! | room | what it reads or writes |
+//! |---|---|
+//! | [`diagnostic`] | what is wrong with a file, where, and what to do |
+//! | [`fio`] | fio job files |
+//! | [`fio_json`] | fio's JSON output, written and read |
+//! | [`iometer`] | Iometer configurations (.icf) and results.csv |
+//! | [`profile`] | drive profiles (drives/*.toml) |
+
+pub mod diagnostic;
+pub mod fio;
+pub mod fio_json;
+pub mod iometer;
+pub mod profile;

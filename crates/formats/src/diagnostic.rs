@@ -1,0 +1,99 @@
+//! What is wrong with a file, where, and what to do: the one error and warning type of all formats.
+//!
+//! A diagnostic names file, line, key, what was expected and the nearest known word. It does not print colours or
+//! decide exit codes; the command line does.
+
+use std::fmt;
+
+/// One thing to say about a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file's name as the user gave it.
+    pub file: String,
+    /// Line, from 1; 0 when it concerns the whole file.
+    pub line: usize,
+    /// The key, option or field concerned.
+    pub key: Option<String>,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// What would have been right.
+    pub expected: Option<String>,
+    /// The nearest known word.
+    pub nearest: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic about a line of a file.
+    pub fn at(file: &str, line: usize, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { file: file.to_owned(), line, message: message.into(), ..Diagnostic::default() }
+    }
+
+    /// Names the key concerned.
+    pub fn key(mut self, key: impl Into<String>) -> Diagnostic {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Says what would have been right.
+    pub fn expected(mut self, expected: impl Into<String>) -> Diagnostic {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// Names the nearest of the `known` words to `word`, if one is near.
+    pub fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+        self.nearest = nearest(word, known).map(str::to_owned);
+        self
+    }
+}
+
+/// The known word that is nearest to `word`, if any is within a third of its length (at least two edits).
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (word.chars().count() / 3).max(2);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|&(distance, _)| distance <= limit)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        f.write_str(": ")?;
+        if let Some(key) = &self.key {
+            write!(f, "`{key}`: ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(expected) = &self.expected {
+            write!(f, "; expected {expected}")?;
+        }
+        if let Some(nearest) = &self.nearest {
+            write!(f, "; did you mean `{nearest}`?")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_place_key_expectation_and_nearest_word() {
+        let diagnostic = Diagnostic::at("a.fio", 3, "unknown option")
+            .key("iodeph")
+            .expected("a fio option")
+            .nearest_to("iodeph", ["bs", "iodepth", "ioengine"]);
+        assert_eq!(
+            diagnostic.to_string(),
+            "a.fio:3: `iodeph`: unknown option; expected a fio option; did you mean `iodepth`?"
+        );
+    }
+}

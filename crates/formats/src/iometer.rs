@@ -1,0 +1,1 @@
+//! Iometer configurations and results.

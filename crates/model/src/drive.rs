@@ -1,0 +1,5 @@
+//! The drive.
+
+pub mod geometry;
+pub mod mechanics;
+pub mod profile;

@@ -1,0 +1,1 @@
+//! LBA to place.

@@ -1,0 +1,1 @@
+//! Seek and spin.
