@@ -6,6 +6,9 @@
 //! | [`rng`] | one seed, named streams |
 //! | [`block`] | the vocabulary, and the [`block::Device`] contract at which all rooms meet |
 //! | [`record`] | what happened to one request: the parts of its response |
+//! | [`queue`] | who is next: one queue for host and drive |
+//! | [`host`] | layers above the drive: driver, controller |
+//! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
 //! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
 
 #![no_std]
@@ -13,6 +16,9 @@
 extern crate alloc;
 
 pub mod block;
+pub mod drive;
+pub mod host;
+pub mod queue;
 pub mod record;
 pub mod rng;
 pub mod time;

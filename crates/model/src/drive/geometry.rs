@@ -1,1 +1,617 @@
-//! LBA to place.
+//! Where a block is: LBA to cylinder, head and angle. Arithmetic only; how long it takes to get there is
+//! `mechanics`.
+//!
+//! A zone is a row of equal *bands*, a band a list of *runs*: tracks of one surface on neighbouring cylinders. That
+//! one form holds all the layouts measured on drives (H. Wong 2019; DiskSim's layout models G1 to G4):
+//!
+//! ```text
+//! cylinder-wise      band = 1 cylinder     runs: head 0, head 1, … head H-1, one track each
+//! serpentine         band = 2 W cylinders  runs: head 0 inwards over W tracks, head 1 back outwards, …
+//!                                          then over the next W tracks with the heads in reverse order
+//! ```
+//!
+//! # Angles
+//! An angle is a share of a revolution in 64 bits: 2^64 is once around, so it wraps by itself. Angle 0 is an
+//! arbitrary mark on the platter; sectors pass the head in the direction of rising angle. The *skew* between two
+//! tracks is the angle from the first sector of one to the first sector of the next in LBA order.
+//!
+//! # Defects
+//! A *slip* is a slot left out: the blocks behind it move up one slot, and the spare slots at the end of their band
+//! take it up (if it has none left, the shift goes on into the next bands). A *remap* is a block that lives in a
+//! spare slot elsewhere.
+
+use alloc::vec::Vec;
+
+/// Tracks of one surface on neighbouring cylinders, read one after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The surface.
+    pub head: u8,
+    /// Cylinder of its first track, counted from the band's first cylinder.
+    pub first: u32,
+    /// True when LBAs run towards lower cylinders.
+    pub backwards: bool,
+    /// Tracks.
+    pub tracks: u32,
+    /// Slots on each track.
+    pub sectors_per_track: u32,
+    /// Angle of its first sector, from the band's first.
+    pub angle: u64,
+    /// Angle from one track's first sector to the next one's.
+    pub skew: u64,
+}
+
+/// A row of equal bands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// First cylinder.
+    pub first_cylinder: u32,
+    /// Cylinders; a multiple of `band_cylinders`.
+    pub cylinders: u32,
+    /// Cylinders of a band.
+    pub band_cylinders: u32,
+    /// The band's runs in LBA order.
+    pub runs: Vec<Run>,
+    /// Slots kept spare at the end of each band.
+    pub spares: u32,
+    /// Extra angle from where the zone before would go on to this zone's first sector.
+    pub angle: u64,
+    /// Angle from one band's first sector to the next one's.
+    pub band_skew: u64,
+}
+
+/// How a zone's tracks follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All heads of a cylinder, then the next cylinder.
+    Cylinder,
+    /// Long runs on one surface, back on the next; the figure is the run's length in tracks.
+    Serpentine(u32),
+}
+
+/// The skews of a zone, as angles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skews {
+    /// Between tracks of one cylinder (cylinder-wise), or at a change of surface (serpentine).
+    pub head: u64,
+    /// Between neighbouring cylinders.
+    pub cylinder: u64,
+}
+
+impl Zone {
+    /// A zone of `cylinders` from `first_cylinder`, `spt[h]` slots on each track of head `h`. A serpentine zone must
+    /// be a multiple of twice its run length; see [`Zone::lay`] for any length.
+    fn new(
+        first_cylinder: u32,
+        cylinders: u32,
+        order: Order,
+        spt: &[u32],
+        skews: Skews,
+        spares: u32,
+    ) -> Zone {
+        let heads = spt.len() as u32;
+        let (band_cylinders, runs, band_skew) = match order {
+            Order::Cylinder => {
+                let run = |h: u32| Run {
+                    head: h as u8,
+                    first: 0,
+                    backwards: false,
+                    tracks: 1,
+                    sectors_per_track: spt[h as usize],
+                    angle: skews.head.wrapping_mul(u64::from(h)),
+                    skew: 0,
+                };
+                let runs: Vec<Run> = (0..heads).map(run).collect();
+                (
+                    1,
+                    runs,
+                    skews
+                        .head
+                        .wrapping_mul(u64::from(heads - 1))
+                        .wrapping_add(skews.cylinder),
+                )
+            }
+            Order::Serpentine(tracks) => {
+                let runs = serpentine(tracks, spt, skews);
+                let last = runs.last().expect("a zone has heads");
+                let in_run = last.skew.wrapping_mul(u64::from(tracks - 1));
+                let skew = last.angle.wrapping_add(in_run).wrapping_add(skews.head);
+                (2 * tracks, runs, skew)
+            }
+        };
+        Zone {
+            first_cylinder,
+            cylinders,
+            band_cylinders,
+            runs,
+            spares,
+            angle: 0,
+            band_skew,
+        }
+    }
+
+    /// Zones that cover `cylinders` in `order`: one of whole bands and, where a serpentine leaves a rest, one of a
+    /// shorter run and perhaps one last cylinder.
+    pub fn lay(
+        first_cylinder: u32,
+        cylinders: u32,
+        order: Order,
+        spt: &[u32],
+        skews: Skews,
+        spares: u32,
+    ) -> Vec<Zone> {
+        let Order::Serpentine(tracks) = order else {
+            return alloc::vec![Zone::new(
+                first_cylinder,
+                cylinders,
+                order,
+                spt,
+                skews,
+                spares
+            )];
+        };
+        let mut zones = Vec::new();
+        let (mut at, mut left) = (first_cylinder, cylinders);
+        for run in [tracks, (cylinders % (2 * tracks)) / 2] {
+            let part = if run == 0 { 0 } else { left - left % (2 * run) };
+            if part > 0 {
+                zones.push(Zone::new(
+                    at,
+                    part,
+                    Order::Serpentine(run),
+                    spt,
+                    skews,
+                    spares,
+                ));
+                at += part;
+                left -= part;
+            }
+        }
+        if left > 0 {
+            zones.push(Zone::new(at, left, Order::Cylinder, spt, skews, spares));
+        }
+        zones
+    }
+
+    /// Slots of one band, spares included.
+    fn band_slots(&self) -> u64 {
+        self.runs
+            .iter()
+            .map(|run| u64::from(run.tracks) * u64::from(run.sectors_per_track))
+            .sum()
+    }
+
+    /// Bands.
+    fn bands(&self) -> u64 {
+        u64::from(self.cylinders / self.band_cylinders)
+    }
+
+    /// Blocks of the zone before slips.
+    pub fn sectors(&self) -> u64 {
+        (self.band_slots() - u64::from(self.spares)) * self.bands()
+    }
+}
+
+fn serpentine(tracks: u32, spt: &[u32], skews: Skews) -> Vec<Run> {
+    let heads = spt.len();
+    let order = (0..heads).chain((0..heads).rev());
+    let mut angle = 0u64;
+    let mut runs = Vec::new();
+    for (index, head) in order.enumerate() {
+        let half = if index < heads { 0 } else { tracks };
+        let backwards = index % 2 == 1;
+        let first = if backwards { half + tracks - 1 } else { half };
+        runs.push(Run {
+            head: head as u8,
+            first,
+            backwards,
+            tracks,
+            sectors_per_track: spt[head],
+            angle,
+            skew: skews.cylinder,
+        });
+        let to_next = skews
+            .cylinder
+            .wrapping_mul(u64::from(tracks - 1))
+            .wrapping_add(skews.head);
+        angle = angle.wrapping_add(to_next);
+    }
+    runs
+}
+
+/// A piece of one track: slots that pass under one head without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The first block.
+    pub lba: u64,
+    /// Blocks, at least 1.
+    pub sectors: u32,
+    /// Where the arm must be.
+    pub cylinder: u32,
+    /// Which surface.
+    pub head: u8,
+    /// Angle at which its first slot begins.
+    pub angle: u64,
+    /// Angle of one slot.
+    pub slot: u64,
+}
+
+impl Extent {
+    /// The angle that passes while it does.
+    pub fn sweep(&self) -> u64 {
+        self.slot.wrapping_mul(u64::from(self.sectors))
+    }
+
+    /// The first block after it.
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+}
+
+/// What is wrong with a layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LayoutError {
+    /// Zones are missing, overlap or leave a gap at this cylinder.
+    Zones {
+        /// Index of the zone.
+        zone: usize,
+        /// Where it should begin.
+        expected: u32,
+        /// Where it begins.
+        found: u32,
+    },
+    /// A zone has no cylinders, no runs, an empty track, or a part band.
+    Empty {
+        /// Index of the zone.
+        zone: usize,
+    },
+    /// The zones hold fewer blocks than the drive claims.
+    TooSmall {
+        /// Blocks in the zones.
+        holds: u64,
+        /// Blocks claimed.
+        claims: u64,
+    },
+    /// A slip or remap names a block beyond the end, out of order or twice, or there is no spare left.
+    Defect {
+        /// The block.
+        lba: u64,
+    },
+}
+
+/// A checked layout.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    sectors: u64,
+    cylinders: u32,
+    surfaces: u8,
+    zones: Vec<Compiled>,
+    /// First zone of each slice of `1 << slice` blocks.
+    index: Vec<u16>,
+    slice: u32,
+    /// `(from, slots)`: blocks from `from` on lie `slots` further, until the next entry.
+    shifts: Vec<(u64, u32)>,
+    /// Block and the slot it lives in, both as positions of [`Geometry::place`]; sorted by block.
+    remaps: Vec<(u64, u64)>,
+}
+
+#[derive(Clone, Debug)]
+struct Compiled {
+    start: u64,
+    end: u64,
+    band: u64,
+    first_cylinder: u32,
+    band_cylinders: u32,
+    angle: u64,
+    band_skew: u64,
+    runs: Vec<CompiledRun>,
+}
+
+#[derive(Clone, Debug)]
+struct CompiledRun {
+    start: u32,
+    sectors_per_track: u32,
+    first: u32,
+    backwards: bool,
+    head: u8,
+    angle: u64,
+    skew: u64,
+    slot: u64,
+}
+
+impl Geometry {
+    /// Checks `zones` and lays `sectors` blocks over them. `slips` are the blocks whose slot is left out, rising;
+    /// `remaps` the blocks that live in a spare slot, rising: each takes the first spare of its own band.
+    pub fn new(
+        sectors: u64,
+        zones: &[Zone],
+        slips: &[u64],
+        remaps: &[u64],
+    ) -> Result<Geometry, LayoutError> {
+        check_zones(zones)?;
+        let mut compiled: Vec<Compiled> = Vec::with_capacity(zones.len());
+        let (mut start, mut angle) = (0u64, 0u64);
+        for zone in zones {
+            let next = compile(zone, start, angle.wrapping_add(zone.angle));
+            start = next.end;
+            angle = next
+                .angle
+                .wrapping_add(zone.band_skew.wrapping_mul(zone.bands()));
+            compiled.push(next);
+        }
+        if start < sectors {
+            return Err(LayoutError::TooSmall {
+                holds: start,
+                claims: sectors,
+            });
+        }
+        let last = zones.last().expect("checked above");
+        let surfaces = zones
+            .iter()
+            .flat_map(|z| &z.runs)
+            .map(|run| run.head)
+            .max()
+            .unwrap_or(0)
+            + 1;
+        let slice = (sectors.max(2) - 1).ilog2().saturating_sub(10);
+        let mut geometry = Geometry {
+            sectors,
+            cylinders: last.first_cylinder + last.cylinders,
+            surfaces,
+            zones: compiled,
+            index: Vec::new(),
+            slice,
+            shifts: Vec::new(),
+            remaps: Vec::new(),
+        };
+        geometry.build_index();
+        geometry.shifts = geometry.lay_slips(zones, slips)?;
+        geometry.remaps = geometry.lay_remaps(zones, slips, remaps)?;
+        Ok(geometry)
+    }
+
+    fn build_index(&mut self) {
+        let end = self.zones.last().map_or(0, |zone| zone.end);
+        let mut zone = 0usize;
+        for slice in 0..=(end >> self.slice) {
+            while zone + 1 < self.zones.len() && self.zones[zone].end <= slice << self.slice {
+                zone += 1;
+            }
+            self.index.push(zone as u16);
+        }
+    }
+
+    /// Blocks.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Cylinders.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    /// Surfaces.
+    pub fn surfaces(&self) -> u8 {
+        self.surfaces
+    }
+
+    /// The zone of a block.
+    pub fn zone(&self, lba: u64) -> usize {
+        let mut zone = usize::from(self.index[(lba >> self.slice) as usize]);
+        while lba >= self.zones[zone].end {
+            zone += 1;
+        }
+        zone
+    }
+
+    /// The blocks of each zone: first, and first after, the drive's end cutting the last.
+    pub fn zone_spans(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.zones
+            .iter()
+            .map(|zone| (zone.start, zone.end.min(self.sectors)))
+    }
+
+    /// The piece of track that holds block `lba` and as many as follow it without a gap, at most `sectors`.
+    /// Panics beyond the end of the drive.
+    pub fn extent(&self, lba: u64, sectors: u32) -> Extent {
+        debug_assert!(lba < self.sectors);
+        if self.shifts.is_empty() && self.remaps.is_empty() {
+            return self.place(lba, lba, sectors);
+        }
+        self.extent_among_defects(lba, sectors)
+    }
+
+    fn extent_among_defects(&self, lba: u64, sectors: u32) -> Extent {
+        let remap = self.remaps.partition_point(|&(block, _)| block < lba);
+        let mut limit = u64::from(sectors);
+        if let Some(&(block, slot)) = self.remaps.get(remap) {
+            if block == lba {
+                return self.place(lba, slot, 1);
+            }
+            limit = limit.min(block - lba);
+        }
+        let after = self.shifts.partition_point(|&(from, _)| from <= lba);
+        let shift = after
+            .checked_sub(1)
+            .map_or(0, |i| u64::from(self.shifts[i].1));
+        if let Some(&(from, _)) = self.shifts.get(after) {
+            limit = limit.min(from - lba);
+        }
+        self.place(lba, lba + shift, limit as u32)
+    }
+
+    /// The slot at `position`, a block number counted as if there were no slips. Positions at or past a band's
+    /// blocks reach its spares.
+    fn place(&self, lba: u64, position: u64, sectors: u32) -> Extent {
+        let zone = &self.zones[self.zone(lba)];
+        let band = (lba - zone.start) / zone.band;
+        let offset = (position - zone.start - band * zone.band) as u32;
+        let run = match zone.runs.len() {
+            1 => &zone.runs[0],
+            _ => &zone.runs[zone.runs.partition_point(|run| run.start <= offset) - 1],
+        };
+        let in_run = offset - run.start;
+        let track = in_run / run.sectors_per_track;
+        let slot = in_run - track * run.sectors_per_track;
+        let cylinder = if run.backwards {
+            run.first - track
+        } else {
+            run.first + track
+        };
+        let angle = zone
+            .angle
+            .wrapping_add(zone.band_skew.wrapping_mul(band))
+            .wrapping_add(run.angle)
+            .wrapping_add(run.skew.wrapping_mul(u64::from(track)))
+            .wrapping_add(run.slot.wrapping_mul(u64::from(slot)));
+        let in_band = zone.band - (lba - zone.start - band * zone.band);
+        let left = u64::from(run.sectors_per_track - slot)
+            .min(in_band)
+            .min(self.sectors - lba);
+        Extent {
+            lba,
+            sectors: u64::from(sectors).min(left) as u32,
+            cylinder: zone.first_cylinder + band as u32 * zone.band_cylinders + cylinder,
+            head: run.head,
+            angle,
+            slot: run.slot,
+        }
+    }
+
+    /// Turns slipped blocks into shifts. Within a band each slip moves the rest of the band by one slot into its
+    /// spares.
+    fn lay_slips(&self, zones: &[Zone], slips: &[u64]) -> Result<Vec<(u64, u32)>, LayoutError> {
+        let mut shifts: Vec<(u64, u32)> = Vec::new();
+        let mut band_end = 0u64;
+        let mut used = 0u32;
+        let mut previous = None;
+        for &lba in slips {
+            if lba >= self.sectors || previous.is_some_and(|p| lba <= p) {
+                return Err(LayoutError::Defect { lba });
+            }
+            previous = Some(lba);
+            let (zone, end) = self.band_of(lba);
+            if end != band_end {
+                if used > 0 {
+                    shifts.push((band_end, 0));
+                }
+                (band_end, used) = (end, 0);
+            }
+            used += 1;
+            if used > zones[zone].spares {
+                return Err(LayoutError::Defect { lba });
+            }
+            shifts.push((lba, used));
+        }
+        if used > 0 {
+            shifts.push((band_end, 0));
+        }
+        shifts.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                earlier.1 = later.1;
+            }
+            same
+        });
+        Ok(shifts)
+    }
+
+    fn lay_remaps(
+        &self,
+        zones: &[Zone],
+        slips: &[u64],
+        remaps: &[u64],
+    ) -> Result<Vec<(u64, u64)>, LayoutError> {
+        let mut laid: Vec<(u64, u64)> = Vec::new();
+        for &lba in remaps {
+            if lba >= self.sectors || laid.last().is_some_and(|&(block, _)| block >= lba) {
+                return Err(LayoutError::Defect { lba });
+            }
+            let (zone, end) = self.band_of(lba);
+            let in_band = |&block: &u64| self.band_of(block).1 == end;
+            let slipped = slips.iter().filter(|&block| in_band(block)).count() as u64;
+            let moved = laid.iter().filter(|(block, _)| in_band(block)).count() as u64;
+            if slipped + moved >= u64::from(zones[zone].spares) {
+                return Err(LayoutError::Defect { lba });
+            }
+            laid.push((lba, end + slipped + moved));
+        }
+        Ok(laid)
+    }
+
+    /// The zone of a block, and the first block after its band.
+    fn band_of(&self, lba: u64) -> (usize, u64) {
+        let index = self.zone(lba);
+        let zone = &self.zones[index];
+        let band = (lba - zone.start) / zone.band;
+        (index, zone.start + (band + 1) * zone.band)
+    }
+}
+
+fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
+    let mut expected = 0u32;
+    if zones.is_empty() {
+        return Err(LayoutError::Empty { zone: 0 });
+    }
+    for (index, zone) in zones.iter().enumerate() {
+        if zone.first_cylinder != expected {
+            return Err(LayoutError::Zones {
+                zone: index,
+                expected,
+                found: zone.first_cylinder,
+            });
+        }
+        let empty_run = zone
+            .runs
+            .iter()
+            .any(|run| run.tracks == 0 || run.sectors_per_track == 0);
+        let part_band = zone.band_cylinders == 0 || zone.cylinders % zone.band_cylinders != 0;
+        let outside = zone.runs.iter().any(|run| {
+            run.first >= zone.band_cylinders
+                || (run.backwards && run.tracks > run.first + 1)
+                || (!run.backwards && run.first + run.tracks > zone.band_cylinders)
+        });
+        if zone.cylinders == 0 || zone.runs.is_empty() || empty_run || part_band || outside {
+            return Err(LayoutError::Empty { zone: index });
+        }
+        if zone.band_slots() <= u64::from(zone.spares) || zone.band_slots() > u64::from(u32::MAX) {
+            return Err(LayoutError::Empty { zone: index });
+        }
+        expected += zone.cylinders;
+    }
+    Ok(())
+}
+
+fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
+    let mut offset = 0u32;
+    let mut runs = Vec::with_capacity(zone.runs.len());
+    for run in &zone.runs {
+        runs.push(CompiledRun {
+            start: offset,
+            sectors_per_track: run.sectors_per_track,
+            first: run.first,
+            backwards: run.backwards,
+            head: run.head,
+            angle: run.angle,
+            skew: run.skew,
+            slot: slot_angle(run.sectors_per_track),
+        });
+        offset += run.tracks * run.sectors_per_track;
+    }
+    Compiled {
+        start,
+        end: start + zone.sectors(),
+        band: zone.band_slots() - u64::from(zone.spares),
+        first_cylinder: zone.first_cylinder,
+        band_cylinders: zone.band_cylinders,
+        angle,
+        band_skew: zone.band_skew,
+        runs,
+    }
+}
+
+/// The angle of one slot, rounded down: a whole track of them stays within a revolution.
+fn slot_angle(sectors_per_track: u32) -> u64 {
+    ((1u128 << 64) / u128::from(sectors_per_track)).min(u128::from(u64::MAX)) as u64
+}

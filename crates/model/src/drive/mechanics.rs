@@ -1,1 +1,316 @@
-//! Seek and spin.
+//! How long the arm and the platter take: seek, settle, rotation, transfer. No queue, no cache, no command.
+//!
+//! # Time and angle
+//! The platter's angle is `phase + t · rate` in wrapping 64-bit arithmetic, `rate = round(2^64 · rpm / 60e9)` per
+//! nanosecond: it wraps exactly and drifts less than 10^-12 a turn. Spans are rounded **down** to whole nanoseconds, so a
+//! wait ends at most 1 ns before its sector; a head that is past a sector by no more than [`CATCH`] still reads it,
+//! so that rounding never costs a revolution.
+//!
+//! # Seek
+//! The table holds the time of a read seek for each distance in cylinders, arm settled. Writing adds `write_settle`
+//! after a seek or a head switch. A head switch alone costs `head_switch`; together with a seek the longer of the
+//! two counts, since they overlap (the access-time rule of DiskSim's mechanical model).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::geometry::Extent;
+use crate::time::{Instant, Span};
+
+/// A head this far past a sector's start still catches it. Two roundings of at most 1 ns each meet at a sector
+/// boundary; the gap between real sectors is some hundred nanoseconds, so 2 ns stays inside it.
+pub const CATCH: Span = Span::from_nanos(2);
+
+/// What is wrong with a seek curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeekError {
+    /// No points, or the points' distances do not rise from 1.
+    Points,
+    /// A formula's times do not rise (single ≤ average ≤ full), or it goes below zero.
+    Times,
+    /// The speed is zero.
+    Speed,
+}
+
+/// Seek times in nanoseconds by distance in cylinders; entry 0 is 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeekCurve(Box<[u32]>);
+
+impl SeekCurve {
+    /// From measured points `(distance, time)`, rising from distance 1, straight between them, the last two extended
+    /// to the longest distance.
+    pub fn table(points: &[(u32, Span)], cylinders: u32) -> Result<SeekCurve, SeekError> {
+        let rising = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        if points.is_empty() || points[0].0 != 1 || !rising {
+            return Err(SeekError::Points);
+        }
+        let mut segment = 0usize;
+        let times = (1..cylinders.max(1)).map(|distance| {
+            while segment + 2 < points.len() && points[segment + 1].0 <= distance {
+                segment += 1;
+            }
+            let (d0, t0) = points[segment];
+            let (d1, t1) = points[(segment + 1).min(points.len() - 1)];
+            interpolate(distance, (d0, t0.nanos()), (d1, t1.nanos()))
+        });
+        Ok(SeekCurve(core::iter::once(0).chain(times).collect()))
+    }
+
+    /// `a + b·√d + c·d` through the datasheet's three figures, after Lee: single track `min`, average `avg` (read at
+    /// a third of the cylinders) and full stroke `max`. DiskSim manual 4.0, section on seek models:
+    /// `a = (-10 min + 15 avg - 5 max) / (3 √C)`, `b = (7 min - 15 avg + 8 max) / (3 C)`, `t = a √(d-1) + b (d-1) + min`.
+    pub fn lee(min: Span, avg: Span, max: Span, cylinders: u32) -> Result<SeekCurve, SeekError> {
+        if min > avg || avg > max {
+            return Err(SeekError::Times);
+        }
+        let (lo, mid, hi) = (
+            min.nanos() as i128,
+            avg.nanos() as i128,
+            max.nanos() as i128,
+        );
+        let c = i128::from(cylinders.max(2));
+        let root_c = root_q16(cylinders.max(2));
+        Self::of(cylinders, |distance| {
+            let d = distance - 1;
+            let by_root = (-10 * lo + 15 * mid - 5 * hi) * root_q16(d) / (3 * root_c);
+            let by_distance = (7 * lo - 15 * mid + 8 * hi) * i128::from(d) / (3 * c);
+            lo + by_root + by_distance
+        })
+    }
+
+    /// The datasheet's three figures joined by two pieces: a root from the single-track to the average time (taken at
+    /// a third of the cylinders), a straight line from there to the full stroke.
+    pub fn three_point(
+        single: Span,
+        avg: Span,
+        full: Span,
+        cylinders: u32,
+    ) -> Result<SeekCurve, SeekError> {
+        if single > avg || avg > full {
+            return Err(SeekError::Times);
+        }
+        let (one, mid, max) = (
+            single.nanos() as i128,
+            avg.nanos() as i128,
+            full.nanos() as i128,
+        );
+        let last = i128::from(cylinders.max(4)) - 1;
+        let third = (cylinders.max(4) / 3).max(2);
+        let root_span = root_q16(third) - root_q16(1);
+        Self::of(cylinders, |distance| {
+            if distance <= third {
+                one + (mid - one) * (root_q16(distance) - root_q16(1)) / root_span
+            } else {
+                mid + (max - mid) * i128::from(distance - third) / (last - i128::from(third)).max(1)
+            }
+        })
+    }
+
+    /// Ruemmler and Wilkes's two parts: `short.0 + short.1·√d` below `bend` cylinders, `long.0 + long.1·d` from
+    /// there; the slopes in nanoseconds. One cylinder takes `single` where the formula has a value of its own for it.
+    pub fn hp(
+        single: Option<Span>,
+        short: (Span, u64),
+        bend: u32,
+        long: (Span, u64),
+        cylinders: u32,
+    ) -> Result<SeekCurve, SeekError> {
+        Self::of(cylinders, |distance| match single {
+            Some(time) if distance == 1 => i128::from(time.nanos()),
+            _ if distance < bend => {
+                i128::from(short.0.nanos()) + ((i128::from(short.1) * root_q16(distance)) >> 16)
+            }
+            _ => i128::from(long.0.nanos()) + i128::from(long.1) * i128::from(distance),
+        })
+    }
+
+    fn of(cylinders: u32, time: impl Fn(u32) -> i128) -> Result<SeekCurve, SeekError> {
+        let mut times: Vec<u32> = Vec::with_capacity(cylinders.max(1) as usize);
+        times.push(0);
+        for distance in 1..cylinders {
+            times.push(u32::try_from(time(distance)).map_err(|_| SeekError::Times)?);
+        }
+        Ok(SeekCurve(times.into_boxed_slice()))
+    }
+
+    /// The time of a read seek over `distance` cylinders; beyond the table's end, its last entry.
+    pub fn time(&self, distance: u32) -> Span {
+        let last = self.0.len() - 1;
+        Span::from_nanos(u64::from(self.0[(distance as usize).min(last)]))
+    }
+
+    /// The mean over two independent, uniformly drawn cylinders, equal ones left out: the datasheet's "average seek"
+    /// as IBM's manuals define it, each distance d weighted by the number of pairs that far apart.
+    pub fn mean(&self) -> Span {
+        let cylinders = self.0.len() as u128;
+        let weighted = self
+            .0
+            .iter()
+            .enumerate()
+            .skip(1)
+            .map(|(d, &t)| u128::from(t) * (cylinders - d as u128));
+        let pairs = cylinders * (cylinders - 1) / 2;
+        Span::from_nanos((weighted.sum::<u128>() / pairs.max(1)) as u64)
+    }
+}
+
+fn interpolate(distance: u32, (d0, t0): (u32, u64), (d1, t1): (u32, u64)) -> u32 {
+    if d1 == d0 {
+        return t0 as u32;
+    }
+    let (d0, t0, d1, t1) = (
+        i128::from(d0),
+        i128::from(t0),
+        i128::from(d1),
+        i128::from(t1),
+    );
+    (t0 + (t1 - t0) * (i128::from(distance) - d0) / (d1 - d0)).clamp(0, i128::from(u32::MAX)) as u32
+}
+
+/// The square root with sixteen binary places.
+fn root_q16(n: u32) -> i128 {
+    i128::from((u64::from(n) << 32).isqrt())
+}
+
+/// Arm and spindle.
+#[derive(Clone, Debug)]
+pub struct Mechanics {
+    seek: SeekCurve,
+    head_switch: Span,
+    write_settle: Span,
+    /// Angle per nanosecond.
+    rate: u64,
+    /// Nanoseconds a revolution, with 32 binary places.
+    period: u64,
+    phase: u64,
+}
+
+/// Where the arm is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// The cylinder.
+    pub cylinder: u32,
+    /// The head in use.
+    pub head: u8,
+}
+
+/// The stretches before the first slot of an extent passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Positioning {
+    /// Arm movement or head switch.
+    pub seek: Span,
+    /// Extra settling before a write.
+    pub settle: Span,
+    /// Wait for the slot.
+    pub rotation: Span,
+}
+
+impl Positioning {
+    /// All of it.
+    pub fn total(&self) -> Span {
+        self.seek + self.settle + self.rotation
+    }
+}
+
+impl Mechanics {
+    /// A mechanism that turns `millirpm` thousandths of a revolution a minute.
+    pub fn new(
+        seek: SeekCurve,
+        head_switch: Span,
+        write_settle: Span,
+        millirpm: u64,
+    ) -> Result<Mechanics, SeekError> {
+        if millirpm == 0 {
+            return Err(SeekError::Speed);
+        }
+        let per_ns = 60_000_000_000_000u128; // thousandths of a revolution a minute, in one nanosecond
+        let rate = ((u128::from(millirpm) << 64) + per_ns / 2) / per_ns;
+        let period = (per_ns << 32) / u128::from(millirpm);
+        Ok(Mechanics {
+            seek,
+            head_switch,
+            write_settle,
+            rate: rate as u64,
+            period: period as u64,
+            phase: 0,
+        })
+    }
+
+    /// The same mechanism with its platter turned by `phase` at time 0.
+    pub fn with_phase(mut self, phase: u64) -> Mechanics {
+        self.phase = phase;
+        self
+    }
+
+    /// The seek curve.
+    pub fn seek(&self) -> &SeekCurve {
+        &self.seek
+    }
+
+    /// Head switch and write settle.
+    pub fn switch_and_settle(&self) -> (Span, Span) {
+        (self.head_switch, self.write_settle)
+    }
+
+    /// One revolution, rounded down.
+    pub fn revolution(&self) -> Span {
+        Span::from_nanos(self.period >> 32)
+    }
+
+    /// The platter's angle at `at`.
+    #[inline]
+    pub fn angle(&self, at: Instant) -> u64 {
+        self.phase.wrapping_add(at.nanos().wrapping_mul(self.rate))
+    }
+
+    /// How long the platter takes to turn by `angle`.
+    #[inline]
+    pub fn turn(&self, angle: u64) -> Span {
+        Span::from_nanos(((u128::from(angle) * u128::from(self.period)) >> 96) as u64)
+    }
+
+    /// The wait from `at` until `angle` comes under the head.
+    #[inline]
+    pub fn wait(&self, at: Instant, angle: u64) -> Span {
+        let ahead = angle.wrapping_sub(self.angle(at));
+        let past = ahead.wrapping_neg();
+        if past <= CATCH.nanos() * self.rate {
+            Span::ZERO
+        } else {
+            self.turn(ahead)
+        }
+    }
+
+    /// Arm movement, or head switch, from `arm` to the extent's track.
+    #[inline]
+    pub fn reach(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
+        let seek = self.seek.time(arm.cylinder.abs_diff(cylinder));
+        if arm.head == head {
+            seek
+        } else {
+            seek.max(self.head_switch)
+        }
+    }
+
+    /// The stretches from `at` until the first slot of `extent` comes under the head.
+    #[inline]
+    pub fn position(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
+        let seek = self.reach(arm, extent.cylinder, extent.head);
+        let settle = if write && seek > Span::ZERO {
+            self.write_settle
+        } else {
+            Span::ZERO
+        };
+        Positioning {
+            seek,
+            settle,
+            rotation: self.wait(at + seek + settle, extent.angle),
+        }
+    }
+
+    /// How long the extent takes to pass.
+    #[inline]
+    pub fn transfer(&self, extent: &Extent) -> Span {
+        self.turn(extent.sweep())
+    }
+}

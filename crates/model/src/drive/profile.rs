@@ -1,1 +1,172 @@
-//! What a drive is.
+//! What a drive is: the checked description from which a drive is built. No state, no time.
+//!
+//! Whoever reads profiles (a file format) fills these in; figures' sources stand in the profile's file. The parts
+//! that can be wrong in themselves are checked where they are made ([`Geometry::new`], [`SeekCurve`]), the rest by
+//! [`Profile::check`].
+//!
+//! [`SeekCurve`]: super::mechanics::SeekCurve
+
+use alloc::string::String;
+
+use super::geometry::Geometry;
+use super::mechanics::Mechanics;
+use crate::block::CutSector;
+use crate::queue::Discipline;
+use crate::time::Span;
+
+/// A whole drive.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Its name in the catalogue.
+    pub name: String,
+    /// Bytes of a physical sector, 512 or 4096.
+    pub physical_sector: u32,
+    /// Where blocks are.
+    pub geometry: Geometry,
+    /// How long it takes to get there.
+    pub mechanics: Mechanics,
+    /// The buffer.
+    pub cache: Cache,
+    /// How commands are taken and ordered.
+    pub firmware: Firmware,
+    /// Fixed costs of commands.
+    pub overhead: Overhead,
+    /// The interface.
+    pub link: Link,
+    /// What a power cut does to the sector under the writing head.
+    pub cut_sector: CutSector,
+}
+
+/// The segmented buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cache {
+    /// Equal segments; 0: no buffer, neither for reading ahead nor for writing.
+    pub segments: u32,
+    /// Sectors of each.
+    pub segment_sectors: u32,
+    /// Read-ahead after a read.
+    pub read_ahead: ReadAhead,
+    /// Acknowledges writes when they are in the buffer.
+    pub write_back: bool,
+    /// Segments that may hold unwritten data at once, at most `segments`; at least 1 with `write_back`.
+    pub dirty_segments: u32,
+    /// An idle drive begins to destage after this long.
+    pub destage_idle: Span,
+}
+
+/// How far a read is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadAhead {
+    /// Sectors past the request at most; 0: none. The segment's end is a limit too.
+    pub max: u32,
+    /// Sectors past the request that are read even when another command waits: the pre-emption rule.
+    pub min: u32,
+    /// A prefetch that stopped because its segment was full goes on when this share of the segment, in percent, has
+    /// been read by the host.
+    pub resume_percent: u32,
+}
+
+/// How the drive takes and orders commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Firmware {
+    /// Commands it holds at once: 1 without queuing, 32 with NCQ.
+    pub depth: u32,
+    /// Which waiting command is next.
+    pub queue: Discipline,
+    /// Which dirty segment is destaged next.
+    pub destage: Discipline,
+    /// From the end of one media access until the next command is chosen. 0: chosen before the arrival that the
+    /// completion causes; more than the completion's way to the host and back: after it.
+    pub dispatch: Span,
+    /// A read begins with whichever wanted sector comes first under the head.
+    pub zero_latency: bool,
+}
+
+/// Fixed costs of commands, spent by the drive's electronics one command after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overhead {
+    /// A read served by the buffer.
+    pub read_hit: Span,
+    /// A read served by the medium.
+    pub read_miss: Span,
+    /// A write acknowledged from the buffer.
+    pub write_hit: Span,
+    /// A write that goes to the medium first.
+    pub write_miss: Span,
+    /// A flush.
+    pub flush: Span,
+    /// Status to the host, after the last byte.
+    pub completion: Span,
+}
+
+/// The interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes a second that it really moves.
+    pub rate: u64,
+    /// Its cost of one command (registers or frames, and turning round).
+    pub command: Span,
+    /// What a command of this kind can carry at most, in sectors.
+    pub max_transfer: u32,
+    /// Honours forced unit access.
+    pub fua: bool,
+}
+
+/// What is wrong with a profile: the field, and the rule it breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfileError {
+    /// Dotted name of the field.
+    pub field: &'static str,
+    /// What was expected of it.
+    pub expected: &'static str,
+}
+
+impl Profile {
+    /// Checks the fields against each other.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        let cache = &self.cache;
+        let rules = [
+            (
+                "physical_sector",
+                "512 or 4096",
+                matches!(self.physical_sector, 512 | 4096),
+            ),
+            ("cache.segments", "at most 4096", cache.segments <= 4096),
+            (
+                "cache.segment_sectors",
+                "at least 1",
+                cache.segments == 0 || cache.segment_sectors > 0,
+            ),
+            (
+                "cache.dirty_segments",
+                "from 1 to cache.segments with write_back",
+                !cache.write_back || (1..=cache.segments).contains(&cache.dirty_segments),
+            ),
+            (
+                "cache.read_ahead.min",
+                "at most cache.read_ahead.max",
+                cache.read_ahead.min <= cache.read_ahead.max,
+            ),
+            (
+                "cache.read_ahead.resume_percent",
+                "from 1 to 100",
+                (1..=100).contains(&cache.read_ahead.resume_percent),
+            ),
+            (
+                "firmware.depth",
+                "from 1 to 256",
+                (1..=256).contains(&self.firmware.depth),
+            ),
+            ("link.rate", "at least 1 byte a second", self.link.rate > 0),
+            (
+                "link.max_transfer",
+                "from 1 to 65536 sectors",
+                (1..=65_536).contains(&self.link.max_transfer),
+            ),
+        ];
+        match rules.iter().find(|rule| !rule.2) {
+            Some(&(field, expected, _)) => Err(ProfileError { field, expected }),
+            None => Ok(()),
+        }
+    }
+}

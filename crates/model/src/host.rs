@@ -1,0 +1,3 @@
+//! The host's layers: each is a device that owns the device below it. Nothing else knows of a layer.
+
+pub mod driver;
