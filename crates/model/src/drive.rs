@@ -1,5 +1,289 @@
-//! The drive.
+//! The drive: a [`Device`] made of geometry, mechanics, buffer and firmware.
+//!
+//! This file keeps the contract (what is due when, in which order); `firmware` says what happens at each instant.
+//! Bytes, power-up time and retries of weak sectors are not modelled.
+//!
+//! ```text
+//!  submit -> electronics (overhead) -> buffer hit? ----------------------------> link -> completion
+//!                                       | miss                                     ^
+//!                                       v                                          |
+//!                                     queue -> arm, platter (one access at a time) -+-> prefetch, destage
+//! ```
 
+pub mod cache;
+mod firmware;
 pub mod geometry;
 pub mod mechanics;
+pub mod media;
+mod medium;
+mod power;
 pub mod profile;
+pub mod stream;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use self::cache::Buffer;
+use self::mechanics::Arm;
+use self::media::{Access, Sweep};
+use self::profile::Profile;
+use self::stream::{Platter, Stream};
+use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
+use crate::queue::Queue;
+use crate::record::Ledger;
+use crate::time::Instant;
+
+/// A drive. Built from a checked [`Profile`].
+pub struct Drive {
+    profile: Profile,
+    buffer: Buffer,
+    slots: Vec<Slot>,
+    free: Vec<u16>,
+    /// Commands in the electronics, by the instant at which they are decoded.
+    arriving: VecDeque<(Instant, u16)>,
+    /// Commands that want the medium.
+    commands: Queue<Target>,
+    /// Room for the dirty segments at a choice among them.
+    destages: Queue<(usize, Target)>,
+    /// Writes that wait for a segment.
+    parked: VecDeque<u16>,
+    /// Flushes, with the number below which dirty segments must be gone.
+    flushes: VecDeque<(u16, u64)>,
+    /// Commands whose end is known, soonest first.
+    finishing: VecDeque<(Instant, u16)>,
+    ready: VecDeque<Completion>,
+    landings: VecDeque<Landing>,
+    landings_wanted: bool,
+    activity: Activity,
+    arm: Arm,
+    /// The next access may be chosen from here on.
+    choose_from: Instant,
+    /// The electronics take the next command from here on.
+    electronics: Instant,
+    /// The link is free from here on.
+    link: Instant,
+    /// No command has been in flight since.
+    quiet: Instant,
+    /// Destaging because nothing else was to do.
+    tidying: bool,
+    power: Power,
+    next: Option<Instant>,
+    clock: Instant,
+}
+
+/// A command in flight.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    request: Request,
+    ledger: Ledger,
+    stage: Stage,
+    outcome: Status,
+    /// A write's data are in the buffer from here on.
+    data_at: Instant,
+}
+
+/// Where a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Free,
+    Arriving,
+    Queued,
+    Medium,
+    Parked,
+    Flushing,
+    Finishing,
+}
+
+/// What the arm and the heads are doing.
+#[derive(Clone, Copy, Debug)]
+enum Activity {
+    /// Nothing.
+    Idle,
+    /// An access for a command or of a dirty segment.
+    Access {
+        /// Its blocks and its start.
+        access: Access,
+        /// Its course.
+        sweep: Sweep,
+        /// What for.
+        purpose: Purpose,
+        /// The read-ahead that follows it.
+        then: Option<Stream>,
+    },
+    /// Reading ahead.
+    Prefetch(Stream),
+}
+
+/// What an access is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// The command in this slot, its data going into this segment.
+    Command { slot: u16, segment: Option<usize> },
+    /// Writing out this segment.
+    Destage(usize),
+}
+
+/// A candidate for the medium: its first track, for choosing.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    slot: u16,
+    head: u8,
+    write: bool,
+    cylinder: u32,
+    angle: u64,
+    sweep: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Power {
+    On,
+    /// Finishing and destaging before it stops.
+    Stopping,
+    Off,
+}
+
+impl Drive {
+    /// A drive at rest, its platter turned by `phase` (a share of a revolution in 64 bits) at time 0.
+    /// Panics when [`Profile::check`] fails.
+    pub fn new(profile: Profile, phase: u64) -> Drive {
+        if let Err(error) = profile.check() {
+            panic!("profile {}: {} must be {}", profile.name, error.field, error.expected);
+        }
+        let mut profile = profile;
+        profile.mechanics = profile.mechanics.with_phase(phase);
+        let depth = profile.firmware.depth;
+        let cache = profile.cache;
+        let blank = Slot {
+            request: BLANK,
+            ledger: Ledger::open(Instant::ZERO),
+            stage: Stage::Free,
+            outcome: Status::Done,
+            data_at: Instant::ZERO,
+        };
+        let capacity = depth as usize;
+        Drive {
+            buffer: Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments),
+            slots: alloc::vec![blank; capacity],
+            free: (0..depth as u16).rev().collect(),
+            arriving: VecDeque::with_capacity(capacity),
+            commands: Queue::new(profile.firmware.queue, capacity),
+            destages: Queue::new(profile.firmware.destage, cache.segments as usize),
+            parked: VecDeque::with_capacity(capacity),
+            flushes: VecDeque::new(),
+            finishing: VecDeque::with_capacity(capacity),
+            ready: VecDeque::with_capacity(capacity),
+            landings: VecDeque::new(),
+            landings_wanted: false,
+            activity: Activity::Idle,
+            arm: Arm::default(),
+            choose_from: Instant::ZERO,
+            electronics: Instant::ZERO,
+            link: Instant::ZERO,
+            quiet: Instant::ZERO,
+            tidying: false,
+            power: Power::On,
+            next: None,
+            clock: Instant::ZERO,
+            profile,
+        }
+    }
+
+    /// Its description.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn platter(&self) -> Platter<'_> {
+        Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics }
+    }
+
+    /// Does all that is due by `now`, each thing at its own instant.
+    fn advance(&mut self, now: Instant) {
+        assert!(now >= self.clock, "time ran back");
+        while let Some(at) = self.next {
+            if at > now {
+                break;
+            }
+            self.clock = at;
+            self.due(at);
+            self.next = self.next_event();
+        }
+        self.clock = now;
+    }
+
+    /// The soonest instant at which something happens by itself.
+    fn next_event(&self) -> Option<Instant> {
+        let mut next = Instant::FAR;
+        if let Some(&(at, _)) = self.arriving.front() {
+            next = next.min(at);
+        }
+        if let Some(&(at, _)) = self.finishing.front() {
+            next = next.min(at);
+        }
+        if let Activity::Access { sweep, .. } = &self.activity {
+            next = next.min(sweep.end);
+        } else if let Some(at) = self.choose_at() {
+            next = next.min(at);
+        }
+        (next != Instant::FAR).then_some(next)
+    }
+}
+
+const BLANK: Request = Request {
+    tag: 0,
+    unit: 0,
+    origin: 0,
+    op: Op::Flush,
+    flags: Flags::NONE,
+    lba: 0,
+    sectors: 0,
+    stamp: 0,
+};
+
+impl Device for Drive {
+    fn limits(&self, _unit: u8) -> Limits {
+        Limits {
+            sectors: self.profile.geometry.sectors(),
+            logical: 512,
+            physical: self.profile.physical_sector,
+            zones: None,
+            max_transfer: self.profile.link.max_transfer,
+            depth: self.profile.firmware.depth,
+            fua: self.profile.link.fua,
+            volatile_cache: self.profile.cache.write_back,
+        }
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        self.advance(now);
+        let Some(slot) = self.free.pop() else { return Err(request) };
+        self.accept(now, slot, request);
+        self.next = self.next_event();
+        self.advance(now);
+        Ok(())
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.advance(now);
+        let done = self.obey(now, control);
+        self.next = self.next_event();
+        self.advance(now);
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.landings.pop_front()
+    }
+}

@@ -1,3 +1,5 @@
 //! The host's layers: each is a device that owns the device below it. Nothing else knows of a layer.
 
+pub mod controller;
 pub mod driver;
+pub mod identity;

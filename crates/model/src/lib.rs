@@ -6,6 +6,7 @@
 //! | [`rng`] | one seed, named streams |
 //! | [`block`] | the vocabulary, and the [`block::Device`] contract at which all rooms meet |
 //! | [`record`] | what happened to one request: the parts of its response |
+//! | [`engine`] | joins a source to a device, in whatever time the caller has |
 //! | [`queue`] | who is next: one queue for host and drive |
 //! | [`host`] | layers above the drive: driver, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
@@ -17,6 +18,7 @@ extern crate alloc;
 
 pub mod block;
 pub mod drive;
+pub mod engine;
 pub mod host;
 pub mod queue;
 pub mod record;

@@ -108,6 +108,12 @@ pub struct Choice {
     pub passed: u32,
 }
 
+impl<T: Copy> Default for Queue<T> {
+    fn default() -> Queue<T> {
+        Queue::new(Discipline::default(), 0)
+    }
+}
+
 impl<T: Copy> Queue<T> {
     /// An empty queue that never holds more than `capacity` (it does not grow then).
     pub fn new(discipline: Discipline, capacity: usize) -> Queue<T> {

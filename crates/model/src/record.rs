@@ -124,6 +124,21 @@ impl Ledger {
         self.mark = at;
     }
 
+    /// Ends the account at `at`, which may lie before the mark when the request was broken off: what was written down
+    /// beyond `at` is taken back, latest part first, and a stretch short of `at` goes into `part`.
+    pub fn settle(&mut self, part: Part, at: Instant) {
+        if at >= self.mark {
+            return self.until(part, at);
+        }
+        let mut excess = self.mark.since(at).nanos();
+        for held in self.parts.0.iter_mut().rev() {
+            let back = excess.min(*held);
+            *held -= back;
+            excess -= back;
+        }
+        self.mark = at;
+    }
+
     /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
     pub fn adopt(&mut self, waiting: Part, child: &Completion) {
         self.until(waiting, child.submitted);

@@ -1,8 +1,18 @@
 //! The operating system's driver, a first form: it holds requests, sorts them, splits the large ones and sends so
-//! many down at once.
+//! many down at once. It costs no processor time, merges nothing and knows no time-outs.
+//!
+//! A request larger than `max_transfer` goes down as several commands, each as soon as there is room; it completes
+//! with the last of them, and its account follows that one. A flush is a barrier as the ATA drivers of the field make
+//! it one: it goes down when everything before it has completed, and nothing after it goes down before it has.
 
-use crate::queue::Discipline;
-use crate::time::Span;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, Status};
+use crate::queue::{Discipline, Queue};
+use crate::record::{Ledger, Part};
+use crate::time::Instant;
 
 /// What a driver does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +27,273 @@ pub struct DriverSpec {
     pub max_transfer: u32,
 }
 
-/// A host bus adapter on the way down, a first form: a limit on commands outstanding and a cost a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControllerSpec {
-    /// Commands outstanding at once: 1 without queuing, 32 for AHCI with NCQ.
-    pub depth: u32,
-    /// Its own cost a command, one after another.
-    pub command: Span,
-    /// Bytes a second that its bus moves; a slower one than the drive's link stretches the transfer.
-    pub rate: u64,
+/// The driver.
+pub struct Driver {
+    spec: DriverSpec,
+    below: Box<dyn Device>,
+    parents: Vec<Parent>,
+    free: Vec<u32>,
+    /// Pieces that wait: parent and the piece's first sector in the device.
+    waiting: Queue<Piece>,
+    /// Flushes and what came after one.
+    held: VecDeque<u32>,
+    commands: Vec<u32>,
+    idle_tags: Vec<u32>,
+    ready: VecDeque<Completion>,
+    head: u64,
+    flushing: bool,
+    depth: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Parent {
+    request: Request,
+    ledger: Ledger,
+    /// Pieces not yet completed.
+    left: u32,
+    status: Status,
+    live: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Piece {
+    parent: u32,
+    lba: u64,
+    sectors: u32,
+}
+
+impl Driver {
+    /// A driver above `below`.
+    pub fn new(spec: DriverSpec, below: Box<dyn Device>) -> Driver {
+        let limits = below.limits(0);
+        let depth = spec.depth.min(limits.depth).max(1);
+        let spec = DriverSpec { max_transfer: spec.max_transfer.min(limits.max_transfer).max(1), ..spec };
+        let blank = Request { op: Op::Flush, ..BLANK };
+        let parent =
+            Parent { request: blank, ledger: Ledger::open(Instant::ZERO), left: 0, status: Status::Done, live: false };
+        Driver {
+            parents: alloc::vec![parent; spec.capacity as usize],
+            free: (0..spec.capacity).rev().collect(),
+            waiting: Queue::new(spec.queue, spec.capacity as usize),
+            held: VecDeque::new(),
+            commands: alloc::vec![0; depth as usize],
+            idle_tags: (0..depth).rev().collect(),
+            ready: VecDeque::new(),
+            head: 0,
+            flushing: false,
+            depth,
+            spec,
+            below,
+        }
+    }
+
+    fn busy(&self) -> u32 {
+        self.depth - self.idle_tags.len() as u32
+    }
+
+    /// Puts an accepted request among the waiting.
+    fn admit(&mut self, now: Instant, parent: u32) {
+        let request = self.parents[parent as usize].request;
+        if request.op == Op::Flush {
+            self.waiting.push(now, self.head, Piece { parent, lba: 0, sectors: 0 });
+            self.parents[parent as usize].left = 1;
+            return;
+        }
+        let mut lba = request.lba;
+        let mut pieces = 0;
+        loop {
+            let sectors = (request.end() - lba).min(u64::from(self.spec.max_transfer)) as u32;
+            self.waiting.push(now, lba, Piece { parent, lba, sectors });
+            pieces += 1;
+            lba += u64::from(sectors);
+            if lba >= request.end() {
+                break;
+            }
+        }
+        self.parents[parent as usize].left = pieces;
+    }
+
+    /// Sends down what there is room for, answers what came back, at `now`.
+    fn pump(&mut self, now: Instant) {
+        loop {
+            while let Some(completion) = self.below.poll_completion() {
+                self.returned(completion);
+            }
+            if !self.send(now) {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant) -> bool {
+        if self.flushing && self.busy() == 0 {
+            self.flushing = false;
+        }
+        self.release(now);
+        if self.flushing {
+            return false;
+        }
+        let Some(&tag) = self.idle_tags.last() else { return false };
+        let Some(choice) = self.waiting.choose(now, self.head, |_| 0) else { return false };
+        let piece = self.waiting.take(choice);
+        let parent = &self.parents[piece.parent as usize];
+        let request = Request { tag, lba: piece.lba, sectors: piece.sectors, ..parent.request };
+        self.idle_tags.pop();
+        self.commands[tag as usize] = piece.parent;
+        self.head = request.end();
+        self.flushing = request.op == Op::Flush;
+        self.below.submit(now, request).expect("room below for the depth it states");
+        true
+    }
+
+    /// Lets held requests join the queue: a flush when all before it are done, the rest up to the next flush.
+    fn release(&mut self, now: Instant) {
+        while let Some(&parent) = self.held.front() {
+            let flush = self.parents[parent as usize].request.op == Op::Flush;
+            if self.flushing || (flush && (self.busy() > 0 || !self.waiting.is_empty())) {
+                return;
+            }
+            self.held.pop_front();
+            self.admit(now, parent);
+            if flush {
+                return;
+            }
+        }
+    }
+
+    fn returned(&mut self, completion: Completion) {
+        let index = self.commands[completion.tag as usize];
+        self.idle_tags.push(completion.tag);
+        let parent = &mut self.parents[index as usize];
+        parent.left -= 1;
+        if completion.status != Status::Done {
+            parent.status = completion.status;
+        }
+        if parent.left > 0 {
+            return;
+        }
+        parent.ledger.adopt(Part::Driver, &completion);
+        self.answer(index, completion.finished);
+    }
+
+    fn answer(&mut self, index: u32, finished: Instant) {
+        let parent = &mut self.parents[index as usize];
+        parent.live = false;
+        self.ready.push_back(Completion {
+            tag: parent.request.tag,
+            status: parent.status,
+            submitted: parent.ledger.start(),
+            finished,
+            parts: parent.ledger.parts(),
+        });
+        self.free.push(index);
+    }
+
+    /// Requests that have not gone down end here; those below are the device's to end.
+    fn drop_waiting(&mut self, now: Instant, status: Status, chosen: impl Fn(u32) -> bool) {
+        for index in 0..self.parents.len() as u32 {
+            let parent = self.parents[index as usize];
+            if !parent.live || !chosen(parent.request.tag) {
+                continue;
+            }
+            let below = self.commands_of(index);
+            self.waiting.retain(|piece| piece.parent != index);
+            self.held.retain(|&other| other != index);
+            let parent = &mut self.parents[index as usize];
+            parent.status = status;
+            parent.left = below;
+            if below == 0 {
+                parent.ledger.until(Part::Driver, now);
+                self.answer(index, now);
+            }
+        }
+    }
+
+    fn commands_of(&self, parent: u32) -> u32 {
+        let busy = |tag: &u32| !self.idle_tags.contains(tag) && self.commands[*tag as usize] == parent;
+        (0..self.depth).filter(busy).count() as u32
+    }
+
+    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
+        let known = self.parents.iter().position(|parent| parent.live && parent.request.tag == tag);
+        let index = known.ok_or(ControlError::UnknownTag)? as u32;
+        let below: Vec<u32> = (0..self.depth)
+            .filter(|tag| !self.idle_tags.contains(tag) && self.commands[*tag as usize] == index)
+            .collect();
+        self.drop_waiting(now, Status::Aborted, |other| other == tag);
+        for tag in below {
+            self.below.control(now, &Control::Abort(tag))?;
+        }
+        Ok(())
+    }
+}
+
+const BLANK: Request = Request {
+    tag: 0,
+    unit: 0,
+    origin: 0,
+    op: Op::Read,
+    flags: crate::block::Flags::NONE,
+    lba: 0,
+    sectors: 0,
+    stamp: 0,
+};
+
+impl Device for Driver {
+    fn limits(&self, unit: u8) -> Limits {
+        let below = self.below.limits(unit);
+        Limits { max_transfer: u32::MAX, depth: self.spec.capacity, ..below }
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        self.handle_timeout(now);
+        let Some(index) = self.free.pop() else { return Err(request) };
+        self.parents[index as usize] =
+            Parent { request, ledger: Ledger::open(now), left: 0, status: Status::Done, live: true };
+        if request.op == Op::Flush || !self.held.is_empty() || self.flushing {
+            self.held.push_back(index);
+        } else {
+            self.admit(now, index);
+        }
+        self.pump(now);
+        Ok(())
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.handle_timeout(now);
+        let done = match *control {
+            Control::Abort(tag) => self.abort(now, tag),
+            Control::PowerCut | Control::Reset => {
+                let status =
+                    if matches!(control, Control::Reset) { Status::Aborted } else { Status::PowerLost };
+                self.drop_waiting(now, status, |_| true);
+                self.below.control(now, control)
+            }
+            _ => self.below.control(now, control),
+        };
+        self.pump(now);
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.below.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(next) = self.below.poll_timeout() {
+            if next > now {
+                break;
+            }
+            self.below.handle_timeout(next);
+            self.pump(next);
+        }
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.below.poll_landing()
+    }
 }

@@ -1,0 +1,312 @@
+//! The segmented buffer: which blocks it holds, which of them are not on the medium yet, and who gives way. When
+//! blocks arrive and leave is the firmware's affair.
+//!
+//! Equal segments, each a run of consecutive blocks. A segment being filled by a prefetch counts as holding all that
+//! the prefetch is to bring; the stream says from when on. Segments are replaced in the order of their last use, the
+//! one being filled and the dirty ones never.
+
+use alloc::vec::Vec;
+
+use crate::time::Instant;
+
+/// How a wanted run of blocks stands to the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// All in this segment (or promised to it by the prefetch).
+    Hit(usize),
+    /// Begins in this segment, or right behind it, and goes on past its end.
+    Extends(usize),
+    /// Not in the buffer.
+    Miss,
+}
+
+/// A run written by one request and not yet on the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First block.
+    pub lba: u64,
+    /// Blocks.
+    pub sectors: u32,
+    /// The stamp of the write.
+    pub stamp: u64,
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+}
+
+/// A dirty segment.
+#[derive(Clone, Debug)]
+pub struct Dirty {
+    /// Its pieces in LBA order, without gaps.
+    pub pieces: Vec<Piece>,
+    /// Since when it is dirty.
+    pub since: Instant,
+    /// All its data are in the buffer from here on.
+    pub arrived: Instant,
+    /// Numbers dirty segments in the order in which they became so.
+    pub serial: u64,
+    /// On its way to the medium: closed.
+    pub leaving: bool,
+}
+
+/// The buffer.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    segment_sectors: u64,
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+    used: Vec<u64>,
+    dirty: Vec<Option<Dirty>>,
+    /// Dirty segments, the first to become so first.
+    order: Vec<usize>,
+    /// Kept allocations of pieces.
+    spare: Vec<Vec<Piece>>,
+    dirty_limit: u32,
+    clock: u64,
+    serial: u64,
+}
+
+/// What a cached write meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Joins the dirty segment whose end it continues.
+    Join(usize),
+    /// Overwrites blocks inside this dirty segment.
+    Within(usize),
+    /// Takes a segment of its own.
+    New,
+    /// Must wait until a dirty segment has been destaged.
+    Wait,
+}
+
+impl Buffer {
+    /// `segments` of `segment_sectors` blocks, at most `dirty_limit` of them dirty.
+    pub fn new(segments: u32, segment_sectors: u32, dirty_limit: u32) -> Buffer {
+        let n = segments as usize;
+        Buffer {
+            segment_sectors: u64::from(segment_sectors),
+            starts: alloc::vec![0; n],
+            ends: alloc::vec![0; n],
+            used: alloc::vec![0; n],
+            dirty: alloc::vec![None; n],
+            order: Vec::with_capacity(n),
+            spare: Vec::new(),
+            dirty_limit,
+            clock: 0,
+            serial: 0,
+        }
+    }
+
+    /// Blocks of a segment.
+    pub fn segment_sectors(&self) -> u64 {
+        self.segment_sectors
+    }
+
+    /// True when there is no buffer.
+    pub fn is_absent(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        for segment in 0..self.starts.len() {
+            self.drop_dirty(segment);
+            self.forget(segment);
+        }
+    }
+
+    /// How `lba..end` stands to the buffer.
+    #[inline]
+    pub fn look_up(&self, lba: u64, end: u64) -> Lookup {
+        let mut hit = usize::MAX;
+        let mut extends = usize::MAX;
+        for (segment, (&start, &stop)) in self.starts.iter().zip(&self.ends).enumerate() {
+            let begins = (start <= lba) & (lba <= stop) & (start < stop);
+            let ends = end <= stop;
+            hit = if begins & ends { segment } else { hit };
+            extends = if begins & !ends { segment } else { extends };
+        }
+        match (hit, extends) {
+            (usize::MAX, usize::MAX) => Lookup::Miss,
+            (usize::MAX, segment) => Lookup::Extends(segment),
+            (segment, _) => Lookup::Hit(segment),
+        }
+    }
+
+    /// The blocks of a segment.
+    pub fn span(&self, segment: usize) -> (u64, u64) {
+        (self.starts[segment], self.ends[segment])
+    }
+
+    /// Notes that a segment was used.
+    #[inline]
+    pub fn touch(&mut self, segment: usize) {
+        self.clock += 1;
+        self.used[segment] = self.clock;
+    }
+
+    /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
+    pub fn extend(&mut self, segment: usize, end: u64) {
+        self.ends[segment] = end;
+        self.starts[segment] = self.starts[segment].max(end.saturating_sub(self.segment_sectors));
+    }
+
+    /// Blocks from `end` on never came.
+    pub fn cut_short(&mut self, segment: usize, end: u64) {
+        self.ends[segment] = end.max(self.starts[segment]);
+    }
+
+    /// True when the segment holds unwritten data.
+    pub fn is_dirty(&self, segment: usize) -> bool {
+        self.dirty[segment].is_some()
+    }
+
+    /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
+    pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
+        let free = |&segment: &usize| self.dirty[segment].is_none() && Some(segment) != filling;
+        let segment = (0..self.starts.len()).filter(free).min_by_key(|&segment| self.used[segment])?;
+        self.starts[segment] = start;
+        self.ends[segment] = start;
+        self.touch(segment);
+        Some(segment)
+    }
+
+    /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten.
+    pub fn invalidate(&mut self, lba: u64, end: u64) {
+        for segment in 0..self.starts.len() {
+            let overlaps = self.starts[segment] < end && lba < self.ends[segment];
+            if overlaps && self.dirty[segment].is_none() {
+                if self.starts[segment] < lba {
+                    self.ends[segment] = lba;
+                } else {
+                    self.forget(segment);
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, segment: usize) {
+        self.starts[segment] = 0;
+        self.ends[segment] = 0;
+        self.used[segment] = 0;
+    }
+
+    /// What a write of `lba..end` meets; segments below `fence` take no more (a flush waits for them).
+    pub fn room(&self, lba: u64, end: u64, fence: u64) -> Room {
+        let mut join = None;
+        for &segment in &self.order {
+            let Some(dirty) = &self.dirty[segment] else { continue };
+            let (start, stop) = self.span(segment);
+            let open = !dirty.leaving && dirty.serial >= fence;
+            let overlaps = start < end && lba < stop;
+            if overlaps {
+                let inside = start <= lba && end <= stop;
+                return if inside && !dirty.leaving { Room::Within(segment) } else { Room::Wait };
+            }
+            if open && stop == lba && end - start <= self.segment_sectors {
+                join = Some(segment);
+            }
+        }
+        match join {
+            Some(segment) => Room::Join(segment),
+            None if !self.is_full() => Room::New,
+            None => Room::Wait,
+        }
+    }
+
+    /// A written piece joins a segment that is dirty or becomes so.
+    pub fn write(&mut self, segment: usize, piece: Piece, now: Instant, arrived: Instant) {
+        self.touch(segment);
+        self.ends[segment] = self.ends[segment].max(piece.end());
+        if let Some(dirty) = &mut self.dirty[segment] {
+            dirty.arrived = dirty.arrived.max(arrived);
+            dirty.pieces.push(piece);
+            return;
+        }
+        let mut pieces = self.spare.pop().unwrap_or_default();
+        pieces.push(piece);
+        self.dirty[segment] = Some(Dirty { pieces, since: now, arrived, serial: self.serial, leaving: false });
+        self.order.push(segment);
+        self.serial += 1;
+    }
+
+    /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
+    pub fn overwrite(&mut self, segment: usize, piece: Piece, arrived: Instant, mut superseded: impl FnMut(Piece)) {
+        self.touch(segment);
+        let Some(dirty) = &mut self.dirty[segment] else { return };
+        dirty.arrived = dirty.arrived.max(arrived);
+        let mut kept = self.spare.pop().unwrap_or_default();
+        for old in dirty.pieces.drain(..) {
+            let (from, to) = (old.lba.max(piece.lba), old.end().min(piece.end()));
+            if from >= to {
+                kept.push(old);
+                continue;
+            }
+            superseded(Piece { lba: from, sectors: (to - from) as u32, ..old });
+            if old.lba < from {
+                kept.push(Piece { sectors: (from - old.lba) as u32, ..old });
+            }
+            if to < old.end() {
+                kept.push(Piece { lba: to, sectors: (old.end() - to) as u32, ..old });
+            }
+        }
+        kept.push(piece);
+        kept.sort_unstable_by_key(|piece| piece.lba);
+        self.spare.push(core::mem::replace(&mut dirty.pieces, kept));
+    }
+
+    /// The dirty segment, if it is one.
+    pub fn dirty(&self, segment: usize) -> Option<&Dirty> {
+        self.dirty[segment].as_ref()
+    }
+
+    /// Closes a dirty segment: it is on its way to the medium.
+    pub fn leave(&mut self, segment: usize) {
+        if let Some(dirty) = &mut self.dirty[segment] {
+            dirty.leaving = true;
+        }
+    }
+
+    /// A segment's data are on the medium; its blocks stay as clean ones.
+    pub fn drop_dirty(&mut self, segment: usize) {
+        if let Some(mut dirty) = self.dirty[segment].take() {
+            dirty.pieces.clear();
+            self.spare.push(dirty.pieces);
+            self.order.retain(|&other| other != segment);
+        }
+    }
+
+    /// The dirty segments that may be destaged, the first to become dirty first.
+    pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
+        let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
+        dirty.filter(|(_, dirty)| !dirty.leaving)
+    }
+
+    /// True when a dirty segment holds any of `lba..end`.
+    pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
+        self.order.iter().any(|&segment| self.starts[segment] < end && lba < self.ends[segment])
+    }
+
+    /// Dirty segments.
+    pub fn dirty_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// No more segments may become dirty.
+    pub fn is_full(&self) -> bool {
+        self.order.len() >= self.dirty_limit as usize
+    }
+
+    /// The number that the next segment to become dirty will have.
+    pub fn next_serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// The lowest number among the dirty segments.
+    pub fn oldest_serial(&self) -> Option<u64> {
+        self.order.first().and_then(|&segment| self.dirty[segment].as_ref()).map(|dirty| dirty.serial)
+    }
+}

@@ -1,0 +1,396 @@
+//! What the drive does at each instant: decode, look up, choose, move data, acknowledge, destage.
+//!
+//! The life of a command: *arriving* in the electronics (overhead, one after another), then by kind
+//! - a read in the buffer goes to the link; one that a prefetch will bring waits for it (part *cache*);
+//! - a read not in the buffer, a write-through or FUA write joins the queue for the medium;
+//! - a cached write takes a segment, crosses the link and is acknowledged; without room it is parked;
+//! - a flush waits until the segments that were dirty when it came are on the medium.
+//!
+//! The medium does one access at a time. It is chosen when the last one ended plus the profile's dispatch time,
+//! commands by `firmware.queue`; dirty segments by `firmware.destage`, beside the commands under pressure (buffer
+//! full of dirty segments, or a flush), else only after `cache.destage_idle` without commands. A read ahead is broken
+//! off when a command wants the medium, not before `read_ahead.min`.
+
+use super::cache::{Lookup, Piece, Room};
+use super::stream::Stream;
+use super::{Activity, Drive, Power, Purpose, Slot, Stage};
+use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
+use crate::record::{Ledger, Part};
+use crate::time::{Instant, Span};
+
+impl Drive {
+    /// Takes a command into `slot`: the electronics decode it after those before it.
+    pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) {
+        let mut ledger = Ledger::open(now);
+        self.tidying = false;
+        if self.power != Power::On {
+            self.slots[usize::from(slot)] = Slot { request, ledger, stage: Stage::Finishing, outcome: Status::PowerLost, data_at: now };
+            self.finish_at(now, slot);
+            return;
+        }
+        let begin = self.electronics.max(now);
+        ledger.until(Part::Queue, begin);
+        ledger.until(Part::Link, begin + self.profile.link.command);
+        let decoded = ledger.mark() + self.overhead(&request);
+        ledger.until(Part::Overhead, decoded);
+        self.electronics = decoded;
+        self.slots[usize::from(slot)] = Slot { request, ledger, stage: Stage::Arriving, outcome: Status::Done, data_at: now };
+        self.arriving.push_back((decoded, slot));
+    }
+
+    fn overhead(&self, request: &Request) -> Span {
+        let overhead = &self.profile.overhead;
+        match request.op {
+            Op::Read if self.buffer.look_up(request.lba, request.end()) == Lookup::Miss => overhead.read_miss,
+            Op::Read => overhead.read_hit,
+            Op::Write | Op::WriteZeroes if self.cached(request) => overhead.write_hit,
+            Op::Write | Op::WriteZeroes => overhead.write_miss,
+            Op::Flush | Op::Trim | Op::Compute => overhead.flush,
+        }
+    }
+
+    /// True for a write that is acknowledged from the buffer.
+    fn cached(&self, request: &Request) -> bool {
+        self.profile.cache.write_back
+            && !request.flags.has(Flags::FUA)
+            && u64::from(request.sectors) <= self.buffer.segment_sectors()
+    }
+
+    /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
+    pub(super) fn due(&mut self, now: Instant) {
+        if let Activity::Access { sweep, .. } = &self.activity {
+            if sweep.end <= now {
+                self.access_ended(now);
+            }
+        }
+        while let Some(&(at, slot)) = self.arriving.front() {
+            if at > now {
+                break;
+            }
+            self.arriving.pop_front();
+            self.decoded(now, slot);
+        }
+        if self.choose_at().is_some_and(|at| at <= now) {
+            self.choose(now);
+        }
+        while let Some(&(at, slot)) = self.finishing.front() {
+            if at > now {
+                break;
+            }
+            self.finishing.pop_front();
+            self.complete(at, slot);
+        }
+        if self.power == Power::Stopping {
+            self.stop_when_done();
+        }
+    }
+
+    fn decoded(&mut self, now: Instant, slot: u16) {
+        let request = self.slots[usize::from(slot)].request;
+        let beyond = request.end() > self.profile.geometry.sectors();
+        let fua_unknown = request.flags.has(Flags::FUA) && !self.profile.link.fua;
+        let unsupported = matches!(request.op, Op::Trim | Op::Compute) || fua_unknown;
+        if unsupported || beyond || (request.sectors == 0 && request.op != Op::Flush) {
+            let outcome = if unsupported { Status::Unsupported } else { Status::OutOfRange };
+            self.slots[usize::from(slot)].outcome = outcome;
+            self.finish_at(now, slot);
+            return;
+        }
+        match request.op {
+            Op::Read => self.read(now, slot, &request),
+            Op::Flush => self.flush(now, slot),
+            _ if self.cached(&request) => self.write_cached(now, slot),
+            _ => self.write_through(now, slot, &request),
+        }
+    }
+
+    // Reads
+
+    fn read(&mut self, now: Instant, slot: u16, request: &Request) {
+        let lookup = match request.flags.has(Flags::FUA) {
+            true => Lookup::Miss,
+            false => self.buffer.look_up(request.lba, request.end()),
+        };
+        match lookup {
+            Lookup::Hit(segment) => self.read_hit(now, slot, request, segment),
+            Lookup::Extends(segment) if self.streams_into(now, segment) => {
+                self.read_hit(now, slot, request, segment);
+            }
+            _ => self.enqueue(now, slot, request),
+        }
+    }
+
+    /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end.
+    pub(super) fn streams_into(&mut self, now: Instant, segment: usize) -> bool {
+        self.filling(now) == Some(segment)
+            && matches!(self.activity, Activity::Prefetch(_) | Activity::Access { then: Some(_), .. })
+    }
+
+    /// The segment that the medium is filling, by a read or the prefetch that follows it.
+    fn filling(&mut self, now: Instant) -> Option<usize> {
+        self.settle_stream(now);
+        match &self.activity {
+            Activity::Prefetch(stream) => Some(stream.segment),
+            Activity::Access { purpose: Purpose::Command { segment, .. }, .. } => *segment,
+            _ => None,
+        }
+    }
+
+    /// The data are in the buffer, or a prefetch brings them.
+    pub(super) fn read_hit(&mut self, now: Instant, slot: u16, request: &Request, segment: usize) {
+        self.buffer.touch(segment);
+        let mut here = now;
+        if self.filling(now) == Some(segment) {
+            here = self.follow(now, request, segment);
+        } else if !self.buffer.is_dirty(segment) {
+            self.resume(now, request, segment);
+        }
+        let ledger = &mut self.slots[usize::from(slot)].ledger;
+        ledger.until(Part::Cache, here);
+        self.send(slot, here, now.max(here));
+    }
+
+    /// A read from the segment being filled moves the prefetch's limit on. Answers when its data are there.
+    fn follow(&mut self, now: Instant, request: &Request, segment: usize) -> Instant {
+        let limit = self.read_ahead_limit(request);
+        let mut activity = self.activity;
+        let (stream, earliest) = match &mut activity {
+            Activity::Prefetch(stream) => (stream, now),
+            Activity::Access { then: Some(stream), sweep, .. } => (stream, sweep.end.max(now)),
+            Activity::Access { sweep, .. } => return sweep.end.max(now),
+            Activity::Idle => return now,
+        };
+        stream.limit = stream.limit.max(limit);
+        let here = stream.when(self.platter(), request.end()).max(earliest);
+        stream.committed = stream.committed.max(here).max(self.kept(stream, request.end()));
+        self.buffer.extend(segment, stream.limit);
+        self.activity = activity;
+        here
+    }
+
+    /// When the part of the read-ahead that is not broken off is done.
+    pub(super) fn kept(&self, stream: &Stream, end: u64) -> Instant {
+        let min = u64::from(self.profile.cache.read_ahead.min);
+        if min == 0 { Instant::ZERO } else { stream.when(self.platter(), (end + min).min(stream.limit)) }
+    }
+
+    /// How far to read after `request`: as far as the segment allows, and no farther than `read_ahead.max`.
+    pub(super) fn read_ahead_limit(&self, request: &Request) -> u64 {
+        let segment = request.lba + self.buffer.segment_sectors();
+        let ahead = request.end() + u64::from(self.profile.cache.read_ahead.max);
+        segment.min(ahead).max(request.end()).min(self.profile.geometry.sectors())
+    }
+
+    /// A stopped prefetch goes on when enough of its segment has been read and nothing else wants the medium.
+    fn resume(&mut self, now: Instant, request: &Request, segment: usize) {
+        let (_, end) = self.buffer.span(segment);
+        let unread = end.saturating_sub(request.end()) * 100;
+        let full = u64::from(100 - self.profile.cache.read_ahead.resume_percent) * self.buffer.segment_sectors();
+        let limit = self.read_ahead_limit(request);
+        let idle = matches!(self.activity, Activity::Idle) && self.commands.is_empty();
+        if idle && unread <= full && limit > end && self.choose_from <= now {
+            let stream = Stream::start(self.platter(), now, self.arm, end, limit, segment);
+            self.buffer.extend(segment, limit);
+            self.activity = Activity::Prefetch(stream);
+        }
+    }
+
+    /// Moves a read's data to the host: they are all in the buffer from `here`, and began to be at `first`.
+    pub(super) fn send(&mut self, slot: u16, here: Instant, first: Instant) {
+        let bytes = u64::from(self.slots[usize::from(slot)].request.sectors) * SECTOR;
+        let whole = self.link_time(bytes);
+        let last = here + self.link_time(SECTOR);
+        let end = last.max(self.link.max(first) + whole);
+        self.link = end;
+        self.slots[usize::from(slot)].ledger.until(Part::Link, end);
+        self.close(slot, end);
+    }
+
+    fn link_time(&self, bytes: u64) -> Span {
+        Span::from_nanos(bytes * 1_000_000_000 / self.profile.link.rate)
+    }
+
+    /// The command's work ends at `at`; its status still goes out.
+    pub(super) fn close(&mut self, slot: u16, at: Instant) {
+        let end = at + self.profile.overhead.completion;
+        let command = &mut self.slots[usize::from(slot)];
+        command.ledger.until(Part::Link, at);
+        command.ledger.until(Part::Overhead, end);
+        self.finish_at(end, slot);
+    }
+
+    /// The command completes at `at`, ties by tag.
+    pub(super) fn finish_at(&mut self, at: Instant, slot: u16) {
+        self.slots[usize::from(slot)].stage = Stage::Finishing;
+        let tag = self.slots[usize::from(slot)].request.tag;
+        let mut place = self.finishing.len();
+        while place > 0 {
+            let (before, other) = self.finishing[place - 1];
+            if (before, self.slots[usize::from(other)].request.tag) <= (at, tag) {
+                break;
+            }
+            place -= 1;
+        }
+        self.finishing.insert(place, (at, slot));
+    }
+
+    fn complete(&mut self, at: Instant, slot: u16) {
+        let command = &mut self.slots[usize::from(slot)];
+        command.stage = Stage::Free;
+        self.ready.push_back(Completion {
+            tag: command.request.tag,
+            status: command.outcome,
+            submitted: command.ledger.start(),
+            finished: at,
+            parts: command.ledger.parts(),
+        });
+        self.free.push(slot);
+        if self.free.len() == self.slots.len() {
+            self.quiet = at;
+        }
+    }
+
+    // Writes and flushes
+
+    fn write_through(&mut self, now: Instant, slot: u16, request: &Request) {
+        self.buffer_loses(now, request);
+        let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
+        self.link = self.link.max(now) + self.link_time(bytes);
+        self.slots[usize::from(slot)].data_at = self.link;
+        self.write_or_park(now, slot);
+    }
+
+    /// Queues a write for the medium, after any dirty segment that holds the same blocks.
+    fn write_or_park(&mut self, now: Instant, slot: u16) {
+        let request = self.slots[usize::from(slot)].request;
+        if self.buffer.overlaps_dirty(request.lba, request.end()) {
+            self.slots[usize::from(slot)].stage = Stage::Parked;
+            self.parked.push_back(slot);
+        } else {
+            self.enqueue(now, slot, &request);
+        }
+    }
+
+    /// Blocks about to be written leave the clean segments; a prefetch that would bring them stops.
+    fn buffer_loses(&mut self, now: Instant, request: &Request) {
+        if let Some(segment) = self.filling(now) {
+            let (start, end) = self.buffer.span(segment);
+            if start < request.end() && request.lba < end {
+                self.break_off(now);
+            }
+        }
+        self.buffer.invalidate(request.lba, request.end());
+    }
+
+    /// Ends a prefetch at `now`, or calls off the one that was to follow an access.
+    pub(super) fn break_off(&mut self, now: Instant) {
+        self.settle_stream(now);
+        match &mut self.activity {
+            Activity::Prefetch(stream) => {
+                let stream = *stream;
+                let filled = stream.filled(self.platter(), now);
+                self.buffer.cut_short(stream.segment, filled);
+                self.arm = stream.arm();
+                self.activity = Activity::Idle;
+            }
+            Activity::Access { access, purpose: Purpose::Command { segment: Some(segment), .. }, then, .. } => {
+                *then = None;
+                self.buffer.cut_short(*segment, access.lba + u64::from(access.sectors));
+            }
+            _ => {}
+        }
+    }
+
+    /// Tries the parked writes again, in order.
+    pub(super) fn unpark(&mut self, now: Instant) {
+        while let Some(&slot) = self.parked.front() {
+            let request = self.slots[usize::from(slot)].request;
+            if !self.cached(&request) {
+                if self.buffer.overlaps_dirty(request.lba, request.end()) {
+                    return;
+                }
+                self.slots[usize::from(slot)].ledger.until(Part::Cache, now);
+                self.enqueue(now, slot, &request);
+            } else if !self.store(now, slot) {
+                return;
+            }
+            self.parked.pop_front();
+        }
+    }
+
+    fn write_cached(&mut self, now: Instant, slot: u16) {
+        if !self.parked.is_empty() || !self.store(now, slot) {
+            self.slots[usize::from(slot)].stage = Stage::Parked;
+            self.parked.push_back(slot);
+        }
+    }
+
+    /// Puts a write into the buffer and acknowledges it, if there is room.
+    fn store(&mut self, now: Instant, slot: u16) -> bool {
+        let request = self.slots[usize::from(slot)].request;
+        let fence = self.flushes.back().map_or(0, |&(_, fence)| fence);
+        let room = self.buffer.room(request.lba, request.end(), fence);
+        if room == Room::Wait {
+            return false;
+        }
+        self.buffer_loses(now, &request);
+        let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
+        let arrived = self.link.max(now) + self.link_time(bytes);
+        let piece = Piece { lba: request.lba, sectors: request.sectors, stamp: request.stamp };
+        match room {
+            Room::Join(segment) => self.buffer.write(segment, piece, now, arrived),
+            Room::Within(segment) => self.overwrite(now, segment, piece, arrived),
+            _ => match self.take_segment(now, request.lba) {
+                Some(segment) => self.buffer.write(segment, piece, now, arrived),
+                None => return false,
+            },
+        }
+        self.link = arrived;
+        let ledger = &mut self.slots[usize::from(slot)].ledger;
+        ledger.until(Part::Cache, now);
+        ledger.until(Part::Link, arrived);
+        self.close(slot, arrived);
+        true
+    }
+
+    fn overwrite(&mut self, now: Instant, segment: usize, piece: Piece, arrived: Instant) {
+        let wanted = self.landings_wanted;
+        let landings = &mut self.landings;
+        self.buffer.overwrite(segment, piece, arrived, |old| {
+            if wanted {
+                landings.push_back(old.landing(now, now, LandingKind::Discarded));
+            }
+        });
+    }
+
+    /// A segment for a run from `start`; a prefetch gives its own up if there is no other.
+    fn take_segment(&mut self, now: Instant, start: u64) -> Option<usize> {
+        let filling = self.filling(now);
+        if let Some(segment) = self.buffer.allocate(start, filling) {
+            return Some(segment);
+        }
+        self.break_off(now);
+        self.buffer.allocate(start, None)
+    }
+
+    fn flush(&mut self, now: Instant, slot: u16) {
+        if self.buffer.dirty_count() == 0 {
+            self.close(slot, now);
+            return;
+        }
+        self.slots[usize::from(slot)].stage = Stage::Flushing;
+        self.flushes.push_back((slot, self.buffer.next_serial()));
+    }
+
+    /// Flushes whose segments are all on the medium are done.
+    pub(super) fn end_flushes(&mut self, now: Instant) {
+        while let Some(&(slot, fence)) = self.flushes.front() {
+            if self.buffer.oldest_serial().is_some_and(|serial| serial < fence) {
+                return;
+            }
+            self.flushes.pop_front();
+            self.slots[usize::from(slot)].ledger.until(Part::Cache, now);
+            self.close(slot, now);
+        }
+    }
+}

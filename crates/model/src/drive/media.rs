@@ -1,0 +1,181 @@
+//! One access to the medium: the arm goes to a run of blocks and the blocks pass, track after track. No queue, no
+//! cache; what an access is for is the firmware's affair.
+//!
+//! ```text
+//!  start                                                                              end
+//!  | seek | settle | rotation | transfer | head switch or seek | rotation (skew) | transfer |
+//! ```
+
+use super::geometry::{Extent, Geometry};
+use super::mechanics::{Arm, Mechanics};
+use crate::record::{Ledger, Part};
+use crate::time::{Instant, Span};
+
+/// What is to pass under the heads.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// When the arm starts.
+    pub start: Instant,
+    /// Where it starts.
+    pub from: Arm,
+    /// First block.
+    pub lba: u64,
+    /// Blocks.
+    pub sectors: u32,
+    /// Writing settles longer.
+    pub write: bool,
+    /// Data to write are there only from this instant.
+    pub data_at: Instant,
+    /// Reading may begin with any wanted block of a track.
+    pub zero_latency: bool,
+}
+
+/// One extent of an access, with its instants.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// The blocks.
+    pub extent: Extent,
+    /// Arm movement or head switch.
+    pub seek: Span,
+    /// Extra settling.
+    pub settle: Span,
+    /// Waiting for the host's data.
+    pub data: Span,
+    /// Waiting for the first block, and for what a zero-latency read leaves out.
+    pub rotation: Span,
+    /// Wanted blocks passing.
+    pub transfer: Span,
+    /// When the last has passed.
+    pub end: Instant,
+}
+
+impl Pass {
+    /// When the first block begins to pass, for passes that run from first to last.
+    pub fn begin(&self) -> Instant {
+        Instant::from_nanos(self.end.nanos() - self.transfer.nanos())
+    }
+}
+
+/// An access in sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    /// When its first block is under the head.
+    pub begin: Instant,
+    /// When all has passed.
+    pub end: Instant,
+    /// Where the arm is then.
+    pub arm: Arm,
+    seek: Span,
+    settle: Span,
+    data: Span,
+    rotation: Span,
+    transfer: Span,
+}
+
+impl Sweep {
+    /// Writes the access into the account of the request it serves.
+    pub fn charge(&self, ledger: &mut Ledger) {
+        let mut at = ledger.mark();
+        for (part, span) in [
+            (Part::Seek, self.seek),
+            (Part::Settle, self.settle),
+            (Part::Link, self.data),
+            (Part::Rotation, self.rotation),
+            (Part::Transfer, self.transfer),
+        ] {
+            at += span;
+            ledger.until(part, at);
+        }
+    }
+}
+
+impl Access {
+    /// The passes, first to last.
+    pub fn passes<'a>(&self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
+        Passes { geometry, mechanics, access: *self, at: self.start, arm: self.from, lba: self.lba, left: self.sectors }
+    }
+
+    /// All passes in sum.
+    pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
+        let none = Span::ZERO;
+        let mut sweep = Sweep {
+            begin: Instant::FAR,
+            end: self.start,
+            arm: self.from,
+            seek: none,
+            settle: none,
+            data: none,
+            rotation: none,
+            transfer: none,
+        };
+        for pass in self.passes(geometry, mechanics) {
+            sweep.begin = sweep.begin.min(pass.begin());
+            sweep.end = pass.end;
+            sweep.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
+            sweep.seek += pass.seek;
+            sweep.settle += pass.settle;
+            sweep.data += pass.data;
+            sweep.rotation += pass.rotation;
+            sweep.transfer += pass.transfer;
+        }
+        sweep
+    }
+
+    /// Writes the access into `ledger` as far as it went by `now`.
+    pub fn charge_until(&self, now: Instant, geometry: &Geometry, mechanics: &Mechanics, ledger: &mut Ledger) {
+        let mut at = self.start;
+        for pass in self.passes(geometry, mechanics) {
+            for (part, span) in [
+                (Part::Seek, pass.seek),
+                (Part::Settle, pass.settle),
+                (Part::Link, pass.data),
+                (Part::Rotation, pass.rotation),
+                (Part::Transfer, pass.transfer),
+            ] {
+                at += span;
+                ledger.until(part, at.min(now));
+            }
+            if at >= now {
+                return;
+            }
+        }
+    }
+}
+
+/// The passes of an access.
+pub struct Passes<'a> {
+    geometry: &'a Geometry,
+    mechanics: &'a Mechanics,
+    access: Access,
+    at: Instant,
+    arm: Arm,
+    lba: u64,
+    left: u32,
+}
+
+impl Iterator for Passes<'_> {
+    type Item = Pass;
+
+    #[inline]
+    fn next(&mut self) -> Option<Pass> {
+        if self.left == 0 {
+            return None;
+        }
+        let extent = self.geometry.extent(self.lba, self.left);
+        let place = self.mechanics.position(self.at, self.arm, &extent, self.access.write);
+        let settled = self.at + place.seek + place.settle;
+        let data = self.access.data_at.saturating_since(settled);
+        let ready = settled + data;
+        let transfer = self.mechanics.transfer(&extent);
+        let mut rotation =
+            if data > Span::ZERO { self.mechanics.wait(ready, extent.angle) } else { place.rotation };
+        if self.access.zero_latency {
+            rotation = rotation.min(self.mechanics.revolution().saturating_sub(transfer));
+        }
+        self.at = ready + rotation + transfer;
+        self.arm = Arm { cylinder: extent.cylinder, head: extent.head };
+        self.lba = extent.end();
+        self.left -= extent.sectors;
+        Some(Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, end: self.at })
+    }
+}

@@ -1,0 +1,209 @@
+//! Controls: power, reset, abort, settings, and what each leaves of the writes under way.
+//!
+//! A cut ends every command with [`Status::PowerLost`] and forgets the buffer. Of the write under the heads the
+//! sectors that passed are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
+//! lost. A reset or an abort lets the sector under the head be finished.
+
+use super::cache::Piece;
+use super::media::{Access, Pass};
+use super::{Activity, Drive, Power, Purpose, Stage};
+use crate::block::{Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
+use crate::record::Part;
+use crate::time::Instant;
+
+impl Piece {
+    /// What became of the piece.
+    pub(super) fn landing(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
+        Landing { member: 0, lba: self.lba, sectors: self.sectors, stamp: self.stamp, from, to, kind }
+    }
+
+    /// The part of it in `lba..end`, if any.
+    fn within(self, lba: u64, end: u64) -> Option<Piece> {
+        let (from, to) = (self.lba.max(lba), (self.lba + u64::from(self.sectors)).min(end));
+        (from < to).then(|| Piece { lba: from, sectors: (to - from) as u32, ..self })
+    }
+}
+
+impl Drive {
+    /// Does what `control` says, at `now`.
+    pub(super) fn obey(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match *control {
+            Control::PowerCut => self.lose_power(now),
+            Control::PowerOff => {
+                if self.power == Power::On {
+                    self.power = Power::Stopping;
+                    self.stop_when_done();
+                }
+            }
+            Control::PowerOn => self.power = Power::On,
+            Control::Reset => self.drop_commands(now, Status::Aborted, self.profile.cut_sector, |_| true),
+            Control::Abort(tag) => return self.abort(now, tag),
+            Control::Set { key, value } => return self.set(key, value),
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
+        let switch = match value {
+            "on" | "true" => Ok(true),
+            "off" | "false" => Ok(false),
+            _ => Err(ControlError::BadValue),
+        };
+        match key {
+            "landings" => self.landings_wanted = switch?,
+            "cache.write_back" => {
+                let on = switch?;
+                if on && self.profile.cache.dirty_segments == 0 {
+                    return Err(ControlError::BadValue);
+                }
+                self.profile.cache.write_back = on;
+            }
+            _ => return Err(ControlError::UnknownKey),
+        }
+        Ok(())
+    }
+
+    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
+        let in_flight = |slot: &super::Slot| slot.stage != Stage::Free && slot.request.tag == tag;
+        if !self.slots.iter().any(in_flight) {
+            return Err(ControlError::UnknownTag);
+        }
+        self.drop_commands(now, Status::Aborted, CutSector::Finished, |other| other == tag);
+        Ok(())
+    }
+
+    /// A stopping drive is off when nothing is left to do.
+    pub(super) fn stop_when_done(&mut self) {
+        let idle = self.free.len() == self.slots.len() && !matches!(self.activity, Activity::Access { .. });
+        if self.power == Power::Stopping && idle && self.buffer.dirty_count() == 0 {
+            self.power = Power::Off;
+            self.buffer.clear();
+            self.activity = Activity::Idle;
+        }
+    }
+
+    fn lose_power(&mut self, now: Instant) {
+        self.drop_commands(now, Status::PowerLost, self.profile.cut_sector, |_| true);
+        if let Activity::Access { access, purpose, .. } = self.activity {
+            self.land(&access, purpose, now);
+        }
+        self.activity = Activity::Idle;
+        if self.landings_wanted {
+            for (_, dirty) in self.buffer.destageable() {
+                self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, LandingKind::Discarded)));
+            }
+        }
+        self.buffer.clear();
+        self.power = Power::Off;
+        (self.electronics, self.link, self.choose_from) = (now, now, now);
+    }
+
+    /// Ends the commands whose tag is `chosen`, at `now`.
+    fn drop_commands(&mut self, now: Instant, status: Status, sector: CutSector, chosen: impl Fn(u32) -> bool) {
+        self.stop_access(now, sector, &chosen);
+        for slot in 0..self.slots.len() {
+            let command = &mut self.slots[slot];
+            if command.stage == Stage::Free || !chosen(command.request.tag) {
+                continue;
+            }
+            let part = match command.stage {
+                Stage::Arriving => Part::Overhead,
+                Stage::Queued => Part::Queue,
+                Stage::Parked | Stage::Flushing => Part::Cache,
+                _ => Part::Link,
+            };
+            command.ledger.settle(part, now);
+            command.outcome = status;
+            let slot = slot as u16;
+            self.arriving.retain(|&(_, other)| other != slot);
+            self.commands.retain(|target| target.slot != slot);
+            self.parked.retain(|&other| other != slot);
+            self.flushes.retain(|&(other, _)| other != slot);
+            self.finishing.retain(|&(_, other)| other != slot);
+            self.finish_at(now, slot);
+        }
+    }
+
+    /// Breaks off the access of a chosen command: what has passed has passed.
+    fn stop_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
+        let Activity::Access { access, purpose, .. } = self.activity else { return };
+        let Purpose::Command { slot, segment } = purpose else { return };
+        if !chosen(self.slots[usize::from(slot)].request.tag) {
+            return;
+        }
+        let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
+        access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+        let kept = core::mem::replace(&mut self.profile.cut_sector, sector);
+        if access.write {
+            self.land(&access, purpose, now);
+        }
+        self.profile.cut_sector = kept;
+        if let Some(segment) = segment {
+            self.buffer.cut_short(segment, access.lba);
+        }
+        let passes = access.passes(&self.profile.geometry, &self.profile.mechanics);
+        let reached = passes.take_while(|pass| pass.begin() <= now).last();
+        if let Some(pass) = reached {
+            self.arm = super::Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
+        }
+        self.activity = Activity::Idle;
+        self.choose_from = now;
+    }
+
+    /// Reports what a write left on the medium, when it ran until `cut`.
+    pub(super) fn land(&mut self, access: &Access, purpose: Purpose, cut: Instant) {
+        if !self.landings_wanted {
+            return;
+        }
+        let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
+        let single;
+        let pieces: &[Piece] = match purpose {
+            Purpose::Command { slot, .. } => {
+                let request = &self.slots[usize::from(slot)].request;
+                single = [Piece { lba: access.lba, sectors: access.sectors, stamp: request.stamp }];
+                &single
+            }
+            Purpose::Destage(segment) => match self.buffer.dirty(segment) {
+                Some(dirty) => &dirty.pieces,
+                None => return,
+            },
+        };
+        let unit = u64::from(self.profile.physical_sector) / SECTOR;
+        for pass in access.passes(geometry, mechanics) {
+            for (lba, end, kind) in shares(&pass, cut, unit, self.profile.cut_sector) {
+                for piece in pieces.iter().filter_map(|piece| piece.within(lba, end)) {
+                    let (from, to) = if kind == LandingKind::Landed { passing(&pass, &piece) } else { (cut, cut) };
+                    self.landings.push_back(piece.landing(from, to, kind));
+                }
+            }
+        }
+    }
+}
+
+/// The instants at which a piece of a pass goes under the head, its sectors evenly spread.
+fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
+    let at = |lba: u64| {
+        let share = pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);
+        pass.begin() + crate::time::Span::from_nanos(share)
+    };
+    (at(piece.lba), at(piece.lba + u64::from(piece.sectors)))
+}
+
+/// What of a pass is on the medium when it is cut at `cut`: up to three runs of blocks.
+fn shares(pass: &Pass, cut: Instant, unit: u64, sector: CutSector) -> [(u64, u64, LandingKind); 3] {
+    let (lba, end) = (pass.extent.lba, pass.extent.end());
+    if pass.end <= cut {
+        return [(lba, end, LandingKind::Landed), (end, end, LandingKind::Landed), (end, end, LandingKind::Landed)];
+    }
+    let gone = cut.saturating_since(pass.begin()).nanos();
+    let passed = lba + gone * u64::from(pass.extent.sectors) / pass.transfer.nanos().max(1);
+    let begun = gone > 0;
+    let whole = if passed == lba { lba } else { (passed / unit * unit).max(lba) };
+    let after = if begun { (passed / unit * unit + unit).min(end) } else { whole };
+    let torn = match sector {
+        CutSector::Finished => LandingKind::Landed,
+        CutSector::Old => LandingKind::Discarded,
+        CutSector::Unreadable => LandingKind::Torn,
+    };
+    [(lba, whole, LandingKind::Landed), (whole, after, torn), (after, end, LandingKind::Discarded)]
+}

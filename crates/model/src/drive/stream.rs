@@ -1,0 +1,88 @@
+//! A prefetch in progress: which blocks have passed the head by when. It advances by itself; nobody needs to be woken
+//! for it.
+
+use super::geometry::{Extent, Geometry};
+use super::mechanics::{Arm, Mechanics};
+use crate::time::Instant;
+
+/// Blocks passing one after another into a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// The segment that takes them.
+    pub segment: usize,
+    /// The block after the last to be read.
+    pub limit: u64,
+    /// It may be broken off from here on.
+    pub committed: Instant,
+    /// The extent that is passing, and when its first block began to.
+    extent: Extent,
+    begin: Instant,
+}
+
+/// The mechanism a stream runs on.
+#[derive(Clone, Copy)]
+pub struct Platter<'a> {
+    /// Where blocks are.
+    pub geometry: &'a Geometry,
+    /// How long it takes.
+    pub mechanics: &'a Mechanics,
+}
+
+impl Stream {
+    /// Starts to read `lba..limit` at `at` with the arm at `arm`.
+    pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, lba: u64, limit: u64, segment: usize) -> Stream {
+        let extent = platter.geometry.extent(lba, u32::MAX);
+        let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
+        Stream { segment, limit, committed: at, extent, begin }
+    }
+
+    /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer.
+    #[inline]
+    pub fn when(&self, platter: Platter<'_>, end: u64) -> Instant {
+        let mut ahead = *self;
+        while ahead.extent.end() < end {
+            ahead.next_extent(platter);
+        }
+        let angle = ahead.extent.slot.wrapping_mul(end.saturating_sub(ahead.extent.lba));
+        ahead.begin + platter.mechanics.turn(angle)
+    }
+
+    /// Lets it run up to `now`.
+    pub fn catch_up(&mut self, platter: Platter<'_>, now: Instant) {
+        while self.extent.end() < self.limit {
+            let mut next = *self;
+            next.next_extent(platter);
+            if next.begin > now {
+                return;
+            }
+            *self = next;
+        }
+    }
+
+    /// The first block that is not in the buffer by `now`; call [`Stream::catch_up`] first.
+    pub fn filled(&self, platter: Platter<'_>, now: Instant) -> u64 {
+        let passed = platter.mechanics.angle(now).wrapping_sub(platter.mechanics.angle(self.begin));
+        let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer(&self.extent);
+        let sectors = match (now < self.begin, whole) {
+            (true, _) => 0,
+            (_, true) => u64::from(self.extent.sectors),
+            _ => (passed / self.extent.slot).min(u64::from(self.extent.sectors)),
+        };
+        (self.extent.lba + sectors).min(self.limit)
+    }
+
+    /// Where the arm is.
+    pub fn arm(&self) -> Arm {
+        Arm { cylinder: self.extent.cylinder, head: self.extent.head }
+    }
+
+    fn next_extent(&mut self, platter: Platter<'_>) {
+        let at = self.begin + platter.mechanics.transfer(&self.extent);
+        let arm = self.arm();
+        if self.extent.end() >= platter.geometry.sectors() {
+            return;
+        }
+        self.extent = platter.geometry.extent(self.extent.end(), u32::MAX);
+        self.begin = at + platter.mechanics.position(at, arm, &self.extent, false).total();
+    }
+}
