@@ -28,7 +28,9 @@ use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
 use self::stream::{Platter, Stream};
-use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
+use crate::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status,
+};
 use crate::queue::Queue;
 use crate::record::Ledger;
 use crate::time::Instant;
@@ -147,7 +149,10 @@ impl Drive {
     /// Panics when [`Profile::check`] fails.
     pub fn new(profile: Profile, phase: u64) -> Drive {
         if let Err(error) = profile.check() {
-            panic!("profile {}: {} must be {}", profile.name, error.field, error.expected);
+            panic!(
+                "profile {}: {} must be {}",
+                profile.name, error.field, error.expected
+            );
         }
         let mut profile = profile;
         profile.mechanics = profile.mechanics.with_phase(phase);
@@ -194,7 +199,10 @@ impl Drive {
     }
 
     fn platter(&self) -> Platter<'_> {
-        Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics }
+        Platter {
+            geometry: &self.profile.geometry,
+            mechanics: &self.profile.mechanics,
+        }
     }
 
     /// Does all that is due by `now`, each thing at its own instant.
@@ -256,7 +264,9 @@ impl Device for Drive {
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
         self.advance(now);
-        let Some(slot) = self.free.pop() else { return Err(request) };
+        let Some(slot) = self.free.pop() else {
+            return Err(request);
+        };
         self.accept(now, slot, request);
         self.next = self.next_event();
         self.advance(now);

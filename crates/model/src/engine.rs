@@ -120,7 +120,11 @@ impl<S: Source, D: Device> Engine<S, D> {
             }
             self.step(next, recorder)?;
         }
-        if self.in_flight > 0 || self.waiting.is_some() { Err(Stuck::Silent(self.now)) } else { Ok(()) }
+        if self.in_flight > 0 || self.waiting.is_some() {
+            Err(Stuck::Silent(self.now))
+        } else {
+            Ok(())
+        }
     }
 
     /// Issues one request, if there is one and there is room.
@@ -134,7 +138,11 @@ impl<S: Source, D: Device> Engine<S, D> {
                     (request, self.now)
                 }
                 next => {
-                    self.wake = if let Next::At(at) = next { Some(at) } else { None };
+                    self.wake = if let Next::At(at) = next {
+                        Some(at)
+                    } else {
+                        None
+                    };
                     self.done = next == Next::Done;
                     return false;
                 }
@@ -151,7 +159,10 @@ impl<S: Source, D: Device> Engine<S, D> {
                 true
             }
             Err(request) => {
-                assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
+                assert!(
+                    self.in_flight > 0,
+                    "the device refused a request with nothing in flight"
+                );
                 self.waiting = Some((request, offered));
                 self.wake = None;
                 false
@@ -169,7 +180,10 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     fn complete(&mut self, mut completion: Completion, recorder: &mut impl FnMut(&Record)) {
-        let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
+        let flying = self
+            .flying
+            .get_mut(completion.tag as usize)
+            .and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");
         self.in_flight -= 1;
         self.failures += u64::from(completion.status != Status::Done);
@@ -180,7 +194,12 @@ impl<S: Source, D: Device> Engine<S, D> {
                 completion.parts.add(Part::Driver, waited);
                 completion.submitted = from;
             }
-            recorder(&Record { worker, request, intended: from, completion });
+            recorder(&Record {
+                worker,
+                request,
+                intended: from,
+                completion,
+            });
         }
     }
 }
