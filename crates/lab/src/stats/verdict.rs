@@ -309,56 +309,63 @@ mod tests {
         cell(Paired::new(&baseline, &variant).unwrap())
     }
 
-    /// The share of `families` studies of ten cells with the given true ratio in which any verdict is `wrong`.
-    fn family_error(name: &str, ratio: f64, spread: f64, wrong: impl Fn(&Judgement) -> bool) -> f64 {
-        let mut rng = Seed(20).stream(name);
-        let families = 2_000;
-        let mut family = || {
-            let cells: Vec<Comparison> = (0..10).map(|_| runs(&mut rng, 6, ratio, spread)).collect();
-            judge(&cells, &Criteria::default()).iter().any(&wrong)
-        };
-        (0..families).filter(|_| family()).count() as f64 / f64::from(families)
-    }
+    type Event = fn(&Judgement) -> bool;
 
     fn claims_difference(judgement: &Judgement) -> bool {
         matches!(judgement.verdict, Verdict::Faster | Verdict::Slower)
     }
 
+    fn claims_equality(judgement: &Judgement) -> bool {
+        matches!(judgement.verdict, Verdict::NoDifference { .. })
+    }
+
+    const STUDIES: u32 = 1_500;
+
+    /// The greatest share that a true 5 % shows in [`STUDIES`] studies but once in a thousand: 3.1 deviations above.
+    const FIVE_PERCENT: f64 = 0.067;
+
+    /// The shares of studies of ten cells, all of the given true ratio, in which each event happens to any cell.
+    fn shares<const N: usize>(name: &str, ratio: f64, spread: f64, events: [Event; N]) -> [f64; N] {
+        let mut rng = Seed(20).stream(name);
+        let mut happened = [0u32; N];
+        for _ in 0..STUDIES {
+            let cells: Vec<Comparison> = (0..10).map(|_| runs(&mut rng, 6, ratio, spread)).collect();
+            let judged = judge(&cells, &Criteria::default());
+            for (count, event) in happened.iter_mut().zip(events) {
+                *count += u32::from(judged.iter().any(event));
+            }
+        }
+        happened.map(|count| f64::from(count) / f64::from(STUDIES))
+    }
+
     #[test]
-    fn equal_sides_are_called_different_in_less_than_5_percent_of_studies() {
-        // 2 000 studies: a true 5 % would come out at 5.0 ± 0.5. Independent cells that are all equal are Holm's worst
-        // case, 1 - (1 - 0.05/10)^10 = 4.9 %, so the bound allows three deviations above it.
-        let error = family_error("null", 1.0, 0.03, claims_difference);
-        assert!(error < 0.064 && error > 0.02, "{error}");
+    fn equal_sides_are_called_different_in_at_most_5_percent_of_studies() {
+        // Independent cells that are all equal are Holm's worst case: 1 - (1 - 0.05/10)^10 = 4.9 % of studies.
+        let [corrected, plain] = shares("null", 1.0, 0.03, [claims_difference, |judged| judged.p < 0.05]);
+        assert!(corrected < FIVE_PERCENT && corrected > 0.02, "{corrected}");
         // The correction earns its keep: plain p-values err in 1 - 0.95^10 = 40 % of studies.
-        let plain = family_error("null", 1.0, 0.03, |judged| judged.p < 0.05);
         assert!(plain > 0.35, "{plain}");
     }
 
     #[test]
-    fn precise_and_equal_sides_are_not_called_different_because_their_neighbours_are_settled() {
+    fn equal_sides_are_not_called_different_because_their_neighbours_are_settled() {
         // At 1.2 % spread many cells are found equal; that must not lower the bar for "faster" in the rest.
-        let error = family_error("settled", 1.0, 0.012, claims_difference);
-        assert!(error < 0.064, "{error}");
-        let settled =
-            family_error("settled", 1.0, 0.012, |judged| matches!(judged.verdict, Verdict::NoDifference { .. }));
-        assert!(settled > 0.5, "{settled}");
+        let [wrong, settled] = shares("settled", 1.0, 0.012, [claims_difference, claims_equality]);
+        assert!(wrong < FIVE_PERCENT && settled > 0.5, "{wrong} {settled}");
     }
 
     #[test]
-    fn sides_at_the_margin_are_called_equal_in_less_than_5_percent_of_studies() {
-        let equal = |judged: &Judgement| matches!(judged.verdict, Verdict::NoDifference { .. });
-        for spread in [0.002, 0.01] {
-            let error = family_error("margin", 1.02, spread, equal);
-            assert!(error < 0.064, "{error} at {spread}");
-        }
+    fn sides_at_the_margin_are_called_equal_in_at_most_5_percent_of_studies() {
+        let [wrong] = shares("margin", 1.02, 0.005, [claims_equality]);
+        // One-sided at a boundary: half of 4.9 %, for the test at each end is made at 2.5 %.
+        assert!(wrong < FIVE_PERCENT && wrong > 0.005, "{wrong}");
     }
 
     #[test]
     fn a_planted_difference_is_found_and_its_neighbours_are_left_alone() {
         let mut rng = Seed(21).stream("planted");
         let (mut found, mut false_alarms) = (0, 0);
-        for _ in 0..500 {
+        for _ in 0..300 {
             let cells: Vec<Comparison> =
                 (0..10).map(|index| runs(&mut rng, 15, if index == 3 { 1.05 } else { 1.0 }, 0.03)).collect();
             let judged = judge(&cells, &Criteria::default());
@@ -366,9 +373,10 @@ mod tests {
             let others = judged.iter().enumerate().filter(|(index, _)| *index != 3);
             false_alarms += usize::from(others.clone().any(|(_, judgement)| claims_difference(judgement)));
         }
-        // The effect is 6.3 standard errors; Holm's first step asks for t(0.9975, 14) = 3.3.
-        assert!(found > 475, "{found}");
-        assert!(false_alarms < 40, "{false_alarms}");
+        // The effect is 6.3 standard errors; Holm's first step asks for t(0.9975, 14) = 3.3. 27 false alarms are 9 %:
+        // 5 % and three deviations.
+        assert!(found > 285, "{found}");
+        assert!(false_alarms < 27, "{false_alarms}");
     }
 
     #[test]
