@@ -1,1 +1,25 @@
-//! Statistics.
+//! What the laboratory counts, and how it compares.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | [`histogram`] | response times in buckets of bounded error, with exact moments |
+//! | [`summary`] | records counted: one run, by kind of request and by group of workers |
+//! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
+//! | [`verdict`] | faster, slower, no difference, not enough data |
+//! | [`quality`] | what should make a reader doubt a figure |
+//!
+//! All of it is values and pure functions: the same records give the same figures. The unit of comparison is the run,
+//! never the request: requests within a run depend on each other. Samples are never dropped. What each number means,
+//! with formulas and sources, is in `docs/statistics.md`.
+
+pub mod histogram;
+pub mod interval;
+pub mod quality;
+pub mod summary;
+pub mod verdict;
+
+pub use histogram::{Histogram, Percentile};
+pub use interval::{Interval, PairError, Paired, holm, mean_interval};
+pub use quality::{Ceiling, Flag};
+pub use summary::{Kind, Recorder, Run, Summary, Tally};
+pub use verdict::{Better, Comparison, Criteria, Judgement, Verdict, judge};

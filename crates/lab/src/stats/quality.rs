@@ -1,0 +1,211 @@
+//! What should make a reader doubt a figure. A flag is printed beside the figure; it changes and removes nothing.
+//!
+//! A rate above what the link can carry did not come from the drive; a comparison whose runs scatter more than its
+//! sides differ does not settle much by one run; a percentile with a handful of values beyond it is an anecdote.
+
+use super::histogram::Percentile;
+use super::interval::Paired;
+use super::summary::{Kind, Run};
+use super::verdict::{Judgement, Verdict};
+use std::fmt;
+
+/// How far a rate may stand above a limit before it is flagged: requests under way when counting began count in full,
+/// and link rates are printed in round figures (inferred; a reading out of the page cache is several times the limit).
+const SLACK: f64 = 0.01;
+
+/// How many values must lie beyond a percentile: with k of them their share is known to 1/√k, here to a third
+/// (binomial deviation of a small count).
+const BEYOND: u64 = 10;
+
+/// What a drive and its link can do at most, in bytes per second; absent where unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ceiling {
+    /// The link's rate for data, both directions together (for a full-duplex link, twice that of one).
+    pub link: Option<f64>,
+    /// The media rate of the fastest zone.
+    pub media: Option<f64>,
+}
+
+/// A reason for doubt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Flag {
+    /// More data than the link carries: something nearer the program answered.
+    FasterThanLink {
+        /// Reads and writes together.
+        bytes_per_s: f64,
+        /// What the link can do.
+        limit: f64,
+    },
+    /// More data than passes under the head: a cache answered.
+    FasterThanMedia {
+        /// Reads and writes together.
+        bytes_per_s: f64,
+        /// What the media can do.
+        limit: f64,
+    },
+    /// Requests failed; they are in no rate and no percentile.
+    Failed {
+        /// How many.
+        requests: u64,
+    },
+    /// Too few requests for this percentile and those above it.
+    TooFewForPercentile {
+        /// Of which kind of request.
+        kind: Kind,
+        /// The first percentile that is not supported.
+        percentile: Percentile,
+        /// Requests there are.
+        ios: u64,
+        /// Requests it needs.
+        needed: u64,
+    },
+    /// The ratio differs from run to run by more than the sides differ.
+    SpreadExceedsEffect {
+        /// Standard deviation of the log ratios, as a fraction.
+        spread: f64,
+        /// Mean of the log ratios without its sign, as a fraction.
+        effect: f64,
+    },
+    /// All pairs of runs gave the same ratio: the interval has no width, and further runs add nothing.
+    NoSpread {
+        /// How many pairs.
+        runs: usize,
+    },
+}
+
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mega = |bytes: &f64| bytes / 1e6;
+        match self {
+            Flag::FasterThanLink { bytes_per_s, limit } => {
+                let (rate, limit) = (mega(bytes_per_s), mega(limit));
+                write!(f, "{rate:.1} MB/s is more than the link carries ({limit:.1} MB/s): not the drive answered")
+            }
+            Flag::FasterThanMedia { bytes_per_s, limit } => {
+                let (rate, limit) = (mega(bytes_per_s), mega(limit));
+                write!(f, "{rate:.1} MB/s is more than the media gives ({limit:.1} MB/s): a cache answered")
+            }
+            Flag::Failed { requests } => write!(f, "{requests} requests failed and are in no figure"),
+            Flag::TooFewForPercentile { kind, percentile, ios, needed } => {
+                let (kind, percentile) = (kind.name(), percentile.name());
+                write!(f, "{kind}: {percentile} needs {needed} requests, there are {ios}")
+            }
+            Flag::SpreadExceedsEffect { spread, effect } => {
+                let (spread, effect) = (spread * 100.0, effect * 100.0);
+                write!(f, "runs spread by {spread:.1} %, more than the sides differ ({effect:.1} %)")
+            }
+            Flag::NoSpread { runs } => write!(f, "{runs} pairs of runs gave exactly the same ratio"),
+        }
+    }
+}
+
+/// The listed percentiles that `ios` values support.
+pub fn supported(ios: u64) -> impl Iterator<Item = Percentile> {
+    Percentile::LISTED
+        .into_iter()
+        .filter(move |percentile| percentile.needs(BEYOND).is_some_and(|needed| ios >= needed))
+}
+
+/// The flags of one run, or of several merged.
+pub fn of_run(run: &Run, ceiling: &Ceiling) -> Vec<Flag> {
+    let bytes_per_s = run.all().bytes_per_s();
+    let above = |limit: &f64| bytes_per_s > limit * (1.0 + SLACK);
+    let mut flags = Vec::new();
+    flags.extend(ceiling.link.filter(above).map(|limit| Flag::FasterThanLink { bytes_per_s, limit }));
+    flags.extend(ceiling.media.filter(above).map(|limit| Flag::FasterThanMedia { bytes_per_s, limit }));
+    flags.extend(Some(run.failed()).filter(|&requests| requests > 0).map(|requests| Flag::Failed { requests }));
+    flags.extend(Kind::ALL.into_iter().filter_map(|kind| too_few(kind, run.kind(kind).tally.ios())));
+    flags
+}
+
+fn too_few(kind: Kind, ios: u64) -> Option<Flag> {
+    let percentile = *Percentile::LISTED.get(supported(ios).count())?;
+    let needed = percentile.needs(BEYOND)?;
+    (ios > 0).then_some(Flag::TooFewForPercentile { kind, percentile, ios, needed })
+}
+
+/// The flags of one comparison. Where no difference was found the spread is not held against it: it was within the
+/// margin all the same.
+pub fn of_judgement(judgement: &Judgement) -> Vec<Flag> {
+    let Paired { runs, mean, deviation } = judgement.comparison.paired;
+    let equal = matches!(judgement.verdict, Verdict::NoDifference { .. });
+    let spread = deviation > mean.abs() && !equal;
+    let mut flags = Vec::new();
+    flags.extend(spread.then_some(Flag::SpreadExceedsEffect { spread: deviation, effect: mean.abs() }));
+    flags.extend((runs > 1 && deviation == 0.0).then_some(Flag::NoSpread { runs }));
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summary::Recorder;
+    use super::super::verdict::{Better, Comparison, Criteria, judge};
+    use super::*;
+    use seekwise_model::block::{Completion, Flags, Op, Request, Status};
+    use seekwise_model::record::{Parts, Record};
+    use seekwise_model::time::{Instant, Span};
+
+    /// A run of one second with `ios` reads of 1 MiB.
+    fn run(ios: u64) -> Run {
+        let request =
+            Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 2048, stamp: 0 };
+        let (submitted, finished) = (Instant::ZERO, Instant::from_nanos(1_000));
+        let completion = Completion { tag: 0, status: Status::Done, submitted, finished, parts: Parts::default() };
+        let mut recorder = Recorder::new(&[0]);
+        (0..ios).for_each(|_| recorder.take(&Record { worker: 0, request, intended: submitted, completion }));
+        recorder.finish(Span::from_secs(1))
+    }
+
+    #[test]
+    fn a_reading_from_memory_is_flagged() {
+        let ceiling = Ceiling { link: Some(300e6), media: Some(60e6) };
+        let rates = |ios| {
+            let flags = of_run(&run(ios), &ceiling);
+            let link = flags.iter().any(|flag| matches!(flag, Flag::FasterThanLink { .. }));
+            (link, flags.iter().any(|flag| matches!(flag, Flag::FasterThanMedia { .. })))
+        };
+        // 700 MB/s on a link of 300: not the drive. 200: its cache. 57, and 60.4 by a rounded edge: the platter.
+        assert_eq!([668, 190, 54].map(rates), [(true, true), (false, true), (false, false)]);
+        assert_eq!(of_run(&run(668), &Ceiling::default()).len(), 1);
+    }
+
+    #[test]
+    fn percentiles_without_support_are_flagged() {
+        let supports = |ios| supported(ios).map(Percentile::name).collect::<Vec<_>>().join(" ");
+        assert_eq!(supports(19), "");
+        assert_eq!(supports(1_000), "p50 p90 p99");
+        assert_eq!(supports(99_999), "p50 p90 p99 p99_9");
+        assert_eq!(supports(100_000), "p50 p90 p99 p99_9 p99_99");
+        let flags = of_run(&run(1_000), &Ceiling::default());
+        assert_eq!(flags.len(), 1);
+        assert_eq!(flags[0].to_string(), "read: p99_9 needs 10000 requests, there are 1000");
+        assert_eq!(of_run(&run(100_000), &Ceiling::default()), []);
+    }
+
+    #[test]
+    fn failures_are_flagged() {
+        let mut recorder = Recorder::new(&[0]);
+        let request =
+            Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
+        let at = Instant::ZERO;
+        let completion =
+            Completion { tag: 0, status: Status::PowerLost, submitted: at, finished: at, parts: Parts::default() };
+        recorder.take(&Record { worker: 0, request, intended: at, completion });
+        let flags = of_run(&recorder.finish(Span::from_secs(1)), &Ceiling::default());
+        assert_eq!(flags, [Flag::Failed { requests: 1 }]);
+    }
+
+    #[test]
+    fn a_spread_larger_than_the_effect_is_flagged() {
+        let flags = |variant: &[f64]| {
+            let paired = Paired::new(&vec![100.0; variant.len()], variant).unwrap();
+            of_judgement(&judge(&[Comparison { paired, better: Better::Higher }], &Criteria::default())[0])
+        };
+        assert!(matches!(flags(&[90.0, 112.0, 105.0])[..], [Flag::SpreadExceedsEffect { .. }]));
+        assert_eq!(flags(&[110.0, 111.0, 112.0]), []);
+        // Spread, but within the margin: nothing to doubt.
+        assert_eq!(flags(&[100.1, 99.9, 100.0]), []);
+        assert_eq!(flags(&[150.0; 3]), [Flag::NoSpread { runs: 3 }]);
+        assert_eq!(flags(&[150.0]), []);
+    }
+}

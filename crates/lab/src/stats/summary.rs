@@ -1,0 +1,364 @@
+//! Records counted: a run's requests, by kind and by group of workers.
+//!
+//! A [`Recorder`] takes records one by one on the hot path and touches one [`Tally`] for each. Everything else (reads,
+//! all, a group, several runs) is a merge of tallies afterwards, exact because every count in them is an integer.
+//! A request that failed has no response time worth the name; it is counted as failed and in nothing else.
+
+use super::histogram::Histogram;
+use seekwise_model::block::{Op, SECTOR, Status};
+use seekwise_model::record::{Part, Record};
+use seekwise_model::time::{Instant, Span};
+
+/// Kinds of request that are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Data from the medium.
+    Read,
+    /// Data to the medium.
+    Write,
+    /// Ranges without data on the link: trims and runs of zeroes. Their bytes are what the range covers.
+    Trim,
+    /// Flushes. They have no bytes.
+    Flush,
+    /// Processor work of the program itself. It has no bytes.
+    Compute,
+}
+
+impl Kind {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+    /// All of them.
+    pub const ALL: [Kind; Kind::COUNT] = [Kind::Read, Kind::Write, Kind::Trim, Kind::Flush, Kind::Compute];
+
+    /// The kind of a request that asks for `op`.
+    pub const fn of(op: Op) -> Kind {
+        match op {
+            Op::Read => Kind::Read,
+            Op::Write => Kind::Write,
+            Op::WriteZeroes | Op::Trim => Kind::Trim,
+            Op::Flush => Kind::Flush,
+            Op::Compute => Kind::Compute,
+        }
+    }
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+            Kind::Trim => "trim",
+            Kind::Flush => "flush",
+            Kind::Compute => "compute",
+        }
+    }
+}
+
+/// Counts over some requests; the time they took is not in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    responses: Histogram,
+    bytes: u64,
+    service: u128,
+    parts: [u128; Part::COUNT],
+    failed: u64,
+}
+
+impl Tally {
+    /// Counts one record.
+    #[inline]
+    pub fn count(&mut self, record: &Record) {
+        let done = &record.completion;
+        if done.status != Status::Done {
+            self.failed += 1;
+            return;
+        }
+        self.responses.record(record.response());
+        self.service += u128::from(done.finished.since(done.submitted).nanos());
+        for (sum, part) in self.parts.iter_mut().zip(Part::ALL) {
+            *sum += u128::from(done.parts.get(part).nanos());
+        }
+        if !matches!(record.request.op, Op::Flush | Op::Compute) {
+            self.bytes += u64::from(record.request.sectors) * SECTOR;
+        }
+    }
+
+    /// Counts all of `other` as well.
+    pub fn merge(&mut self, other: &Tally) {
+        self.responses.merge(&other.responses);
+        self.bytes += other.bytes;
+        self.service += other.service;
+        for (sum, more) in self.parts.iter_mut().zip(other.parts) {
+            *sum += more;
+        }
+        self.failed += other.failed;
+    }
+
+    /// Requests done.
+    pub fn ios(&self) -> u64 {
+        self.responses.count()
+    }
+
+    /// Requests that ended otherwise than done; they are in no other figure.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Bytes of the requests done.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Response times: from when a request was due until it was done.
+    pub fn responses(&self) -> &Histogram {
+        &self.responses
+    }
+
+    /// Mean service time in ns: from when the device accepted a request until it was done.
+    pub fn mean_service(&self) -> Option<f64> {
+        self.mean_of(self.service)
+    }
+
+    /// Total time in ns that went into `part`, exact; over all parts it is the sum of the responses.
+    pub fn part_sum(&self, part: Part) -> u128 {
+        self.parts[part as usize]
+    }
+
+    /// Mean time in ns that a request spent in `part`.
+    pub fn mean_part(&self, part: Part) -> Option<f64> {
+        self.mean_of(self.part_sum(part))
+    }
+
+    fn mean_of(&self, sum: u128) -> Option<f64> {
+        (self.ios() > 0).then(|| sum as f64 / self.ios() as f64)
+    }
+}
+
+/// A tally and the time in which it was counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The counts.
+    pub tally: Tally,
+    /// How long was counted, over all runs merged.
+    pub elapsed: Span,
+}
+
+impl Summary {
+    /// Requests done per second; 0 when no time passed.
+    pub fn iops(&self) -> f64 {
+        self.per_second(self.tally.ios())
+    }
+
+    /// Bytes per second; 0 when no time passed.
+    pub fn bytes_per_s(&self) -> f64 {
+        self.per_second(self.tally.bytes())
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        match self.elapsed.nanos() {
+            0 => 0.0,
+            ns => count as f64 / (ns as f64 / 1e9),
+        }
+    }
+}
+
+/// The counts of one group of workers, by kind.
+type Group = [Tally; Kind::COUNT];
+
+/// Takes the records of a run.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    /// Index of the group of each worker.
+    group_of: Vec<u16>,
+    groups: Vec<Group>,
+    first: Instant,
+    last: Instant,
+}
+
+impl Recorder {
+    /// A recorder for workers of which the w-th reports in group `group_of[w]`; `&[0]` is one worker in one group.
+    pub fn new(group_of: &[u16]) -> Recorder {
+        let count = group_of.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
+        Recorder {
+            group_of: group_of.to_vec(),
+            groups: vec![Group::default(); count],
+            first: Instant::FAR,
+            last: Instant::ZERO,
+        }
+    }
+
+    /// Counts one record. Panics when its worker has no group.
+    #[inline]
+    pub fn take(&mut self, record: &Record) {
+        let group = self.group_of[usize::from(record.worker)];
+        self.first = self.first.min(record.intended);
+        self.last = self.last.max(record.completion.finished);
+        self.groups[usize::from(group)][Kind::of(record.request.op) as usize].count(record);
+    }
+
+    /// When the first counted request was due.
+    pub fn first(&self) -> Option<Instant> {
+        (self.first <= self.last).then_some(self.first)
+    }
+
+    /// When the last counted request was done.
+    pub fn last(&self) -> Option<Instant> {
+        (self.first <= self.last).then_some(self.last)
+    }
+
+    /// The run, counted for `elapsed`: the window of counting, which whoever ran it knows. Without a window, the time
+    /// from [`Recorder::first`] to [`Recorder::last`] is the one to give.
+    pub fn finish(self, elapsed: Span) -> Run {
+        Run { elapsed, groups: self.groups }
+    }
+}
+
+/// What one run, or several of the same job merged, counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    elapsed: Span,
+    groups: Vec<Group>,
+}
+
+impl Run {
+    /// How long was counted.
+    pub fn elapsed(&self) -> Span {
+        self.elapsed
+    }
+
+    /// How many groups of workers there are.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The requests of one kind, over all groups.
+    pub fn kind(&self, kind: Kind) -> Summary {
+        self.gather(&self.groups, &[kind])
+    }
+
+    /// Reads and writes together, over all groups. Trims, flushes and processor work move no data and stay apart.
+    pub fn all(&self) -> Summary {
+        self.gather(&self.groups, &[Kind::Read, Kind::Write])
+    }
+
+    /// The requests of one kind in one group. Panics when there is no such group.
+    pub fn group_kind(&self, group: usize, kind: Kind) -> Summary {
+        self.gather(&self.groups[group..=group], &[kind])
+    }
+
+    /// Reads and writes of one group. Panics when there is no such group.
+    pub fn group_all(&self, group: usize) -> Summary {
+        self.gather(&self.groups[group..=group], &[Kind::Read, Kind::Write])
+    }
+
+    /// Requests of every kind that ended otherwise than done.
+    pub fn failed(&self) -> u64 {
+        self.groups.iter().flatten().map(Tally::failed).sum()
+    }
+
+    /// Adds another run of the same job; the times add up, so rates become those of both runs together. Panics when
+    /// the groups differ in number.
+    pub fn merge(&mut self, other: &Run) {
+        assert_eq!(self.groups.len(), other.groups.len(), "runs of one job have the same groups");
+        self.elapsed += other.elapsed;
+        for (tally, more) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
+            tally.merge(more);
+        }
+    }
+
+    fn gather(&self, groups: &[Group], kinds: &[Kind]) -> Summary {
+        let mut tally = Tally::default();
+        for group in groups {
+            kinds.iter().for_each(|&kind| tally.merge(&group[kind as usize]));
+        }
+        Summary { tally, elapsed: self.elapsed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::block::{Completion, Flags, Request};
+    use seekwise_model::record::Ledger;
+    use seekwise_model::rng::Seed;
+
+    /// A request of `worker` due at `at` µs that waits 10 µs for the driver, then `seek` and `transfer` µs.
+    fn record(worker: u16, op: Op, at: u64, seek: u64, transfer: u64) -> Record {
+        let at = Instant::ZERO + Span::from_micros(at);
+        let accepted = at + Span::from_micros(10);
+        let mut ledger = Ledger::open(at);
+        ledger.until(Part::Driver, accepted);
+        ledger.until(Part::Seek, accepted + Span::from_micros(seek));
+        ledger.until(Part::Transfer, accepted + Span::from_micros(seek + transfer));
+        let (finished, parts) = (ledger.mark(), ledger.parts());
+        let request = Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
+        let completion = Completion { tag: 0, status: Status::Done, submitted: accepted, finished, parts };
+        Record { worker, request, intended: at, completion }
+    }
+
+    #[test]
+    fn a_run_is_counted_by_kind_and_group() {
+        let mut recorder = Recorder::new(&[0, 1, 1]);
+        recorder.take(&record(0, Op::Read, 100, 5_000, 100));
+        recorder.take(&record(1, Op::Read, 200, 3_000, 100));
+        recorder.take(&record(2, Op::Write, 300, 1_000, 300));
+        recorder.take(&record(2, Op::Flush, 400, 8_000, 0));
+        recorder.take(&record(2, Op::Trim, 500, 0, 1));
+        assert_eq!(recorder.first(), Some(Instant::from_nanos(100_000)));
+        assert_eq!(recorder.last(), Some(Instant::from_nanos(8_410_000)));
+        let run = recorder.finish(Span::from_millis(10));
+        assert_eq!(Kind::ALL.map(|kind| run.kind(kind).tally.ios()), [2, 1, 1, 1, 0]);
+        assert_eq!((run.groups(), run.group_all(0).tally.ios(), run.group_all(1).tally.ios()), (2, 1, 2));
+        assert_eq!(run.group_kind(1, Kind::Read).tally.ios(), 1);
+        let all = run.all();
+        assert_eq!((all.tally.ios(), all.tally.bytes(), run.kind(Kind::Flush).tally.bytes()), (3, 3 * 4096, 0));
+        // 3 requests of 4096 bytes in 10 ms.
+        assert_eq!((all.iops(), all.bytes_per_s()), (300.0, 1_228_800.0));
+        assert_eq!(all.tally.mean_part(Part::Seek), Some(3_000_000.0));
+        assert_eq!(all.tally.responses().mean(), Some((5_110_000 + 3_110_000 + 1_310_000) as f64 / 3.0));
+        assert_eq!(all.tally.mean_service(), Some((5_100_000 + 3_100_000 + 1_300_000) as f64 / 3.0));
+    }
+
+    #[test]
+    fn a_failed_request_is_in_no_figure_but_one() {
+        let mut recorder = Recorder::new(&[0]);
+        let mut failed = record(0, Op::Read, 0, 1, 1);
+        failed.completion.status = Status::MediumError;
+        recorder.take(&failed);
+        let run = recorder.finish(Span::ZERO);
+        assert_eq!((run.failed(), run.all().tally.ios(), run.all().tally.bytes(), run.all().iops()), (1, 0, 0, 0.0));
+        assert_eq!(run.all().tally.mean_part(Part::Seek), None);
+    }
+
+    fn random_run(seed: u64, n: u64) -> Vec<Record> {
+        let mut rng = Seed(seed).stream("records");
+        let ops = [Op::Read, Op::Write, Op::WriteZeroes, Op::Flush, Op::Trim];
+        let mut one = |at| {
+            let (worker, op) = (rng.below(3) as u16, ops[rng.below(5) as usize]);
+            record(worker, op, at, rng.below(9_000), rng.below(2_000))
+        };
+        (0..n).map(|at| one(at * 50)).collect()
+    }
+
+    #[test]
+    fn parts_sum_to_responses_and_merging_is_counting_all() {
+        let (first, second) = (random_run(1, 400), random_run(2, 300));
+        let count = |records: &[Record], ms| {
+            let mut recorder = Recorder::new(&[0, 1, 0]);
+            records.iter().for_each(|record| recorder.take(record));
+            recorder.finish(Span::from_millis(ms))
+        };
+        let mut merged = count(&first, 20);
+        merged.merge(&count(&second, 15));
+        let both = count(&[first, second].concat(), 35);
+        assert_eq!(merged, both);
+        for kind in Kind::ALL {
+            let counted = merged.kind(kind).tally;
+            assert_eq!(Part::ALL.map(|part| counted.part_sum(part)).iter().sum::<u128>(), counted.responses.sum());
+        }
+        assert_eq!(
+            merged.all().tally.ios() + Kind::ALL[2..].iter().map(|&k| merged.kind(k).tally.ios()).sum::<u64>(),
+            700
+        );
+    }
+}
