@@ -1,2 +1,15 @@
-//! The command line.
-fn main() {}
+//! The command line: arguments in, tables or JSON and an exit code out. The only place with a terminal, files to write
+//! and exit codes; what is computed, other crates compute.
+
+mod args;
+mod cmd;
+mod exit;
+mod files;
+mod results;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    let cli = args::Cli::parse();
+    exit::code(cmd::dispatch(cli))
+}

@@ -95,6 +95,17 @@ impl Histogram {
         self.squares += u128::from(ns) * u128::from(ns);
     }
 
+    /// Counts `count` values of about `value` each, as a bucket of a stored histogram holds them. The moments become
+    /// those of the bucket's edge, so they are within 1/128 and no longer exact.
+    pub fn record_bucket(&mut self, value: Span, count: u64) {
+        let ns = value.nanos();
+        self.greatest = self.greatest.max(ns);
+        self.least = self.least.min(ns);
+        self.buckets.record_n(ns, count).expect("buckets grow to any value where usize has 64 bits");
+        self.sum += u128::from(ns) * u128::from(count);
+        self.squares += u128::from(ns) * u128::from(ns) * u128::from(count);
+    }
+
     /// A new greatest value may need more buckets; on a run's way that happens some twenty times.
     #[cold]
     fn record_greatest(&mut self, ns: u64) {

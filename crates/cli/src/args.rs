@@ -1,0 +1,167 @@
+//! The command line: one declaration of each command gives parsing and help. Nothing is done here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A laboratory for hard-disk stacks.
+///
+/// If I change one thing between my program and the platter, is it faster, and where did the time go?
+#[derive(Debug, Parser)]
+#[command(name = "seekwise", version, arg_required_else_help = true, after_help = "\
+Examples:
+  seekwise study ncq-alone --out out
+  seekwise run file-server --on barracuda-7200.7-ncq --set job.depth=32
+  seekwise compare random-read --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
+
+Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// JSON on standard output.
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The modelled drives; with a name, its figures, checks and curves.
+    #[command(after_help = "Example:\n  seekwise drives atlas-10k-v-300 --svg atlas.svg")]
+    Drives(Drives),
+    /// The built-in studies.
+    #[command(after_help = "Example:\n  seekwise studies")]
+    Studies,
+    /// The built-in patterns.
+    #[command(after_help = "Example:\n  seekwise patterns")]
+    Patterns,
+    /// Run a job once on a target.
+    #[command(after_help = "Example:\n  seekwise run job.fio --on wd140edfz --seed 7 --format fio-json")]
+    Run(Run),
+    /// Run a job on two settings and say which is faster, with an interval.
+    #[command(after_help = "\
+Example:
+  seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32")]
+    Compare(Compare),
+    /// Run a factorial study and write a report.
+    #[command(after_help = "Example:\n  seekwise study studies/ncq-alone.toml --out out")]
+    Study(Study),
+    /// Make a result folder's report again.
+    #[command(after_help = "Example:\n  seekwise report out")]
+    Report(Report),
+    /// Simulated requests a second on fixed workloads.
+    #[command(after_help = "Example:\n  seekwise bench --json")]
+    Bench(Bench),
+}
+
+/// Arguments of `drives`.
+#[derive(Args, Debug)]
+pub struct Drives {
+    /// A drive's name, or a profile file.
+    pub name: Option<String>,
+    /// Also write the curves as a picture.
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pub svg: Option<PathBuf>,
+}
+
+/// What a job runs on.
+#[derive(Args, Debug, Clone)]
+pub struct On {
+    /// A drive's name (see `seekwise drives`) or a stack file.
+    #[arg(long = "on", value_name = "TARGET")]
+    pub target: String,
+    /// Set a dotted key of the stack or the job; may be given more than once.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// The seed of all chance.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Run each worker for this long (such as `60 s`), whatever the job says.
+    #[arg(long, value_name = "T")]
+    pub runtime: Option<String>,
+}
+
+/// Arguments of `run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// A fio job file, an Iometer .icf, or a built-in pattern.
+    pub job: String,
+    /// What it runs on.
+    #[command(flatten)]
+    pub on: On,
+    /// Write every counted request to this Parquet file.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Forms of a run's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table for people.
+    Text,
+    /// Seekwise's own JSON.
+    Json,
+    /// JSON as fio 3 writes it, for tools that read fio.
+    FioJson,
+    /// One header line and one line of figures.
+    Csv,
+}
+
+/// Arguments of `compare`.
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// A fio job file, an Iometer .icf, or a built-in pattern.
+    pub job: String,
+    /// What it runs on.
+    #[command(flatten)]
+    pub on: On,
+    /// The key that differs and its two values; the first is the base.
+    #[arg(long, value_name = "KEY=A,B", value_parser = key_value)]
+    pub vary: (String, String),
+    /// Independent runs of each side.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    pub runs: u32,
+    /// Also write results and a report to this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `study`.
+#[derive(Args, Debug)]
+pub struct Study {
+    /// A study file, or the name of a built-in study.
+    pub study: String,
+    /// Where results and report go.
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Go on with results that are there already.
+    #[arg(long)]
+    pub resume: bool,
+    /// Cores to use; 0 is all. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+/// Arguments of `report`.
+#[derive(Args, Debug)]
+pub struct Report {
+    /// A result folder.
+    pub folder: PathBuf,
+}
+
+/// Arguments of `bench`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// Requests of each workload.
+    #[arg(long, value_name = "N", default_value_t = 5_000_000)]
+    pub requests: u64,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`; expected KEY=VALUE"))?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}

@@ -1,0 +1,53 @@
+//! The commands, one file each.
+
+mod bench;
+mod compare;
+mod drives;
+mod patterns;
+mod report;
+mod run;
+mod studies;
+mod study;
+
+use seekwise_formats::diagnostic::Diagnostic;
+
+use crate::args::{Cli, Command};
+use crate::exit::Outcome;
+
+/// Runs the command.
+pub fn dispatch(cli: Cli) -> Outcome {
+    match cli.command {
+        Command::Drives(args) => drives::drives(&args, cli.json),
+        Command::Studies => studies::studies(cli.json),
+        Command::Patterns => patterns::patterns(cli.json),
+        Command::Run(args) => run::run(&args, cli.json),
+        Command::Compare(args) => compare::compare(&args, cli.json),
+        Command::Study(args) => study::study(&args, cli.json),
+        Command::Report(args) => report::report(&args, cli.json),
+        Command::Bench(args) => bench::bench(&args, cli.json),
+    }
+}
+
+/// Prints warnings, each once, to standard error.
+fn warn<'a>(warnings: impl IntoIterator<Item = &'a Diagnostic>) {
+    let mut said = std::collections::BTreeSet::new();
+    for warning in warnings {
+        let text = warning.to_string();
+        if said.insert(text.clone()) {
+            eprintln!("warning: {text}");
+        }
+    }
+}
+
+/// Prints a value as JSON to standard output.
+fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
+    use std::io::Write;
+    let text = serde_json::to_string_pretty(value).expect("results have no keys but strings");
+    writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
+}
+
+/// Prints text to standard output; a closed pipe is not an error.
+fn print(text: &str) -> Result<(), crate::exit::Failure> {
+    use std::io::Write;
+    writeln!(std::io::stdout().lock(), "{}", text.trim_end()).map_err(Into::into)
+}

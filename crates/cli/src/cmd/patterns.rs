@@ -1,0 +1,53 @@
+//! `seekwise patterns`: the built-in patterns.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use seekwise_lab::jobs;
+use seekwise_model::workload::AccessLine;
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::exit::{Answer, Outcome};
+
+/// Lists them.
+pub fn patterns(json: bool) -> Outcome {
+    let patterns = jobs::patterns();
+    if json {
+        let list = patterns.iter().map(|pattern| {
+            let lines = pattern.spec.lines.iter().map(|line| {
+                json!({"size_bytes": line.size, "share_percent": line.share, "reads_percent": line.reads,
+                       "random_percent": line.random, "align_bytes": line.align})
+            });
+            json!({"name": pattern.name, "title": pattern.spec.name, "lines": lines.collect::<Vec<_>>()})
+        });
+        print_json(&list.collect::<Vec<_>>())?;
+        return Ok(Answer::Done);
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["pattern", "request sizes", "reads", "random"]);
+    for pattern in &patterns {
+        let lines = &pattern.spec.lines;
+        let sizes: Vec<String> = lines.iter().map(|line| sized(line, lines.len())).collect();
+        let percent = |value: fn(&AccessLine) -> u8| {
+            let (least, most) = (lines.iter().map(value).min(), lines.iter().map(value).max());
+            match (least, most) {
+                (Some(least), Some(most)) if least == most => format!("{least} %"),
+                (Some(least), Some(most)) => format!("{least}–{most} %"),
+                _ => String::new(),
+            }
+        };
+        table.add_row([pattern.name.clone(), sizes.join(", "), percent(|l| l.reads), percent(|l| l.random)]);
+    }
+    print(&table.to_string())?;
+    print("\nEach runs one worker over the whole drive, one request outstanding; --set job.depth=32 changes that.")?;
+    Ok(Answer::Done)
+}
+
+fn sized(line: &AccessLine, lines: usize) -> String {
+    let size = match line.size {
+        bytes if bytes % 1_048_576 == 0 => format!("{} MiB", bytes / 1_048_576),
+        bytes if bytes % 1024 == 0 => format!("{} KiB", bytes / 1024),
+        bytes => format!("{bytes} B"),
+    };
+    if lines == 1 { size } else { format!("{size} {} %", line.share) }
+}

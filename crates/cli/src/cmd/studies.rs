@@ -1,0 +1,34 @@
+//! `seekwise studies`: the built-in studies.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use seekwise_formats::study::parse;
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::exit::{Answer, Outcome};
+
+/// The built-in studies: name and text.
+pub const BUILT_IN: [(&str, &str); 1] = [("ncq-alone", include_str!("../../../../studies/ncq-alone.toml"))];
+
+/// Lists them.
+pub fn studies(json: bool) -> Outcome {
+    let mut rows = Vec::new();
+    for (name, text) in BUILT_IN {
+        rows.push((name, parse(name, text)?));
+    }
+    if json {
+        let list = rows.iter().map(|(name, study)| json!({"name": name, "title": study.title, "question": study.question}));
+        print_json(&list.collect::<Vec<_>>())?;
+        return Ok(Answer::Done);
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["study", "question", "factors", "runs a cell"]);
+    for (name, study) in &rows {
+        let factors: Vec<String> =
+            study.factor.iter().map(|factor| format!("{} ({})", factor.name, factor.level_names().len())).collect();
+        table.add_row([(*name).to_owned(), study.question.clone(), factors.join(", "), study.runs.to_string()]);
+    }
+    print(&table.to_string())?;
+    Ok(Answer::Done)
+}

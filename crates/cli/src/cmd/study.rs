@@ -1,0 +1,218 @@
+//! `seekwise study`: runs a factorial study, keeps each run as it ends, and writes the report.
+
+use std::path::Path;
+
+use comfy_table::{Cell as TableCell, ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use seekwise_formats::study::{Study, parse};
+use seekwise_lab::compose::{self, Material, ratio_text};
+use seekwise_lab::finding::Evidence;
+use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::report;
+use seekwise_lab::run::RunRecord;
+use serde_json::json;
+
+use super::studies::BUILT_IN;
+use super::{print, print_json, warn};
+use crate::args;
+use crate::exit::{Answer, Failure, Outcome};
+use crate::files;
+use crate::results::Results;
+
+/// A study with its plan.
+pub struct Planned {
+    /// Its text, as stored beside its results.
+    pub text: String,
+    /// The study.
+    pub study: Study,
+    /// Its cells.
+    pub cells: Vec<Cell>,
+    /// What they run.
+    pub prepared: Vec<Prepared>,
+}
+
+/// Runs the command.
+pub fn study(args: &args::Study, json: bool) -> Outcome {
+    let (name, text) = match BUILT_IN.iter().find(|(name, _)| *name == args.study) {
+        Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
+        None => (args.study.clone(), text_of(&args.study)?),
+    };
+    let planned = plan(&name, text)?;
+    warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
+    let (results, done) = Results::open(&args.out, &planned.text, args.resume)?;
+    let records = run(&planned, results, done, args.threads)?;
+    let command = format!("seekwise study {} --out {}", args.study, args.out.display());
+    finish(&planned, &records, &args.out, &command, json)
+}
+
+fn text_of(name: &str) -> Result<String, Failure> {
+    let names = BUILT_IN.iter().map(|(name, _)| *name);
+    match files::find(name)? {
+        Some(text) => Ok(text),
+        None => {
+            let near = seekwise_formats::diagnostic::nearest(name, names);
+            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            Err(Failure::new(format!("{name}: no such study file, and no built-in study of that name{hint}")))
+        }
+    }
+}
+
+/// Reads and prepares a study.
+pub fn plan(name: &str, text: String) -> Result<Planned, Failure> {
+    let study = parse(name, &text)?;
+    let cells = plan::cells(&study);
+    let read = |path: &str| files::read(path).ok();
+    let prepared = cells.iter().map(|cell| plan::prepare(name, cell, &read)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Planned { text, study, cells, prepared })
+}
+
+/// Runs what is not done, appending each run to `results`. Answers all records in the plan's order.
+pub fn run(
+    planned: &Planned,
+    mut results: Results,
+    mut records: Vec<RunRecord>,
+    threads: usize,
+) -> Result<Vec<RunRecord>, Failure> {
+    let total = planned.prepared.len() as u64 * u64::from(planned.study.runs);
+    let bar = ProgressBar::new(total).with_style(
+        ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, about {eta} left")
+            .expect("the template is well formed"),
+    );
+    bar.set_position(records.len() as u64);
+    let mut failure = None;
+    seekwise_lab::study::execute(&planned.study, &planned.prepared, records.len(), threads, |result| {
+        let kept = result.map_err(Failure::from).and_then(|record| {
+            results.append(&record)?;
+            Ok(record)
+        });
+        match kept {
+            Ok(record) => {
+                bar.inc(1);
+                records.push(record);
+                true
+            }
+            Err(error) => {
+                failure = Some(error);
+                false
+            }
+        }
+    });
+    bar.finish_and_clear();
+    failure.map_or(Ok(records), Err)
+}
+
+/// Writes the report and says what came out.
+pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, command: &str, json: bool) -> Outcome {
+    let Planned { study, cells, prepared, .. } = planned;
+    let material = Material { study, cells, prepared, records, command };
+    let page = report::html(&compose::report(&material));
+    let path = out.join("report.html");
+    crate::results::write_whole(&path, page.as_bytes())?;
+    let evidence = Evidence::new(study, cells, records);
+    let claims = evidence.claims();
+    let answer = if claims.iter().any(|claim| claim.reproduced == Some(false)) { Answer::No } else { Answer::Done };
+    if json {
+        print_json(&summary(planned, &evidence, &path))?;
+    } else {
+        print(&tables(planned, &evidence))?;
+        print(&format!("\nReport: {}", path.display()))?;
+        eprintln!("Again: {command}");
+    }
+    Ok(answer)
+}
+
+fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
+    let (findings, overall) = evidence.findings();
+    let compares = &planned.study.compare;
+    let said = |judgement: &Option<seekwise_lab::stats::Judgement>| match judgement {
+        Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
+                          "verdict": j.verdict.to_string(), "p_adjusted": j.p_holm}),
+        None => json!(null),
+    };
+    let comparisons: Vec<_> = overall
+        .iter()
+        .map(|o| {
+            let cells = findings.iter().filter(|f| f.compare == o.compare);
+            let cells: Vec<_> = cells.map(|f| json!({"cell": f.cell, "result": said(&f.judgement)})).collect();
+            json!({"name": compares[o.compare].name, "overall": said(&o.judgement), "cells": cells})
+        })
+        .collect();
+    let claims: Vec<_> = evidence
+        .claims()
+        .iter()
+        .map(|c| {
+            json!({"id": c.claim.id, "class": c.claim.class, "condition": c.claim.condition, "figure": c.figure,
+                   "reproduced": c.reproduced, "mechanism": c.claim.mechanism})
+        })
+        .collect();
+    json!({"title": planned.study.title, "comparisons": comparisons, "claims": claims, "report": path})
+}
+
+fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
+    let study = &planned.study;
+    let (findings, overall) = evidence.findings();
+    let mut text = format!("{}\n\n", study.question);
+    let mut table = plain_table();
+    table.set_header(["comparison", "over all cells", "verdict", "least", "most"]);
+    for summary in &overall {
+        let name = &study.compare[summary.compare].name;
+        let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
+        let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = ratios.iter().copied().fold(0.0, f64::max);
+        let (ratio, verdict) = match &summary.judgement {
+            Some(judgement) => (ratio_text(judgement), judgement.verdict.to_string()),
+            None => ("–".to_owned(), "not enough data".to_owned()),
+        };
+        table.add_row([name.clone(), ratio, verdict, format!("{least:.3} ×"), format!("{most:.3} ×")]);
+    }
+    if !overall.is_empty() {
+        text.push_str(&table.to_string());
+        text.push_str("\n\n");
+    }
+    text.push_str(&cells_table(planned, evidence).to_string());
+    let claims = evidence.claims();
+    if !claims.is_empty() {
+        let mut table = plain_table();
+        table.set_header(["claim", "class", "reproduced", "figures"]);
+        for claim in &claims {
+            let reproduced = match claim.reproduced {
+                Some(true) => "yes",
+                Some(false) => "NO",
+                None => "shown",
+            };
+            let figure = claim.figure.replace("; ", "\n");
+            table.add_row([claim.claim.id.clone(), claim.claim.class.clone(), reproduced.to_owned(), figure]);
+        }
+        text.push_str(&format!("\n\n{table}"));
+    }
+    text
+}
+
+fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
+    let mut table = plain_table();
+    let factors = planned.study.factor.iter().map(|factor| factor.name.clone());
+    let figures = ["requests/s", "MB/s", "mean ms", "p99 ms"];
+    table.set_header(factors.chain(figures.map(str::to_owned)).collect::<Vec<_>>());
+    for (index, cell) in planned.cells.iter().enumerate() {
+        if evidence.runs(index).is_empty() {
+            continue;
+        }
+        let iops = evidence.mean(index, |run| run.all.iops);
+        let half = (iops.high - iops.low) / 2.0;
+        let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
+        let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
+        let p99 = evidence.mean(index, |run| run.all.response_ms.p99).estimate;
+        let mut row: Vec<TableCell> = cell.levels.iter().map(TableCell::new).collect();
+        let figures = [format!("{:.1} ± {half:.1}", iops.estimate), format!("{bytes:.2}"), format!("{mean:.2}"), format!("{p99:.2}")];
+        row.extend(figures.iter().map(TableCell::new));
+        table.add_row(row);
+    }
+    table
+}
+
+fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+}

@@ -1,0 +1,77 @@
+//! How a command ends: done (0), answered "no" (1), could not run (2). A broken pipe is no failure.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use seekwise_formats::diagnostic::Diagnostic;
+
+/// What a command that ran has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Done, or answered "yes".
+    Done,
+    /// A claim, a check or a comparison said "no".
+    No,
+}
+
+/// Why a command could not run: the lines to print.
+#[derive(Debug)]
+pub struct Failure(pub Vec<String>);
+
+impl Failure {
+    /// One line.
+    pub fn new(text: impl ToString) -> Failure {
+        Failure(vec![text.to_string()])
+    }
+}
+
+impl From<Vec<Diagnostic>> for Failure {
+    fn from(faults: Vec<Diagnostic>) -> Failure {
+        Failure(faults.iter().map(ToString::to_string).collect())
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(fault: Diagnostic) -> Failure {
+        Failure::new(fault)
+    }
+}
+
+impl From<crate::results::FolderError> for Failure {
+    fn from(error: crate::results::FolderError) -> Failure {
+        Failure::new(error)
+    }
+}
+
+impl From<seekwise_targets::sim::SimError> for Failure {
+    fn from(error: seekwise_targets::sim::SimError) -> Failure {
+        Failure::new(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Failure(Vec::new()),
+            _ => Failure::new(error),
+        }
+    }
+}
+
+/// What a command comes to.
+pub type Outcome = Result<Answer, Failure>;
+
+/// The exit code of an outcome; failures are printed to standard error.
+pub fn code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(Answer::Done) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(Failure(lines)) if lines.is_empty() => ExitCode::SUCCESS,
+        Err(Failure(lines)) => {
+            for line in lines {
+                eprintln!("error: {line}");
+            }
+            ExitCode::from(2)
+        }
+    }
+}

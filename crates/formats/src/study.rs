@@ -1,0 +1,396 @@
+//! Study files: one question, its factors, what is compared and what is claimed. TOML; an unknown key is an error.
+//!
+//! ```toml
+//! title = "…"            question = "…"          expect = "…"
+//! seed = 1               runs = 5                runtime = "30 s"        ramp = "2 s"
+//! [stack]                # dotted keys of the stack under every cell
+//! drive = "barracuda-7200.7-ncq"
+//! [[factor]]             # one dotted key and its values …
+//! name = "depth"         key = "job.depth"       levels = [1, 8, 64]
+//! [[factor]]             # … or named bundles of several
+//! name = "setup"
+//! [[factor.bundle]]
+//! name = "queue off"     set = { drive.firmware.depth = 1 }
+//! [[compare]]
+//! name = "…"             factor = "setup"        from = "queue off"      to = "queue on"
+//! [[claim]]
+//! id = "Q5"              class = "M"             …
+//! ```
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use crate::diagnostic::{Diagnostic, nearest};
+
+/// A study.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Its name for a reader.
+    pub title: String,
+    /// What it asks.
+    pub question: String,
+    /// What its author expects.
+    pub expect: Option<String>,
+    /// The seed of all chance.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Independent runs of each cell.
+    #[serde(default = "five")]
+    pub runs: u32,
+    /// How long each run is counted.
+    pub runtime: Duration,
+    /// How long each run warms up before.
+    #[serde(default)]
+    pub ramp: Duration,
+    /// Ratios within this many percent of 1 are called equal.
+    #[serde(default = "two")]
+    pub margin_percent: f64,
+    /// What is done, unless a factor says so.
+    pub job: Option<String>,
+    /// What is under every cell.
+    #[serde(default)]
+    pub stack: toml::Table,
+    /// What is varied.
+    pub factor: Vec<Factor>,
+    /// What is held against what.
+    #[serde(default)]
+    pub compare: Vec<Compare>,
+    /// What is claimed of the results.
+    #[serde(default)]
+    pub claim: Vec<Claim>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn two() -> f64 {
+    2.0
+}
+
+fn five() -> u32 {
+    5
+}
+
+/// One factor: a key with levels, or bundles.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Factor {
+    /// Its name.
+    pub name: String,
+    /// The unit of its levels.
+    pub unit: Option<String>,
+    /// The dotted key that it sets.
+    pub key: Option<String>,
+    /// The key's values.
+    #[serde(default)]
+    pub levels: Vec<toml::Value>,
+    /// Named settings of several keys at once.
+    #[serde(default)]
+    pub bundle: Vec<Bundle>,
+}
+
+/// A named level that sets several keys.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bundle {
+    /// Its name.
+    pub name: String,
+    /// What it sets, as nested or dotted keys.
+    pub set: toml::Table,
+}
+
+/// Two levels of one factor held against each other, in every cell of the others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// What the comparison shows, for the reader.
+    pub name: String,
+    /// The factor.
+    pub factor: String,
+    /// The level that is the base.
+    pub from: String,
+    /// The level compared with it.
+    pub to: String,
+    /// What is credited with the difference; the report says if more than that differs.
+    pub credit: Option<String>,
+    /// Leads the report.
+    #[serde(default)]
+    pub headline: bool,
+    /// `iops` or `response_ms`.
+    #[serde(default)]
+    pub metric: Metric,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Requests a second; more is better.
+    #[default]
+    Iops,
+    /// Bytes a second; more is better.
+    BytesPerS,
+    /// Mean response time; less is better.
+    ResponseMs,
+}
+
+/// A finding of a source, and the condition under which it counts as reproduced.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Its number.
+    pub id: String,
+    /// Mechanism, null, synthetic, input or judgement.
+    pub class: String,
+    /// What the source found.
+    pub finding: String,
+    /// The condition in words, as the mission states it.
+    pub condition: String,
+    /// What causes it in the model.
+    pub mechanism: String,
+    /// All must hold.
+    #[serde(default)]
+    pub check: Vec<Check>,
+    /// Reported beside the checks, holding or not.
+    #[serde(default)]
+    pub show: Vec<Check>,
+}
+
+/// A figure from the results, and the range it must lie in.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// What is computed.
+    pub figure: Figure,
+    /// The cell of the figure, or of its numerator, by factor name.
+    pub of: toml::Table,
+    /// The cell that it is held against, by factor name; factors not named are those of `of`.
+    #[serde(default)]
+    pub against: toml::Table,
+    /// For the error of a method: the cell of the true gain.
+    #[serde(default)]
+    pub truth_of: toml::Table,
+    /// The cell that the true gain is over.
+    #[serde(default)]
+    pub truth_against: toml::Table,
+    /// Least value that counts.
+    pub at_least: Option<f64>,
+    /// Greatest value that counts.
+    pub at_most: Option<f64>,
+}
+
+/// How a figure is computed from one cell or two.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Requests a second, `of` over `against`.
+    IopsRatio,
+    /// Bytes a second, `of` less `against`, in MB/s of 10^6.
+    MbPerSGain,
+    /// Mean response of `against` less that of `of`, in ms: how much shorter `of` is.
+    ResponseGainMs,
+    /// Mean response, `of` over `against`.
+    ResponseRatio,
+    /// How wrong a method of comparison is: the gain in requests a second of `of` over `against`, less that of
+    /// `truth_of` over `truth_against`, in percentage points.
+    MethodErrorPoints,
+}
+
+/// A length of time, written as `30 s`, `10 m`, `500 ms` or a number of seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Duration {
+    /// Nanoseconds.
+    pub nanos: u64,
+}
+
+impl Duration {
+    /// Reads `30 s`, `10m`, `500 ms`, `1 h`, or a plain number of seconds.
+    pub fn parse(text: &str) -> Result<Duration, String> {
+        let text = text.trim();
+        let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        let number: f64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a length of time"))?;
+        let unit = match text[digits..].trim() {
+            "ns" => 1.0,
+            "us" => 1e3,
+            "ms" => 1e6,
+            "s" | "" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            "d" => 86_400e9,
+            other => return Err(format!("unknown unit of time `{other}`; expected ns, us, ms, s, m, h or d")),
+        };
+        let nanos = number * unit;
+        if !(0.0..=1e19).contains(&nanos) {
+            return Err(format!("`{text}` is out of range"));
+        }
+        Ok(Duration { nanos: nanos.round() as u64 })
+    }
+
+    /// Seconds.
+    pub fn seconds(self) -> f64 {
+        self.nanos as f64 / 1e9
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.seconds())
+    }
+}
+
+impl<'de> Deserialize<'de> for Duration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => Duration::parse(&text).map_err(D::Error::custom),
+            toml::Value::Integer(seconds) if seconds >= 0 => Ok(Duration { nanos: seconds as u64 * 1_000_000_000 }),
+            other => Err(D::Error::custom(format!("`{other}` is not a length of time; expected e.g. \"30 s\""))),
+        }
+    }
+}
+
+/// Reads a study. `file` names it in errors.
+pub fn parse(file: &str, text: &str) -> Result<Study, Vec<Diagnostic>> {
+    let study: Study = toml::from_str(text).map_err(|error| vec![located(file, text, &error)])?;
+    let faults = check(file, text, &study);
+    if faults.is_empty() { Ok(study) } else { Err(faults) }
+}
+
+/// Turns TOML's own error into a located one.
+pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
+    let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let message = error.message().trim_end();
+    let mut diagnostic = Diagnostic::at(file, line, message);
+    if let Some(rest) = message.strip_prefix("unknown field `") {
+        let mut words = rest.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let known = rest.split('`').skip(2).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let word = words.remove(0);
+        diagnostic = Diagnostic::at(file, line, "unknown key").key(word.clone()).expected(known.join(", "));
+        diagnostic.nearest = nearest(&word, known.iter().map(String::as_str)).map(str::to_owned);
+    }
+    diagnostic
+}
+
+/// The line on which `needle` first stands, for faults that TOML itself does not see.
+fn line_of(text: &str, needle: &str) -> usize {
+    text.find(needle).map_or(0, |at| text[..at].matches('\n').count() + 1)
+}
+
+fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    let mut fault = |needle: &str, message: String| faults.push(Diagnostic::at(file, line_of(text, needle), message));
+    if study.runs == 0 {
+        fault("runs", "`runs` is 0; expected at least 1".to_owned());
+    }
+    if study.runtime.nanos == 0 {
+        fault("runtime", "`runtime` is 0; expected a length of virtual time".to_owned());
+    }
+    for factor in &study.factor {
+        let keyed = factor.key.is_some() && !factor.levels.is_empty() && factor.bundle.is_empty();
+        let bundled = factor.key.is_none() && factor.levels.is_empty() && !factor.bundle.is_empty();
+        if !keyed && !bundled {
+            fault(
+                &factor.name,
+                format!("factor `{}` needs either `key` and `levels`, or `bundle`s", factor.name),
+            );
+        }
+    }
+    let level_names = |name: &str| study.factor.iter().find(|factor| factor.name == name).map(Factor::level_names);
+    for compare in &study.compare {
+        let Some(names) = level_names(&compare.factor) else {
+            fault(&compare.name, format!("`{}` compares factor `{}`, which there is none of", compare.name, compare.factor));
+            continue;
+        };
+        for side in [&compare.from, &compare.to] {
+            if !names.contains(side) {
+                let near = nearest(side, names.iter().map(String::as_str)).unwrap_or("none near");
+                fault(side, format!("factor `{}` has no level `{side}`; nearest: `{near}`", compare.factor));
+            }
+        }
+    }
+    for claim in &study.claim {
+        for check in claim.check.iter().chain(&claim.show) {
+            let cells = [&check.of, &check.against, &check.truth_of, &check.truth_against];
+            for (name, value) in cells.into_iter().flatten() {
+                let known = level_names(name).is_some_and(|names| names.contains(&plain(value)));
+                if !known {
+                    fault(&claim.id, format!("claim {}: no cell with {name} = {}", claim.id, plain(value)));
+                }
+            }
+        }
+    }
+    faults
+}
+
+impl Factor {
+    /// The names of its levels.
+    pub fn level_names(&self) -> Vec<String> {
+        let keyed = self.levels.iter().map(plain);
+        keyed.chain(self.bundle.iter().map(|bundle| bundle.name.clone())).collect()
+    }
+}
+
+/// A TOML value as a person writes it on a command line: strings without quotes.
+pub fn plain(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The dotted keys of a table and their values, in order.
+pub fn flatten(table: &toml::Table) -> Vec<(String, String)> {
+    let mut flat = Vec::new();
+    for (key, value) in table {
+        match value {
+            toml::Value::Table(inner) => {
+                flat.extend(flatten(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)));
+            }
+            value => flat.push((key.clone(), plain(value))),
+        }
+    }
+    flat
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "title = 't'\nquestion = 'q'\nruntime = '1 s'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
+                         levels = [1, 8]\n";
+
+    #[test]
+    fn a_small_study_reads() {
+        let study = parse("s.toml", SMALL).unwrap();
+        assert_eq!((study.runs, study.seed, study.runtime.nanos), (5, 1, 1_000_000_000));
+        assert_eq!(study.factor[0].level_names(), ["1", "8"]);
+    }
+
+    #[test]
+    fn faults_name_line_and_nearest_word() {
+        let text = SMALL.replace("levels", "levles");
+        let fault = &parse("s.toml", &text).unwrap_err()[0];
+        assert_eq!(fault.line, 7, "{fault}");
+        assert_eq!(fault.nearest.as_deref(), Some("levels"));
+        let text = format!("{SMALL}[[compare]]\nname = 'c'\nfactor = 'depth'\nfrom = '1'\nto = '9'\n");
+        assert!(parse("s.toml", &text).unwrap_err()[0].to_string().contains("no level `9`"));
+    }
+
+    #[test]
+    fn durations() {
+        for (text, nanos) in [("30 s", 30_000_000_000), ("10m", 600_000_000_000), ("500 ms", 500_000_000), ("1.5", 1_500_000_000)] {
+            assert_eq!(Duration::parse(text).map(|d| d.nanos), Ok(nanos));
+        }
+        assert!(Duration::parse("10 sec").is_err());
+    }
+
+    #[test]
+    fn bundles_flatten_to_dotted_keys() {
+        let table: toml::Table = toml::from_str("drive.firmware.depth = 1\ndriver = 'windows-xp'").unwrap();
+        let expected = [("drive.firmware.depth", "1"), ("driver", "windows-xp")];
+        assert_eq!(flatten(&table), expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    }
+}

@@ -1,0 +1,287 @@
+//! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. Computes no
+//! statistics of its own.
+
+use seekwise_formats::study::{Metric, Study};
+
+use crate::finding::{Evidence, Finding, Judged, Overall, differences};
+use crate::plan::{Cell, Prepared};
+use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
+use crate::run::{Response, RunRecord};
+use crate::stats::{Histogram, Interval, Judgement, Verdict};
+use seekwise_model::time::Span;
+
+/// What a report is made of.
+pub struct Material<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// Its cells.
+    pub cells: &'a [Cell],
+    /// What they ran.
+    pub prepared: &'a [Prepared],
+    /// What came of it.
+    pub records: &'a [RunRecord],
+    /// The command that makes the same again.
+    pub command: &'a str,
+}
+
+/// The report.
+pub fn report(material: &Material<'_>) -> Report {
+    let Material { study, cells, prepared, records, command } = *material;
+    let evidence = Evidence::new(study, cells, records);
+    let (findings, overall) = evidence.findings();
+    let mut verdicts: Vec<(bool, report::Verdict)> = Vec::new();
+    for summary in &overall {
+        let headline = study.compare[summary.compare].headline;
+        verdicts.push((headline, overall_verdict(material, summary, &findings)));
+    }
+    verdicts.sort_by_key(|&(headline, _)| !headline);
+    verdicts.extend(findings.iter().map(|finding| (false, verdict(material, finding))));
+    Report {
+        title: study.title.clone(),
+        question: study.question.clone(),
+        expectation: study.expect.clone(),
+        command: command.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: study.seed,
+        runs_per_cell: study.runs,
+        runtime_s: study.runtime.seconds(),
+        virtual_time: true,
+        interval: interval_text(study),
+        verdicts: verdicts.into_iter().map(|(_, verdict)| verdict).collect(),
+        stack: layers(prepared),
+        factors: study.factor.iter().map(|factor| report::Factor {
+            name: factor.name.clone(),
+            unit: factor.unit.clone(),
+            levels: factor.level_names(),
+        }).collect(),
+        cells: (0..cells.len()).filter(|&cell| !evidence.runs(cell).is_empty()).map(|cell| row(cells, &evidence, cell)).collect(),
+        claims: evidence.claims().iter().map(claim).collect(),
+        warnings: warnings(prepared),
+        provenance: provenance(prepared),
+    }
+}
+
+fn interval_text(study: &Study) -> String {
+    match study.runs {
+        1 => "One run: figures without an interval.".to_owned(),
+        runs => format!(
+            "Intervals are 95 % Student t intervals over {runs} independent runs; ratios are paired run by run on the \
+             same random numbers, and verdicts are Holm-corrected over all comparisons."
+        ),
+    }
+}
+
+fn interval(interval: Interval) -> report::Interval {
+    report::Interval { estimate: interval.estimate, low: interval.low, high: interval.high }
+}
+
+fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Iops => "requests per second",
+        Metric::BytesPerS => "bytes per second",
+        Metric::ResponseMs => "mean response time",
+    }
+}
+
+fn outcome(judgement: Option<&Judgement>) -> Outcome {
+    match judgement.map(|judgement| judgement.verdict) {
+        Some(Verdict::Faster) => Outcome::Faster,
+        Some(Verdict::Slower) => Outcome::Slower,
+        Some(Verdict::NoDifference { .. }) => Outcome::NoDifference,
+        Some(Verdict::NotEnoughData { .. }) | None => Outcome::NotEnoughData,
+    }
+}
+
+/// The ratio in words: `1.27 × [1.25, 1.29]`.
+pub fn ratio_text(judgement: &Judgement) -> String {
+    let Interval { estimate, low, high } = judgement.ratio;
+    format!("{estimate:.3} × [{low:.3}, {high:.3}]")
+}
+
+fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
+    let compare = &material.study.compare[finding.compare];
+    let judgement = finding.judgement.as_ref();
+    let said = judgement.map_or("not enough data".to_owned(), |j| format!("{}, {}", j.verdict, ratio_text(j)));
+    report::Verdict {
+        headline: format!("{}: {said} in {}", compare.name, finding.cell),
+        factor: compare.credit.clone().unwrap_or_else(|| compare.factor.clone()),
+        side_a: compare.from.clone(),
+        side_b: compare.to.clone(),
+        cell: finding.cell.clone(),
+        cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
+        metric: metric_name(compare.metric).to_owned(),
+        ratio: judgement.map(|judgement| interval(judgement.ratio)),
+        verdict: outcome(judgement),
+        p_adjusted: judgement.map(|judgement| judgement.p_holm),
+        margin_percent: Some(material.study.margin_percent),
+        differs: differs(material, finding),
+        note: note(judgement),
+    }
+}
+
+fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Finding]) -> report::Verdict {
+    let compare = &material.study.compare[overall.compare];
+    let judgement = overall.judgement.as_ref();
+    let said = judgement.map_or("not enough data".to_owned(), |j| format!("{}, {}", j.verdict, ratio_text(j)));
+    let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
+    let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
+    report::Verdict {
+        headline: format!("{}: {said} over all {} cells", compare.name, overall.cells),
+        factor: compare.credit.clone().unwrap_or_else(|| compare.factor.clone()),
+        side_a: compare.from.clone(),
+        side_b: compare.to.clone(),
+        cell: format!("geometric mean of {} cells", overall.cells),
+        cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
+        metric: metric_name(compare.metric).to_owned(),
+        ratio: judgement.map(|judgement| interval(judgement.ratio)),
+        verdict: outcome(judgement),
+        p_adjusted: judgement.map(|judgement| judgement.p_holm),
+        margin_percent: Some(material.study.margin_percent),
+        differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
+        note: spread(&of),
+    }
+}
+
+fn effect(finding: &Finding) -> f64 {
+    finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
+}
+
+/// How far apart the cells lie, so that a mean does not hide them.
+fn spread(findings: &[&Finding]) -> Option<String> {
+    let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
+    let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
+    let most = findings.iter().max_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
+    if findings.len() < 2 {
+        return None;
+    }
+    Some(format!(
+        "From {:.3} × ({}) to {:.3} × ({}).",
+        ratio(&least)?,
+        least.cell,
+        ratio(&most)?,
+        most.cell
+    ))
+}
+
+fn differs(material: &Material<'_>, finding: &Finding) -> Vec<String> {
+    differences(&material.prepared[finding.from].settings, &material.prepared[finding.to].settings)
+}
+
+fn note(judgement: Option<&Judgement>) -> Option<String> {
+    match judgement.map(|judgement| judgement.verdict) {
+        Some(verdict @ Verdict::NotEnoughData { .. }) => Some(verdict.to_string()),
+        _ => None,
+    }
+}
+
+fn row(cells: &[Cell], evidence: &Evidence<'_>, cell: usize) -> report::Cell {
+    let runs = evidence.runs(cell);
+    let mut histogram = Histogram::default();
+    for (edge, count) in runs.iter().flat_map(|run| &run.histogram) {
+        histogram.record_bucket(Span::from_nanos(*edge), *count);
+    }
+    let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
+    let part = |name: &str| {
+        let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(name).copied().unwrap_or(0.0)).sum();
+        sum / runs.len() as f64
+    };
+    let kind = |of: fn(&RunRecord) -> &crate::run::View| {
+        let done: Vec<Response> = runs.iter().map(|run| of(run)).filter(|v| v.ios > 0).map(|v| v.response_ms).collect();
+        (!done.is_empty()).then(|| Response::average(&done))
+    };
+    let mut flags: Vec<String> = runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect();
+    flags.sort();
+    flags.dedup();
+    report::Cell {
+        id: cell.to_string(),
+        levels: cells[cell].levels.clone(),
+        runs: runs.len() as u32,
+        ios: runs.iter().map(|run| run.all.ios).sum(),
+        iops: mean(|run| run.all.iops),
+        bytes_per_s: mean(|run| run.all.bytes_per_s),
+        response_ms: Response { mean: evidence.mean(cell, |run| run.all.response_ms.mean).estimate, ..Response::of(&histogram) },
+        reads: kind(|run| &run.read),
+        writes: kind(|run| &run.write),
+        histogram: histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect(),
+        anatomy_ms: Anatomy {
+            processor: part("processor"),
+            driver: part("driver"),
+            controller: part("controller"),
+            queue: part("queue"),
+            overhead: part("overhead"),
+            seek: part("seek"),
+            settle: part("settle"),
+            rotation: part("rotation"),
+            transfer: part("transfer"),
+            cache: part("cache"),
+            link: part("link"),
+        },
+        flags,
+    }
+}
+
+/// The layers of all cells together: a setting that is varied shows all its values.
+fn layers(prepared: &[Prepared]) -> Vec<Layer> {
+    let roles = [("driver", "driver."), ("controller", "controller."), ("drive", "drive.")];
+    roles
+        .into_iter()
+        .filter_map(|(role, prefix)| {
+            let mut settings: Vec<report::Setting> = Vec::new();
+            for setting in prepared.iter().flat_map(|cell| &cell.settings) {
+                let plain_role = setting.key == role;
+                if !plain_role && !setting.key.starts_with(prefix) {
+                    continue;
+                }
+                let value = match setting.unit.as_str() {
+                    "" => setting.value.clone(),
+                    unit => format!("{} {unit}", setting.value),
+                };
+                match settings.iter_mut().find(|known| known.key == setting.key) {
+                    Some(known) if known.value.split(" | ").any(|one| one == value) => {}
+                    Some(known) => known.value = format!("{} | {value}", known.value),
+                    None => settings.push(report::Setting {
+                        key: setting.key.clone(),
+                        value,
+                        source: format!("{}: {}", setting.kind, setting.source),
+                    }),
+                }
+            }
+            let named = settings.iter().find(|s| s.key == role || s.key == format!("{role}.name"));
+            let name = named.map_or(String::new(), |setting| setting.value.clone());
+            (!settings.is_empty()).then(|| Layer { role: role.to_owned(), name, settings })
+        })
+        .collect()
+}
+
+fn claim(judged: &Judged<'_>) -> report::Claim {
+    report::Claim {
+        id: judged.claim.id.clone(),
+        class: judged.claim.class.clone(),
+        finding: judged.claim.finding.clone(),
+        condition: judged.claim.condition.clone(),
+        figure: judged.figure.clone(),
+        reproduced: judged.reproduced,
+        mechanism: judged.claim.mechanism.clone(),
+    }
+}
+
+fn warnings(prepared: &[Prepared]) -> Vec<String> {
+    let mut all: Vec<String> = prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn provenance(prepared: &[Prepared]) -> Provenance {
+    let mut drives: Vec<&str> = prepared.iter().map(|cell| cell.stack.profile.name.as_str()).collect();
+    drives.sort_unstable();
+    drives.dedup();
+    let mut hashes: Vec<String> = prepared.iter().map(|cell| crate::run::settings_hash(&cell.settings)).collect();
+    hashes.sort();
+    hashes.dedup();
+    Provenance {
+        profile_hash: hashes.join(" "),
+        drive: drives.join(", "),
+        notes: vec!["A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned()],
+    }
+}

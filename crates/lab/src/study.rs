@@ -1,0 +1,62 @@
+//! Runs a study: every cell, every run, on all cores, handed on in the plan's order whatever finishes first.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+
+use rayon::prelude::*;
+use seekwise_formats::study::Study;
+use seekwise_targets::sim::SimError;
+
+use crate::plan::{self, Prepared};
+use crate::run::{RunRecord, measure};
+
+/// What came of one run.
+pub type RunResult = Result<RunRecord, SimError>;
+
+/// Runs what of `study` is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all).
+/// `each` gets the records in the plan's order: cell by cell, run by run. Stops when `each` answers `false`.
+pub fn execute(
+    study: &Study,
+    prepared: &[Prepared],
+    done: usize,
+    threads: usize,
+    mut each: impl FnMut(RunResult) -> bool + Send,
+) {
+    let runs = study.runs as usize;
+    let total = prepared.len() * runs;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let (sender, receiver) = mpsc::channel::<(usize, RunResult)>();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    pool.in_place_scope(|scope| {
+        let stop = &stop;
+        scope.spawn(move |_| {
+            (done..total).into_par_iter().with_max_len(1).for_each_with(sender, |sender, index| {
+                if !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = sender.send((index, one(study, prepared, index)));
+                }
+            });
+        });
+        let mut early: BTreeMap<usize, RunResult> = BTreeMap::new();
+        let mut next = done;
+        for (index, result) in receiver {
+            early.insert(index, result);
+            while let Some(result) = early.remove(&next) {
+                next += 1;
+                if !each(result) {
+                    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+                    return;
+                }
+            }
+        }
+    });
+}
+
+fn one(study: &Study, prepared: &[Prepared], index: usize) -> RunResult {
+    let (cell, run) = (index / study.runs as usize, (index % study.runs as usize) as u32);
+    let Prepared { stack, job, warnings, .. } = &prepared[cell];
+    let seed = plan::seed(study, run);
+    let measured = measure(stack, job, seed, |_| {})?;
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    let record = measured.record(&stack.profile.name, &job.name, seed, warnings);
+    Ok(RunRecord { cell, run, ..record })
+}

@@ -1,0 +1,125 @@
+//! Runs a job on a modelled stack in virtual time: jumps from timeout to timeout.
+
+use seekwise_model::block::{Completion, Counted, Device, Next, Op, Source};
+use seekwise_model::drive::Drive;
+use seekwise_model::drive::profile::Profile;
+use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::host::controller::{Controller, ControllerSpec};
+use seekwise_model::host::driver::{Driver, DriverSpec};
+use seekwise_model::record::Record;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_model::workload::{Job, Workload};
+
+/// A stack, from the program's side down. Absent layers cost nothing and limit nothing.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// The operating system's driver.
+    pub driver: Option<DriverSpec>,
+    /// The host bus adapter.
+    pub controller: Option<ControllerSpec>,
+    /// The drive.
+    pub profile: Profile,
+}
+
+impl Stack {
+    /// The stack as a device. The platter's phase at time 0 is drawn from `seed`.
+    pub fn build(&self, seed: Seed) -> Box<dyn Device> {
+        let phase = seed.stream("phase").next_u64();
+        let mut device: Box<dyn Device> = Box::new(Drive::new(self.profile.clone(), phase));
+        if let Some(spec) = self.controller {
+            device = Box::new(Controller::new(spec, device));
+        }
+        if let Some(spec) = self.driver {
+            device = Box::new(Driver::new(spec, device));
+        }
+        device
+    }
+}
+
+/// What a run leaves beside its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Virtual time when it ended.
+    pub end: Instant,
+    /// Requests that ended otherwise than done, counted or not.
+    pub failures: u64,
+    /// A hash of all requests in order of issue (operation, place, size): equal streams have equal hashes.
+    pub stream_hash: u64,
+    /// Requests issued.
+    pub issued: u64,
+}
+
+/// Why a job did not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SimError {
+    /// The job does not fit the device.
+    Job(String),
+    /// The model stopped short; a bug of ours.
+    Stuck(Stuck),
+}
+
+impl std::fmt::Display for SimError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SimError::Job(text) => f.write_str(text),
+            SimError::Stuck(stuck) => write!(f, "the model stopped short ({stuck:?}); please report this job"),
+        }
+    }
+}
+
+impl std::error::Error for SimError {}
+
+/// Runs `job` on `stack` until it ends, handing each counted record to `recorder`.
+pub fn run(stack: &Stack, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Record)) -> Result<Outcome, SimError> {
+    let device = stack.build(seed);
+    let limits = device.limits(0);
+    let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
+    let mut engine = Engine::new(Fingerprint::of(workload), device);
+    engine.run(Instant::FAR, recorder).map_err(SimError::Stuck)?;
+    let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
+    Ok(Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued })
+}
+
+/// A source whose requests are hashed as they go by (FNV-1a over 64-bit words).
+struct Fingerprint<S> {
+    source: S,
+    hash: u64,
+    issued: u64,
+}
+
+impl<S> Fingerprint<S> {
+    fn of(source: S) -> Fingerprint<S> {
+        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0 }
+    }
+
+    fn mix(&mut self, word: u64) {
+        self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+impl<S: Source> Source for Fingerprint<S> {
+    #[inline]
+    fn next(&mut self, now: Instant) -> Next {
+        let next = self.source.next(now);
+        if let Next::Request(request) = &next {
+            let op = match request.op {
+                Op::Read => 1,
+                Op::Write => 2,
+                Op::WriteZeroes => 3,
+                Op::Flush => 4,
+                Op::Trim => 5,
+                Op::Compute => 6,
+            };
+            self.mix(op | u64::from(request.sectors) << 8);
+            self.mix(request.lba);
+            self.issued += 1;
+        }
+        next
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        self.source.complete(now, completion)
+    }
+}
