@@ -1,4 +1,4 @@
-//! fio job files: text in, a [`Job`](seekwise_model::workload::Job) laid out on a drive out.
+//! fio job files: text in, a [`Job`] laid out on a drive out.
 //!
 //! [`parse`] reads a file into a [`JobFile`]; [`JobFile::job`] lays its files out on a drive of a given size. Each
 //! option is honoured, or named in a warning because it cannot change the figures of a modelled drive, or refused

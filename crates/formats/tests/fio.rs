@@ -162,7 +162,7 @@ fn times_and_their_traps() {
 }
 
 #[test]
-fn sections_globals_comments_and_includes() {
+fn sections_globals_and_comments() {
     let text = "[globalx]\nbs=8k ; inline # twice\nfilename=/dev/sdb\n[a]\n[global]\nbs=16k\n[b]\nblocksize=32k\n[c]\n";
     let (job, _) = build(text).unwrap();
     let sizes: Vec<_> = job
@@ -194,7 +194,10 @@ fn sections_globals_comments_and_includes() {
         "aliases are given under fio's own name"
     );
     assert_eq!(job.name, "a");
+}
 
+#[test]
+fn includes_and_variables() {
     let (job, _) = build("[a]\nfilename=/dev/sdb\nioengine=libaio\ninclude common.inc\n").unwrap();
     assert_eq!(
         job.workers[0].depth, 3,
@@ -492,7 +495,8 @@ fn sizes_of_requests() {
 
 #[test]
 fn files_lie_one_after_another_and_a_name_is_one_file() {
-    let text = "[global]\nsize=10000\nbs=512\n[a]\nnrfiles=2\n[b]\nnumjobs=2\n[c]\nfilename=shared\n[d]\nfilename=shared\nsize=20k\n";
+    let text = "[global]\nsize=10000\nbs=512\n[a]\nnrfiles=2\n\
+        [b]\nnumjobs=2\n[c]\nfilename=shared\n[d]\nfilename=shared\nsize=20k\n";
     let (job, _) = build(text).unwrap();
     let regions: Vec<Vec<(u64, u64)>> = job
         .workers
@@ -611,7 +615,8 @@ fn offsets_and_sizes() {
 
 #[test]
 fn stages_groups_and_clones() {
-    let text = "[global]\nfilename=/dev/sdb\n[a]\nstonewall\nnumjobs=2\n[b]\nnew_group\n[c]\nstonewall\ngroup_reporting\nnumjobs=3\n[d]\ngroup_reporting\n[e]\n";
+    let text = "[global]\nfilename=/dev/sdb\n[a]\nstonewall\nnumjobs=2\n[b]\nnew_group\n\
+        [c]\nstonewall\ngroup_reporting\nnumjobs=3\n[d]\ngroup_reporting\n[e]\n";
     let (job, _) = build(text).unwrap();
     let stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
     assert_eq!(

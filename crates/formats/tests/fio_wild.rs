@@ -227,7 +227,7 @@ fn damaged_files_never_panic() {
     };
     for path in &paths {
         let bytes = fs::read(path).unwrap();
-        for _ in 0..40 {
+        for _ in 0..20 {
             let mut damaged = bytes.clone();
             for _ in 0..=next(8) {
                 let at = next(damaged.len());

@@ -151,7 +151,7 @@ fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
     let names: Vec<&str> = file
         .sections
         .iter()
-        .filter(|job| !job.settings.direct)
+        .filter(|job| job.settings.cached())
         .map(|job| job.name.as_str())
         .collect();
     let Some(first) = names.first() else { return };
@@ -160,12 +160,13 @@ fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
         more => format!("job {first} and {} more are", more - 1),
     };
     let message = format!(
-        "{which} buffered (fio's default); there is no page cache in this version: the drive is measured as with direct=1"
+        "{which} buffered (fio's default); there is no page cache in this version: \
+         the drive is measured as with direct=1"
     );
     let section = file
         .sections
         .iter()
-        .position(|job| !job.settings.direct)
+        .position(|job| job.settings.cached())
         .unwrap_or(0);
     let line = file.sections[section].line;
     warnings.push(Diagnostic::at(&file.file, line, message).key("direct"));
@@ -553,6 +554,11 @@ impl Check<'_> {
 }
 
 impl Settings {
+    /// Whether fio goes through the page cache; pass-through engines never do.
+    fn cached(&self) -> bool {
+        !self.direct && !matches!(self.engine, "sg" | "io_uring_cmd")
+    }
+
     /// How many files each clone has.
     fn files(&self) -> u64 {
         if self.filenames.is_empty() {
