@@ -1,0 +1,302 @@
+//! fio's arithmetic: `(2 * 4k + 1m)` in values, and what it hands to `bc` after a keyword (`8*1024*$pagesize`).
+//!
+//! Source: fio's expression grammar: + and - bind loosest, then * and /, then ^ (to the right), then %, then a
+//! unit. Whole numbers stay whole (5 / 2 is 2); a decimal makes the result real, cut to a whole number at the end.
+
+/// A value on the way.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Whole(i128),
+    Real(f64),
+}
+
+use Number::{Real, Whole};
+
+impl Number {
+    fn real(self) -> f64 {
+        match self {
+            Whole(n) => n as f64,
+            Real(x) => x,
+        }
+    }
+}
+
+/// Units of a value and what a number without any unit is multiplied by.
+#[derive(Clone, Copy)]
+pub(super) struct Units {
+    /// Microseconds are the smallest unit, and `m` is a minute; else bytes, and `m` is a mebibyte.
+    pub(super) time: bool,
+    /// Applied when no unit stands anywhere in the expression.
+    pub(super) implied: i128,
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    units: Units,
+    unit_seen: bool,
+    depth: usize,
+}
+
+/// Parentheses within parentheses, at most.
+const DEEPEST: usize = 64;
+
+/// The value of an expression with units.
+pub(super) fn with_units(text: &str, units: Units) -> Result<i128, String> {
+    let mut reader = Reader {
+        rest: text,
+        units,
+        unit_seen: false,
+        depth: 0,
+    };
+    let value = reader.sum()?;
+    if !reader.rest.trim().is_empty() {
+        return Err(format!(
+            "`{}` is not understood in an expression",
+            reader.rest.trim()
+        ));
+    }
+    let value = if reader.unit_seen {
+        value
+    } else {
+        product(value, Whole(units.implied))?
+    };
+    match value {
+        Whole(n) => Ok(n),
+        Real(x) if x.is_finite() && x.abs() < 1e18 => Ok(x as i128),
+        Real(_) => Err("the expression has no value".to_owned()),
+    }
+}
+
+/// The value of an expression of plain numbers.
+pub(super) fn whole(text: &str) -> Result<i128, String> {
+    with_units(
+        text,
+        Units {
+            time: false,
+            implied: 1,
+        },
+    )
+}
+
+fn combine(
+    a: Number,
+    b: Number,
+    whole: fn(i128, i128) -> Option<i128>,
+    real: fn(f64, f64) -> f64,
+) -> Result<Number, String> {
+    match (a, b) {
+        (Whole(a), Whole(b)) => whole(a, b)
+            .map(Whole)
+            .ok_or_else(|| "the expression has no value".to_owned()),
+        _ => Ok(Real(real(a.real(), b.real()))),
+    }
+}
+
+fn product(a: Number, b: Number) -> Result<Number, String> {
+    combine(a, b, i128::checked_mul, |a, b| a * b)
+}
+
+fn power(base: i128, exponent: i128) -> Option<i128> {
+    base.checked_pow(u32::try_from(exponent).ok()?)
+}
+
+impl Reader<'_> {
+    fn take(&mut self, operators: &[char]) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        let found = self.rest.chars().next().filter(|c| operators.contains(c))?;
+        self.rest = &self.rest[found.len_utf8()..];
+        Some(found)
+    }
+
+    fn sum(&mut self) -> Result<Number, String> {
+        let mut left = self.term()?;
+        while let Some(operator) = self.take(&['+', '-']) {
+            let right = self.term()?;
+            left = match operator {
+                '+' => combine(left, right, i128::checked_add, |a, b| a + b)?,
+                _ => combine(left, right, i128::checked_sub, |a, b| a - b)?,
+            };
+        }
+        Ok(left)
+    }
+
+    fn term(&mut self) -> Result<Number, String> {
+        let mut left = self.raised()?;
+        while let Some(operator) = self.take(&['*', '/']) {
+            let right = self.raised()?;
+            left = match operator {
+                '*' => product(left, right)?,
+                _ => combine(left, right, i128::checked_div, |a, b| a / b)?,
+            };
+        }
+        Ok(left)
+    }
+
+    fn raised(&mut self) -> Result<Number, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("an expression more than {DEEPEST} levels deep"));
+        }
+        let base = self.remainder()?;
+        let value = match self.take(&['^']) {
+            Some(_) => {
+                let exponent = self.raised()?;
+                combine(base, exponent, power, f64::powf)?
+            }
+            None => base,
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn remainder(&mut self) -> Result<Number, String> {
+        let mut left = self.single()?;
+        while self.take(&['%']).is_some() {
+            let right = self.single()?;
+            left = combine(left, right, i128::checked_rem, |a, b| a % b)?;
+        }
+        Ok(left)
+    }
+
+    /// A number, a negation or a parenthesis, each with a unit behind it or not.
+    fn single(&mut self) -> Result<Number, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("an expression more than {DEEPEST} levels deep"));
+        }
+        let value = match self.take(&['(', '-']) {
+            Some('(') => {
+                let inner = self.sum()?;
+                self.take(&[')']).ok_or("a parenthesis is not closed")?;
+                inner
+            }
+            Some(_) => product(self.single()?, Whole(-1))?,
+            None => self.number()?,
+        };
+        self.depth -= 1;
+        match self.unit()? {
+            Some(unit) => product(value, Whole(unit)),
+            None => Ok(value),
+        }
+    }
+
+    fn number(&mut self) -> Result<Number, String> {
+        let text = self.rest.trim_start();
+        let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        let body = hexadecimal.unwrap_or(text);
+        let digit = |c: char| {
+            if hexadecimal.is_some() {
+                c.is_ascii_hexdigit()
+            } else {
+                c.is_ascii_digit() || c == '.'
+            }
+        };
+        let end = body.find(|c| !digit(c)).unwrap_or(body.len());
+        let (digits, rest) = body.split_at(end);
+        self.rest = rest;
+        let wrong = |_| format!("a number is missing before `{rest}`");
+        match hexadecimal {
+            Some(_) => i128::from_str_radix(digits, 16)
+                .map(Whole)
+                .map_err(|e| wrong(e.to_string())),
+            None if digits.contains('.') => {
+                digits.parse().map(Real).map_err(|_| wrong(String::new()))
+            }
+            None => digits.parse().map(Whole).map_err(|_| wrong(String::new())),
+        }
+    }
+
+    /// The unit that follows, as a factor.
+    fn unit(&mut self) -> Result<Option<i128>, String> {
+        let text = self.rest.trim_start();
+        let end = text
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(text.len());
+        if end == 0 {
+            return Ok(None);
+        }
+        let factor = factor(&text[..end].to_ascii_lowercase(), self.units.time)
+            .ok_or_else(|| format!("`{}` is not a unit", &text[..end]))?;
+        self.rest = &text[end..];
+        self.unit_seen = true;
+        Ok(Some(factor))
+    }
+}
+
+/// Units of fio's expressions. Here `kib` is 1000 whatever `kb_base` says.
+fn factor(unit: &str, time: bool) -> Option<i128> {
+    let power = |base: i128, exponent: u32| base.checked_pow(exponent);
+    match unit {
+        "us" => Some(1),
+        "ms" => Some(1_000),
+        "s" => Some(1_000_000),
+        "m" if time => Some(60_000_000),
+        "h" => Some(3_600_000_000),
+        "d" => Some(86_400_000_000),
+        "k" | "kb" => power(1024, 1),
+        "m" | "mb" => power(1024, 2),
+        "g" | "gb" => power(1024, 3),
+        "t" | "tb" => power(1024, 4),
+        "p" | "pb" => power(1024, 5),
+        "kib" => power(1000, 1),
+        "mib" => power(1000, 2),
+        "gib" => power(1000, 3),
+        "tib" => power(1000, 4),
+        "pib" => power(1000, 5),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn follows_the_precedence_of_fio() {
+        for (text, value) in [
+            ("2+3*4k", 2 + 3 * 4096),
+            ("(2+3)*4k", 20480),
+            ("5/2", 2),
+            ("2^3^2", 512),
+            ("7%4^2", 9),
+            ("-(2)+0x10", 14),
+            ("1.5g", 1_610_612_736),
+            ("7*1024*1024*512/8", 7 * 1024 * 1024 * 64),
+        ] {
+            assert_eq!(whole(text), Ok(value), "{text}");
+        }
+        assert_eq!(
+            with_units(
+                "2+3",
+                Units {
+                    time: true,
+                    implied: 1_000_000
+                }
+            ),
+            Ok(5_000_000)
+        );
+        assert_eq!(
+            with_units(
+                "1m+30s",
+                Units {
+                    time: true,
+                    implied: 1_000_000
+                }
+            ),
+            Ok(90_000_000)
+        );
+        for text in [
+            "",
+            "1/0",
+            "1%0",
+            "(1",
+            "2 furlongs",
+            "1+",
+            "9^99",
+            &"(".repeat(5000),
+            &"-".repeat(5000),
+        ] {
+            assert!(whole(text).is_err(), "{text}");
+        }
+    }
+}

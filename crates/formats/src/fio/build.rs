@@ -1,0 +1,577 @@
+//! Settings and layout to the model's job: clones, stages, groups, and what the model cannot express.
+//!
+//! Source: fio's order of threads, its groups (`stonewall`, `new_group`, `group_reporting`),
+//! and its corrections of options that depend on one another.
+
+use seekwise_model::time::Span;
+use seekwise_model::workload::{
+    Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Modifier, Pace,
+    Pattern, Rate, Strided, Think, Worker,
+};
+
+use super::engines::Runs;
+use super::layout::{self, Clone, Plan};
+use super::settings::Settings;
+use super::{JobFile, Origin, Section};
+use crate::diagnostic::Diagnostic;
+
+/// fio's default `randseed`; to the model it also stands for `randrepeat=1`.
+const RANDSEED: u64 = 0x89;
+/// The seed of `randrepeat=0`, where fio asks the system. Runs here are repeatable all the same, so any seed but the
+/// default will do.
+const NOT_REPEATED: u64 = 0x5eed;
+/// Workers of a job, at most: the model numbers them in 16 bits.
+const MOST_WORKERS: usize = 65_535;
+/// Files of all workers together, at most: each is an entry in memory. The largest job met has 16,384.
+const MOST_FILES: u64 = 4_000_000;
+
+/// Warnings and errors as they come up.
+#[derive(Default)]
+struct Findings {
+    warnings: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+}
+
+/// Builds the job.
+pub(super) fn job(file: &JobFile, sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut found = Findings {
+        warnings: file.warnings.clone(),
+        errors: Vec::new(),
+    };
+    if file.sections.is_empty() {
+        return Err(vec![
+            Diagnostic::at(&file.file, 0, "there is no job in the file")
+                .expected("a section such as [job]"),
+        ]);
+    }
+    let workers: usize = file
+        .sections
+        .iter()
+        .map(|section| section.settings.numjobs as usize)
+        .sum();
+    if workers > MOST_WORKERS {
+        let message = format!(
+            "the jobs have {workers} workers together, and at most {MOST_WORKERS} are possible"
+        );
+        return Err(vec![Diagnostic::at(&file.file, 0, message).key("numjobs")]);
+    }
+    let files = |section: &Section| section.settings.files() * u64::from(section.settings.numjobs);
+    let files: u64 = file.sections.iter().map(files).sum();
+    if files > MOST_FILES {
+        let message = format!(
+            "the workers have {files} files together, and at most {MOST_FILES} are possible"
+        );
+        return Err(vec![Diagnostic::at(&file.file, 0, message).key("nrfiles")]);
+    }
+    buffered(file, &mut found.warnings);
+    let shapes: Vec<Worker> = (0..file.sections.len())
+        .map(|section| shape(file, section, &mut found))
+        .collect();
+    let clones = clones(file);
+    let drive = sectors.saturating_mul(512);
+    let plans = layout::lay_out(file, &clones, drive, &mut found.warnings, &mut found.errors);
+    if !found.errors.is_empty() {
+        return Err(found.errors);
+    }
+    let complete =
+        |(clone, plan): (&Clone, Plan)| worker(file, &shapes[clone.section], clone, plan);
+    let workers = clones
+        .iter()
+        .zip(plans.into_iter().flatten())
+        .map(complete)
+        .collect();
+    Ok((
+        Job {
+            name: name(&file.file),
+            workers,
+        },
+        found.warnings,
+    ))
+}
+
+/// The file's name without directory and ending.
+fn name(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.rsplit_once('.')
+        .map_or(name, |(stem, _)| stem)
+        .to_owned()
+}
+
+/// Section, clone and group of each worker.
+pub(super) fn origins(file: &JobFile) -> Vec<Origin> {
+    let origin = |clone: &Clone| Origin {
+        section: clone.section,
+        clone: clone.number,
+        group_id: clone.group_id,
+    };
+    clones(file).iter().map(origin).collect()
+}
+
+/// All clones in fio's order: of each section the first, then the others from the last to the second.
+fn clones(file: &JobFile) -> Vec<Clone> {
+    let mut clones: Vec<Clone> = Vec::new();
+    let (mut stage, mut group_id, mut group) = (0, 0, 0);
+    let mut reported: Option<u32> = None;
+    for (section, job) in file.sections.iter().enumerate() {
+        let settings = &job.settings;
+        if !clones.is_empty() {
+            stage += u32::from(settings.stonewall);
+            group_id += u32::from(settings.stonewall || settings.new_group);
+        }
+        for number in std::iter::once(0).chain((1..settings.numjobs).rev()) {
+            if !clones.is_empty() && (!settings.group_reporting || reported != Some(group_id)) {
+                group += 1;
+            }
+            reported = settings.group_reporting.then_some(group_id);
+            let draw = layout::mix(seed(settings).wrapping_mul(clones.len() as u64 + 1));
+            clones.push(Clone {
+                section,
+                number,
+                draw,
+                stage,
+                group_id,
+                group,
+            });
+        }
+    }
+    clones
+}
+
+/// `randseed`, which overrides `randrepeat` as in fio. The model tells threads apart by the worker's number.
+fn seed(settings: &Settings) -> u64 {
+    settings.randseed.unwrap_or(if settings.randrepeat {
+        RANDSEED
+    } else {
+        NOT_REPEATED
+    })
+}
+
+/// One warning for all jobs that go through the page cache in fio.
+fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
+    let names: Vec<&str> = file
+        .sections
+        .iter()
+        .filter(|job| job.settings.cached())
+        .map(|job| job.name.as_str())
+        .collect();
+    let Some(first) = names.first() else { return };
+    let which = match names.len() {
+        1 => format!("job {first} is"),
+        more => format!("job {first} and {} more are", more - 1),
+    };
+    let message = format!(
+        "{which} buffered (fio's default); there is no page cache in this version: \
+         the drive is measured as with direct=1"
+    );
+    let section = file
+        .sections
+        .iter()
+        .position(|job| job.settings.cached())
+        .unwrap_or(0);
+    let line = file.sections[section].line;
+    warnings.push(Diagnostic::at(&file.file, line, message).key("direct"));
+}
+
+/// A clone with its own place, seed and delay.
+fn worker(file: &JobFile, shape: &Worker, clone: &Clone, plan: Plan) -> Worker {
+    let mut worker = shape.clone();
+    let (low, high) = file.sections[clone.section].settings.start_delay;
+    let drawn = u128::from(clone.draw) * u128::from(high - low + 1);
+    worker.start_delay = Span::from_nanos(low + (drawn >> 64) as u64);
+    (worker.stage, worker.group) = (clone.stage, clone.group);
+    if let Pattern::Fio(pattern) = &mut worker.pattern {
+        (pattern.files, pattern.bytes) = (plan.files, plan.bytes);
+    }
+    worker
+}
+
+/// What all clones of a section have in common.
+fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
+    let section = &file.sections[index];
+    let settings = &section.settings;
+    let mut check = Check {
+        file,
+        index,
+        settings,
+        found,
+    };
+    let depth = check.depth();
+    let time_based = check.time_based();
+    let pace = check.pace();
+    let pattern = Pattern::Fio(check.pattern(time_based));
+    Worker {
+        name: section.name.clone(),
+        stage: 0,
+        group: 0,
+        start_delay: Span::ZERO,
+        ramp: Span::from_nanos(settings.ramp),
+        runtime: (settings.runtime > 0).then(|| Span::from_nanos(settings.runtime)),
+        time_based,
+        depth,
+        pace,
+        pattern,
+    }
+}
+
+/// A section under examination.
+struct Check<'a> {
+    file: &'a JobFile,
+    index: usize,
+    settings: &'a Settings,
+    found: &'a mut Findings,
+}
+
+impl Check<'_> {
+    fn warn(&mut self, key: &'static str, message: impl Into<String>) {
+        self.found
+            .warnings
+            .push(self.file.at(self.index, key, message));
+    }
+
+    fn refuse(&mut self, key: &'static str, message: impl Into<String>) {
+        self.found
+            .errors
+            .push(self.file.at(self.index, key, message));
+    }
+
+    fn writes(&self) -> bool {
+        matches!(
+            self.settings.direction,
+            Direction::Write | Direction::Mixed | Direction::TrimWrite
+        )
+    }
+
+    /// Directions in use: read, write, trim.
+    fn directions(&self) -> [bool; 3] {
+        match self.settings.direction {
+            Direction::Read => [true, false, false],
+            Direction::Write => [false, true, false],
+            Direction::Trim => [false, false, true],
+            Direction::Mixed => [true, true, false],
+            Direction::TrimWrite => [false, true, true],
+        }
+    }
+
+    /// Whether the engine holds one request at a time.
+    fn synchronous(&self) -> bool {
+        let character = |name: &String| name.starts_with("/dev/sg") || name.starts_with("/dev/bsg");
+        match self.settings.engine().runs {
+            Runs::Synchronous => true,
+            Runs::ScsiGeneric => {
+                !self.settings.filenames.iter().all(character) || self.settings.filenames.is_empty()
+            }
+            Runs::Asynchronous | Runs::Refused(_) => false,
+        }
+    }
+
+    fn depth(&mut self) -> u32 {
+        let settings = self.settings;
+        let one = self.synchronous() && !settings.offload;
+        if one && settings.iodepth > 1 {
+            let message = format!(
+                "the engine {} holds one request at a time: the depth is 1, not {}",
+                settings.engine, settings.iodepth
+            );
+            self.warn("iodepth", message);
+        }
+        let depth = if one { 1 } else { settings.iodepth };
+        if settings.iodepth_low > 0 && settings.iodepth_low < u64::from(depth) {
+            self.refuse(
+                "iodepth_low",
+                "a worker here fills its depth at each completion, not at a low mark",
+            );
+        }
+        if settings.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
+            self.refuse(
+                "serialize_overlap",
+                "requests in flight that overlap are not held back in this version",
+            );
+        }
+        depth
+    }
+
+    fn time_based(&mut self) -> bool {
+        if self.settings.time_based && self.settings.runtime == 0 {
+            self.warn(
+                "time_based",
+                "without a runtime it does nothing, as in fio: the job ends with its bytes",
+            );
+        }
+        self.settings.time_based && self.settings.runtime > 0
+    }
+
+    fn pace(&mut self) -> Pace {
+        let settings = self.settings;
+        let given = |rates: [u64; 3]| rates.iter().any(|rate| *rate > 0);
+        if given(settings.rate) && given(settings.rate_iops) {
+            self.refuse("rate_iops", "rate and rate_iops exclude one another");
+        }
+        if settings.rate_ignore_thinktime
+            && settings.thinktime > 0
+            && (given(settings.rate) || given(settings.rate_iops))
+        {
+            self.refuse(
+                "rate_ignore_thinktime",
+                "a rate here always makes up for think time",
+            );
+        }
+        let rate =
+            |direction: usize| match (settings.rate[direction], settings.rate_iops[direction]) {
+                (0, 0) => None,
+                (0, requests) => Some(Rate::Requests(requests)),
+                (bytes, _) => Some(Rate::Bytes(bytes)),
+            };
+        let think = Think {
+            time: Span::from_nanos(settings.thinktime),
+            blocks: settings.thinktime_blocks,
+            on_issue: settings.think_on_issue,
+        };
+        Pace {
+            think: (settings.thinktime > 0).then_some(think),
+            rate: [rate(0), rate(1), rate(2)],
+            process: settings.rate_process,
+        }
+    }
+
+    /// The pattern without files and bytes, which differ between clones.
+    fn pattern(&mut self, time_based: bool) -> FioPattern {
+        let settings = self.settings;
+        let blocks = [self.blocks(0), self.blocks(1), self.blocks(2)];
+        let writes = self.writes();
+        FioPattern {
+            direction: settings.direction,
+            random: if settings.random {
+                settings.percentage_random
+            } else {
+                [0; 3]
+            },
+            mix_read: settings.mix_read,
+            modifier: self.modifier(),
+            blocks,
+            align: self.align(),
+            sizes_by_randomness: settings.sizes_by_randomness,
+            files: Vec::new(),
+            file_service: self.file_service(),
+            bytes: 0,
+            requests: (settings.number_ios > 0).then_some(settings.number_ios),
+            loops: settings.loops,
+            distribution: settings.distribution.clone(),
+            random_map: self.random_map(),
+            generator: self.generator(),
+            seed: seed(settings),
+            flush_every: if writes { self.flush_every() } else { 0 },
+            flush_at_end: writes && settings.flush_at_end.contains(&true),
+            write_through: writes && settings.write_through,
+            strided: self.strided(),
+            verify: writes && self.verify(time_based),
+        }
+    }
+
+    fn blocks(&mut self, direction: usize) -> Blocks {
+        let settings = self.settings;
+        let blocks = match (&settings.bssplit[direction], settings.bsrange[direction]) {
+            (Some(split), _) => Blocks::Split(split.clone()),
+            (None, Some((min, max))) if min < max => Blocks::Range {
+                min,
+                max,
+                unaligned: settings.unaligned,
+            },
+            (None, Some((size, _))) => Blocks::Fixed(size),
+            (None, None) => Blocks::Fixed(settings.bs[direction]),
+        };
+        let (key, sizes) = match &blocks {
+            Blocks::Split(split) => ("bssplit", split.iter().map(|(size, _)| *size).collect()),
+            Blocks::Range { min, .. } => ("bsrange", vec![*min]),
+            Blocks::Fixed(size) => ("bs", vec![*size]),
+        };
+        let used = self.directions()[direction] || settings.sizes_by_randomness && direction < 2;
+        if let Some(odd) = sizes.iter().find(|size| used && **size % 512 != 0) {
+            self.refuse(key, format!("{odd} bytes are not whole sectors of 512"));
+        }
+        if used
+            && matches!(
+                blocks,
+                Blocks::Range {
+                    unaligned: true,
+                    ..
+                }
+            )
+        {
+            self.warn(
+                "bs_unaligned",
+                "sizes are cut to whole sectors, as a drive has no others",
+            );
+        }
+        blocks
+    }
+
+    fn modifier(&mut self) -> Option<Modifier> {
+        let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
+        match (self.settings.postfix?, self.settings.random) {
+            (1, true) | (0, false) => None,
+            (_, true) if self.settings.percentage_random == [0; 3] => None,
+            (n, true) if self.settings.identical => Some(Modifier::Same(count(n))),
+            (n, true) => Some(Modifier::Run(count(n))),
+            (bytes, false) if bytes % 512 != 0 => {
+                self.refuse(
+                    "rw",
+                    format!("a gap of {bytes} bytes is not whole sectors of 512"),
+                );
+                None
+            }
+            (bytes, false) => Some(Modifier::Skip(bytes)),
+        }
+    }
+
+    fn align(&mut self) -> [u64; 3] {
+        let align = if self.settings.random {
+            self.settings.align
+        } else {
+            [0; 3]
+        };
+        if let Some(odd) = align.iter().find(|bytes| **bytes % 512 != 0) {
+            self.refuse("ba", format!("{odd} bytes are not whole sectors of 512"));
+        }
+        align
+    }
+
+    /// fio turns the map off for other distributions and for `blockalign`; with sizes that differ between the
+    /// directions one map cannot serve both.
+    fn random_map(&self) -> bool {
+        let settings = self.settings;
+        let least = |direction| settings.least_block_of(direction);
+        let aligned =
+            (0..3).all(|direction| [0, least(direction)].contains(&settings.align[direction]));
+        let alike = match settings.direction {
+            Direction::Mixed => least(0) == least(1),
+            Direction::TrimWrite => least(1) == least(2),
+            _ => true,
+        };
+        settings.random
+            && !settings.norandommap
+            && settings.distribution == Distribution::Uniform
+            && aligned
+            && alike
+    }
+
+    /// The other distributions draw by themselves, in fio too.
+    fn generator(&self) -> Generator {
+        match self.settings.distribution {
+            Distribution::Uniform => self.settings.generator,
+            _ => Generator::Tausworthe,
+        }
+    }
+
+    fn file_service(&mut self) -> FileService {
+        let settings = self.settings;
+        let files = settings.files();
+        if files == 1 {
+            return FileService::RoundRobin;
+        }
+        match settings.openfiles {
+            0 => {}
+            1 => {
+                self.warn(
+                    "openfiles",
+                    "one file is open at a time: each is done before the next",
+                );
+                return FileService::Sequential;
+            }
+            open if open < files => {
+                self.refuse(
+                    "openfiles",
+                    format!("{open} of {files} files open at a time are not in this version"),
+                );
+            }
+            _ => {}
+        }
+        settings.file_service.unwrap_or_else(|| {
+            self.refuse(
+                "file_service_type",
+                "of several files, one request each in turn, at random, or one after another",
+            );
+            FileService::RoundRobin
+        })
+    }
+
+    /// The more frequent of `fsync` and `fdatasync`; a drive knows one flush for both.
+    fn flush_every(&mut self) -> u32 {
+        match (self.settings.fsync, self.settings.fdatasync) {
+            (0, n) | (n, 0) => n,
+            (a, b) if a == b => a,
+            (a, b) => {
+                self.refuse(
+                    "fdatasync",
+                    format!("fsync={a} and fdatasync={b} together are not in this version"),
+                );
+                a
+            }
+        }
+    }
+
+    /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
+    fn strided(&mut self) -> Option<Strided> {
+        let settings = self.settings;
+        let wanted = settings
+            .zonemode
+            .map_or(settings.zonesize > 0, |mode| mode == "strided");
+        if settings.zonemode == Some("none") && settings.zonesize > 0 {
+            self.refuse("zonesize", "it needs zonemode=strided");
+        }
+        if wanted && settings.zonesize == 0 {
+            self.refuse("zonesize", "zonemode=strided needs it");
+        }
+        let range = if settings.zonerange > 0 {
+            settings.zonerange
+        } else {
+            settings.zonesize
+        };
+        if wanted
+            && [range, settings.zonesize, settings.zoneskip]
+                .iter()
+                .any(|bytes| bytes % 512 != 0)
+        {
+            self.refuse("zonesize", "zones are whole sectors of 512 bytes");
+        }
+        (wanted && settings.files() == 1).then_some(Strided {
+            range,
+            size: settings.zonesize,
+            skip: settings.zoneskip,
+        })
+    }
+
+    fn verify(&mut self, time_based: bool) -> bool {
+        let wanted = self.settings.verify && self.settings.do_verify;
+        if wanted && time_based && self.settings.direction != Direction::Mixed {
+            self.warn(
+                "verify",
+                "nothing is read back, as in fio: the writing takes all of the runtime",
+            );
+            return false;
+        }
+        wanted
+    }
+}
+
+impl Settings {
+    /// Whether fio goes through the page cache; pass-through engines never do.
+    fn cached(&self) -> bool {
+        !self.direct && !matches!(self.engine, "sg" | "io_uring_cmd")
+    }
+
+    /// How many files each clone has.
+    fn files(&self) -> u64 {
+        if self.filenames.is_empty() {
+            self.nrfiles
+        } else {
+            self.filenames.len() as u64
+        }
+    }
+}
+
+impl Section {
+    /// Whether the job's workers share one report (`group_reporting`).
+    pub fn reports_as_group(&self) -> bool {
+        self.settings.group_reporting
+    }
+}

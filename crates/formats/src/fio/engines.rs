@@ -1,0 +1,92 @@
+//! fio's I/O engines: which run here, which hold one request at a time, which are refused and why.
+//!
+//! Source: `fio --enghelp` of 3.33 and the manual of 3.42; "synchronous" as fio marks its engines.
+
+/// How an engine's requests reach the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// Up to the depth at once.
+    Asynchronous,
+    /// One at a time, whatever the depth.
+    Synchronous,
+    /// Asynchronous on a character device (/dev/sg0), else synchronous.
+    ScsiGeneric,
+    /// Not here, for this reason.
+    Refused(&'static str),
+}
+use Runs::{Asynchronous, Refused, ScsiGeneric, Synchronous};
+
+/// One engine.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub(super) name: &'static str,
+    pub(super) runs: Runs,
+    /// What differs from fio, for a warning.
+    pub(super) note: Option<&'static str>,
+}
+
+const fn engine(name: &'static str, runs: Runs) -> Engine {
+    Engine {
+        name,
+        runs,
+        note: None,
+    }
+}
+
+const fn noted(name: &'static str, runs: Runs, note: &'static str) -> Engine {
+    Engine {
+        name,
+        runs,
+        note: Some(note),
+    }
+}
+
+const NETWORK: Runs = Refused("it measures a network or a remote store, not a drive");
+const PROCESSOR: Runs = Refused("it loads the processor and issues nothing to a drive");
+const METADATA: Runs = Refused("it measures calls of a file system, not a drive");
+const MEMORY: Runs = Refused("it measures memory or raw flash, not a drive");
+const GPU: Runs = Refused("it moves data to a graphics processor");
+const LIBRARY: Runs = Refused("it drives devices through a library of its own");
+const ZONED: Runs = Refused("zoned devices are not in this version");
+const OUTSIDE: Runs = Refused("outside engines cannot be loaded here");
+
+/// fio's default engine on Linux.
+pub(super) const DEFAULT: &str = "psync";
+
+#[rustfmt::skip]
+pub(super) const ENGINES: &[Engine] = &[
+    engine("psync", Synchronous), engine("sync", Synchronous), engine("vsync", Synchronous),
+    engine("pvsync", Synchronous), engine("pvsync2", Synchronous),
+    noted("mmap", Synchronous, "page faults are not modelled: requests have the block size"),
+    noted("splice", Synchronous, "pipes are not modelled: requests go to the drive as they are"),
+    engine("libaio", Asynchronous), engine("io_uring", Asynchronous), engine("io_uring_cmd", Asynchronous),
+    engine("posixaio", Asynchronous), engine("solarisaio", Asynchronous), engine("windowsaio", Asynchronous),
+    engine("sg", ScsiGeneric),
+    noted("null", Asynchronous, "in fio it moves no data; here its requests go to the drive"),
+    engine("net", NETWORK), engine("netsplice", NETWORK), engine("rdma", NETWORK), engine("rbd", NETWORK),
+    engine("rados", NETWORK), engine("http", NETWORK), engine("gfapi", NETWORK), engine("gfapi_async", NETWORK),
+    engine("libhdfs", NETWORK), engine("nbd", NETWORK), engine("nfs", NETWORK), engine("libiscsi", NETWORK),
+    engine("dfs", NETWORK), engine("ime_psync", NETWORK), engine("ime_psyncv", NETWORK), engine("ime_aio", NETWORK),
+    engine("librpma_apm_client", NETWORK), engine("librpma_apm_server", NETWORK),
+    engine("librpma_gpspm_client", NETWORK), engine("librpma_gpspm_server", NETWORK),
+    engine("cpuio", PROCESSOR), engine("exec", PROCESSOR), engine("page_fault", MEMORY),
+    engine("ftruncate", METADATA), engine("falloc", METADATA), engine("e4defrag", METADATA),
+    engine("filecreate", METADATA), engine("filestat", METADATA), engine("filedelete", METADATA),
+    engine("dircreate", METADATA), engine("dirstat", METADATA), engine("dirdelete", METADATA),
+    engine("pmemblk", MEMORY), engine("dev-dax", MEMORY), engine("libpmem", MEMORY), engine("mtd", MEMORY),
+    engine("libcufile", GPU), engine("libhipfile", GPU),
+    engine("xnvme", LIBRARY), engine("libblkio", LIBRARY), engine("spdk", OUTSIDE), engine("spdk_bdev", OUTSIDE),
+    engine("libzbc", ZONED), engine("cpp_null", OUTSIDE), engine("external", OUTSIDE),
+];
+
+/// The engine of this name; a path or a shared object is the outside one.
+pub(super) fn find(name: &str) -> Option<&'static Engine> {
+    let outside = name.starts_with("external") || name.ends_with(".so") || name.contains('/');
+    let name = if outside { "external" } else { name };
+    ENGINES.iter().find(|engine| engine.name == name)
+}
+
+/// Whether the engine is loaded from outside, with options that cannot be known.
+pub(super) fn is_outside(engine: &Engine) -> bool {
+    engine.runs == OUTSIDE
+}

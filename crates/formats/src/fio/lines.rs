@@ -1,0 +1,249 @@
+//! Lines to sections: comments, headers, includes; then `${VAR}` and `$keyword` in one option's text.
+//!
+//! It does not know the options. Source: fio's parser: a line is cut at the first `;` and then at the first `#`,
+//! wherever they stand; an included file holds options only; `${VAR}` is empty when unset.
+
+use super::options;
+use super::{Context, Given, arithmetic};
+use crate::diagnostic::Diagnostic;
+
+/// Includes within includes; fio has no limit and loops for ever on a file that includes itself.
+const DEEPEST_INCLUDE: usize = 16;
+
+/// A section and its lines, those of included files among them.
+pub(super) struct RawSection {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) lines: Vec<RawLine>,
+}
+
+/// An option's line, without comments and outer blanks.
+#[derive(Clone, Debug)]
+pub(super) struct RawLine {
+    pub(super) text: String,
+    /// File and line.
+    pub(super) place: (String, usize),
+}
+
+/// An option after variables were put in.
+#[derive(Clone, Debug)]
+pub(super) struct Expanded {
+    /// Canonical name where known, else as written.
+    pub(super) name: String,
+    /// `None`: no `=`.
+    pub(super) value: Option<String>,
+    /// Variables that were not set.
+    pub(super) unset: Vec<String>,
+    pub(super) place: (String, usize),
+}
+
+impl Expanded {
+    pub(super) fn given(self) -> Given {
+        let (file, line) = self.place;
+        Given {
+            name: self.name,
+            value: self.value.unwrap_or_default(),
+            file,
+            line,
+        }
+    }
+
+    /// A diagnostic at this option.
+    pub(super) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(&self.place.0, self.place.1, message).key(&self.name)
+    }
+}
+
+/// The text before a comment, without outer blanks.
+fn bare(line: &str) -> &str {
+    let line = line.split(';').next().unwrap_or("");
+    line.split('#')
+        .next()
+        .unwrap_or("")
+        .trim_matches(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// All sections of a file.
+pub(super) fn sections(
+    file: &str,
+    text: &str,
+    context: &Context,
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<RawSection> {
+    let mut sections: Vec<RawSection> = Vec::new();
+    let mut astray = false;
+    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let (line, number) = (bare(line), index + 1);
+        if line.is_empty() {
+            continue;
+        }
+        if line.starts_with('[') {
+            match header(line) {
+                Some(name) => sections.push(RawSection {
+                    name: name.to_owned(),
+                    line: number,
+                    lines: vec![],
+                }),
+                None => {
+                    let wrong = Diagnostic::at(
+                        file,
+                        number,
+                        format!("the section header {line} is not closed"),
+                    );
+                    errors.push(wrong.expected("[name]"));
+                    sections.push(RawSection {
+                        name: String::new(),
+                        line: number,
+                        lines: vec![],
+                    });
+                }
+            }
+        } else if let Some(section) = sections.last_mut() {
+            let raw = RawLine {
+                text: line.to_owned(),
+                place: (file.to_owned(), number),
+            };
+            take(raw, &mut section.lines, context, errors, 0);
+        } else if !astray {
+            astray = true;
+            let key = line.split('=').next().unwrap_or(line).trim();
+            let wrong = Diagnostic::at(file, number, "an option before any section").key(key);
+            errors.push(wrong.expected("a header such as [global] or [job] first"));
+        }
+    }
+    sections
+}
+
+/// The name in a section header. fio takes all up to the last character of the line.
+fn header(line: &str) -> Option<&str> {
+    let name = line.strip_prefix('[')?.strip_suffix(']')?;
+    (!name.is_empty()).then_some(name)
+}
+
+/// Adds a line to a section, or the lines of the file it includes.
+fn take(
+    raw: RawLine,
+    into: &mut Vec<RawLine>,
+    context: &Context,
+    errors: &mut Vec<Diagnostic>,
+    depth: usize,
+) {
+    let Some(path) = raw
+        .text
+        .strip_prefix("include")
+        .filter(|rest| rest.starts_with([' ', '\t']))
+    else {
+        into.push(raw);
+        return;
+    };
+    let (path, (file, number)) = (path.trim().to_owned(), raw.place);
+    let fail = |message: String| Diagnostic::at(&file, number, message).key("include");
+    if depth == DEEPEST_INCLUDE {
+        errors.push(fail(format!(
+            "{path} is included more than {DEEPEST_INCLUDE} files deep"
+        )));
+        return;
+    }
+    let beside = beside(&file, &path);
+    let read = (context.include)(&beside).map(|text| (beside, text));
+    let read = read.or_else(|_| (context.include)(&path).map(|text| (path.clone(), text)));
+    let (name, text) = match read {
+        Ok(read) => read,
+        Err(reason) => return errors.push(fail(format!("{path} cannot be read: {reason}"))),
+    };
+    for (index, line) in text.lines().enumerate() {
+        let line = bare(line);
+        if line.starts_with('[') {
+            errors.push(
+                Diagnostic::at(&name, index + 1, "a section in an included file").key("include"),
+            );
+        } else if !line.is_empty() {
+            let raw = RawLine {
+                text: line.to_owned(),
+                place: (name.clone(), index + 1),
+            };
+            take(raw, into, context, errors, depth + 1);
+        }
+    }
+}
+
+/// `path`, relative to the directory of `file`.
+fn beside(file: &str, path: &str) -> String {
+    match file.rfind(['/', '\\']) {
+        Some(end) if !path.starts_with('/') => format!("{}{path}", &file[..=end]),
+        _ => path.to_owned(),
+    }
+}
+
+impl RawLine {
+    /// Puts in variables and keywords, and splits name from value. An arithmetic that fails is an error.
+    pub(super) fn expand(
+        &self,
+        context: &Context,
+        errors: &mut Vec<Diagnostic>,
+    ) -> Option<Expanded> {
+        let (text, unset) = environment(&self.text, context);
+        let (text, replaced) = keywords(&text, context);
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
+            None => (text.trim(), None),
+        };
+        let name = options::find(name)
+            .map_or(name, |known| known.name)
+            .to_owned();
+        let mut expanded = Expanded {
+            name,
+            value,
+            unset,
+            place: self.place.clone(),
+        };
+        if let Some(value) = expanded
+            .value
+            .as_ref()
+            .filter(|value| replaced && value.contains(['+', '-', '*', '/']))
+        {
+            match arithmetic::whole(value) {
+                Ok(number) => expanded.value = Some(number.to_string()),
+                // Text with an operator in it, a path for one, stays as it is.
+                Err(_) if value.contains(|c: char| c.is_alphabetic()) => {}
+                Err(fault) => {
+                    errors.push(expanded.diagnostic(fault));
+                    return None;
+                }
+            }
+        }
+        Some(expanded)
+    }
+}
+
+/// Replaces `${NAME}`; also says which names were not set.
+fn environment(text: &str, context: &Context) -> (String, Vec<String>) {
+    let (mut out, mut unset, mut rest) = (String::new(), Vec::new(), text);
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else {
+            break;
+        };
+        let name = &rest[start + 2..start + length];
+        out.push_str(&rest[..start]);
+        match (context.environment)(name) {
+            Some(value) => out.push_str(&value),
+            None => unset.push(name.to_owned()),
+        }
+        rest = &rest[start + length + 1..];
+    }
+    out.push_str(rest);
+    (out, unset)
+}
+
+/// Replaces fio's keywords; also says whether there was one.
+fn keywords(text: &str, context: &Context) -> (String, bool) {
+    let known = [
+        ("$pagesize", context.page_size),
+        ("$mb_memory", context.memory_mb),
+        ("$ncpus", context.processors),
+    ];
+    let replace = |text: String, (word, value): (&str, u64)| text.replace(word, &value.to_string());
+    let out = known.into_iter().fold(text.to_owned(), replace);
+    let replaced = out != text;
+    (out, replaced)
+}

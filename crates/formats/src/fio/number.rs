@@ -1,0 +1,355 @@
+//! Sizes, times, percentages, decimals and triples in fio's notation, traps included.
+//!
+//! Source: fio's number parser. The suffixes without `i` are powers of `kb_base` (1024 unless the job says 1000), the
+//! `ib` ones of the other base: `4kib` is 4000. Whatever fio reads otherwise than it looks is noted for a warning.
+
+use super::arithmetic::{self, Units};
+
+/// A value, or what was expected.
+pub(super) type Parsed<T> = Result<T, String>;
+
+/// A size in bytes or in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amount {
+    Bytes(u64),
+    Percent(u64),
+}
+
+/// What was expected of a size.
+const A_SIZE: &str = "a number with or without b, k, m, g, t, p (k is 1024, kib is 1000)";
+/// What was expected of a time.
+const A_TIME: &str = "a number with or without us, ms, s, m, h, d";
+
+/// How far apart digits and suffix stand: sign, digits, fraction, suffix.
+struct Pieces<'a> {
+    negative: bool,
+    whole: u64,
+    fraction: bool,
+    suffix: &'a str,
+}
+
+fn pieces(text: &str) -> Option<Pieces<'_>> {
+    let (negative, body) = match text.strip_prefix('-') {
+        Some(body) => (true, body),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
+        let whole = u64::from_str_radix(digits, 16).ok()?;
+        return Some(Pieces {
+            negative,
+            whole,
+            fraction: false,
+            suffix: "",
+        });
+    }
+    let end = body
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(body.len());
+    let whole = body[..end].parse().ok()?;
+    let rest = &body[end..];
+    match rest.strip_prefix('.') {
+        Some(rest) => Some(Pieces {
+            negative,
+            whole,
+            fraction: true,
+            suffix: rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+        }),
+        None => Some(Pieces {
+            negative,
+            whole,
+            fraction: false,
+            suffix: rest.trim_start(),
+        }),
+    }
+}
+
+/// The expression inside outer parentheses.
+fn expression(text: &str) -> Option<&str> {
+    text.strip_prefix('(')?.strip_suffix(')').map(|_| text)
+}
+
+/// A number with a size suffix.
+pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<i64> {
+    let text = text.trim();
+    if let Some(expression) = expression(text) {
+        let value = arithmetic::with_units(
+            expression,
+            Units {
+                time: false,
+                implied: 1,
+            },
+        )?;
+        return i64::try_from(value).map_err(|_| A_SIZE.to_owned());
+    }
+    let pieces = pieces(text).ok_or(A_SIZE)?;
+    let factor = if pieces.fraction {
+        notes.push(format!(
+            "fio cuts `{text}` at the point and reads {}, without its unit; write a whole number",
+            pieces.whole
+        ));
+        1
+    } else {
+        let factor = size_factor(&pieces.suffix.to_ascii_lowercase(), kb_base)
+            .ok_or_else(|| not_a_size(pieces.suffix))?;
+        if pieces.suffix.len() == 3 {
+            let other = if kb_base == 1024 {
+                "powers of 1000"
+            } else {
+                "powers of 1024"
+            };
+            notes.push(format!(
+                "fio reads `{text}` in {other} while kb_base is {kb_base}"
+            ));
+        }
+        factor
+    };
+    let value =
+        i128::from(pieces.whole) * i128::from(factor) * if pieces.negative { -1 } else { 1 };
+    i64::try_from(value).map_err(|_| "a number that fits in 63 bits".to_owned())
+}
+
+fn not_a_size(suffix: &str) -> String {
+    match suffix {
+        "z" | "Z" => {
+            "a size in bytes: `z` counts zones of a zoned device, which are not in this version"
+                .to_owned()
+        }
+        "%" => "a number, not a percentage".to_owned(),
+        _ => A_SIZE.to_owned(),
+    }
+}
+
+/// The factor of a size suffix.
+fn size_factor(suffix: &str, kb_base: u64) -> Option<u64> {
+    let inverted = if kb_base == 1024 { 1000u64 } else { 1024 };
+    let exponent = |letter: &str| "kmgtp".find(letter).map(|at| at as u32 + 1);
+    match suffix.len() {
+        0 => Some(1),
+        1 if suffix == "b" => Some(1),
+        1 => Some(kb_base.pow(exponent(suffix)?)),
+        2 if suffix.ends_with(['b', 'i']) => Some(kb_base.pow(exponent(&suffix[..1])?)),
+        3 if suffix.ends_with("ib") => Some(inverted.pow(exponent(&suffix[..1])?)),
+        _ => None,
+    }
+}
+
+/// A size that is not negative, or a percentage.
+pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<Amount> {
+    if let Some(percent) = text.trim().strip_suffix('%') {
+        let percent = percent
+            .trim()
+            .parse()
+            .ok()
+            .filter(|percent| *percent <= 100);
+        return percent
+            .map(Amount::Percent)
+            .ok_or_else(|| "a percentage from 0% to 100%".to_owned());
+    }
+    let value = integer(text, kb_base, notes)?;
+    u64::try_from(value)
+        .map(Amount::Bytes)
+        .map_err(|_| "a size that is not negative".to_owned())
+}
+
+/// A time in nanoseconds; a bare number counts in units of `unit` microseconds.
+pub(super) fn time(text: &str, unit: u64, notes: &mut Vec<String>) -> Parsed<u64> {
+    let text = text.trim();
+    let nanoseconds = |micros: i128| {
+        let nanos = micros
+            .checked_mul(1000)
+            .and_then(|nanos| i64::try_from(nanos).ok());
+        nanos
+            .and_then(|nanos| u64::try_from(nanos).ok())
+            .ok_or_else(|| "a time from 0 to 292 years".to_owned())
+    };
+    if let Some(expression) = expression(text) {
+        let units = Units {
+            time: true,
+            implied: i128::from(unit),
+        };
+        return nanoseconds(arithmetic::with_units(expression, units)?);
+    }
+    let pieces = pieces(text)
+        .filter(|pieces| !pieces.negative)
+        .ok_or(A_TIME)?;
+    let factor = if pieces.fraction {
+        notes.push(format!(
+            "fio cuts `{text}` at the point; write a whole number of a smaller unit"
+        ));
+        unit
+    } else {
+        let (factor, strict) =
+            time_factor(&pieces.suffix.to_ascii_lowercase(), unit).ok_or(A_TIME)?;
+        if !strict {
+            notes.push(format!(
+                "fio itself reads `{text}` as {} us: it knows only us, ms, s, m, h, d",
+                pieces.whole
+            ));
+        }
+        factor
+    };
+    nanoseconds(i128::from(pieces.whole) * i128::from(factor))
+}
+
+/// Microseconds of a time suffix, and whether fio reads it so too.
+fn time_factor(suffix: &str, unit: u64) -> Option<(u64, bool)> {
+    Some(match suffix {
+        "" => (unit, true),
+        "us" | "usec" => (1, true),
+        "ms" | "msec" => (1_000, true),
+        "s" => (1_000_000, true),
+        "m" => (60_000_000, true),
+        "h" => (3_600_000_000, true),
+        "d" => (86_400_000_000, true),
+        "sec" | "secs" | "second" | "seconds" => (1_000_000, false),
+        "min" | "mins" | "minute" | "minutes" => (60_000_000, false),
+        "hour" | "hours" => (3_600_000_000, false),
+        "day" | "days" => (86_400_000_000, false),
+        _ => return None,
+    })
+}
+
+/// A decimal number in millionths.
+pub(super) fn millionths(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains(|c: char| !c.is_ascii_digit()) {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let digits: String = fraction.chars().chain("000000".chars()).take(6).collect();
+    whole
+        .checked_mul(1_000_000)?
+        .checked_add(digits.parse().ok()?)
+}
+
+/// Splits `read,write,trim` and reads each. A part without a comma behind it holds for those that follow; an empty
+/// one leaves that direction as it was.
+pub(super) fn triple<T: Clone>(
+    text: &str,
+    separators: &[char],
+    mut read: impl FnMut(&str) -> Parsed<T>,
+) -> Parsed<[Option<T>; 3]> {
+    let separator = separators
+        .iter()
+        .find(|separator| text.find(**separator).is_some_and(|at| at > 0));
+    let separator = if text.starts_with(',') {
+        Some(&',')
+    } else {
+        separator
+    };
+    let mut parts: Vec<&str> = match separator {
+        Some(separator) => text.split(*separator).map(str::trim).collect(),
+        None => vec![text.trim()],
+    };
+    let closed = parts.len() > 1 && parts.last() == Some(&"");
+    if closed {
+        parts.pop();
+    }
+    if parts.len() > 3 {
+        return Err("at most three values: read,write,trim".to_owned());
+    }
+    if parts.iter().all(|part| part.is_empty()) {
+        return Err("a value".to_owned());
+    }
+    let mut values = [None, None, None];
+    for (slot, part) in values.iter_mut().zip(&parts) {
+        *slot = if part.is_empty() {
+            None
+        } else {
+            Some(read(part)?)
+        };
+    }
+    if !closed {
+        let last = values[parts.len() - 1].clone();
+        values[parts.len()..].fill(last);
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(text: &str, kb_base: u64) -> (Parsed<i64>, usize) {
+        let mut notes = Vec::new();
+        (integer(text, kb_base, &mut notes), notes.len())
+    }
+
+    #[test]
+    fn sizes_follow_kb_base_and_its_inversion() {
+        for (text, binary, decimal) in [
+            ("4k", 4096, 4000),
+            ("4KB", 4096, 4000),
+            ("4ki", 4096, 4000),
+            ("4kib", 4000, 4096),
+            ("1g", 1 << 30, 1_000_000_000),
+            ("1GiB", 1_000_000_000, 1 << 30),
+            ("0x10", 16, 16),
+            ("1B", 1, 1),
+            ("(2*4k)", 8192, 8192),
+            ("-8k", -8192, -8000),
+        ] {
+            assert_eq!(size(text, 1024).0, Ok(binary), "{text}");
+            assert_eq!(size(text, 1000).0, Ok(decimal), "{text}");
+        }
+        assert_eq!(
+            size("1.5g", 1024),
+            (Ok(1), 1),
+            "cut at the point, with a note"
+        );
+        assert_eq!(size("4k", 1024).1, 0);
+        for text in [
+            "",
+            "k",
+            "4q",
+            "4kx",
+            "3z",
+            "20%",
+            "0xzz",
+            "99999999999g",
+            "12é",
+        ] {
+            assert!(size(text, 1024).0.is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_accept_words_that_fio_misreads() {
+        let at = |text: &str| {
+            let mut notes = Vec::new();
+            (time(text, 1_000_000, &mut notes), notes.len())
+        };
+        assert_eq!(at("10m"), (Ok(600_000_000_000), 0));
+        assert_eq!(at("10"), (Ok(10_000_000_000), 0));
+        assert_eq!(at("10sec"), (Ok(10_000_000_000), 1));
+        assert_eq!(at("5ms"), (Ok(5_000_000), 0));
+        assert_eq!(
+            at("(1m+30)"),
+            (Ok(60_000_030_000), 0),
+            "a unit anywhere makes a bare number microseconds"
+        );
+        assert!(at("10x").0.is_err());
+        assert!(at("-1").0.is_err());
+    }
+
+    #[test]
+    fn a_part_without_a_comma_holds_for_the_rest() {
+        let read = |text: &str| {
+            triple(text, &[',', ':', '-'], |part| {
+                integer(part, 1024, &mut Vec::new())
+            })
+        };
+        assert_eq!(read("8k"), Ok([Some(8192); 3]));
+        assert_eq!(read("8k,32k"), Ok([Some(8192), Some(32768), Some(32768)]));
+        assert_eq!(read("8k,32k,"), Ok([Some(8192), Some(32768), None]));
+        assert_eq!(read(",8k"), Ok([None, Some(8192), Some(8192)]));
+        assert_eq!(read("8k,,16k"), Ok([Some(8192), None, Some(16384)]));
+        assert!(read("1,2,3,4").is_err());
+        assert!(read(",").is_err());
+    }
+}

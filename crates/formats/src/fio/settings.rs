@@ -1,0 +1,627 @@
+//! The values a job ends up with: options applied one after another, later ones winning.
+//!
+//! It checks each option by itself; what depends on several options, or on the drive, is `build`'s and `layout`'s.
+//! Source of defaults: `fio --cmdhelp` of 3.33.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process};
+
+use super::draw;
+use super::engines::{self, Engine, Runs};
+use super::lines::Expanded;
+use super::number::{self, Amount};
+use super::options::{self, Fate};
+use super::value::{self, Fault, Kind, Value};
+
+/// `bssplit` of one direction: size and percent.
+pub(super) type Split = Vec<(u64, u8)>;
+
+/// All that shapes a job.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) name: Option<String>,
+    kb_base: u64,
+    pub(super) engine: &'static str,
+    // Files.
+    pub(super) filenames: Vec<String>,
+    pub(super) directories: Vec<String>,
+    pub(super) filename_format: String,
+    pub(super) nrfiles: u64,
+    pub(super) openfiles: u64,
+    pub(super) file_service: Option<FileService>,
+    pub(super) size: Option<Amount>,
+    pub(super) io_size: Option<Amount>,
+    pub(super) filesize: Option<(u64, u64)>,
+    pub(super) offset: Amount,
+    pub(super) offset_increment: Amount,
+    pub(super) offset_align: Option<u64>,
+    pub(super) number_ios: u64,
+    pub(super) fill_device: bool,
+    // Shape.
+    pub(super) direction: Direction,
+    pub(super) random: bool,
+    /// The number after the colon of `rw`: requests when random, bytes when sequential.
+    pub(super) postfix: Option<i64>,
+    pub(super) identical: bool,
+    pub(super) mix_read: u8,
+    pub(super) bs: [u64; 3],
+    pub(super) bsrange: [Option<(u64, u64)>; 3],
+    pub(super) bssplit: [Option<Split>; 3],
+    pub(super) align: [u64; 3],
+    pub(super) unaligned: bool,
+    pub(super) sizes_by_randomness: bool,
+    pub(super) percentage_random: [u8; 3],
+    pub(super) distribution: Distribution,
+    pub(super) generator: Generator,
+    pub(super) norandommap: bool,
+    pub(super) randrepeat: bool,
+    pub(super) randseed: Option<u64>,
+    pub(super) zonemode: Option<&'static str>,
+    pub(super) zonesize: u64,
+    pub(super) zonerange: u64,
+    pub(super) zoneskip: u64,
+    // Concurrency.
+    pub(super) iodepth: u32,
+    pub(super) iodepth_low: u64,
+    pub(super) serialize_overlap: bool,
+    pub(super) offload: bool,
+    pub(super) numjobs: u32,
+    pub(super) stonewall: bool,
+    pub(super) new_group: bool,
+    pub(super) group_reporting: bool,
+    // Durability.
+    pub(super) direct: bool,
+    pub(super) write_through: bool,
+    pub(super) fsync: u32,
+    pub(super) fdatasync: u32,
+    pub(super) flush_at_end: [bool; 2],
+    pub(super) verify: bool,
+    pub(super) do_verify: bool,
+    // Duration and pace, nanoseconds.
+    pub(super) runtime: u64,
+    pub(super) time_based: bool,
+    pub(super) ramp: u64,
+    pub(super) start_delay: (u64, u64),
+    pub(super) loops: u32,
+    pub(super) thinktime: u64,
+    pub(super) thinktime_blocks: u32,
+    pub(super) think_on_issue: bool,
+    pub(super) rate: [u64; 3],
+    pub(super) rate_iops: [u64; 3],
+    pub(super) rate_process: Process,
+    pub(super) rate_ignore_thinktime: bool,
+    /// Where each option was last given.
+    places: BTreeMap<&'static str, (String, usize)>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            name: None,
+            kb_base: 1024,
+            engine: engines::DEFAULT,
+            filenames: Vec::new(),
+            directories: Vec::new(),
+            filename_format: "$jobname.$jobnum.$filenum".to_owned(),
+            nrfiles: 1,
+            openfiles: 0,
+            file_service: Some(FileService::RoundRobin),
+            size: None,
+            io_size: None,
+            filesize: None,
+            offset: Amount::Bytes(0),
+            offset_increment: Amount::Bytes(0),
+            offset_align: None,
+            number_ios: 0,
+            fill_device: false,
+            direction: Direction::Read,
+            random: false,
+            postfix: None,
+            identical: false,
+            mix_read: 50,
+            bs: [4096; 3],
+            bsrange: [None; 3],
+            bssplit: [const { None }; 3],
+            align: [0; 3],
+            unaligned: false,
+            sizes_by_randomness: false,
+            percentage_random: [100; 3],
+            distribution: Distribution::Uniform,
+            generator: Generator::Tausworthe,
+            norandommap: false,
+            randrepeat: true,
+            randseed: None,
+            zonemode: None,
+            zonesize: 0,
+            zonerange: 0,
+            zoneskip: 0,
+            iodepth: 1,
+            iodepth_low: 0,
+            serialize_overlap: false,
+            offload: false,
+            numjobs: 1,
+            stonewall: false,
+            new_group: false,
+            group_reporting: false,
+            direct: false,
+            write_through: false,
+            fsync: 0,
+            fdatasync: 0,
+            flush_at_end: [false; 2],
+            verify: false,
+            do_verify: true,
+            runtime: 0,
+            time_based: false,
+            ramp: 0,
+            start_delay: (0, 0),
+            loops: 1,
+            thinktime: 0,
+            thinktime_blocks: 1,
+            think_on_issue: false,
+            rate: [0; 3],
+            rate_iops: [0; 3],
+            rate_process: Process::Linear,
+            rate_ignore_thinktime: false,
+            places: BTreeMap::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Applies one option; gives back what is to be warned of.
+    pub(super) fn apply(&mut self, option: &Expanded) -> Result<Vec<String>, Fault> {
+        let mut notes: Vec<String> = Vec::new();
+        for variable in &option.unset {
+            notes.push(format!(
+                "the variable ${{{variable}}} is not set, so it is empty"
+            ));
+        }
+        let (name, kind, fate) = match options::find(&option.name) {
+            Some(known) => (known.name, known.kind, known.fate),
+            None => match self.of_engine(&option.name)? {
+                Some(own) => own,
+                None => return Ok(notes),
+            },
+        };
+        let value = value::read(kind, option.value.as_deref(), self.kb_base, &mut notes)?;
+        match fate {
+            Fate::Honoured => self.set(name, value, &mut notes)?,
+            Fate::Label => {}
+            Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
+            Fate::Refused(reason, neutral) => {
+                let text = option.value.as_deref().unwrap_or("");
+                if !value.is_zero() && !neutral.contains(&text) {
+                    return Err(Fault::new(reason));
+                }
+            }
+        }
+        self.places.insert(name, option.place.clone());
+        Ok(notes)
+    }
+
+    /// Where an option was last given.
+    pub(super) fn place(&self, name: &str) -> Option<&(String, usize)> {
+        self.places.get(name)
+    }
+
+    /// The engine's entry.
+    pub(super) fn engine(&self) -> &'static Engine {
+        engines::find(self.engine).unwrap_or(&engines::ENGINES[0])
+    }
+
+    /// Why the engine does not run here, if so.
+    pub(super) fn engine_refusal(&self) -> Option<String> {
+        match self.engine().runs {
+            Runs::Refused(reason) => Some(format!(
+                "the engine {} is not in this version: {reason}",
+                self.engine
+            )),
+            _ => None,
+        }
+    }
+
+    /// An option of the engine in use; `None` when the engine is refused anyhow and it may be one of its own.
+    fn of_engine(&self, name: &str) -> Result<Option<(&'static str, Kind, Fate)>, Fault> {
+        let engine = self.engine();
+        let refused = matches!(engine.runs, Runs::Refused(_));
+        match options::find_of_engine(name) {
+            Some(own) if own.engines.contains(&engine.name) => {
+                Ok(Some((own.name, own.kind, own.fate)))
+            }
+            Some(_) if refused => Ok(None),
+            Some(own) => {
+                let takers = if own.engines.is_empty() {
+                    "engines that are refused".to_owned()
+                } else {
+                    own.engines.join(", ")
+                };
+                Err(Fault::new(format!(
+                    "the engine {} has no such option; it belongs to {takers}",
+                    engine.name
+                )))
+            }
+            None if engines::is_outside(engine) => Ok(None),
+            None => Err(Fault::new("unknown option")
+                .expected("a fio option")
+                .nearest_to(name, options::names())),
+        }
+    }
+
+    /// Takes the value of an honoured option.
+    fn set(&mut self, name: &str, value: Value, notes: &mut Vec<String>) -> Result<(), Fault> {
+        let taken = self.set_files(name, &value)?
+            || self.set_shape(name, &value, notes)?
+            || self.set_random(name, &value)?
+            || self.set_concurrency(name, &value, notes)?
+            || self.set_pace(name, &value);
+        assert!(taken, "{name} is in the table as honoured and is not");
+        Ok(())
+    }
+
+    fn set_files(&mut self, name: &str, value: &Value) -> Result<bool, Fault> {
+        match name {
+            "name" => self.name = Some(value.text()),
+            "filename" => self.filenames = names(&value.text())?,
+            "directory" => self.directories = names(&value.text())?,
+            "filename_format" => self.filename_format = value.text(),
+            "nrfiles" => self.nrfiles = value.number(),
+            "openfiles" => self.openfiles = value.number(),
+            "file_service_type" => self.file_service = file_service(value)?,
+            "size" => self.size = value.size(),
+            "io_size" => self.io_size = value.size(),
+            "filesize" => self.filesize = value.range(),
+            "offset" => self.offset = value.size().unwrap_or(Amount::Bytes(0)),
+            "offset_increment" => self.offset_increment = value.size().unwrap_or(Amount::Bytes(0)),
+            "offset_align" => self.offset_align = Some(value.number()),
+            "number_ios" => self.number_ios = value.number(),
+            "fill_device" => self.fill_device = value.on(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn set_shape(
+        &mut self,
+        name: &str,
+        value: &Value,
+        notes: &mut Vec<String>,
+    ) -> Result<bool, Fault> {
+        match (name, value) {
+            ("rw", Value::Word(word, postfix)) => {
+                self.set_direction(word, postfix.as_deref(), notes)?
+            }
+            ("rw_sequencer", _) => self.identical = value.is_word("identical"),
+            ("rwmixread", _) => self.mix_read = value.number() as u8,
+            ("rwmixwrite", _) => self.mix_read = 100 - value.number() as u8,
+            ("bs", Value::Ints(given)) => keep(&mut self.bs, given),
+            ("ba", Value::Ints(given)) => keep(&mut self.align, given),
+            ("bsrange", Value::Ranges(given)) => {
+                for (slot, given) in self.bsrange.iter_mut().zip(given) {
+                    *slot = given.or(*slot);
+                }
+            }
+            ("bssplit", Value::Text(text)) => {
+                let given =
+                    number::triple(text, &[','], |part| draw::split(part, self.kb_base, notes));
+                let given = given.map_err(|expected| {
+                    Fault::new("`bssplit` is not understood").expected(expected)
+                })?;
+                for (slot, given) in self.bssplit.iter_mut().zip(given) {
+                    *slot = given.or(slot.take());
+                }
+            }
+            ("bs_unaligned", _) => self.unaligned = value.on(),
+            ("bs_is_seq_rand", _) => self.sizes_by_randomness = value.on(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn set_random(&mut self, name: &str, value: &Value) -> Result<bool, Fault> {
+        match (name, value) {
+            ("percentage_random", Value::Ints(given)) => {
+                for (slot, given) in self.percentage_random.iter_mut().zip(given) {
+                    *slot = given.map_or(*slot, |percent| percent as u8);
+                }
+            }
+            ("random_distribution", Value::Word(word, rest)) => {
+                self.distribution = draw::distribution(word, rest.as_deref(), self.kb_base)?;
+            }
+            ("random_generator", Value::Word(word, _)) => {
+                self.generator = match *word {
+                    "lfsr" => Generator::Lfsr,
+                    "tausworthe64" => Generator::Tausworthe64,
+                    _ => Generator::Tausworthe,
+                }
+            }
+            ("norandommap", _) => self.norandommap = value.on(),
+            ("randrepeat", _) => self.randrepeat = value.on(),
+            ("randseed", _) => self.randseed = Some(value.number()),
+            ("zonemode", Value::Word("zbd", _)) => {
+                return Err(Fault::new("zoned devices are not in this version"));
+            }
+            ("zonemode", Value::Word(word, _)) => self.zonemode = Some(word),
+            ("zonesize", _) => self.zonesize = value.plain_size()?,
+            ("zonerange", _) => self.zonerange = value.plain_size()?,
+            ("zoneskip", _) => self.zoneskip = value.plain_size()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn set_concurrency(
+        &mut self,
+        name: &str,
+        value: &Value,
+        notes: &mut Vec<String>,
+    ) -> Result<bool, Fault> {
+        match name {
+            "kb_base" => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
+            "ioengine" => {
+                let text = value.text();
+                let Some(engine) = engines::find(&text) else {
+                    let known = engines::ENGINES.iter().map(|engine| engine.name);
+                    return Err(Fault::new(format!("`{text}` is not an I/O engine"))
+                        .nearest_to(&text, known));
+                };
+                self.engine = engine.name;
+                notes.extend(engine.note.map(str::to_owned));
+            }
+            "iodepth" => self.iodepth = value.number() as u32,
+            "iodepth_low" => self.iodepth_low = value.number(),
+            "serialize_overlap" => self.serialize_overlap = value.on(),
+            "io_submit_mode" => self.offload = value.is_word("offload"),
+            "numjobs" => self.numjobs = value.number() as u32,
+            "stonewall" => self.stonewall = value.on(),
+            "new_group" => self.new_group = value.on(),
+            "group_reporting" => self.group_reporting = value.on(),
+            "direct" => self.direct = value.on(),
+            "buffered" => self.direct = !value.on(),
+            "sync" => self.write_through = !value.is_zero(),
+            "writefua" => self.write_through |= value.on(),
+            "fsync" => self.fsync = value.number() as u32,
+            "fdatasync" => self.fdatasync = value.number() as u32,
+            "end_fsync" => self.flush_at_end[0] = value.on(),
+            "fsync_on_close" => self.flush_at_end[1] = value.on(),
+            "verify" => self.verify = !value.is_zero(),
+            "do_verify" => self.do_verify = value.on(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn set_pace(&mut self, name: &str, value: &Value) -> bool {
+        match (name, value) {
+            ("runtime", _) => self.runtime = value.number(),
+            ("time_based", _) => self.time_based = value.on(),
+            ("ramp_time", _) => self.ramp = value.number(),
+            ("startdelay", Value::TimeRange(low, high)) => self.start_delay = (*low, *high),
+            ("loops", _) => self.loops = (value.number() as u32).max(1),
+            ("thinktime", _) => self.thinktime = value.number(),
+            ("thinktime_blocks", _) => self.thinktime_blocks = value.number() as u32,
+            ("thinktime_blocks_type", _) => self.think_on_issue = value.is_word("issue"),
+            ("rate", Value::Ints(given)) => keep(&mut self.rate, given),
+            ("rate_iops", Value::Ints(given)) => keep(&mut self.rate_iops, given),
+            ("rate_process", _) => {
+                self.rate_process = if value.is_word("poisson") {
+                    Process::Poisson
+                } else {
+                    Process::Linear
+                }
+            }
+            ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.on(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The directions of `rw` and the number behind its colon.
+    fn set_direction(
+        &mut self,
+        word: &str,
+        postfix: Option<&str>,
+        notes: &mut Vec<String>,
+    ) -> Result<(), Fault> {
+        let (random, plain) = match word.strip_prefix("rand") {
+            Some(plain) => (true, plain),
+            None => (false, word),
+        };
+        self.random = random;
+        self.direction = match plain {
+            "read" => Direction::Read,
+            "write" => Direction::Write,
+            "trim" => Direction::Trim,
+            "trimwrite" => Direction::TrimWrite,
+            _ => Direction::Mixed,
+        };
+        self.postfix = None;
+        if let Some(text) = postfix {
+            let value = number::integer(text, self.kb_base, notes)
+                .ok()
+                .filter(|value| !random || *value >= 1);
+            let expected = if random {
+                "a count from 1 after the colon"
+            } else {
+                "a size after the colon"
+            };
+            let wrong =
+                || Fault::new(format!("`{word}:{text}` is not a value for it")).expected(expected);
+            self.postfix = Some(value.ok_or_else(wrong)?);
+        }
+        Ok(())
+    }
+}
+
+/// Takes the values that are given, keeps the others.
+fn keep(slots: &mut [u64; 3], given: &[Option<i64>; 3]) {
+    for (slot, given) in slots.iter_mut().zip(given) {
+        *slot = given.map_or(*slot, i64::unsigned_abs);
+    }
+}
+
+/// Names between colons; `\:` is a colon in a name.
+fn names(text: &str) -> Result<Vec<String>, Fault> {
+    let mut names = vec![String::new()];
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, names.last_mut()) {
+            ('\\', Some(name)) if rest.peek() == Some(&':') => name.extend(rest.next()),
+            (':', _) => names.push(String::new()),
+            (c, Some(name)) => name.push(c),
+            (_, None) => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    if names.is_empty() {
+        Err(Fault::new("no name is given"))
+    } else {
+        Ok(names)
+    }
+}
+
+/// The service of `file_service_type`; `None` where the model has no such choice, which matters with several files.
+fn file_service(value: &Value) -> Result<Option<FileService>, Fault> {
+    let Value::Word(word, rest) = value else {
+        return Ok(None);
+    };
+    let requests = match rest
+        .as_deref()
+        .filter(|_| matches!(*word, "random" | "roundrobin" | "sequential"))
+    {
+        Some(text) => text.trim().parse::<u32>().map_err(|_| {
+            Fault::new(format!("`{word}:{text}` is not a value for it"))
+                .expected("a number of requests after the colon")
+        })?,
+        None => 1,
+    };
+    Ok(match *word {
+        "sequential" => Some(FileService::Sequential),
+        "roundrobin" if requests == 1 => Some(FileService::RoundRobin),
+        "random" if requests == 1 => Some(FileService::Random),
+        _ => None,
+    })
+}
+
+impl Value {
+    fn number(&self) -> u64 {
+        match self {
+            Value::Int(n) => n.unsigned_abs(),
+            Value::Time(ns) => *ns,
+            _ => 0,
+        }
+    }
+
+    fn on(&self) -> bool {
+        *self == Value::Switch(true)
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Value::Text(text) => text.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn is_word(&self, wanted: &str) -> bool {
+        matches!(self, Value::Word(word, _) if *word == wanted)
+    }
+
+    /// A size; zero counts as none, as in fio.
+    fn size(&self) -> Option<Amount> {
+        match self {
+            Value::Size(Amount::Bytes(0)) => None,
+            Value::Size(amount) => Some(*amount),
+            _ => None,
+        }
+    }
+
+    fn plain_size(&self) -> Result<u64, Fault> {
+        match self {
+            Value::Size(Amount::Bytes(bytes)) => Ok(*bytes),
+            _ => Err(Fault::new("a percentage is not a value for it").expected("a size")),
+        }
+    }
+
+    fn range(&self) -> Option<(u64, u64)> {
+        match self {
+            Value::SizeRange(low, high) => Some((*low, *high)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text that the kind takes.
+    fn sample(kind: Kind) -> String {
+        match kind {
+            Kind::Flag | Kind::Switch => "1".to_owned(),
+            Kind::Int(low, _) | Kind::Ints(low, _) => low.to_string(),
+            Kind::Size | Kind::SizeRange => "4k".to_owned(),
+            Kind::Ranges => "4k-8k".to_owned(),
+            Kind::Time(_) | Kind::TimeRange(_) => "10".to_owned(),
+            Kind::Word(words) => words[0].to_owned(),
+            Kind::Decimals(_) => "0.5".to_owned(),
+            Kind::Text | Kind::Any => "4k/100".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_honoured_option_is_taken_and_every_other_one_says_so() {
+        for known in options::OPTIONS {
+            let value = if known.name == "ioengine" {
+                "libaio".to_owned()
+            } else {
+                sample(known.kind)
+            };
+            let place = ("a.fio".to_owned(), 1);
+            let option = Expanded {
+                name: known.name.to_owned(),
+                value: Some(value),
+                unset: vec![],
+                place,
+            };
+            let mut settings = Settings::default();
+            match (known.fate, settings.apply(&option)) {
+                (Fate::Honoured, taken) => assert!(taken.is_ok(), "{}: {taken:?}", known.name),
+                (Fate::Label, taken) => {
+                    assert!(taken.is_ok_and(|notes| notes.is_empty()), "{}", known.name)
+                }
+                (Fate::Harmless(_), taken) => {
+                    assert!(taken.is_ok_and(|notes| notes.len() == 1), "{}", known.name)
+                }
+                (Fate::Refused(..), Ok(_)) => assert!(
+                    ["0", "none", "1"]
+                        .iter()
+                        .any(|zero| option.value.as_deref() == Some(zero)),
+                    "{}",
+                    known.name
+                ),
+                (Fate::Refused(..), Err(_)) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn no_option_stands_twice_in_the_table() {
+        let mut names: Vec<_> = options::names().collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn a_colon_can_be_part_of_a_name() {
+        assert_eq!(names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
+        assert_eq!(names("c\\:disk").unwrap(), ["c:disk"]);
+        assert_eq!(
+            names("\\\\.\\PhysicalDrive0").unwrap(),
+            ["\\\\.\\PhysicalDrive0"]
+        );
+        assert!(names(":").is_err());
+    }
+}
