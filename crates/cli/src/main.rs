@@ -5,7 +5,10 @@ mod args;
 mod cmd;
 mod exit;
 mod files;
+mod fio_output;
+mod log;
 mod results;
+mod target;
 
 use clap::Parser;
 

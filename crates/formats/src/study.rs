@@ -40,11 +40,10 @@ pub struct Study {
     /// Independent runs of each cell.
     #[serde(default = "five")]
     pub runs: u32,
-    /// How long each run is counted.
-    pub runtime: Duration,
-    /// How long each run warms up before.
-    #[serde(default)]
-    pub ramp: Duration,
+    /// How long each run is counted; without it, as the job says.
+    pub runtime: Option<Duration>,
+    /// How long each run warms up before; without it, as the job says.
+    pub ramp: Option<Duration>,
     /// Ratios within this many percent of 1 are called equal.
     #[serde(default = "two")]
     pub margin_percent: f64,
@@ -285,7 +284,7 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     if study.runs == 0 {
         fault("runs", "`runs` is 0; expected at least 1".to_owned());
     }
-    if study.runtime.nanos == 0 {
+    if study.runtime.is_some_and(|runtime| runtime.nanos == 0) {
         fault("runtime", "`runtime` is 0; expected a length of virtual time".to_owned());
     }
     for factor in &study.factor {
@@ -365,7 +364,7 @@ mod tests {
     #[test]
     fn a_small_study_reads() {
         let study = parse("s.toml", SMALL).unwrap();
-        assert_eq!((study.runs, study.seed, study.runtime.nanos), (5, 1, 1_000_000_000));
+        assert_eq!((study.runs, study.seed, study.runtime.map(|r| r.nanos)), (5, 1, Some(1_000_000_000)));
         assert_eq!(study.factor[0].level_names(), ["1", "8"]);
     }
 

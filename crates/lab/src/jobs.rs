@@ -18,15 +18,13 @@ pub struct BuiltIn {
     pub name: String,
     /// What it issues.
     pub spec: AccessSpec,
-    /// Where it comes from.
-    pub origin: &'static str,
 }
 
 /// All built-in patterns: Iometer's and its users' access specifications.
 pub fn patterns() -> Vec<BuiltIn> {
     iometer::standard::specs()
         .into_iter()
-        .map(|standard| BuiltIn { name: slug(&standard.spec.name), origin: standard.origin, spec: standard.spec })
+        .map(|spec| BuiltIn { name: slug(&spec.name), spec })
         .collect()
 }
 
@@ -43,15 +41,38 @@ fn slug(name: &str) -> String {
     slug.trim_matches('-').to_owned()
 }
 
+/// What a job was read from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// A built-in pattern.
+    Pattern,
+    /// An Iometer configuration.
+    Iometer,
+    /// A fio job file.
+    Fio(Box<fio::JobFile>),
+}
+
+/// A job, what it was read from, and what its reader had to say.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The job, laid out on the drive.
+    pub job: Job,
+    /// What it was read from.
+    pub origin: Origin,
+    /// Warnings.
+    pub warnings: Vec<Diagnostic>,
+}
+
 /// Loads a job by the name of a pattern or of a file, for a drive of `sectors`. `read` fetches files.
 pub fn load(
     name: &str,
     sectors: u64,
     read: &dyn Fn(&str) -> Option<String>,
-) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<Loaded, Vec<Diagnostic>> {
     let patterns = patterns();
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
-        return Ok((pattern_job(pattern, sectors), Vec::new()));
+        let job = pattern_job(pattern, sectors);
+        return Ok(Loaded { job, origin: Origin::Pattern, warnings: Vec::new() });
     }
     let Some(text) = read(name) else {
         let mut fault = Diagnostic::at(name, 0, "no such file, and no built-in pattern of that name");
@@ -66,19 +87,21 @@ fn parse(
     text: &str,
     sectors: u64,
     read: &dyn Fn(&str) -> Option<String>,
-) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<Loaded, Vec<Diagnostic>> {
     if looks_like_iometer(name, text) {
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
-        return Ok((job, warnings));
+        return Ok(Loaded { job, origin: Origin::Iometer, warnings });
     }
     let context = fio::Context {
         environment: &|key| std::env::var(key).ok(),
         include: &|path| read(path).ok_or_else(|| format!("{path}: cannot be read")),
-        ..fio::Context::default()
+        ..fio::Context::bare()
     };
-    fio::parse(name, text, &context)?.job(sectors)
+    let file = fio::parse(name, text, &context)?;
+    let (job, warnings) = file.job(sectors)?;
+    Ok(Loaded { job, origin: Origin::Fio(Box::new(file)), warnings })
 }
 
 fn looks_like_iometer(name: &str, text: &str) -> bool {

@@ -3,9 +3,23 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`catalogue`] | the built-in drives, and what can be checked of each |
+//! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
+//! | [`plan`] | a study's cells, and what each one runs |
+//! | [`run`] | one run, and the record kept of it |
+//! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
+//! | [`finding`] | from records to answers: comparisons and claims |
+//! | [`compose`] | from answers to the page's data |
 //! | [`report`] | results as one page that a stranger can read |
+//! | [`bench`] | the fixed workloads of the speed figures |
 
+pub mod bench;
 pub mod catalogue;
+pub mod compose;
+pub mod finding;
+pub mod jobs;
+pub mod plan;
 pub mod report;
+pub mod run;
 pub mod stats;
+pub mod study;

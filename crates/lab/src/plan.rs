@@ -12,6 +12,7 @@ use seekwise_model::workload::Job;
 use seekwise_targets::sim::Stack;
 
 use crate::catalogue;
+use crate::jobs::{Loaded, Origin};
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,8 @@ pub struct Prepared {
     pub settings: Vec<Setting>,
     /// The job.
     pub job: Job,
+    /// What the job was read from.
+    pub origin: Origin,
     /// What the readers of both had to say.
     pub warnings: Vec<Diagnostic>,
 }
@@ -44,8 +47,8 @@ pub fn cells(study: &Study) -> Vec<Cell> {
     if let Some(job) = &study.job {
         base.push(("job".to_owned(), job.clone()));
     }
-    base.push(("job.runtime".to_owned(), study.runtime.to_string()));
-    base.push(("job.ramp".to_owned(), study.ramp.to_string()));
+    base.extend(study.runtime.map(|runtime| ("job.runtime".to_owned(), runtime.to_string())));
+    base.extend(study.ramp.map(|ramp| ("job.ramp".to_owned(), ramp.to_string())));
     base.extend(flatten(&study.stack));
     let mut cells = vec![Cell { levels: Vec::new(), settings: base }];
     for factor in &study.factor {
@@ -90,13 +93,13 @@ pub fn prepare(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -
     let Some(name) = of("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
     };
-    let (mut job, mut warnings) = crate::jobs::load(name, sectors, read)?;
+    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, sectors, read)?;
     for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with("job.")) {
         set_job(file, &mut job, key, value).map_err(|fault| vec![fault])?;
     }
     warnings.extend(built.warnings.iter().cloned());
-    let stack = Stack { driver: built.driver, controller: built.controller, profile: built.profile };
-    Ok(Prepared { stack, settings: built.settings, job, warnings })
+    let stack = Stack { driver: built.driver, controller: built.controller, layers: Vec::new(), profile: built.profile };
+    Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
 }
 
 /// Changes all workers of a job by a dotted key.

@@ -1,5 +1,6 @@
 //! Where a workload runs. This version has one place: [`sim`], in virtual time.
 //!
-//! The only crate that will ever hold a clock, sockets or devices; it holds none yet.
+//! The only crate that reads a clock ([`clock`]), and the one that will hold sockets and devices; it holds none yet.
 
+pub mod clock;
 pub mod sim;

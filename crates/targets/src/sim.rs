@@ -18,6 +18,8 @@ pub struct Stack {
     pub driver: Option<DriverSpec>,
     /// The host bus adapter.
     pub controller: Option<ControllerSpec>,
+    /// Further adapters on the way, the lowest first.
+    pub layers: Vec<ControllerSpec>,
     /// The drive.
     pub profile: Profile,
 }
@@ -27,7 +29,7 @@ impl Stack {
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
         let phase = seed.stream("phase").next_u64();
         let mut device: Box<dyn Device> = Box::new(Drive::new(self.profile.clone(), phase));
-        if let Some(spec) = self.controller {
+        for &spec in self.layers.iter().chain(&self.controller) {
             device = Box::new(Controller::new(spec, device));
         }
         if let Some(spec) = self.driver {

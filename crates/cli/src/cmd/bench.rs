@@ -1,0 +1,54 @@
+//! `seekwise bench`: simulated requests a second of one core on fixed workloads, everything on: a whole profile, cache
+//! and read-ahead, boxed layers, histogram and anatomy. The figures depend on the machine; the streams do not, and
+//! their hash is printed beside them.
+
+use comfy_table::{Table, presets};
+use seekwise_lab::bench::{Workload, workloads};
+use seekwise_lab::run::measure;
+use seekwise_targets::clock::Stopwatch;
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::args;
+use crate::exit::{Answer, Outcome};
+
+/// Runs the command.
+pub fn bench(args: &args::Bench, json: bool) -> Outcome {
+    let mut rows = Vec::new();
+    for workload in workloads(args.requests)? {
+        let Workload { key, what, stack, job } = workload;
+        let watch = Stopwatch::start();
+        let measured = measure(&stack, &job, 1, |_| {})?;
+        let seconds = watch.seconds();
+        rows.push((key, what, measured.issued as f64 / seconds, measured.stream_hash));
+    }
+    let rss = peak_rss_bytes();
+    if json {
+        let mut object: serde_json::Map<String, serde_json::Value> =
+            rows.iter().map(|(key, _, rate, _)| ((*key).to_owned(), json!(rate.round()))).collect();
+        object.insert("requests".to_owned(), json!(args.requests));
+        object.insert("peak_rss_bytes".to_owned(), json!(rss));
+        print_json(&object)?;
+        return Ok(Answer::Done);
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["workload", "million requests/s", "ns a request", "stream"]);
+    for (_, what, rate, hash) in &rows {
+        let cells = [(*what).to_owned(), format!("{:.2}", rate / 1e6), format!("{:.0}", 1e9 / rate), format!("{hash:016x}")];
+        table.add_row(cells);
+    }
+    print(&table.to_string())?;
+    if let Some(bytes) = rss {
+        print(&format!("Peak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
+    }
+    Ok(Answer::Done)
+}
+
+/// The most memory this process has had resident, where the kernel tells.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}

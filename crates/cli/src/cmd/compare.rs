@@ -1,0 +1,147 @@
+//! `seekwise compare`: a job on two values of one key, interleaved on the same random numbers, and a verdict.
+
+use seekwise_formats::study::Study;
+use serde_json::json;
+
+use super::study::{self, Planned};
+use super::{print, print_json, warn};
+use crate::args;
+use crate::exit::{Answer, Failure, Outcome};
+use crate::results::Results;
+use crate::target;
+
+use seekwise_lab::compose::ratio_text;
+use seekwise_lab::finding::{Evidence, differences};
+
+/// Runs the command.
+pub fn compare(args: &args::Compare, json: bool) -> Outcome {
+    let (key, values) = &args.vary;
+    let sides: Vec<&str> = values.split(',').map(str::trim).collect();
+    let [a, b] = sides[..] else {
+        return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
+    };
+    let text = study_text(args, key, a, b)?;
+    let planned = study::plan("compare", text)?;
+    warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
+    let kept;
+    let folder = match &args.out {
+        Some(out) => out.as_path(),
+        None => {
+            kept = tempfile::tempdir()?;
+            kept.path()
+        }
+    };
+    let (results, done) = Results::open(folder, &planned.text, false)?;
+    let records = study::run(&planned, results, done, 0)?;
+    if args.out.is_some() {
+        write_report(&planned, &records, folder, &command(args))?;
+    }
+    let evidence = Evidence::new(&planned.study, &planned.cells, &records);
+    let (findings, _) = evidence.findings();
+    let judgement = findings.first().and_then(|finding| finding.judgement);
+    let Some(judgement) = judgement else { return Err(Failure::new("one side completed no request at all")) };
+    let differs = differences(&planned.prepared[0].settings, &planned.prepared[1].settings);
+    if json {
+        let side = |cell: usize, value: &str| {
+            let iops = evidence.mean(cell, |run| run.all.iops);
+            let mean = evidence.mean(cell, |run| run.all.response_ms.mean);
+            json!({"name": format!("{key}={value}"), "iops": {"estimate": iops.estimate, "low": iops.low, "high": iops.high},
+                   "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
+        };
+        let ratio = judgement.ratio;
+        print_json(&json!({
+            "sides": [side(0, a), side(1, b)],
+            "ratio": {"estimate": ratio.estimate, "low": ratio.low, "high": ratio.high},
+            "verdict": judgement.verdict.to_string(),
+            "p": judgement.p,
+            "runs": args.runs,
+            "differs": differs,
+        }))?;
+    } else {
+        for (cell, value) in [(0, a), (1, b)] {
+            let iops = evidence.mean(cell, |run| run.all.iops);
+            let mean = evidence.mean(cell, |run| run.all.response_ms.mean).estimate;
+            let half = (iops.high - iops.low) / 2.0;
+            print(&format!("{key}={value:<12} {:10.1} ± {half:.1} requests/s   mean {mean:.3} ms", iops.estimate))?;
+        }
+        print(&format!("\n{key}={b} against {key}={a}: {} — {}", judgement.verdict, ratio_text(&judgement)))?;
+        print(&format!("{} runs a side, paired on the same random numbers; 95 % interval.", args.runs))?;
+        if differs.len() > 1 {
+            print(&format!("The sides differ in: {}", differs.join(", ")))?;
+        }
+        eprintln!("Again: {}", command(args));
+    }
+    Ok(Answer::Done)
+}
+
+fn write_report(
+    planned: &Planned,
+    records: &[seekwise_lab::run::RunRecord],
+    folder: &std::path::Path,
+    command: &str,
+) -> Result<(), Failure> {
+    let Planned { study, cells, prepared, .. } = planned;
+    let material = seekwise_lab::compose::Material { study, cells, prepared, records, command };
+    let page = seekwise_lab::report::html(&seekwise_lab::compose::report(&material));
+    crate::results::write_whole(&folder.join("report.html"), page.as_bytes())?;
+    Ok(())
+}
+
+/// The comparison as a study: it is run, kept and reported as one.
+fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<String, Failure> {
+    let cell = target::cell(&args.job, &args.on)?;
+    let mut stack = toml::Table::new();
+    let mut runtime = None;
+    for (key, value) in cell.settings {
+        match key.as_str() {
+            "job" => {}
+            "job.runtime" => runtime = Some(value),
+            _ => {
+                stack.insert(key, toml::Value::String(value));
+            }
+        }
+    }
+    let text = |value: &str| toml::Value::String(value.to_owned());
+    let factor = toml::Table::from_iter([
+        ("name".to_owned(), text(key)),
+        ("key".to_owned(), text(key)),
+        ("levels".to_owned(), toml::Value::Array(vec![text(a), text(b)])),
+    ]);
+    let compare = toml::Table::from_iter([
+        ("name".to_owned(), text(&format!("{key} from {a} to {b}"))),
+        ("factor".to_owned(), text(key)),
+        ("from".to_owned(), text(a)),
+        ("to".to_owned(), text(b)),
+        ("headline".to_owned(), toml::Value::Boolean(true)),
+    ]);
+    let mut study = toml::Table::from_iter([
+        ("title".to_owned(), text(&format!("{} on {}", args.job, args.on.target))),
+        ("question".to_owned(), text(&format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target))),
+        ("seed".to_owned(), toml::Value::Integer(args.on.seed as i64)),
+        ("runs".to_owned(), toml::Value::Integer(i64::from(args.runs))),
+        ("job".to_owned(), text(&args.job)),
+        ("stack".to_owned(), toml::Value::Table(stack)),
+        ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
+        ("compare".to_owned(), toml::Value::Array(vec![toml::Value::Table(compare)])),
+    ]);
+    if let Some(runtime) = runtime {
+        study.insert("runtime".to_owned(), toml::Value::String(runtime));
+    }
+    let text = toml::to_string(&study).map_err(Failure::new)?;
+    toml::from_str::<Study>(&text).map_err(|error| Failure::new(error.message()))?;
+    Ok(text)
+}
+
+fn command(args: &args::Compare) -> String {
+    let set: Vec<String> = args.on.set.iter().map(|(key, value)| format!(" --set {key}={value}")).collect();
+    let runtime = args.on.runtime.as_ref().map_or(String::new(), |time| format!(" --runtime '{time}'"));
+    let (key, values) = &args.vary;
+    let target = &args.on.target;
+    format!(
+        "seekwise compare {} --on {target} --vary {key}={values}{}{runtime} --runs {} --seed {}",
+        args.job,
+        set.concat(),
+        args.runs,
+        args.on.seed
+    )
+}

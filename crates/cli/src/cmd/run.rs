@@ -1,0 +1,119 @@
+//! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
+
+use comfy_table::{Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use seekwise_lab::run::{Measured, RunRecord, View, measure, settings_hash};
+
+use super::{print, print_json, warn};
+use crate::args::{self, Format};
+use crate::exit::{Answer, Failure, Outcome};
+use crate::fio_output;
+use crate::log::Log;
+use crate::target;
+
+/// Runs the command.
+pub fn run(args: &args::Run, json: bool) -> Outcome {
+    let cell = target::cell(&args.job, &args.on)?;
+    let prepared = target::prepare(&cell)?;
+    warn(&prepared.warnings);
+    let mut log = args.log.as_deref().map(Log::create).transpose()?;
+    let bar = ProgressBar::new_spinner()
+        .with_style(ProgressStyle::with_template("{spinner} {pos} requests, {elapsed} gone").expect("a valid template"));
+    let mut count = 0u64;
+    let mut failure: Option<Failure> = None;
+    let measured = measure(&prepared.stack, &prepared.job, args.on.seed, |record| {
+        count += 1;
+        if count.is_multiple_of(1 << 20) {
+            bar.set_position(count);
+        }
+        if let (Some(log), None) = (&mut log, &failure) {
+            failure = log.take(record).err();
+        }
+    })?;
+    bar.finish_and_clear();
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    if let Some(log) = log {
+        log.finish()?;
+    }
+    let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
+    let record = measured.record(&args.on.target, &args.job, args.on.seed, warnings);
+    match if json { Format::Json } else { args.format } {
+        Format::Json => {
+            let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");
+            value["settings_hash"] = settings_hash(&prepared.settings).into();
+            value["version"] = env!("CARGO_PKG_VERSION").into();
+            print_json(&value)?;
+        }
+        Format::FioJson => print(&fio_output::write(&prepared, &measured))?,
+        Format::Csv => print(&csv(&record))?,
+        Format::Text => print(&text(&record, &measured))?,
+    }
+    eprintln!("Again: {}", again(args));
+    Ok(Answer::Done)
+}
+
+fn again(args: &args::Run) -> String {
+    let set: Vec<String> = args.on.set.iter().map(|(key, value)| format!(" --set {key}={value}")).collect();
+    let runtime = args.on.runtime.as_ref().map_or(String::new(), |time| format!(" --runtime '{time}'"));
+    format!("seekwise run {} --on {}{}{runtime} --seed {}", args.job, args.on.target, set.concat(), args.on.seed)
+}
+
+fn text(record: &RunRecord, measured: &Measured) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["", "requests", "requests/s", "MB/s", "mean ms", "p50", "p90", "p99", "p99.9", "p99.99", "max ms"]);
+    for (name, view) in [("reads", &record.read), ("writes", &record.write), ("all", &record.all)] {
+        if view.ios > 0 {
+            table.add_row(row(name, view));
+        }
+    }
+    let mut text = format!("{} on {}, {:.3} s of virtual time\n{table}\n\n", record.job, record.target, record.elapsed_s);
+    text.push_str("Where the time of the mean request went:\n");
+    let total: f64 = record.anatomy_ms.values().sum();
+    for part in seekwise_model::record::Part::ALL {
+        let ms = record.anatomy_ms.get(part.name()).copied().unwrap_or(0.0);
+        if ms > 0.0 && total > 0.0 {
+            let bar = "█".repeat((40.0 * ms / total).round() as usize);
+            text.push_str(&format!("  {:10} {ms:9.3} ms {:5.1} %  {bar}\n", part.name(), 100.0 * ms / total));
+        }
+    }
+    if measured.failures > 0 {
+        text.push_str(&format!("\n{} of {} requests failed.\n", measured.failures, measured.issued));
+    }
+    text
+}
+
+fn row(name: &str, view: &View) -> Vec<String> {
+    let r = &view.response_ms;
+    let ms = [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max];
+    let mut row = vec![name.to_owned(), view.ios.to_string(), format!("{:.1}", view.iops), format!("{:.2}", view.bytes_per_s / 1e6)];
+    row.extend(ms.map(|ms| format!("{ms:.3}")));
+    row
+}
+
+fn csv(record: &RunRecord) -> String {
+    let mut text = "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms\n".to_owned();
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    for (kind, view) in [("read", &record.read), ("write", &record.write), ("all", &record.all)] {
+        let r = &view.response_ms;
+        text.push_str(&format!(
+            "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{}\n",
+            quoted(&record.target),
+            quoted(&record.job),
+            record.seed,
+            view.ios,
+            view.iops,
+            view.bytes_per_s,
+            r.mean,
+            r.p50,
+            r.p90,
+            r.p99,
+            r.p99_9,
+            r.p99_99,
+            r.max
+        ));
+    }
+    text
+}

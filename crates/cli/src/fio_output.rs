@@ -1,0 +1,120 @@
+//! A run in fio's JSON, so that tools that read fio read ours. What virtual time has no counterpart for (processor,
+//! page faults, submission latency) is 0; the clock times are 0 too, so that equal runs give equal bytes.
+
+use std::collections::BTreeMap;
+
+use seekwise_formats::fio::Given;
+use seekwise_formats::fio_json::{
+    self, DirectionResult, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, Samples,
+};
+use seekwise_lab::jobs::Origin;
+use seekwise_lab::plan::Prepared;
+use seekwise_lab::run::Measured;
+use seekwise_lab::stats::{Histogram, Kind, Summary};
+use seekwise_model::workload::Worker;
+
+/// The document.
+pub fn write(prepared: &Prepared, measured: &Measured) -> String {
+    let workers = &prepared.job.workers;
+    let mut jobs = Vec::new();
+    for group in 0..measured.run.groups() {
+        if let Some(first) = workers.iter().position(|worker| worker.group as usize == group) {
+            jobs.push(job(prepared, measured, group, first));
+        }
+    }
+    let global_options = match &prepared.origin {
+        Origin::Fio(file) => options(file.global_options()),
+        Origin::Pattern | Origin::Iometer => BTreeMap::new(),
+    };
+    fio_json::write(&FioOutput {
+        generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
+        global_options,
+        jobs,
+        ..FioOutput::default()
+    })
+}
+
+fn options(given: &[Given]) -> BTreeMap<String, String> {
+    given.iter().map(|given| (given.name.clone(), given.value.clone())).collect()
+}
+
+fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> JobResult {
+    let workers = &prepared.job.workers;
+    let direction = |kind| direction(&measured.run.group_kind(group, kind));
+    let all = measured.run.group_all(group);
+    let (name, group_id, mut options) = match &prepared.origin {
+        Origin::Fio(file) => {
+            let origin = file.origins()[first];
+            let section = &file.sections()[origin.section];
+            (section.name.clone(), u64::from(origin.group_id), options(&section.options))
+        }
+        Origin::Pattern | Origin::Iometer => (workers[first].name.clone(), group as u64, BTreeMap::new()),
+    };
+    let clones = workers.iter().filter(|worker| worker.group as usize == group).count();
+    if !matches!(prepared.origin, Origin::Fio(_)) {
+        options.extend(described(&workers[first], clones, &all));
+    }
+    let runtime_ms = measured.run.elapsed().nanos() / 1_000_000;
+    JobResult {
+        name,
+        group: group_id,
+        elapsed_s: runtime_ms.div_ceil(1000),
+        options,
+        read: direction(Kind::Read),
+        write: direction(Kind::Write),
+        trim: direction(Kind::Trim),
+        sync_ios: measured.run.group_kind(group, Kind::Flush).tally.ios(),
+        sync_latency: latency(measured.run.group_kind(group, Kind::Flush).tally.responses()),
+        runtime_ms,
+        iodepth_level: depth_level(workers[first].depth),
+        latency: LatencyBuckets::of(all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count))),
+        latency_depth: u64::from(workers[first].depth),
+        latency_percentile: 100.0,
+        ..JobResult::default()
+    }
+}
+
+/// fio options that say what a pattern did, where no fio job file stands behind it.
+fn described(worker: &Worker, clones: usize, all: &Summary) -> BTreeMap<String, String> {
+    let mean = all.tally.bytes().checked_div(all.tally.ios()).unwrap_or(0);
+    let texts = [("iodepth", worker.depth.to_string()), ("numjobs", clones.to_string()), ("bs", mean.to_string())];
+    texts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// A closed loop keeps its depth: all requests stand in the one bucket.
+fn depth_level(depth: u32) -> [f64; 7] {
+    let mut level = [0.0; 7];
+    level[(depth.max(1).ilog2() as usize).min(6)] = 100.0;
+    level
+}
+
+fn direction(summary: &Summary) -> DirectionResult {
+    let tally = &summary.tally;
+    let plain = DirectionResult::new(tally.ios(), tally.bytes(), summary.elapsed.nanos());
+    let clat = latency(tally.responses());
+    let lat = LatencySummary { percentiles: Vec::new(), ..clat.clone() };
+    // One sample, the whole run: the run keeps no shorter intervals.
+    let sampled = |value: f64| if tally.ios() > 0 { Samples::of(&[value]) } else { Samples::default() };
+    DirectionResult {
+        bandwidth_samples: sampled(summary.bytes_per_s()),
+        iops_samples: sampled(summary.iops()),
+        bandwidth_percent: if tally.ios() > 0 { 100.0 } else { 0.0 },
+        clat,
+        lat,
+        ..plain
+    }
+}
+
+fn latency(histogram: &Histogram) -> LatencySummary {
+    let nanos = |span: Option<seekwise_model::time::Span>| span.map_or(0, |span| span.nanos());
+    let percentile = |p: f64| (p, nanos(histogram.quantile(p / 100.0)));
+    LatencySummary {
+        min: nanos(histogram.min()),
+        max: nanos(histogram.max()),
+        mean: histogram.mean().unwrap_or(0.0),
+        stddev: histogram.deviation().unwrap_or(0.0),
+        n: histogram.count(),
+        percentiles: if histogram.count() > 0 { PERCENTILES.map(percentile).to_vec() } else { Vec::new() },
+        bins: histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect(),
+    }
+}

@@ -1,0 +1,48 @@
+//! What `--on` names: a modelled drive or a stack file, with `--set` on top, and a job for it.
+
+use std::path::Path;
+
+use seekwise_lab::plan::{self, Cell, Prepared};
+
+use crate::args::On;
+use crate::exit::Failure;
+use crate::files;
+
+/// The settings of `JOB --on TARGET --set … --runtime …`, as a study's cell has them.
+pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
+    let mut settings = vec![("job".to_owned(), job.to_owned())];
+    settings.extend(target(&on.target)?);
+    if let Some(runtime) = &on.runtime {
+        settings.push(("job.runtime".to_owned(), runtime.clone()));
+    }
+    settings.extend(on.set.iter().cloned());
+    Ok(Cell { levels: Vec::new(), settings })
+}
+
+/// Builds what a cell runs.
+pub fn prepare(cell: &Cell) -> Result<Prepared, Failure> {
+    let read = |path: &str| files::read(path).ok();
+    Ok(plan::prepare("command line", cell, &read)?)
+}
+
+/// A stack file is flattened to its dotted keys; anything else is a drive.
+fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
+    for scheme in ["file:", "device:"] {
+        if name.starts_with(scheme) {
+            return Err(Failure::new(format!(
+                "{name}: real files and devices cannot be targets in this version; expected a drive (see `seekwise \
+                 drives`) or a stack file"
+            )));
+        }
+    }
+    let is_stack = name.ends_with(".toml") && Path::new(name).exists();
+    if !is_stack {
+        return Ok(vec![("drive".to_owned(), name.to_owned())]);
+    }
+    let text = files::read(name)?;
+    match seekwise_formats::stack::settings(name, &text)? {
+        // A profile rather than a stack: the drive described there, alone.
+        None => Ok(vec![("drive".to_owned(), name.to_owned())]),
+        Some(settings) => Ok(settings),
+    }
+}
