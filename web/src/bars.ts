@@ -1,0 +1,203 @@
+// One metric in every cell of a depth, as bars with intervals, in groups.
+
+import { direction, METRICS, type Metric } from "./metrics";
+import { ends, number, quantity } from "./format";
+import { el } from "./dom";
+import { factorSelector, fixedSelectors, select } from "./controls";
+import { figure, sentence } from "./figure";
+import { ink, sideColour } from "./palette";
+import { tooltip, valueAxis, type Draw } from "./chart";
+import type { Choice, Side } from "./choice";
+import type { Interval } from "./report";
+
+type Scale = "values" | "relative";
+
+/** A line of the chart: a group's heading, or a side's bar. */
+type Row = { heading: string } | { side: Side; group: string; value: Interval; drawn: Interval };
+
+const ROW_HEIGHT = 19;
+/** A longer chart than this does not fit a printed page; its rows become lower instead. */
+const TALLEST = 860;
+
+export function bars(choice: Choice): HTMLElement {
+  let scale: Scale = spread(choice) > 6 ? "relative" : "values";
+  const setScale = (value: string): void => choice.change(() => (scale = value as Scale));
+  const drawn = (): number[] => [choice.compared, choice.grouped];
+  return figure(choice, {
+    id: "results",
+    heading: "Results by cell",
+    lead: "Each bar is one cell; the whisker is its interval where one was computed.",
+    controls: () => [
+      metricSelector(choice),
+      factorSelector(choice, "compare", choice.fixedFactors([]), choice.compared, (f) => choice.compare(f)),
+      factorSelector(choice, "group by", choice.fixedFactors([choice.compared]), choice.grouped, (f) => {
+        choice.grouped = f;
+      }),
+      ...fixedSelectors(choice, drawn()),
+      choice.grouped < 0 ? null : select("scale", scaleOptions(choice), scale, setScale),
+    ],
+    caption: () => caption(choice, scale, choice.condition(drawn())),
+    draw: (space) => draw(choice, scale, space),
+  });
+}
+
+export function metricSelector(choice: Choice): HTMLElement {
+  const options = METRICS.map(({ id, name, unit }) => ({ value: id, text: `${name} (${unit})` }));
+  return select("metric", options, choice.metric.id, (id) =>
+    choice.change(() => {
+      choice.metric = METRICS.find((metric) => metric.id === id) ?? choice.metric;
+    }),
+  );
+}
+
+function scaleOptions(choice: Choice): { value: string; text: string }[] {
+  const first = choice.allSides()[0];
+  return [
+    { value: "values", text: "values" },
+    { value: "relative", text: `relative to ${first?.letter}` },
+  ];
+}
+
+function caption(choice: Choice, scale: Scale, condition: string): string {
+  const { name, unit } = choice.metric;
+  const what = scale === "relative" ? `${name} in % of ${choice.allSides()[0]?.level}` : `${name} in ${unit}`;
+  return `${sentence(what)}${condition ? ` at ${condition}` : ""}; ${direction(choice.metric)}.`;
+}
+
+/** The largest figure over the smallest among the groups: beyond some factors one scale hides the small ones. */
+function spread(choice: Choice): number {
+  const values = rows(choice, "values").flatMap((row) => ("side" in row ? [row.value.estimate ?? NaN] : []));
+  const finite = values.filter((value) => value > 0);
+  return choice.grouped < 0 ? 1 : Math.max(...finite) / Math.min(...finite);
+}
+
+function rows(choice: Choice, scale: Scale): Row[] {
+  const groups = choice.factors[choice.grouped]?.levels ?? [""];
+  return groups.flatMap((group) => {
+    const at: [number, string][] = choice.grouped < 0 ? [] : [[choice.grouped, group]];
+    const read = (side: Side): Interval | null => {
+      const cell = choice.cell(side, at);
+      return cell ? choice.metric.read(cell) : null;
+    };
+    const reference = choice.allSides()[0];
+    const base = scale === "relative" && reference ? (read(reference)?.estimate ?? null) : 100;
+    const found = choice.sides().flatMap((side): Row[] => {
+      const value = read(side);
+      return value === null ? [] : [{ side, group, value, drawn: scale === "relative" ? percent(value, base) : value }];
+    });
+    return found.length === 0 ? [] : group === "" ? found : [{ heading: group }, ...found];
+  });
+}
+
+function percent({ estimate, low, high }: Interval, base: number | null): Interval {
+  const part = (value: number | null): number | null =>
+    value === null || base === null || base === 0 ? null : (value / base) * 100;
+  return { estimate: part(estimate), low: part(low), high: part(high) };
+}
+
+function draw(choice: Choice, scale: Scale, { narrow }: { narrow: boolean }): ReturnType<Draw> {
+  const lines = rows(choice, scale);
+  const { metric } = choice;
+  const unit = scale === "relative" ? `% of ${choice.allSides()[0]?.letter}` : metric.unit;
+  const height = Math.min(TALLEST, lines.length * ROW_HEIGHT) + 56;
+  return {
+    height,
+    label: `Bars: ${metric.name}. The table of all cells holds the same figures.`,
+    option: {
+      grid: { left: narrow ? 26 : 250, right: narrow ? 78 : 92, top: 4, bottom: 46 },
+      tooltip: tooltip("axis", (params) => hint(lines[place(params)], metric)),
+      xAxis: valueAxis(unit, { min: 0, nameGap: 28, splitNumber: narrow ? 3 : 6 }),
+      yAxis: {
+        type: "category",
+        inverse: true,
+        data: lines.map((row) => axisLabel(row, narrow)),
+        axisLine: { lineStyle: { color: ink.soft } },
+        axisTick: { show: false },
+        axisLabel: { color: ink.text, fontSize: 12, interval: 0, width: narrow ? 20 : 240, overflow: "truncate" },
+      },
+      series: [
+        {
+          type: "bar",
+          barWidth: "66%",
+          data: lines.map((row) => barItem(row)),
+          markLine: scale === "relative" ? line100() : {},
+        },
+        { type: "custom", renderItem: overlay(lines), data: lines.map((_, index) => [0, index]), z: 5 },
+      ],
+    },
+  };
+}
+
+function place(params: unknown): number {
+  return (params as { dataIndex: number }[])[0]?.dataIndex ?? -1;
+}
+
+function axisLabel(row: Row, narrow: boolean): string {
+  if ("heading" in row) return "";
+  return narrow ? row.side.letter : `${row.side.level}  ${row.side.letter}`;
+}
+
+function barItem(row: Row): object {
+  if ("heading" in row) return { value: null };
+  return { value: row.drawn.estimate, itemStyle: { color: sideColour(row.side) } };
+}
+
+function line100(): object {
+  return {
+    symbol: "none",
+    silent: true,
+    label: { show: false },
+    lineStyle: { color: ink.text, type: "solid", width: 1 },
+    data: [{ xAxis: 100 }],
+  };
+}
+
+interface Api {
+  coord: (point: [number, number]) => [number, number];
+}
+
+/** Headings, whiskers and values, drawn over the bars. */
+function overlay(lines: Row[]) {
+  return ({ dataIndex }: { dataIndex: number }, api: Api): object | null => {
+    const row = lines[dataIndex]!;
+    const at = (value: number): [number, number] => api.coord([value, dataIndex]);
+    if ("heading" in row) {
+      const [x, y] = at(0);
+      return text(row.heading, x + 6, y + 2, "bold 13px");
+    }
+    const { estimate, low, high } = row.drawn;
+    if (estimate === null) return null;
+    const [x, y] = at(Math.max(estimate, high ?? estimate));
+    const value = text(number(row.value.estimate), x + 8, y, "12px");
+    if (low === null || high === null) return { type: "group", silent: true, children: [value] };
+    return { type: "group", silent: true, children: [...whisker(at(low), at(high)), value] };
+  };
+}
+
+function whisker([low, y]: [number, number], [high]: [number, number]): object[] {
+  const stroke = (x1: number, y1: number, x2: number, y2: number): object => ({
+    type: "line",
+    shape: { x1, y1, x2, y2 },
+    style: { stroke: ink.text, lineWidth: 1.25 },
+  });
+  return [stroke(low, y, high, y), stroke(low, y - 4, low, y + 4), stroke(high, y - 4, high, y + 4)];
+}
+
+function text(words: string, x: number, y: number, font: string): object {
+  const style = { text: words, x, y, fill: ink.text, font: `${font} system-ui, sans-serif`, verticalAlign: "middle" };
+  return { type: "text", silent: true, style };
+}
+
+function hint(row: Row | undefined, metric: Metric): HTMLElement {
+  if (row === undefined) return el("div");
+  if ("heading" in row) return el("div", {}, row.heading);
+  const interval = row.value.low === null ? "no interval" : `interval ${ends(row.value)} ${metric.unit}`;
+  return el(
+    "div",
+    {},
+    el("strong", {}, `${row.side.letter} · ${row.side.level}`),
+    row.group ? el("div", {}, row.group) : null,
+    el("div", {}, `${sentence(metric.name)}: ${quantity(row.value.estimate, metric.unit)}`),
+    el("div", {}, interval),
+  );
+}
