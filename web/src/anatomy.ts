@@ -3,8 +3,8 @@
 import { el, scroller } from "./dom";
 import { figure } from "./figure";
 import { fixedSelectors, select } from "./controls";
-import { ink, chip, partColour } from "./palette";
-import { number, quantity, share } from "./format";
+import { chip, ink, named, nameWidth, partColour } from "./palette";
+import { number, plain, quantity, share } from "./format";
 import { tooltip, valueAxis, type Draw } from "./chart";
 import type { Anatomy, Cell } from "./report";
 import type { Choice, Side } from "./choice";
@@ -31,7 +31,7 @@ export const PARTS: [Part, string][] = [
 const WAITING: Part[] = ["driver", "queue"];
 
 export function anatomy(choice: Choice): HTMLElement {
-  let extent: Extent = "whole";
+  let extent: Extent = waits(choice) > 2 / 3 ? "served" : "whole";
   const drawn = (): number[] => [choice.compared];
   const options = [
     { value: "whole", text: "the whole response" },
@@ -48,12 +48,20 @@ export function anatomy(choice: Choice): HTMLElement {
     ],
     caption: () => {
       const condition = choice.condition(drawn());
-      const what = extent === "whole" ? "Mean response" : "Mean response without the waits in driver and drive queue";
-      return `${what} in ms${condition ? `, ${condition}` : ""}; shorter is faster.`;
+      const at = condition ? `, ${condition}` : "";
+      if (extent === "whole") return `Mean response in ms${at}; shorter is faster.`;
+      const left = `left out: waiting in the queues of driver and drive, up to ${share(waits(choice))} of the whole`;
+      return `Mean response in ms without waiting in queues${at}; shorter is faster (${left}).`;
     },
     draw: (space) => draw(choice, extent, space),
     below: () => partsTable(choice),
   });
+}
+
+/** The largest share of a side's mean response that is waiting in queues. */
+function waits(choice: Choice): number {
+  const whole = partsShown("whole");
+  return Math.max(0, ...rowsOf(choice).map(({ cell }) => total(cell, WAITING) / (total(cell, whole) || 1)));
 }
 
 interface Row {
@@ -77,11 +85,12 @@ function total(cell: Cell, parts: Part[]): number {
   return parts.reduce((sum, part) => sum + (cell.anatomy_ms[part] ?? 0), 0);
 }
 
-function draw(choice: Choice, extent: Extent, { width, narrow }: { width: number; narrow: boolean }): ReturnType<Draw> {
+function draw(choice: Choice, extent: Extent, { width, narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
   const rows = rowsOf(choice);
   const parts = partsShown(extent);
   const longest = Math.max(...rows.map(({ cell }) => total(cell, parts)));
-  const left = narrow || rows.length < 2 ? 26 : 250;
+  const alone = choice.allSides().length < 2;
+  const left = narrow || alone ? 26 : nameWidth(width);
   const room = (width - left - 92) / longest;
   return {
     height: rows.length * 44 + 60,
@@ -90,14 +99,15 @@ function draw(choice: Choice, extent: Extent, { width, narrow }: { width: number
       grid: { left, right: 92, top: 4, bottom: 50 },
       tooltip: tooltip("item", (params) => hint(rows, parts, params)),
       xAxis: valueAxis("ms", { min: 0, max: longest, nameGap: 28, splitNumber: narrow ? 3 : 6,
-        axisLabel: { color: ink.soft, fontSize: 12, showMaxLabel: false, formatter: (ms: number) => number(ms) } }),
+        splitLine: { showMaxLine: false, lineStyle: { color: ink.rule } },
+        axisLabel: { color: ink.soft, fontSize: 12, showMaxLabel: false, formatter: plain } }),
       yAxis: {
         type: "category",
         inverse: true,
-        data: rows.map(({ side }) => (left < 100 ? side.letter : `${side.level}  ${side.letter}`)),
+        data: rows.map(({ side }) => (alone ? "" : narrow ? side.letter : named(side, left - 10))),
         axisLine: { lineStyle: { color: ink.soft } },
         axisTick: { show: false },
-        axisLabel: { color: ink.text, fontSize: 12, interval: 0, width: left - 10, overflow: "truncate" },
+        axisLabel: { color: ink.text, fontSize: 12, interval: 0 },
       },
       series: parts.map((part, index) => series(rows, part, room, index === parts.length - 1 ? parts : null)),
     },
@@ -139,6 +149,12 @@ function hint(rows: Row[], parts: Part[], params: unknown): HTMLElement {
   );
 }
 
+function nameOf(part: Part | null, words: string): HTMLElement {
+  const swatch = part && el("span", { class: `swatch part-${part}`, "aria-hidden": "true" });
+  const name = el("span", { class: "part" }, swatch, part ?? "together");
+  return el("span", { class: "named" }, name, el("span", { class: "words" }, words));
+}
+
 /** The key of the colours and the figures in one: what each part is, and its milliseconds on each side. */
 function partsTable(choice: Choice): HTMLElement {
   const rows = rowsOf(choice);
@@ -152,19 +168,17 @@ function partsTable(choice: Choice): HTMLElement {
     el(
       "tr",
       {},
-      el("th", { scope: "row" }, el("span", { class: `swatch part-${part}`, "aria-hidden": "true" }), part),
-      el("td", { class: "words" }, words),
+      el("th", { scope: "row" }, nameOf(part, words)),
       ...rows.map(({ cell }) => el("td", { class: "figure" }, number(cell.anatomy_ms[part]))),
     ),
   );
   const sums = el(
     "tr",
     { class: "sum" },
-    el("th", { scope: "row" }, "together"),
-    el("td", { class: "words" }, "the mean response time"),
+    el("th", { scope: "row" }, nameOf(null, "the mean response time")),
     ...rows.map(({ cell }) => el("td", { class: "figure" }, number(total(cell, partsShown("whole"))))),
   );
-  const head = el("tr", {}, el("th", { scope: "col" }, "part"), el("th", { scope: "col" }, "what it is"), ...heads);
+  const head = el("tr", {}, el("th", { scope: "col" }, "part"), ...heads);
   const table = el("table", { class: "parts" }, el("thead", {}, head), el("tbody", {}, ...body, sums));
   return scroller("the parts of the response time", table);
 }

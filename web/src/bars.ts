@@ -5,15 +5,22 @@ import { ends, number, quantity } from "./format";
 import { el } from "./dom";
 import { factorSelector, fixedSelectors, select } from "./controls";
 import { figure, sentence } from "./figure";
-import { ink, sideColour } from "./palette";
-import { tooltip, valueAxis, type Draw } from "./chart";
+import { ink, named, nameWidth, sideColour } from "./palette";
+import { FONT, tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
 import type { Interval } from "./report";
 
 type Scale = "values" | "relative";
 
 /** A line of the chart: a group's heading, or a side's bar. */
-type Row = { heading: string } | { side: Side; group: string; value: Interval; drawn: Interval };
+type Row = { heading: string } | Bar;
+
+interface Bar {
+  side: Side;
+  group: string;
+  value: Interval;
+  drawn: Interval;
+}
 
 const ROW_HEIGHT = 19;
 /** A longer chart than this does not fit a printed page; its rows become lower instead. */
@@ -51,16 +58,15 @@ export function metricSelector(choice: Choice): HTMLElement {
 }
 
 function scaleOptions(choice: Choice): { value: string; text: string }[] {
-  const first = choice.allSides()[0];
   return [
     { value: "values", text: "values" },
-    { value: "relative", text: `relative to ${first?.letter}` },
+    { value: "relative", text: `relative to ${choice.reference()?.letter}` },
   ];
 }
 
 function caption(choice: Choice, scale: Scale, condition: string): string {
   const { name, unit } = choice.metric;
-  const what = scale === "relative" ? `${name} in % of ${choice.allSides()[0]?.level}` : `${name} in ${unit}`;
+  const what = scale === "relative" ? `${name} in % of ${choice.reference()?.level}` : `${name} in ${unit}`;
   return `${sentence(what)}${condition ? ` at ${condition}` : ""}; ${direction(choice.metric)}.`;
 }
 
@@ -79,7 +85,7 @@ function rows(choice: Choice, scale: Scale): Row[] {
       const cell = choice.cell(side, at);
       return cell ? choice.metric.read(cell) : null;
     };
-    const reference = choice.allSides()[0];
+    const reference = choice.reference();
     const base = scale === "relative" && reference ? (read(reference)?.estimate ?? null) : 100;
     const found = choice.sides().flatMap((side): Row[] => {
       const value = read(side);
@@ -95,25 +101,26 @@ function percent({ estimate, low, high }: Interval, base: number | null): Interv
   return { estimate: part(estimate), low: part(low), high: part(high) };
 }
 
-function draw(choice: Choice, scale: Scale, { narrow }: { narrow: boolean }): ReturnType<Draw> {
+function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
+  const left = narrow ? 26 : nameWidth(width);
   const lines = rows(choice, scale);
   const { metric } = choice;
-  const unit = scale === "relative" ? `% of ${choice.allSides()[0]?.letter}` : metric.unit;
+  const unit = scale === "relative" ? `% of ${choice.reference()?.letter}` : metric.unit;
   const height = Math.min(TALLEST, lines.length * ROW_HEIGHT) + 56;
   return {
     height,
     label: `Bars: ${metric.name}. The table of all cells holds the same figures.`,
     option: {
-      grid: { left: narrow ? 26 : 250, right: narrow ? 78 : 92, top: 4, bottom: 46 },
+      grid: { left, right: narrow ? 78 : scale === "relative" ? 150 : 92, top: 4, bottom: 46 },
       tooltip: tooltip("axis", (params) => hint(lines[place(params)], metric)),
       xAxis: valueAxis(unit, { min: 0, nameGap: 28, splitNumber: narrow ? 3 : 6 }),
       yAxis: {
         type: "category",
         inverse: true,
-        data: lines.map((row) => axisLabel(row, narrow)),
+        data: lines.map((row) => (narrow ? letterOf(row) : nameOf(row, left - 10))),
         axisLine: { lineStyle: { color: ink.soft } },
         axisTick: { show: false },
-        axisLabel: { color: ink.text, fontSize: 12, interval: 0, width: narrow ? 20 : 240, overflow: "truncate" },
+        axisLabel: { color: ink.text, fontSize: 12, interval: 0 },
       },
       series: [
         {
@@ -122,7 +129,7 @@ function draw(choice: Choice, scale: Scale, { narrow }: { narrow: boolean }): Re
           data: lines.map((row) => barItem(row)),
           markLine: scale === "relative" ? line100() : {},
         },
-        { type: "custom", renderItem: overlay(lines), data: lines.map((_, index) => [0, index]), z: 5 },
+        { type: "custom", renderItem: overlay(lines, (row) => label(row, scale, metric, narrow)), data: lines.map((_, index) => [0, index]), z: 5 },
       ],
     },
   };
@@ -132,9 +139,12 @@ function place(params: unknown): number {
   return (params as { dataIndex: number }[])[0]?.dataIndex ?? -1;
 }
 
-function axisLabel(row: Row, narrow: boolean): string {
-  if ("heading" in row) return "";
-  return narrow ? row.side.letter : `${row.side.level}  ${row.side.letter}`;
+function letterOf(row: Row): string {
+  return "heading" in row ? "" : row.side.letter;
+}
+
+function nameOf(row: Row, width: number): string {
+  return "heading" in row ? "" : named(row.side, width);
 }
 
 function barItem(row: Row): object {
@@ -152,12 +162,19 @@ function line100(): object {
   };
 }
 
+/** What stands at the end of a bar: the figure of the axis, and beside a share the value itself. */
+function label({ value, drawn }: Bar, scale: Scale, { unit }: Metric, narrow: boolean): string {
+  if (scale === "values") return number(value.estimate);
+  const part = quantity(drawn.estimate, "%");
+  return narrow ? part : `${part} · ${quantity(value.estimate, unit)}`;
+}
+
 interface Api {
   coord: (point: [number, number]) => [number, number];
 }
 
 /** Headings, whiskers and values, drawn over the bars. */
-function overlay(lines: Row[]) {
+function overlay(lines: Row[], words: (row: Bar) => string) {
   return ({ dataIndex }: { dataIndex: number }, api: Api): object | null => {
     const row = lines[dataIndex]!;
     const at = (value: number): [number, number] => api.coord([value, dataIndex]);
@@ -168,7 +185,7 @@ function overlay(lines: Row[]) {
     const { estimate, low, high } = row.drawn;
     if (estimate === null) return null;
     const [x, y] = at(Math.max(estimate, high ?? estimate));
-    const value = text(number(row.value.estimate), x + 8, y, "12px");
+    const value = text(words(row), x + 8, y, "12px");
     if (low === null || high === null) return { type: "group", silent: true, children: [value] };
     return { type: "group", silent: true, children: [...whisker(at(low), at(high)), value] };
   };
@@ -184,7 +201,8 @@ function whisker([low, y]: [number, number], [high]: [number, number]): object[]
 }
 
 function text(words: string, x: number, y: number, font: string): object {
-  const style = { text: words, x, y, fill: ink.text, font: `${font} system-ui, sans-serif`, verticalAlign: "middle" };
+  const halo = { stroke: ink.paper, lineWidth: 3 };
+  const style = { ...halo, text: words, x, y, fill: ink.text, font: `${font} ${FONT}`, verticalAlign: "middle" };
   return { type: "text", silent: true, style };
 }
 

@@ -35,7 +35,7 @@ interface Heading {
 }
 
 function heading({ name, unit, figure }: Column): Heading {
-  const button = el("button", { type: "button" }, name, unit === "" ? null : el("span", { class: "unit" }, unit));
+  const button = el("button", { type: "button" }, el("span", { class: "name" }, name), unit === "" ? null : el("span", { class: "unit" }, unit));
   return { button, head: el("th", { scope: "col", class: figure ? "figure" : "" }, button) };
 }
 

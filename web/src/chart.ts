@@ -6,13 +6,16 @@
 import { BarChart, CustomChart, LineChart } from "echarts/charts";
 import { GridComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import * as echarts from "echarts/core";
+import { LabelLayout } from "echarts/features";
 import { SVGRenderer } from "echarts/renderers";
 import type { EChartsCoreOption } from "echarts/core";
 
 import { el } from "./dom";
+import { plain } from "./format";
 import { ink } from "./palette";
 
-echarts.use([BarChart, CustomChart, LineChart, GridComponent, MarkLineComponent, TooltipComponent, SVGRenderer]);
+echarts.use([BarChart, CustomChart, LineChart]);
+echarts.use([GridComponent, MarkLineComponent, TooltipComponent, LabelLayout, SVGRenderer]);
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 
@@ -98,7 +101,7 @@ export function valueAxis(name: string, more: object = {}): object {
     name,
     nameLocation: "middle",
     nameTextStyle: { color: ink.soft, fontSize: 12 },
-    axisLabel: { color: ink.soft, fontSize: 12, hideOverlap: true },
+    axisLabel: { color: ink.soft, fontSize: 12, hideOverlap: true, formatter: plain },
     axisLine: { show: false, lineStyle: { color: ink.soft } },
     axisTick: { show: false },
     splitLine: { lineStyle: { color: ink.rule } },

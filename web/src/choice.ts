@@ -23,6 +23,7 @@ export class Choice {
   hidden = new Set<string>();
 
   readonly factors: Factor[];
+  private readonly headlineReference: string | undefined;
   private readonly cells = new Map<string, Cell>();
   private readonly watchers: (() => void)[] = [];
 
@@ -32,6 +33,7 @@ export class Choice {
     for (const cell of report.cells) {
       this.cells.set(key(bare ? ["this run"] : cell.levels), cell);
     }
+    this.headlineReference = report.verdicts[0]?.side_a;
     this.compared = comparedFactor(report);
     this.grouped = groupedFactor(this.factors, this.compared);
     this.levels = openingLevels(report, this.factors);
@@ -61,6 +63,12 @@ export class Choice {
   allSides(): Side[] {
     const levels = this.factors[this.compared]?.levels ?? [];
     return levels.map((level, index) => ({ level, index, letter: letter(index) }));
+  }
+
+  /** The side that others are set against: the headline's reference, else the first. */
+  reference(): Side | undefined {
+    const sides = this.allSides();
+    return sides.find(({ level }) => level === this.headlineReference) ?? sides[0];
   }
 
   /** The cell of a side; `at` moves other factors off their chosen level. */

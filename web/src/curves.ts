@@ -1,7 +1,7 @@
 // One metric along a factor of numbers: a line for each side, its interval as a band.
 
 import { direction } from "./metrics";
-import { ends, quantity } from "./format";
+import { ends, plain, quantity } from "./format";
 import { el } from "./dom";
 import { factorSelector, fixedSelectors } from "./controls";
 import { figure, sentence } from "./figure";
@@ -54,7 +54,7 @@ function points(choice: Choice, along: number, side: Side): Point[] {
   return found.sort((a, b) => a.x - b.x);
 }
 
-function draw(choice: Choice, along: number, { narrow }: { narrow: boolean }): ReturnType<Draw> {
+function draw(choice: Choice, along: number, { narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
   const { metric } = choice;
   const factor = choice.factors[along]!;
   const sides = choice.sides().map((side) => ({ side, line: points(choice, along, side) }));
@@ -62,7 +62,7 @@ function draw(choice: Choice, along: number, { narrow }: { narrow: boolean }): R
     height: narrow ? 340 : 400,
     label: `Lines: ${metric.name} along ${factor.name}. The table of all cells holds the same figures.`,
     option: {
-      grid: { left: 64, right: narrow ? 28 : 40, top: 34, bottom: 50 },
+      grid: { left: 64, right: 40, top: 34, bottom: 50 },
       tooltip: tooltip("item", (params) => hint(choice, along, sides, params)),
       xAxis: numberAxis(factor.levels.map(Number), factor.unit ? `${factor.name}, ${factor.unit}` : factor.name),
       yAxis: valueAxis(metric.unit, {
@@ -70,9 +70,8 @@ function draw(choice: Choice, along: number, { narrow }: { narrow: boolean }): R
         nameLocation: "end",
         nameGap: 14,
         nameTextStyle: { color: ink.soft, fontSize: 12, align: "right" },
-        axisLabel: { color: ink.soft, fontSize: 12, formatter: (value: number) => quantity(value, "").trim() },
       }),
-      series: sides.flatMap(({ side, line }) => [band(side, line), lineOf(side, line)]),
+      series: sides.flatMap(({ side, line }) => [band(side, line), lineOf(side, line, sides.length > 1)]),
     },
   };
 }
@@ -88,14 +87,14 @@ function numberAxis(levels: number[], name: string): object {
     min: low,
     max: high,
     nameGap: 28,
-    axisLabel: { color: ink.soft, fontSize: 12, customValues: levels },
+    axisLabel: { color: ink.soft, fontSize: 12, formatter: plain, customValues: levels },
     axisLine: { show: true, lineStyle: { color: ink.soft } },
     axisTick: { show: true, customValues: levels, lineStyle: { color: ink.soft } },
     splitLine: { show: false },
   });
 }
 
-function lineOf(side: Side, line: Point[]): object {
+function lineOf(side: Side, line: Point[], lettered: boolean): object {
   const colour = sideColour(side);
   return {
     type: "line",
@@ -107,7 +106,16 @@ function lineOf(side: Side, line: Point[]): object {
     z: 4,
     itemStyle: { color: colour },
     lineStyle: { color: colour, width: 2.25, type: sideDash(side) },
-    endLabel: { show: true, formatter: () => side.letter, color: colour, fontWeight: "bold", fontSize: 13, distance: 8 },
+    endLabel: {
+      show: lettered,
+      formatter: () => side.letter,
+      color: colour,
+      fontWeight: "bold",
+      fontSize: 13,
+      lineHeight: 17,
+      distance: 10,
+    },
+    labelLayout: { moveOverlap: "shiftY" },
     emphasis: { disabled: true },
   };
 }

@@ -4,7 +4,7 @@ import { el } from "./dom";
 import { figure } from "./figure";
 import { fixedSelectors, select } from "./controls";
 import { ink, sideColour, sideDash } from "./palette";
-import { quantity, share } from "./format";
+import { plain, quantity, share } from "./format";
 import { tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
 import type { Cell } from "./report";
@@ -64,7 +64,7 @@ function ninesLabel(value: number): string {
   return `${(100 - 100 * 10 ** -value).toFixed(Math.max(0, value - 2))} %`;
 }
 
-function draw(choice: Choice, scale: Scale, { narrow }: { narrow: boolean }): ReturnType<Draw> {
+function draw(choice: Choice, scale: Scale, { narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
   const lines = choice.sides().flatMap((side) => {
     const cell = choice.cell(side);
     return cell && cell.histogram.length > 0 ? [{ side, steps: cumulative(cell) }] : [];
@@ -76,7 +76,7 @@ function draw(choice: Choice, scale: Scale, { narrow }: { narrow: boolean }): Re
     option: {
       grid: { left: 64, right: 28, top: 34, bottom: 50 },
       tooltip: tooltip("item", (params) => hint(lines, params)),
-      xAxis: timeAxis(lines.flatMap(({ steps }) => steps.filter(({ part }) => part > 1e-4).map(({ ms }) => ms))),
+      xAxis: timeAxis(lines.flatMap(({ steps }) => between(steps, tail ? 1 : 0.9995))),
       yAxis: valueAxis("share of requests", {
         min: 0,
         max: tail ? NINES : 100,
@@ -86,10 +86,14 @@ function draw(choice: Choice, scale: Scale, { narrow }: { narrow: boolean }): Re
         nameTextStyle: { color: ink.soft, fontSize: 12, align: "left" },
         axisLabel: { color: ink.soft, fontSize: 12, formatter: tail ? ninesLabel : (part: number) => `${part} %` },
       }),
-      series: lines.map(({ side, steps }) => ({
+      series: lines.map(({ side, steps }, index) => ({
         type: "line",
         name: side.level,
-        data: steps.map(({ ms, part }) => [ms, tail ? nines(part) : part * 100]),
+        data: steps.map(({ ms, part }, step) => ({
+          value: [ms, tail ? nines(part) : part * 100],
+          label: { show: lines.length > 1 && step === lettered(steps, (index + 1) / (lines.length + 1)) },
+        })),
+        label: { position: "left", formatter: side.letter, color: sideColour(side), fontWeight: "bold", fontSize: 13 },
         symbol: "circle",
         symbolSize: 14,
         itemStyle: { color: "transparent" },
@@ -98,6 +102,16 @@ function draw(choice: Choice, scale: Scale, { narrow }: { narrow: boolean }): Re
       })),
     },
   };
+}
+
+/** The times that the axis must hold: all but the few requests at its far ends. */
+function between(steps: Step[], most: number): number[] {
+  return steps.filter(({ part }, index) => part > 1e-4 && (steps[index - 1]?.part ?? 0) < most).map(({ ms }) => ms);
+}
+
+/** Where a curve carries its letter: each at another height, so that close curves keep theirs apart. */
+function lettered(steps: Step[], height: number): number {
+  return steps.findIndex(({ part }) => part >= height);
 }
 
 /** Whole decades would waste the width; the ends stand at 1, 2 or 5 times a power of ten. */
@@ -110,7 +124,7 @@ function timeAxis(times: number[]): object {
     min: low,
     max: high,
     nameGap: 28,
-    axisLabel: { color: ink.soft, fontSize: 12, hideOverlap: true, customValues: ticks },
+    axisLabel: { color: ink.soft, fontSize: 12, hideOverlap: true, formatter: plain, customValues: ticks },
     axisLine: { show: true, lineStyle: { color: ink.soft } },
     axisTick: { show: true, customValues: ticks, lineStyle: { color: ink.soft } },
     splitLine: { show: true, lineStyle: { color: ink.rule } },
@@ -118,17 +132,20 @@ function timeAxis(times: number[]): object {
 }
 
 function round125(value: number, round: (x: number) => number): number {
-  const steps = [1, 2, 5];
-  const all = [-3, -2, -1, 0, 1, 2, 3, 4, 5, 6].flatMap((power) => steps.map((step) => Number(`${step}e${power}`)));
+  const all = edges([1, 2, 5]);
   if (round === Math.floor) return all.filter((edge) => edge <= value).at(-1) ?? 0.001;
   return all.find((edge) => edge >= value) ?? 5e6;
 }
 
 function decades(low: number, high: number): number[] {
   const wide = high / low > 500;
-  const steps = wide ? [1] : [1, 2, 5];
-  const all = [-3, -2, -1, 0, 1, 2, 3, 4, 5, 6].flatMap((power) => steps.map((step) => Number(`${step}e${power}`)));
-  return all.filter((edge) => edge >= low && edge <= high);
+  return edges(wide ? [1] : [1, 2, 5]).filter((edge) => edge >= low && edge <= high);
+}
+
+/** The given multiples of every power of ten from a microsecond to a thousand seconds. */
+function edges(multiples: number[]): number[] {
+  const powers = [-3, -2, -1, 0, 1, 2, 3, 4, 5, 6];
+  return powers.flatMap((power) => multiples.map((multiple) => Number(`${multiple}e${power}`)));
 }
 
 function hint(lines: { side: Side; steps: Step[] }[], params: unknown): HTMLElement {

@@ -23,6 +23,7 @@ export function figure(choice: Choice, { id, heading, lead, controls, caption, d
   const bar = el("div", { class: "controls" });
   const key = el("div", { class: "key" });
   const words = el("p", { class: "caption", "aria-live": "polite" });
+  const drawn = el("div", { class: "drawn" }, el("figcaption", {}, words), key, element);
   const after = el("div", { class: "below" });
   const fill = (): void => {
     keepFocus(bar, () => bar.replaceChildren(...present(controls())));
@@ -35,7 +36,7 @@ export function figure(choice: Choice, { id, heading, lead, controls, caption, d
     fill();
     redraw();
   });
-  return section(id, heading, lead, el("figure", {}, bar, el("figcaption", {}, words), key, element, after));
+  return section(id, heading, lead, el("figure", {}, bar, drawn, after));
 }
 
 function present(children: (HTMLElement | null)[]): HTMLElement[] {

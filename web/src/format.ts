@@ -22,12 +22,17 @@ export function quantity(value: Figure | undefined, unit: string): string {
   return text === NONE ? text : `${text}\u00a0${unit}`;
 }
 
-/** The two ends of an interval, with as many decimals as the narrower end needs to differ from the other. */
+/** The two ends of an interval, as exact as the estimate, or more where the interval is narrow. */
 export function ends(interval: Interval): string {
-  const { low, high } = interval;
+  const { estimate, low, high } = interval;
   if (low === null || high === null) return NONE;
-  const digits = Math.min(6, Math.max(decimals(Math.abs(high)), decimals(high - low) - 1));
+  const digits = Math.min(6, Math.max(decimals(Math.abs(estimate ?? high)), decimals(high - low) - 2));
   return `${grouped(low.toFixed(digits))} to ${grouped(high.toFixed(digits))}`;
+}
+
+/** A round number as it is: tick marks, margins, levels. */
+export function plain(value: number): string {
+  return grouped(String(Number(value.toPrecision(6))));
 }
 
 /** A ratio as a change in percent: 1.27 becomes "+27 %". */
@@ -41,8 +46,8 @@ export function change(ratio: number): string {
 
 /** A p value; very small ones as a bound. */
 export function probability(p: number): string {
-  if (p < 0.0001) return "p < 0.0001";
-  return `p = ${p.toFixed(p < 0.01 ? 4 : 2)}`;
+  if (p < 0.0001) return "p\u00a0<\u00a00.0001";
+  return `p\u00a0=\u00a0${p.toFixed(p < 0.01 ? 4 : 2)}`;
 }
 
 /** A share between 0 and 1 as percent. */

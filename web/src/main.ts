@@ -21,11 +21,13 @@ import { verdicts } from "./verdicts";
 /** The sections in reading order; those with nothing to say are left out. */
 function sections(report: Report): HTMLElement[] {
   const choice = new Choice(report);
+  const beware = warnings(report);
+  const compared = report.verdicts.length > 0;
   const some = report.cells.length > 0;
   const all = [
-    verdicts(report),
+    compared ? verdicts(report, beware) : null,
     mainFigures(report),
-    warnings(report),
+    compared ? null : beware,
     stack(report),
     report.cells.length > 1 ? bars(choice) : null,
     some ? curves(choice) : null,
@@ -72,4 +74,6 @@ function build(report: Report): void {
   followPrinting();
 }
 
-build(readReport(document));
+const report = readReport(document);
+if (report === null) document.getElementById("page")?.append("This is the template of a report; it holds no results.");
+else build(report);

@@ -23,7 +23,7 @@ export const QUANTILES: [keyof Response, string][] = [
 ];
 
 export const METRICS: Metric[] = [
-  { id: "iops", name: "requests per second", unit: "requests/s", moreIsFaster: true, read: (cell) => cell.iops },
+  { id: "iops", name: "request rate", unit: "requests/s", moreIsFaster: true, read: (cell) => cell.iops },
   {
     id: "bytes_per_s",
     name: "throughput",

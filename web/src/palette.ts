@@ -8,7 +8,9 @@ import type { Anatomy } from "./report";
 
 const HUES = 7;
 const DASHES = ["solid", [7, 3], [2, 3], [9, 3, 2, 3], [5, 5], [12, 4], [3, 2]] as const;
-const MARKS = ["circle", "rect", "triangle", "diamond", "pin", "roundRect", "arrow"];
+const MARKS = ["circle", "rect", "triangle", "diamond", "emptyCircle", "emptyRect", "emptyTriangle"];
+/** Room for one character of an axis label, in pixels; ample, as the reader's font is not known. */
+const CHARACTER = 6.7;
 
 export const ink = {
   text: "var(--ink)",
@@ -29,6 +31,18 @@ export function sideDash(side: Side): "solid" | number[] {
 
 export function sideMark(side: Side): string {
   return MARKS[side.index % MARKS.length]!;
+}
+
+/** A side's name and letter for the axis of a wide chart; a name too long for it is cut, the legend has it whole. */
+export function named({ level, letter }: Side, width: number): string {
+  const longest = Math.floor(width / CHARACTER) - 4;
+  const short = level.length > longest ? `${level.slice(0, longest - 1)}…` : level;
+  return `${short}  ${letter}`;
+}
+
+/** The width of an axis that carries the sides' names. */
+export function nameWidth(width: number): number {
+  return Math.round(Math.min(320, width * 0.36));
 }
 
 /** A side's letter on its colour. */

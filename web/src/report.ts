@@ -122,8 +122,8 @@ export interface Report {
   provenance: Provenance;
 }
 
-/** The report that Rust put into the page. */
-export function readReport(document: Document): Report {
-  const data = document.getElementById("report-data");
-  return JSON.parse(data?.textContent ?? "") as Report;
+/** The report that Rust put into the page; null in the bare template. */
+export function readReport(document: Document): Report | null {
+  const data = document.getElementById("report-data")?.textContent ?? "";
+  return data.startsWith("{") ? (JSON.parse(data) as Report) : null;
 }

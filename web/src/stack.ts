@@ -1,6 +1,6 @@
 // What stood between the program and the platter, drawn as layers, and in what the compared sides differ.
 
-import { el, section } from "./dom";
+import { el, scroller, section } from "./dom";
 import type { Layer, Report, Setting, Verdict } from "./report";
 
 /** The layers, top to bottom; settings in which compared sides differ are marked. */
@@ -53,5 +53,5 @@ export function differences({ verdicts }: Report): HTMLElement | null {
   );
   const heads = ["judged", "against", "differ in", "credited to"].map((name) => el("th", { scope: "col" }, name));
   const table = el("table", { class: "text" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...body));
-  return section("differences", "What differs between the sides", lead, table);
+  return section("differences", "What differs between the sides", lead, scroller("differences", table));
 }

@@ -1,6 +1,6 @@
 // The answer, before anything else: the headline's verdict large, the others as a list on one common scale.
 
-import { change, ends, number, probability } from "./format";
+import { change, ends, number, plain, probability } from "./format";
 import { el, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
@@ -16,12 +16,13 @@ export const OUTCOMES: Record<Outcome, { mark: string; meaning: string }> = {
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
 
-/** The verdicts of a report; null when nothing was compared. */
-export function verdicts({ verdicts: all }: Report): HTMLElement | null {
+/** The verdicts of a report, with what to beware of right below the first; null when nothing was compared. */
+export function verdicts({ verdicts: all }: Report, beware: HTMLElement | null): HTMLElement | null {
   const [headline, ...others] = all;
   if (headline === undefined) return null;
   const scale = scaleOf(all);
-  return section("verdict", "Answer", null, hero(headline), others.length > 0 ? list(others, scale) : null);
+  const rest = others.length > 0 ? list(headline, others, scale) : null;
+  return section("verdict", "Answer", null, hero(headline), beware, rest);
 }
 
 function badge(outcome: Outcome): HTMLElement {
@@ -65,16 +66,16 @@ function ratioLine(ratio: Interval, verdict: Verdict): HTMLElement {
   );
 }
 
-function chance({ p_adjusted }: Verdict): string {
-  return p_adjusted === null ? "" : ` · ${probability(p_adjusted)}, corrected`;
+function chance({ p_adjusted }: Verdict, corrected = ", corrected"): string {
+  return p_adjusted === null ? "" : ` · ${probability(p_adjusted)}${corrected}`;
 }
 
 function margin({ margin_percent }: Verdict): string {
-  return margin_percent === null ? "" : ` · margin ± ${number(margin_percent)} %`;
+  return margin_percent === null ? "" : ` · margin\u00a0±\u00a0${plain(margin_percent)}\u00a0%`;
 }
 
-function list(others: Verdict[], scale: Scale): HTMLElement {
-  const rows = others.map((verdict) => row(verdict, scale));
+function list(headline: Verdict, others: Verdict[], scale: Scale): HTMLElement {
+  const rows = others.map((verdict) => row(verdict, scale, sidesBeside(headline, verdict)));
   const first = el("ul", { class: "verdicts" }, ...rows.slice(0, SHOWN));
   const rest = rows.slice(SHOWN);
   const folded =
@@ -86,14 +87,22 @@ function list(others: Verdict[], scale: Scale): HTMLElement {
           el("summary", {}, `${rest.length} more verdicts`),
           el("ul", { class: "verdicts" }, ...rest),
         );
-  const words = `The other ${others.length} verdicts. The dot is the ratio, the bar its interval; the grey band is the ` +
-    "margin within which sides count as equal. All ratios stand on one logarithmic scale.";
-  return el("div", { class: "others" }, el("h3", {}, "All verdicts"), el("p", { class: "lead" }, words), first, folded);
+  const words = "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
+    "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
+    "corrected for the number of comparisons.";
+  const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
+  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, folded);
 }
 
-function row(verdict: Verdict, scale: Scale): HTMLElement {
+/** The sides and the metric of a verdict, where they are not the headline's. */
+function sidesBeside(headline: Verdict, { side_a, side_b, metric }: Verdict): string | null {
+  const same = side_a === headline.side_a && side_b === headline.side_b && metric === headline.metric;
+  return same ? null : `${side_b} against ${side_a}, ${metric}`;
+}
+
+function row(verdict: Verdict, scale: Scale, sides: string | null): HTMLElement {
   const { ratio } = verdict;
-  const figures = ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict)}`;
+  const figures = ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict, "")}`;
   return el(
     "li",
     {},
@@ -101,7 +110,7 @@ function row(verdict: Verdict, scale: Scale): HTMLElement {
       "div",
       { class: "saying" },
       el("p", {}, verdict.headline),
-      el("p", { class: "soft small" }, `${verdict.side_b} against ${verdict.side_a}, ${verdict.metric}`),
+      sides === null ? null : el("p", { class: "soft small" }, sides),
       verdict.note === null ? null : el("p", { class: "soft small" }, verdict.note),
     ),
     el("div", { class: "plot" }, ratio === null ? null : strip(ratio, verdict, scale, false),
@@ -143,8 +152,8 @@ function strip(ratio: Interval, { margin_percent }: Verdict, scale: Scale, axis:
 }
 
 function axisLabels({ low, high }: Scale, at: (value: number) => string): Child[] {
-  const slower = svg("text", { x: at(low), y: 40 }, `${number(low)} times`);
+  const slower = svg("text", { x: at(low), y: 40 }, `${low.toFixed(2)} times`);
   const equal = svg("text", { x: at(1), y: 40, "text-anchor": "middle" }, "1 (equal)");
-  const faster = svg("text", { x: at(high), y: 40, "text-anchor": "end" }, `${number(high)} times`);
+  const faster = svg("text", { x: at(high), y: 40, "text-anchor": "end" }, `${high.toFixed(2)} times`);
   return [slower, equal, faster];
 }

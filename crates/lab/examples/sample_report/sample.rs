@@ -532,7 +532,7 @@ fn stack() -> Vec<Layer> {
                 ["model", "old, new", "study"],
                 ["rpm", "7,200 revolutions/min", "datasheet"],
                 ["seek.average", "8.5 ms", "datasheet"],
-                ["cache.size", "8 MiB", "datasheet"],
+                ["cache.size", "2, 8 MiB", "datasheet"],
                 ["cache.write", "on", "study"],
                 ["queue.depth", "32 requests", "datasheet"],
             ],
