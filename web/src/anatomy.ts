@@ -40,7 +40,8 @@ export function anatomy(choice: Choice): HTMLElement {
   return figure(choice, {
     id: "anatomy",
     heading: "Where the time went",
-    lead: "The mean response time, split into the parts a request passed through. Each part was measured on its " +
+    lead:
+      "The mean response time, split into the parts a request passed through. Each part was measured on its " +
       "own; together they make up the whole.",
     controls: () => [
       ...fixedSelectors(choice, drawn()),
@@ -98,9 +99,14 @@ function draw(choice: Choice, extent: Extent, { width, narrow }: Parameters<Draw
     option: {
       grid: { left, right: 92, top: 4, bottom: 50 },
       tooltip: tooltip("item", (params) => hint(rows, parts, params)),
-      xAxis: valueAxis("ms", { min: 0, max: longest, nameGap: 28, splitNumber: narrow ? 3 : 6,
+      xAxis: valueAxis("ms", {
+        min: 0,
+        max: longest,
+        nameGap: 28,
+        splitNumber: narrow ? 3 : 6,
         splitLine: { showMaxLine: false, lineStyle: { color: ink.rule } },
-        axisLabel: { color: ink.soft, fontSize: 12, showMaxLabel: false, formatter: plain } }),
+        axisLabel: { color: ink.soft, fontSize: 12, showMaxLabel: false, formatter: plain },
+      }),
       yAxis: {
         type: "category",
         inverse: true,
@@ -125,10 +131,20 @@ function series(rows: Row[], part: Part, room: number, totalOf: Part[] | null): 
     emphasis: { disabled: true },
     itemStyle: { color: partColour(part), borderColor: ink.paper, borderWidth: 0.75 },
     label: totalOf
-      ? { show: true, position: "right", color: ink.text, fontSize: 12, fontWeight: "bold",
-          formatter: ({ dataIndex }: { dataIndex: number }) => quantity(total(rows[dataIndex]!.cell, totalOf), "ms") }
-      : { show: true, color: `var(--on-${part})`, fontSize: 12,
-          formatter: ({ value }: { value: number }) => (wide(value, part) ? part : "") },
+      ? {
+          show: true,
+          position: "right",
+          color: ink.text,
+          fontSize: 12,
+          fontWeight: "bold",
+          formatter: ({ dataIndex }: { dataIndex: number }) => quantity(total(rows[dataIndex]!.cell, totalOf), "ms"),
+        }
+      : {
+          show: true,
+          color: `var(--on-${part})`,
+          fontSize: 12,
+          formatter: ({ value }: { value: number }) => (wide(value, part) ? part : ""),
+        },
     data: rows.map(({ cell }) => cell.anatomy_ms[part] ?? 0),
   };
 }
@@ -144,7 +160,7 @@ function hint(rows: Row[], parts: Part[], params: unknown): HTMLElement {
     "div",
     {},
     el("strong", {}, `${part}: ${quantity(ms, "ms")}`),
-    el("div", {}, `${share(whole === 0 ? 0 : ms / whole)} of the mean response of ${row.side.level}`),
+    el("div", {}, `${share(whole === 0 ? 0 : ms / whole)} of the mean response of ${row.side.name}`),
     el("div", { class: "soft" }, words),
   );
 }
@@ -161,8 +177,13 @@ function partsTable(choice: Choice): HTMLElement {
   const many = choice.allSides().length > 1;
   const used = PARTS.filter(([part]) => rows.some(({ cell }) => (cell.anatomy_ms[part] ?? 0) > 0));
   const heads = rows.map(({ side }) =>
-    el("th", { scope: "col", class: "figure", title: side.level }, many ? chip(side) : null,
-      el("span", { class: many ? "unseen" : "" }, many ? side.level : ""), " ms"),
+    el(
+      "th",
+      { scope: "col", class: "figure", title: side.name },
+      many ? chip(side) : null,
+      el("span", { class: many ? "unseen" : "" }, many ? side.name : ""),
+      " ms",
+    ),
   );
   const body = used.map(([part, words]) =>
     el(

@@ -66,7 +66,7 @@ function scaleOptions(choice: Choice): { value: string; text: string }[] {
 
 function caption(choice: Choice, scale: Scale, condition: string): string {
   const { name, unit } = choice.metric;
-  const what = scale === "relative" ? `${name} in % of ${choice.reference()?.level}` : `${name} in ${unit}`;
+  const what = scale === "relative" ? `${name} in % of ${choice.reference()?.name}` : `${name} in ${unit}`;
   return `${sentence(what)}${condition ? ` at ${condition}` : ""}; ${direction(choice.metric)}.`;
 }
 
@@ -129,7 +129,12 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
           data: lines.map((row) => barItem(row)),
           markLine: scale === "relative" ? line100() : {},
         },
-        { type: "custom", renderItem: overlay(lines, (row) => label(row, scale, metric, narrow)), data: lines.map((_, index) => [0, index]), z: 5 },
+        {
+          type: "custom",
+          renderItem: overlay(lines, (row) => label(row, scale, metric, narrow)),
+          data: lines.map((_, index) => [0, index]),
+          z: 5,
+        },
       ],
     },
   };
@@ -213,7 +218,7 @@ function hint(row: Row | undefined, metric: Metric): HTMLElement {
   return el(
     "div",
     {},
-    el("strong", {}, `${row.side.letter} · ${row.side.level}`),
+    el("strong", {}, `${row.side.letter} · ${row.side.name}`),
     row.group ? el("div", {}, row.group) : null,
     el("div", {}, `${sentence(metric.name)}: ${quantity(row.value.estimate, metric.unit)}`),
     el("div", {}, interval),

@@ -24,7 +24,8 @@ export function cells(report: Report): HTMLElement {
   );
   fill(report.cells);
   const table = el("table", { class: "cells" }, el("thead", {}, el("tr", {}, ...heads.map(({ head }) => head))), body);
-  const lead = `${report.cells.length === 1 ? "The one cell" : `All ${report.cells.length} cells`}. A heading sorts by ` +
+  const lead =
+    `${report.cells.length === 1 ? "The one cell" : `All ${report.cells.length} cells`}. A heading sorts by ` +
     "its column. MB are 10⁶ bytes.";
   return section("cells", "All figures", lead, scroller("all cells", table));
 }
@@ -35,7 +36,12 @@ interface Heading {
 }
 
 function heading({ name, unit, figure }: Column): Heading {
-  const button = el("button", { type: "button" }, el("span", { class: "name" }, name), unit === "" ? null : el("span", { class: "unit" }, unit));
+  const button = el(
+    "button",
+    { type: "button" },
+    el("span", { class: "name" }, name),
+    unit === "" ? null : el("span", { class: "unit" }, unit),
+  );
   return { button, head: el("th", { scope: "col", class: figure ? "figure" : "" }, button) };
 }
 
@@ -102,7 +108,10 @@ function responses(): Column[] {
 }
 
 function readsAndWrites(): Column[] {
-  const keys: [keyof Response, string][] = [["mean", "mean"], ["p99", "99th percentile"]];
+  const keys: [keyof Response, string][] = [
+    ["mean", "mean"],
+    ["p99", "99th percentile"],
+  ];
   return keys.flatMap(([key, name]) => [
     figureColumn(`reads, ${name}`, "ms", ({ reads }) => reads?.[key]),
     figureColumn(`writes, ${name}`, "ms", ({ writes }) => writes?.[key]),

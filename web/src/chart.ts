@@ -79,7 +79,11 @@ function base(): EChartsCoreOption {
 }
 
 /** The common form of tooltips; `content` returns elements, so names stay text. */
-export function tooltip(trigger: "item" | "axis", content: (params: unknown) => HTMLElement): EChartsCoreOption {
+export function tooltip(
+  trigger: "item" | "axis",
+  content: (params: unknown) => HTMLElement,
+  pointer: "shadow" | "line" = "shadow",
+): EChartsCoreOption {
   return {
     trigger,
     confine: true,
@@ -89,7 +93,11 @@ export function tooltip(trigger: "item" | "axis", content: (params: unknown) => 
     padding: 10,
     textStyle: { color: ink.text, fontSize: 13 },
     extraCssText: "box-shadow: 0 2px 10px rgb(0 0 0 / .18); max-width: 320px; white-space: normal;",
-    axisPointer: { type: trigger === "axis" ? "shadow" : "none", shadowStyle: { color: "var(--hover)" } },
+    axisPointer: {
+      type: trigger === "axis" ? pointer : "none",
+      shadowStyle: { color: "var(--hover)" },
+      lineStyle: { color: ink.soft },
+    },
     formatter: content,
   };
 }

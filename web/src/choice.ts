@@ -7,6 +7,8 @@ import type { Cell, Factor, Report } from "./report";
 /** One side of a figure: a level of the compared factor, with its letter and its place in the palette. */
 export interface Side {
   level: string;
+  /** The level as it is shown: a number says of what. */
+  name: string;
   letter: string;
   index: number;
 }
@@ -61,8 +63,9 @@ export class Choice {
   }
 
   allSides(): Side[] {
-    const levels = this.factors[this.compared]?.levels ?? [];
-    return levels.map((level, index) => ({ level, index, letter: letter(index) }));
+    const factor = this.factors[this.compared];
+    const name = (level: string): string => (numeric(level) ? `${factor?.name} ${level}` : level);
+    return (factor?.levels ?? []).map((level, index) => ({ level, index, name: name(level), letter: letter(index) }));
   }
 
   /** The side that others are set against: the headline's reference, else the first. */
@@ -88,9 +91,7 @@ export class Choice {
 
   /** Factors held at one level when the given ones are drawn. */
   fixedFactors(drawn: number[]): number[] {
-    return this.factors.flatMap((factor, index) =>
-      drawn.includes(index) || factor.levels.length < 2 ? [] : [index],
-    );
+    return this.factors.flatMap((factor, index) => (drawn.includes(index) || factor.levels.length < 2 ? [] : [index]));
   }
 
   /** The levels held fixed, in words: "pattern File Server, depth 64". */
@@ -116,7 +117,10 @@ function comparedFactor(report: Report): number {
     ({ levels }) => headline && levels.includes(headline.side_a) && levels.includes(headline.side_b),
   );
   if (judged >= 0) return judged;
-  return Math.max(0, report.factors.findIndex(({ levels }) => levels.length > 1));
+  return Math.max(
+    0,
+    report.factors.findIndex(({ levels }) => levels.length > 1),
+  );
 }
 
 /** Names make better groups than numbers, which have curves of their own. */

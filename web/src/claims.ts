@@ -7,7 +7,8 @@ export function claims({ claims: all }: Report): HTMLElement | null {
   if (all.length === 0) return null;
   const run = all.filter(({ reproduced }) => reproduced !== null);
   const held = run.filter(({ reproduced }) => reproduced === true).length;
-  const lead = `${held} of ${run.length} findings that were run came out again` +
+  const lead =
+    `${held} of ${run.length} findings that were run came out again` +
     (run.length < all.length ? `; ${all.length - run.length} not run.` : ".");
   const names = ["", "finding", "counts as reproduced when", "figure", "result", "rests on"];
   const head = el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name)));

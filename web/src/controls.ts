@@ -10,12 +10,7 @@ interface Option {
 }
 
 /** A labelled selector. */
-export function select(
-  label: string,
-  options: Option[],
-  chosen: string,
-  choose: (value: string) => void,
-): HTMLElement {
+export function select(label: string, options: Option[], chosen: string, choose: (value: string) => void): HTMLElement {
   const list = el("select", {}, ...options.map(({ value, text }) => el("option", { value }, text)));
   list.value = chosen;
   list.addEventListener("change", () => choose(list.value));
@@ -55,7 +50,7 @@ export function legend(choice: Choice): HTMLElement | null {
   const items = sides.map((side) => {
     const box = el("input", { type: "checkbox", checked: !choice.hidden.has(side.level) });
     box.addEventListener("change", () => choice.change(() => toggle(choice.hidden, side.level)));
-    return el("li", {}, el("label", {}, box, chip(side), el("span", {}, side.level)));
+    return el("li", {}, el("label", {}, box, chip(side), el("span", {}, side.name)));
   });
   return el("ul", { class: "legend", "aria-label": "sides shown" }, ...items);
 }

@@ -5,7 +5,7 @@ import { ends, plain, quantity } from "./format";
 import { el } from "./dom";
 import { factorSelector, fixedSelectors } from "./controls";
 import { figure, sentence } from "./figure";
-import { ink, sideColour, sideDash, sideMark } from "./palette";
+import { chip, ink, sideColour, sideDash, sideMark } from "./palette";
 import { metricSelector } from "./bars";
 import { tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
@@ -20,18 +20,25 @@ interface Point {
 export function curves(choice: Choice): HTMLElement | null {
   const numbers = choice.numericFactors();
   if (numbers.length === 0) return null;
-  let along = numbers.find((index) => index !== choice.compared) ?? -1;
-  const axis = (): number => (along === choice.compared ? (numbers.find((n) => n !== along) ?? -1) : along);
-  if (axis() < 0) return null;
+  let along = numbers[0]!;
+  const axis = (): number => [along, ...numbers].find((index) => index !== choice.compared) ?? -1;
   const drawn = (): number[] => [choice.compared, axis()];
   return figure(choice, {
     id: "curves",
-    heading: `Along ${choice.factors[along]!.name}`,
-    lead: "One line a side. The band around a line is its interval; where none shows, it is narrower than the line " +
+    heading: numbers.length === 1 ? `Along ${choice.factors[numbers[0]!]!.name}` : "Along a factor",
+    applies: () => axis() >= 0,
+    lead:
+      "One line a side. The band around a line is its interval; where none shows, it is narrower than the line " +
       "or was not computed.",
     controls: () => [
       metricSelector(choice),
-      factorSelector(choice, "along", numbers, along, (factor) => (along = factor)),
+      factorSelector(
+        choice,
+        "along",
+        numbers.filter((n) => n !== choice.compared),
+        axis(),
+        (factor) => (along = factor),
+      ),
       ...fixedSelectors(choice, drawn()),
     ],
     caption: () => caption(choice, axis(), choice.condition(drawn())),
@@ -42,7 +49,8 @@ export function curves(choice: Choice): HTMLElement | null {
 function caption(choice: Choice, along: number, condition: string): string {
   const { name, unit } = choice.metric;
   const factor = choice.factors[along]?.name ?? "";
-  return `${sentence(name)} in ${unit} along ${factor}${condition ? `, ${condition}` : ""}; ${direction(choice.metric)}.`;
+  const at = condition ? `, ${condition}` : "";
+  return `${sentence(name)} in ${unit} along ${factor}${at}; ${direction(choice.metric)}.`;
 }
 
 function points(choice: Choice, along: number, side: Side): Point[] {
@@ -63,7 +71,7 @@ function draw(choice: Choice, along: number, { narrow }: Parameters<Draw>[0]): R
     label: `Lines: ${metric.name} along ${factor.name}. The table of all cells holds the same figures.`,
     option: {
       grid: { left: 64, right: 40, top: 34, bottom: 50 },
-      tooltip: tooltip("item", (params) => hint(choice, along, sides, params)),
+      tooltip: tooltip("axis", (params) => hint(choice, along, sides, params), "line"),
       xAxis: numberAxis(factor.levels.map(Number), factor.unit ? `${factor.name}, ${factor.unit}` : factor.name),
       yAxis: valueAxis(metric.unit, {
         min: 0,
@@ -126,7 +134,9 @@ interface Api {
 
 /** The intervals of a line as one shape. */
 function band(side: Side, line: Point[]): object {
-  const known = line.flatMap(({ x, value: { low, high } }) => (low === null || high === null ? [] : [{ x, low, high }]));
+  const known = line.flatMap(({ x, value: { low, high } }) =>
+    low === null || high === null ? [] : [{ x, low, high }],
+  );
   const renderItem = (_: unknown, api: Api): object => ({
     type: "polygon",
     silent: true,
@@ -142,18 +152,18 @@ function band(side: Side, line: Point[]): object {
   return { type: "custom", name: `${side.level} band`, silent: true, renderItem, data, z: 2 };
 }
 
+/** What every side has at the place pointed at. */
 function hint(choice: Choice, along: number, sides: { side: Side; line: Point[] }[], params: unknown): HTMLElement {
-  const { seriesIndex, dataIndex } = params as { seriesIndex: number; dataIndex: number };
-  const { side, line } = sides[Math.floor(seriesIndex / 2)]!;
-  const point = line[dataIndex];
-  if (point === undefined) return el("div");
-  const { metric } = choice;
-  return el(
-    "div",
-    {},
-    el("strong", {}, `${side.letter} · ${side.level}`),
-    el("div", {}, `${choice.factors[along]?.name} ${point.x}`),
-    el("div", {}, quantity(point.value.estimate, metric.unit)),
-    point.value.low === null ? null : el("div", {}, `interval ${ends(point.value)} ${metric.unit}`),
-  );
+  const pointed = params as { seriesType: string; value: [number, number] }[];
+  const x = pointed.find(({ seriesType }) => seriesType === "line")?.value[0];
+  const rows = sides.flatMap(({ side, line }) => {
+    const point = line.find((candidate) => candidate.x === x);
+    return point ? [row(choice, side, point)] : [];
+  });
+  return el("div", {}, el("strong", {}, `${choice.factors[along]?.name} ${x ?? ""}`), ...rows);
+}
+
+function row({ metric }: Choice, side: Side, { value }: Point): HTMLElement {
+  const range = value.low === null ? null : el("span", { class: "soft" }, ` (${ends(value)})`);
+  return el("div", {}, chip(side), ` ${quantity(value.estimate, metric.unit)}`, range);
 }

@@ -30,7 +30,8 @@ export function distribution(choice: Choice): HTMLElement {
   return figure(choice, {
     id: "distribution",
     heading: "How long requests took",
-    lead: "Read upwards from a time: the height of a curve is the share of requests answered within it. A curve " +
+    lead:
+      "Read upwards from a time: the height of a curve is the share of requests answered within it. A curve " +
       "further left is faster.",
     controls: () => [
       ...fixedSelectors(choice, drawn()),
@@ -54,9 +55,14 @@ export function cumulative({ histogram }: Pick<Cell, "histogram">): Step[] {
   });
 }
 
-/** Where a share stands on the tail scale: 0.9 at 1, 0.99 at 2. */
-function nines(part: number): number {
-  return Math.min(NINES, -Math.log10(Math.max(1 - part, 10 ** -NINES)));
+/** Where a share stands on the axis: in percent, or on the tail scale 0.9 at 1, 0.99 at 2. */
+function height(part: number, scale: Scale): number {
+  return scale === "whole" ? part * 100 : -Math.log10(1 - part);
+}
+
+/** The steps that a scale can show. The tail ends before the last request: beyond it nothing is known. */
+function resolved(steps: Step[], scale: Scale): Step[] {
+  return scale === "whole" ? steps : steps.filter(({ part }) => part < 1 && height(part, scale) <= NINES);
 }
 
 function ninesLabel(value: number): string {
@@ -67,7 +73,7 @@ function ninesLabel(value: number): string {
 function draw(choice: Choice, scale: Scale, { narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
   const lines = choice.sides().flatMap((side) => {
     const cell = choice.cell(side);
-    return cell && cell.histogram.length > 0 ? [{ side, steps: cumulative(cell) }] : [];
+    return cell && cell.histogram.length > 0 ? [{ side, steps: resolved(cumulative(cell), scale) }] : [];
   });
   const tail = scale === "tail";
   return {
@@ -90,8 +96,8 @@ function draw(choice: Choice, scale: Scale, { narrow }: Parameters<Draw>[0]): Re
         type: "line",
         name: side.level,
         data: steps.map(({ ms, part }, step) => ({
-          value: [ms, tail ? nines(part) : part * 100],
-          label: { show: lines.length > 1 && step === lettered(steps, (index + 1) / (lines.length + 1)) },
+          value: [ms, height(part, scale)],
+          label: { show: lines.length > 1 && step === lettered(steps, scale, (index + 1) / (lines.length + 1)) },
         })),
         label: { position: "left", formatter: side.letter, color: sideColour(side), fontWeight: "bold", fontSize: 13 },
         symbol: "circle",
@@ -110,8 +116,9 @@ function between(steps: Step[], most: number): number[] {
 }
 
 /** Where a curve carries its letter: each at another height, so that close curves keep theirs apart. */
-function lettered(steps: Step[], height: number): number {
-  return steps.findIndex(({ part }) => part >= height);
+function lettered(steps: Step[], scale: Scale, share: number): number {
+  const top = scale === "whole" ? 100 : NINES;
+  return steps.findIndex(({ part }) => height(part, scale) >= top * share);
 }
 
 /** Whole decades would waste the width; the ends stand at 1, 2 or 5 times a power of ten. */
@@ -157,7 +164,7 @@ function hint(lines: { side: Side; steps: Step[] }[], params: unknown): HTMLElem
   return el(
     "div",
     {},
-    el("strong", {}, `${line.side.letter} · ${line.side.level}`),
+    el("strong", {}, `${line.side.letter} · ${line.side.name}`),
     el("div", {}, `${part} of requests within ${quantity(step.ms, "ms")}`),
   );
 }

@@ -9,6 +9,8 @@ export interface Figure {
   id: string;
   heading: string;
   lead: string;
+  /** Whether there is anything to draw; the section is hidden while there is not. */
+  applies?: () => boolean;
   controls: () => (HTMLElement | null)[];
   /** What is shown, in words; stands above the chart also in print, where there are no controls. */
   caption: () => string;
@@ -18,14 +20,19 @@ export interface Figure {
 }
 
 /** The section of a figure. */
-export function figure(choice: Choice, { id, heading, lead, controls, caption, draw, below }: Figure): HTMLElement {
+export function figure(choice: Choice, parts: Figure): HTMLElement {
+  const { id, heading, lead, controls, caption, draw, below } = parts;
   const { element, redraw } = chart(draw);
   const bar = el("div", { class: "controls" });
   const key = el("div", { class: "key" });
   const words = el("p", { class: "caption", "aria-live": "polite" });
   const drawn = el("div", { class: "drawn" }, el("figcaption", {}, words), key, element);
   const after = el("div", { class: "below" });
+  const content = el("figure", {}, bar, drawn, after);
+  const whole = section(id, heading, lead, content);
   const fill = (): void => {
+    whole.hidden = !(parts.applies?.() ?? true);
+    if (whole.hidden) return;
     keepFocus(bar, () => bar.replaceChildren(...present(controls())));
     keepFocus(key, () => key.replaceChildren(...present([legend(choice)])));
     words.textContent = caption();
@@ -34,9 +41,9 @@ export function figure(choice: Choice, { id, heading, lead, controls, caption, d
   fill();
   choice.watch(() => {
     fill();
-    redraw();
+    if (!whole.hidden) redraw();
   });
-  return section(id, heading, lead, el("figure", {}, bar, drawn, after));
+  return whole;
 }
 
 function present(children: (HTMLElement | null)[]): HTMLElement[] {

@@ -1,6 +1,9 @@
 // The page, top to bottom: the question, the answer, the evidence, the method.
 
-import "./style.css";
+import "./style/colours.css";
+import "./style/page.css";
+import "./style/figures.css";
+import "./style/media.css";
 
 import { anatomy } from "./anatomy";
 import { bars } from "./bars";
@@ -69,7 +72,9 @@ function build(report: Report): void {
   const all = sections(report);
   const bar = el("div", { class: "bar" }, el("span", { class: "mark" }, "Seekwise report"), themeSwitch());
   const main = el("main", { id: "main" }, heading(report), contents(all), ...all);
-  document.getElementById("page")?.replaceChildren(el("a", { class: "skip", href: "#main" }, "To the report"), bar, main);
+  document
+    .getElementById("page")
+    ?.replaceChildren(el("a", { class: "skip", href: "#main" }, "To the report"), bar, main);
   unfoldInPrint();
   followPrinting();
 }

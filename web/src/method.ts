@@ -56,7 +56,10 @@ async function copy(line: string, code: HTMLElement, button: HTMLElement): Promi
 }
 
 function words(): HTMLElement {
-  const outcomes = Object.entries(OUTCOMES).map(([name, { mark, meaning }]): [string, string] => [`${mark} ${name}`, meaning]);
+  const outcomes = Object.entries(OUTCOMES).map(([name, { mark, meaning }]): [string, string] => [
+    `${mark} ${name}`,
+    meaning,
+  ]);
   const entries = [...outcomes, ...GLOSSARY].flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]);
   return el("div", {}, el("h3", {}, "The words"), el("dl", { class: "facts glossary" }, ...entries));
 }

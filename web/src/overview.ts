@@ -24,7 +24,12 @@ export function warnings({ warnings: all, cells }: Report): HTMLElement | null {
     items.push(el("li", {}, which, el("a", { href: "#cells" }, "all figures"), "."));
   }
   if (items.length === 0) return null;
-  return el("aside", { class: "warnings", "aria-label": "warnings" }, el("strong", {}, "Beware"), el("ul", {}, ...items));
+  return el(
+    "aside",
+    { class: "warnings", "aria-label": "warnings" },
+    el("strong", {}, "Beware"),
+    el("ul", {}, ...items),
+  );
 }
 
 /** The main figures of a report that has one cell only. */

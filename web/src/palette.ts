@@ -34,9 +34,9 @@ export function sideMark(side: Side): string {
 }
 
 /** A side's name and letter for the axis of a wide chart; a name too long for it is cut, the legend has it whole. */
-export function named({ level, letter }: Side, width: number): string {
+export function named({ name, letter }: Side, width: number): string {
   const longest = Math.floor(width / CHARACTER) - 4;
-  const short = level.length > longest ? `${level.slice(0, longest - 1)}…` : level;
+  const short = name.length > longest ? `${name.slice(0, longest - 1)}…` : name;
   return `${short}  ${letter}`;
 }
 

@@ -8,7 +8,7 @@ export function stack({ stack: layers, verdicts }: Report): HTMLElement | null {
   if (layers.length === 0) return null;
   const varied = new Set(verdicts.flatMap(({ differs }) => differs));
   const marks = layers.some(({ settings }) => settings.some(({ key }) => varied.has(key)));
-  const lead = `From the program down to the platter.${marks ? " Settings in which compared sides differ are marked." : ""}`;
+  const lead = "From the program down to the platter." + (marks ? " Marked: settings in which compared sides differ." : "");
   const drawn = layers.map((layer) => el("li", { class: "layer" }, ...layerOf(layer, varied)));
   return section("stack", "The stack", lead, el("ol", { class: "stack" }, ...drawn));
 }
@@ -25,8 +25,13 @@ function entry({ key, value, source }: Setting, role: string, varied: Set<string
     "div",
     { class: differs ? "setting varied" : "setting" },
     el("dt", { title: key }, short),
-    el("dd", {}, value, differs ? el("span", { class: "tag" }, "differs") : null,
-      source === "" ? null : el("span", { class: "source" }, source)),
+    el(
+      "dd",
+      {},
+      value,
+      differs ? el("span", { class: "tag" }, "differs") : null,
+      source === "" ? null : el("span", { class: "source" }, source),
+    ),
   );
 }
 
@@ -46,8 +51,13 @@ export function differences({ verdicts }: Report): HTMLElement | null {
       {},
       el("td", {}, verdict.side_b),
       el("td", {}, verdict.side_a),
-      el("td", {}, verdict.differs.length === 0 ? "nothing" : el("ul", { class: "bare" },
-        ...verdict.differs.map((key) => el("li", {}, el("code", {}, key))))),
+      el(
+        "td",
+        {},
+        verdict.differs.length === 0
+          ? "nothing"
+          : el("ul", { class: "bare" }, ...verdict.differs.map((key) => el("li", {}, el("code", {}, key)))),
+      ),
       el("td", {}, verdict.verdict === "refused" ? "nothing: refused" : el("code", {}, verdict.factor)),
     ),
   );

@@ -10,7 +10,10 @@ export const OUTCOMES: Record<Outcome, { mark: string; meaning: string }> = {
   slower: { mark: "▼", meaning: "The whole interval lies on the slower side of the margin." },
   "no difference": { mark: "=", meaning: "The whole interval lies within the margin: the sides count as equal." },
   "not enough data": { mark: "?", meaning: "The interval is too wide to tell. More runs would narrow it." },
-  refused: { mark: "×", meaning: "The sides differ in more than the factor named, so no difference is credited to it." },
+  refused: {
+    mark: "×",
+    meaning: "The sides differ in more than the factor named, so no difference is credited to it.",
+  },
 };
 
 /** Verdicts shown before the rest is folded away. */
@@ -81,13 +84,9 @@ function list(headline: Verdict, others: Verdict[], scale: Scale): HTMLElement {
   const folded =
     rest.length === 0
       ? null
-      : el(
-          "details",
-          {},
-          el("summary", {}, `${rest.length} more verdicts`),
-          el("ul", { class: "verdicts" }, ...rest),
-        );
-  const words = "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
+      : el("details", {}, el("summary", {}, `${rest.length} more verdicts`), el("ul", { class: "verdicts" }, ...rest));
+  const words =
+    "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
     "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
     "corrected for the number of comparisons.";
   const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
@@ -102,7 +101,8 @@ function sidesBeside(headline: Verdict, { side_a, side_b, metric }: Verdict): st
 
 function row(verdict: Verdict, scale: Scale, sides: string | null): HTMLElement {
   const { ratio } = verdict;
-  const figures = ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict, "")}`;
+  const figures =
+    ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict, "")}`;
   return el(
     "li",
     {},
@@ -113,8 +113,12 @@ function row(verdict: Verdict, scale: Scale, sides: string | null): HTMLElement 
       sides === null ? null : el("p", { class: "soft small" }, sides),
       verdict.note === null ? null : el("p", { class: "soft small" }, verdict.note),
     ),
-    el("div", { class: "plot" }, ratio === null ? null : strip(ratio, verdict, scale, false),
-      el("p", { class: "small figures" }, figures)),
+    el(
+      "div",
+      { class: "plot" },
+      ratio === null ? null : strip(ratio, verdict, scale, false),
+      el("p", { class: "small figures" }, figures),
+    ),
     badge(verdict.verdict),
   );
 }
@@ -126,7 +130,9 @@ interface Scale {
 }
 
 function scaleOf(all: Verdict[]): Scale {
-  const ends = all.flatMap(({ ratio }) => [ratio?.low, ratio?.high]).filter((end) => typeof end === "number" && end > 0);
+  const ends = all
+    .flatMap(({ ratio }) => [ratio?.low, ratio?.high])
+    .filter((end) => typeof end === "number" && end > 0);
   const reach = Math.max(1.1, ...ends.map((end) => Math.max(end as number, 1 / (end as number)))) ** 1.15;
   return { low: 1 / reach, high: reach };
 }

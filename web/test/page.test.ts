@@ -5,6 +5,7 @@ import { Choice } from "../src/choice";
 import { anatomy, PARTS } from "../src/anatomy";
 import { cells, sorted } from "../src/cells";
 import { claims } from "../src/claims";
+import { curves } from "../src/curves";
 import { cumulative } from "../src/distribution";
 import { el } from "../src/dom";
 import { heading, warnings } from "../src/overview";
@@ -30,7 +31,11 @@ function cell(levels: string[], iops: number): Cell {
     response_ms: { mean: 11, p50: 10, p90: 20, p99: 30, p99_9: 40, p99_99: 50, max: 60 },
     reads: null,
     writes: null,
-    histogram: [[10, 500], [20, 400], [60, 100]],
+    histogram: [
+      [10, 500],
+      [20, 400],
+      [60, 100],
+    ],
     anatomy_ms: parts,
     flags: [HOSTILE],
   };
@@ -71,7 +76,15 @@ function report(): Report {
     ],
     cells: sides.flatMap((side) => ["1", "8", "64"].map((depth) => cell([side, depth], 100 + Number(depth)))),
     claims: [
-      { id: HOSTILE, class: HOSTILE, finding: HOSTILE, condition: HOSTILE, figure: HOSTILE, reproduced: null, mechanism: HOSTILE },
+      {
+        id: HOSTILE,
+        class: HOSTILE,
+        finding: HOSTILE,
+        condition: HOSTILE,
+        figure: HOSTILE,
+        reproduced: null,
+        mechanism: HOSTILE,
+      },
     ],
     warnings: [HOSTILE],
     provenance: { profile_hash: HOSTILE, drive: HOSTILE, notes: [HOSTILE] },
@@ -133,10 +146,35 @@ describe("the choice", () => {
   });
 });
 
+it("keeps every figure in step when the only factor of numbers is compared", () => {
+  const choice = new Choice(report());
+  const [lines, parts] = [curves(choice), anatomy(choice)];
+  expect(lines?.hidden).toBe(false);
+  choice.change(() => choice.compare(1));
+  expect(lines?.hidden).toBe(true);
+  expect([...parts.querySelectorAll(".legend li")].map((item) => item.textContent)).toEqual([
+    "Adepth 1",
+    "Bdepth 8",
+    "Cdepth 64",
+  ]);
+  choice.change(() => choice.compare(0));
+  expect(lines?.hidden).toBe(false);
+});
+
 describe("figures", () => {
   it("add up to the whole distribution", () => {
-    const steps = cumulative({ histogram: [[10, 500], [20, 400], [60, 100]] });
-    expect(steps).toEqual([{ ms: 10, part: 0.5 }, { ms: 20, part: 0.9 }, { ms: 60, part: 1 }]);
+    const steps = cumulative({
+      histogram: [
+        [10, 500],
+        [20, 400],
+        [60, 100],
+      ],
+    });
+    expect(steps).toEqual([
+      { ms: 10, part: 0.5 },
+      { ms: 20, part: 0.9 },
+      { ms: 60, part: 1 },
+    ]);
   });
 
   it("are sorted as numbers, missing ones last when falling", () => {
