@@ -111,7 +111,7 @@ function draw(choice: Choice, extent: Extent, { width, narrow }: Parameters<Draw
         type: "category",
         inverse: true,
         data: rows.map(({ side }) => (alone ? "" : narrow ? side.letter : named(side, left - 10))),
-        axisLine: { lineStyle: { color: ink.soft } },
+        axisLine: { show: false },
         axisTick: { show: false },
         axisLabel: { color: ink.text, fontSize: 12, interval: 0 },
       },

@@ -126,6 +126,7 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
         {
           type: "bar",
           barWidth: "66%",
+          emphasis: { disabled: true },
           data: lines.map((row) => barItem(row)),
           markLine: scale === "relative" ? line100() : {},
         },

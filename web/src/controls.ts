@@ -43,12 +43,14 @@ export function factorSelector(
   return select(label, options, String(chosen), (value) => choice.change(() => choose(Number(value))));
 }
 
-/** The sides with their letter and colour; a tick hides or shows each. */
+/** The sides with their letter and colour; a tick hides or shows each, and one always stays. */
 export function legend(choice: Choice): HTMLElement | null {
   const sides = choice.allSides();
   if (sides.length < 2) return null;
   const items = sides.map((side) => {
-    const box = el("input", { type: "checkbox", checked: !choice.hidden.has(side.level) });
+    const shown = !choice.hidden.has(side.level);
+    const last = shown && choice.sides().length === 1;
+    const box = el("input", { type: "checkbox", checked: shown, disabled: last });
     box.addEventListener("change", () => choice.change(() => toggle(choice.hidden, side.level)));
     return el("li", {}, el("label", {}, box, chip(side), el("span", {}, side.name)));
   });

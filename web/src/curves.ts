@@ -1,4 +1,5 @@
-// One metric along a factor of numbers: a line for each side, its interval as a band.
+// One metric along a factor of numbers: a line for each side, its interval as a band. When that factor is itself the
+// one compared, its levels are the points of a single line.
 
 import { direction } from "./metrics";
 import { ends, plain, quantity } from "./format";
@@ -21,14 +22,14 @@ export function curves(choice: Choice): HTMLElement | null {
   const numbers = choice.numericFactors();
   if (numbers.length === 0) return null;
   let along = numbers[0]!;
-  const axis = (): number => [along, ...numbers].find((index) => index !== choice.compared) ?? -1;
+  const axis = (): number => [along, ...numbers].find((index) => index !== choice.compared) ?? along;
   const drawn = (): number[] => [choice.compared, axis()];
   return figure(choice, {
     id: "curves",
     heading: numbers.length === 1 ? `Along ${choice.factors[numbers[0]!]!.name}` : "Along a factor",
-    applies: () => axis() >= 0,
+    keyed: () => axis() !== choice.compared,
     lead:
-      "One line a side. The band around a line is its interval; where none shows, it is narrower than the line " +
+      "The band around a line is its interval; where none shows, it is narrower than the line " +
       "or was not computed.",
     controls: () => [
       metricSelector(choice),
@@ -65,7 +66,8 @@ function points(choice: Choice, along: number, side: Side): Point[] {
 function draw(choice: Choice, along: number, { narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
   const { metric } = choice;
   const factor = choice.factors[along]!;
-  const sides = choice.sides().map((side) => ({ side, line: points(choice, along, side) }));
+  const shown = along === choice.compared ? choice.allSides().slice(0, 1) : choice.sides();
+  const sides = shown.map((side) => ({ side, line: points(choice, along, side) }));
   return {
     height: narrow ? 340 : 400,
     label: `Lines: ${metric.name} along ${factor.name}. The table of all cells holds the same figures.`,
@@ -158,12 +160,12 @@ function hint(choice: Choice, along: number, sides: { side: Side; line: Point[] 
   const x = pointed.find(({ seriesType }) => seriesType === "line")?.value[0];
   const rows = sides.flatMap(({ side, line }) => {
     const point = line.find((candidate) => candidate.x === x);
-    return point ? [row(choice, side, point)] : [];
+    return point ? [row(choice, sides.length > 1 ? side : null, point)] : [];
   });
   return el("div", {}, el("strong", {}, `${choice.factors[along]?.name} ${x ?? ""}`), ...rows);
 }
 
-function row({ metric }: Choice, side: Side, { value }: Point): HTMLElement {
+function row({ metric }: Choice, side: Side | null, { value }: Point): HTMLElement {
   const range = value.low === null ? null : el("span", { class: "soft" }, ` (${ends(value)})`);
-  return el("div", {}, chip(side), ` ${quantity(value.estimate, metric.unit)}`, range);
+  return el("div", {}, side && chip(side), ` ${quantity(value.estimate, metric.unit)}`, range);
 }

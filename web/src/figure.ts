@@ -9,8 +9,8 @@ export interface Figure {
   id: string;
   heading: string;
   lead: string;
-  /** Whether there is anything to draw; the section is hidden while there is not. */
-  applies?: () => boolean;
+  /** Whether sides are told apart, so that a key is needed. */
+  keyed?: () => boolean;
   controls: () => (HTMLElement | null)[];
   /** What is shown, in words; stands above the chart also in print, where there are no controls. */
   caption: () => string;
@@ -21,29 +21,25 @@ export interface Figure {
 
 /** The section of a figure. */
 export function figure(choice: Choice, parts: Figure): HTMLElement {
-  const { id, heading, lead, controls, caption, draw, below } = parts;
+  const { id, heading, lead, controls, caption, draw, below, keyed = () => true } = parts;
   const { element, redraw } = chart(draw);
   const bar = el("div", { class: "controls" });
   const key = el("div", { class: "key" });
   const words = el("p", { class: "caption", "aria-live": "polite" });
   const drawn = el("div", { class: "drawn" }, el("figcaption", {}, words), key, element);
   const after = el("div", { class: "below" });
-  const content = el("figure", {}, bar, drawn, after);
-  const whole = section(id, heading, lead, content);
   const fill = (): void => {
-    whole.hidden = !(parts.applies?.() ?? true);
-    if (whole.hidden) return;
     keepFocus(bar, () => bar.replaceChildren(...present(controls())));
-    keepFocus(key, () => key.replaceChildren(...present([legend(choice)])));
+    keepFocus(key, () => key.replaceChildren(...present([keyed() ? legend(choice) : null])));
     words.textContent = caption();
     after.replaceChildren(below?.() ?? "");
   };
   fill();
   choice.watch(() => {
     fill();
-    if (!whole.hidden) redraw();
+    redraw();
   });
-  return whole;
+  return section(id, heading, lead, el("figure", {}, bar, drawn, after));
 }
 
 function present(children: (HTMLElement | null)[]): HTMLElement[] {

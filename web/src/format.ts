@@ -4,10 +4,13 @@ import type { Figure, Interval } from "./report";
 
 const THIN = "\u202f";
 const NONE = "–";
+/** Below a nanosecond in milliseconds, or a byte in megabytes, a figure is only the rounding of another. */
+const SMALLEST = 1e-6;
 
 /** A figure with three or four significant digits; a dash when there is none. */
 export function number(value: Figure | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
+  if (Math.abs(value) < SMALLEST) return "0";
   return grouped(value.toFixed(decimals(Math.abs(value))));
 }
 

@@ -71,7 +71,12 @@ function build(report: Report): void {
   document.title = `${report.title} · Seekwise`;
   const all = sections(report);
   const bar = el("div", { class: "bar" }, el("span", { class: "mark" }, "Seekwise report"), themeSwitch());
-  const main = el("main", { id: "main" }, heading(report), contents(all), ...all);
+  const foot = el(
+    "footer",
+    {},
+    "Made by Seekwise. Charts by Apache ECharts; its licences stand at the end of this file.",
+  );
+  const main = el("main", { id: "main" }, heading(report), contents(all), ...all, foot);
   document
     .getElementById("page")
     ?.replaceChildren(el("a", { class: "skip", href: "#main" }, "To the report"), bar, main);

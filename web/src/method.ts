@@ -18,9 +18,10 @@ const GLOSSARY: [string, string][] = [
 export function method(report: Report): HTMLElement {
   const { provenance } = report;
   const clock = report.virtual_time ? "of virtual time" : "by the wall clock";
+  const each = report.cells.length > 1 ? " in each cell" : "";
   const facts: [string, Child][] = [
     ["run it again", command(report.command)],
-    ["runs", `${count(report.runs_per_cell)} in each cell, ${quantity(report.runtime_s, "s")} ${clock} each`],
+    ["runs", `${count(report.runs_per_cell)}${each}, ${quantity(report.runtime_s, "s")} ${clock} each`],
     ["intervals", report.interval],
     ["seed", el("code", {}, report.seed)],
     ["version", `Seekwise ${report.version}`],

@@ -8,7 +8,8 @@ export function stack({ stack: layers, verdicts }: Report): HTMLElement | null {
   if (layers.length === 0) return null;
   const varied = new Set(verdicts.flatMap(({ differs }) => differs));
   const marks = layers.some(({ settings }) => settings.some(({ key }) => varied.has(key)));
-  const lead = "From the program down to the platter." + (marks ? " Marked: settings in which compared sides differ." : "");
+  const lead =
+    "From the program down to the platter." + (marks ? " Marked: settings in which compared sides differ." : "");
   const drawn = layers.map((layer) => el("li", { class: "layer" }, ...layerOf(layer, varied)));
   return section("stack", "The stack", lead, el("ol", { class: "stack" }, ...drawn));
 }

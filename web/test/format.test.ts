@@ -17,7 +17,8 @@ describe("numbers", () => {
     [12514, `12${THIN}514`],
     [2856339.4, `2${THIN}856${THIN}339`],
     [-7.5, "−7.50"],
-    [-0.0000001, "0.000000"],
+    [-0.0000001, "0"],
+    [0.00000123, "0.000001"],
   ])("%d has three or four significant digits", (value, text) => expect(number(value)).toBe(text));
 
   it("shows a dash where there is no figure, and no unit with it", () => {

@@ -268,7 +268,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
     };
     let runs = f64::from(RUNS);
     let ios = (iops * RUNTIME_S * runs).round();
-    let waiting = mean - service_ms;
+    let waiting = (mean - service_ms).max(0.0);
     let in_drive = if side.reorders {
         waiting * f64::from(depth.min(32)) / f64::from(depth)
     } else {
