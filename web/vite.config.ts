@@ -17,7 +17,8 @@ const LICENCES = [
 ];
 
 function licences(): Plugin {
-  const text = (path: string): string => readFileSync(new URL(`node_modules/${path}`, import.meta.url), "utf8").replaceAll("\r\n", "\n");
+  const text = (path: string): string =>
+    readFileSync(new URL(`node_modules/${path}`, import.meta.url), "utf8").replaceAll("\r\n", "\n");
   const comment = (path: string): string => `<!-- ${path}\n\n${text(path).replaceAll("--", "- -").trim()}\n-->\n`;
   return {
     name: "licences",

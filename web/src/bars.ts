@@ -171,6 +171,7 @@ function line100(): object {
 /** What stands at the end of a bar: the figure of the axis, and beside a share the value itself. */
 function label({ value, drawn }: Bar, scale: Scale, { unit }: Metric, narrow: boolean): string {
   if (scale === "values") return number(value.estimate);
+  if (drawn.estimate === null) return narrow ? "no ratio" : `no ratio · ${quantity(value.estimate, unit)}`;
   const part = quantity(drawn.estimate, "%");
   return narrow ? part : `${part} · ${quantity(value.estimate, unit)}`;
 }
@@ -189,7 +190,7 @@ function overlay(lines: Row[], words: (row: Bar) => string) {
       return text(row.heading, x + 6, y + 2, "bold 13px");
     }
     const { estimate, low, high } = row.drawn;
-    if (estimate === null) return null;
+    if (estimate === null) return text(words(row), at(0)[0] + 6, at(0)[1], "12px");
     const [x, y] = at(Math.max(estimate, high ?? estimate));
     const value = text(words(row), x + 8, y, "12px");
     if (low === null || high === null) return { type: "group", silent: true, children: [value] };

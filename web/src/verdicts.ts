@@ -49,7 +49,8 @@ function hero(verdict: Verdict): HTMLElement {
       ...term("judged", verdict.side_b),
       ...term("against", verdict.side_a),
       ...term("under", verdict.cell),
-      ...term("credited to", verdict.factor),
+      ...term("sides differ in", verdict.differs.join(", ")),
+      ...term(verdict.verdict === "refused" ? "asked about" : "credited to", verdict.factor),
     ),
     verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
   );
