@@ -33,7 +33,9 @@ export function bars(choice: Choice): HTMLElement {
   return figure(choice, {
     id: "results",
     heading: "Results by cell",
-    lead: "Each bar is one cell; the whisker is its interval where one was computed.",
+    lead:
+      "Each bar is one cell; the whisker is its own interval, where one was computed. " +
+      "The interval of a ratio stands with its verdict.",
     controls: () => [
       metricSelector(choice),
       factorSelector(choice, "compare", choice.fixedFactors([]), choice.compared, (f) => choice.compare(f)),
