@@ -1,1 +1,270 @@
-//! Results as one page.
+//! Results as one page that a stranger can read: the report's data and the page that holds it.
+//!
+//! [`Report`] is the only thing the page knows. These types are the source of truth; `web/src/report.ts` mirrors them
+//! field by field (a test compares the two). [`html`] puts a report into the built page `web/dist/report.html`.
+//! Nothing is computed here: estimates, intervals and verdicts come from the statistics, settings from the study.
+//!
+//! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests
+//! a second. A figure that is not a finite number becomes `null` in JSON and a dash on the page.
+
+use serde::{Serialize, Serializer};
+
+mod page;
+mod plain;
+
+pub use page::html;
+
+/// One report: the answer to one question, with its evidence.
+///
+/// One cell makes a plain run, two a comparison, many a study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// A few words; the page's heading and the window's title.
+    pub title: String,
+    /// What was asked, as one sentence.
+    pub question: String,
+    /// What was expected before the runs, if anything was written down.
+    pub expectation: Option<String>,
+    /// The command line that gives the same report again.
+    pub command: String,
+    /// Version of the program that ran it.
+    pub version: String,
+    /// The seed of every stream. Text in JSON, because a page's numbers are exact only to 2^53.
+    #[serde(serialize_with = "as_text")]
+    pub seed: u64,
+    /// Runs in each cell.
+    pub runs_per_cell: u32,
+    /// Length of one run, in seconds of the clock that `virtual_time` names.
+    pub runtime_s: f64,
+    /// Whether the runs were simulated, so that `runtime_s` is virtual time; else it is the wall clock's.
+    pub virtual_time: bool,
+    /// What every interval on the page means, as one sentence: method, level and unit of sampling.
+    pub interval: String,
+    /// The verdicts, the headline one first.
+    pub verdicts: Vec<Verdict>,
+    /// The layers between the program and the platter, top to bottom.
+    pub stack: Vec<Layer>,
+    /// What was varied, in the order of [`Cell::levels`]. Empty for a plain run.
+    pub factors: Vec<Factor>,
+    /// The results, one for each combination of levels that was run.
+    pub cells: Vec<Cell>,
+    /// Findings of the source studies, and whether they were reproduced.
+    pub claims: Vec<Claim>,
+    /// Warnings that concern the whole report.
+    pub warnings: Vec<String>,
+    /// Where the figures come from.
+    pub provenance: Provenance,
+}
+
+/// An estimate and its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Interval {
+    /// The estimate.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The answer to one comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The answer as one sentence.
+    pub headline: String,
+    /// The factor, or the declared bundle of settings, that the difference is credited to.
+    pub factor: String,
+    /// The reference side, by its level's name.
+    pub side_a: String,
+    /// The side that is judged.
+    pub side_b: String,
+    /// Under which conditions, in words ("File Server, depth 64").
+    pub cell: String,
+    /// Identifiers of the cells compared: that of `side_a`, that of `side_b`. The page opens on the headline's. May
+    /// be empty.
+    pub cell_ids: Vec<String>,
+    /// What was compared, with its unit ("requests per second").
+    pub metric: String,
+    /// `side_b` over `side_a`. None when it was not computed.
+    pub ratio: Option<Interval>,
+    /// The verdict on `side_b`.
+    pub verdict: Outcome,
+    /// The p value after correction for the number of comparisons.
+    pub p_adjusted: Option<f64>,
+    /// The band, in percent either way, within which sides count as equal.
+    pub margin_percent: Option<f64>,
+    /// Settings in which the sides differ, by dotted key.
+    pub differs: Vec<String>,
+    /// Anything else worth saying: the reason of a refusal, how many more runs are needed.
+    pub note: Option<String>,
+}
+
+/// The five verdicts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Outcome {
+    /// The judged side is faster.
+    #[serde(rename = "faster")]
+    Faster,
+    /// The judged side is slower.
+    #[serde(rename = "slower")]
+    Slower,
+    /// The whole interval lies within the margin.
+    #[serde(rename = "no difference")]
+    NoDifference,
+    /// The interval is too wide to tell.
+    #[default]
+    #[serde(rename = "not enough data")]
+    NotEnoughData,
+    /// The sides differ in more than the factor named.
+    #[serde(rename = "refused")]
+    Refused,
+}
+
+impl Outcome {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Faster => "faster",
+            Outcome::Slower => "slower",
+            Outcome::NoDifference => "no difference",
+            Outcome::NotEnoughData => "not enough data",
+            Outcome::Refused => "refused",
+        }
+    }
+}
+
+/// One layer of the stack.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Layer {
+    /// What it is ("program", "driver", "controller", "drive").
+    pub role: String,
+    /// Which one it is ("Intel ICH6R").
+    pub name: String,
+    /// How it is set.
+    pub settings: Vec<Setting>,
+}
+
+/// One setting of a layer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Setting {
+    /// Its dotted key ("controller.ncq"), the same that [`Verdict::differs`] names.
+    pub key: String,
+    /// Its value with the unit; all values when it is varied ("off, on").
+    pub value: String,
+    /// Where the value comes from ("datasheet", "measured", "inferred", "study", "default").
+    pub source: String,
+}
+
+/// Something that was varied.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Factor {
+    /// Its name, in lower case as in a sentence ("depth").
+    pub name: String,
+    /// The unit of its levels when they are numbers ("requests in flight").
+    pub unit: Option<String>,
+    /// Its levels in the order to show. When all of them are numbers the page draws curves.
+    pub levels: Vec<String>,
+}
+
+/// The results of one combination of levels.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cell {
+    /// Unique in the report.
+    pub id: String,
+    /// One level for each of [`Report::factors`], in their order.
+    pub levels: Vec<String>,
+    /// How many runs stand behind it.
+    pub runs: u32,
+    /// Requests completed, over all runs.
+    pub ios: u64,
+    /// Requests a second.
+    pub iops: Interval,
+    /// Bytes a second.
+    pub bytes_per_s: Interval,
+    /// Response time of all requests.
+    pub response_ms: Response,
+    /// Response time of reads, when the mix has any and they were kept apart.
+    pub reads: Option<Response>,
+    /// Response time of writes, likewise.
+    pub writes: Option<Response>,
+    /// Response times as (upper bound of the bucket in ms, requests in it), bounds rising, empty buckets left out.
+    pub histogram: Vec<(f64, u64)>,
+    /// Where the mean response went.
+    pub anatomy_ms: Anatomy,
+    /// Warnings that concern this cell only.
+    pub flags: Vec<String>,
+}
+
+/// The distribution of a response time, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Response {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p99_9: f64,
+    /// 99.99th percentile.
+    pub p99_99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// Mean milliseconds a request spent in each part, named as [`seekwise_model::record::Part`] names them. The parts
+/// add up to the mean response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "each field is the part of the same name, which is documented there"
+)]
+pub struct Anatomy {
+    pub processor: f64,
+    pub driver: f64,
+    pub controller: f64,
+    pub queue: f64,
+    pub overhead: f64,
+    pub seek: f64,
+    pub settle: f64,
+    pub rotation: f64,
+    pub transfer: f64,
+    pub cache: f64,
+    pub link: f64,
+}
+
+/// A finding of a source study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Claim {
+    /// Its identifier.
+    pub id: String,
+    /// What kind of finding it is.
+    pub class: String,
+    /// The finding, in a sentence.
+    pub finding: String,
+    /// Under which condition it counts as reproduced.
+    pub condition: String,
+    /// The figure obtained, with its unit.
+    pub figure: String,
+    /// Whether it was reproduced; None when it was not run.
+    pub reproduced: Option<bool>,
+    /// The mechanism of the model that it rests on.
+    pub mechanism: String,
+}
+
+/// Where the figures come from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Provenance {
+    /// Hash of the drive's profile.
+    pub profile_hash: String,
+    /// Name of the drive, or of the drives.
+    pub drive: String,
+    /// Anything else that is needed to judge or repeat the figures.
+    pub notes: Vec<String>,
+}
+
+fn as_text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}

@@ -1,0 +1,143 @@
+//! The page: a report put into the built template.
+//!
+//! The template is `web/dist/report.html`, built from `web/` and committed; it has three places to fill. Names come
+//! from files that strangers write, so nothing is put in without being made harmless first: the data as JSON without a
+//! character that could end a script, the rest as escaped text. The page itself only ever sets text.
+
+use std::fmt::Write;
+
+use super::{Report, plain};
+
+const TEMPLATE: &str = include_str!("../../../../web/dist/report.html");
+
+/// The places of the template to fill, in the order in which they stand there. Each occurs exactly once.
+const TITLE: &str = "<title>Seekwise report</title>";
+const PLAIN: &str = "<!--report-plain-->";
+const DATA: &str = "/*report-data*/";
+
+/// The report as one HTML file that needs nothing else: no network, no other file.
+pub fn html(report: &Report) -> String {
+    let title = format!("<title>{}</title>", escape_text(&report.title));
+    let fills = [
+        (TITLE, title),
+        (PLAIN, plain::html(report)),
+        (DATA, escape_json(report)),
+    ];
+    fill(TEMPLATE, &fills)
+}
+
+/// Copies the template with each place replaced. Goes forward only, so what was put in is never searched again.
+fn fill(template: &str, fills: &[(&str, String)]) -> String {
+    let mut page = String::with_capacity(
+        template.len() + fills.iter().map(|(_, text)| text.len()).sum::<usize>(),
+    );
+    let mut rest = template;
+    for (place, text) in fills {
+        let (before, after) = rest
+            .split_once(place)
+            .expect("the built template has each place once, in this order");
+        page.push_str(before);
+        page.push_str(text);
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+/// The report as JSON that cannot leave a script element: `<`, `>`, `&` and the two line separators of JavaScript
+/// become `\u` escapes. Outside strings JSON has none of them, so the value is the same.
+fn escape_json(report: &Report) -> String {
+    let json = serde_json::to_string(report).expect("a report has only text keys and plain values");
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                write!(escaped, "\\u{:04x}", u32::from(c))
+                    .expect("writing to a String cannot fail");
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Text that can stand between tags or in a quoted attribute.
+pub(super) fn escape_text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn template_has_each_place_once_and_in_order() {
+        let places = [TITLE, PLAIN, DATA];
+        for place in places {
+            assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
+        }
+        let offsets = places.map(|place| TEMPLATE.find(place));
+        assert!(offsets.is_sorted(), "{offsets:?}");
+        let data = format!(r#"<script type="application/json" id="report-data">{DATA}</script>"#);
+        assert_eq!(TEMPLATE.matches(&data).count(), 1);
+    }
+
+    #[test]
+    fn template_asks_for_nothing_from_outside() {
+        for tag in [
+            "<link",
+            "src=\"http",
+            "src=\"/",
+            "src=\"./",
+            "href=\"http",
+            "@import",
+        ] {
+            assert!(!TEMPLATE.contains(tag), "the page loads something: {tag}");
+        }
+        assert!(
+            TEMPLATE.contains("default-src 'none'"),
+            "the page forbids itself the network"
+        );
+    }
+
+    #[test]
+    fn a_filled_place_is_not_searched_again() {
+        let filled = fill(
+            "a [1] b [2] c",
+            &[("[1]", "[2]".to_owned()), ("[2]", "x".to_owned())],
+        );
+        assert_eq!(filled, "a [2] b x c");
+    }
+
+    #[test]
+    fn json_without_a_way_out() {
+        let name = "</script><img onerror=alert(1)>&\u{2028}\u{2029}";
+        let report = Report {
+            title: name.to_owned(),
+            ..Report::default()
+        };
+        let json = escape_json(&report);
+        assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+        let back: serde_json::Value = serde_json::from_str(&json).expect("still JSON");
+        assert_eq!(back["title"], name);
+    }
+
+    #[test]
+    fn text_without_a_way_out() {
+        assert_eq!(
+            escape_text(r#"<a href="x" id='y'>&"#),
+            "&lt;a href=&quot;x&quot; id=&#39;y&#39;&gt;&amp;"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! The report without scripts: the question, the verdicts and one table of cells, as plain HTML.
+//!
+//! Stands inside the page's `<noscript>`, for readers that run no scripts. No charts, no sorting.
+
+use std::fmt::Write;
+
+use super::page::escape_text;
+use super::{Cell, Factor, Interval, Report, Verdict};
+
+/// The plain form of a report.
+pub(super) fn html(report: &Report) -> String {
+    let mut out = String::new();
+    write_all(&mut out, report).expect("writing to a String cannot fail");
+    out
+}
+
+fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
+    writeln!(out, "<h1>{}</h1>", escape_text(&report.title))?;
+    writeln!(out, "<p>{}</p>", escape_text(&report.question))?;
+    if !report.verdicts.is_empty() {
+        writeln!(out, "<h2>Verdicts</h2>\n<ul>")?;
+        for verdict in &report.verdicts {
+            write_verdict(out, verdict)?;
+        }
+        writeln!(out, "</ul>")?;
+    }
+    for warning in &report.warnings {
+        writeln!(out, "<p>Warning: {}</p>", escape_text(warning))?;
+    }
+    write_cells(out, report)?;
+    writeln!(out, "<p>{}</p>", escape_text(&report.interval))?;
+    writeln!(
+        out,
+        "<p>Run it again: <code>{}</code></p>",
+        escape_text(&report.command)
+    )
+}
+
+fn write_verdict(out: &mut String, verdict: &Verdict) -> std::fmt::Result {
+    write!(
+        out,
+        "<li>{} ({}",
+        escape_text(&verdict.headline),
+        verdict.verdict.name()
+    )?;
+    if let Some(Interval {
+        estimate,
+        low,
+        high,
+    }) = verdict.ratio
+    {
+        write!(out, "; {estimate:.3} times, interval {low:.3} to {high:.3}")?;
+    }
+    writeln!(out, ")</li>")
+}
+
+fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
+    writeln!(out, "<table>\n<caption>All cells</caption>\n<thead><tr>")?;
+    for factor in &report.factors {
+        writeln!(out, "<th scope=\"col\">{}</th>", heading(factor))?;
+    }
+    for column in [
+        "requests/s",
+        "interval, requests/s",
+        "MB/s",
+        "mean response, ms",
+        "99th percentile, ms",
+    ] {
+        writeln!(out, "<th scope=\"col\">{column}</th>")?;
+    }
+    writeln!(out, "</tr></thead>\n<tbody>")?;
+    for cell in &report.cells {
+        write_cell(out, cell)?;
+    }
+    writeln!(out, "</tbody>\n</table>")
+}
+
+fn heading(factor: &Factor) -> String {
+    match &factor.unit {
+        Some(unit) => escape_text(&format!("{}, {unit}", factor.name)),
+        None => escape_text(&factor.name),
+    }
+}
+
+fn write_cell(out: &mut String, cell: &Cell) -> std::fmt::Result {
+    write!(out, "<tr>")?;
+    for level in &cell.levels {
+        write!(out, "<td>{}</td>", escape_text(level))?;
+    }
+    let Interval {
+        estimate,
+        low,
+        high,
+    } = cell.iops;
+    write!(out, "<td>{estimate:.1}</td><td>{low:.1} to {high:.1}</td>")?;
+    let megabytes = cell.bytes_per_s.estimate / 1e6;
+    writeln!(
+        out,
+        "<td>{megabytes:.2}</td><td>{:.2}</td><td>{:.2}</td></tr>",
+        cell.response_ms.mean, cell.response_ms.p99
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_files_stay_text() {
+        let hostile = "</noscript><img src=x onerror=alert(1)>".to_owned();
+        let report = Report {
+            title: hostile.clone(),
+            question: hostile.clone(),
+            command: hostile.clone(),
+            interval: hostile.clone(),
+            verdicts: vec![Verdict {
+                headline: hostile.clone(),
+                ..Verdict::default()
+            }],
+            factors: vec![Factor {
+                name: hostile.clone(),
+                unit: Some(hostile.clone()),
+                levels: vec![hostile.clone()],
+            }],
+            cells: vec![Cell {
+                levels: vec![hostile.clone()],
+                ..Cell::default()
+            }],
+            warnings: vec![hostile.clone()],
+            ..Report::default()
+        };
+        let page = html(&report);
+        assert!(!page.contains("<img") && !page.contains("</noscript"));
+        assert_eq!(page.matches("&lt;/noscript&gt;").count(), 9);
+    }
+}

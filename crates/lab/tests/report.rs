@@ -1,0 +1,143 @@
+//! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the
+//! page agree on its data.
+
+use seekwise_lab::report::{Report, html};
+use serde_json::Value;
+
+#[path = "../examples/sample_report/sample.rs"]
+mod sample;
+
+const TYPES: &str = include_str!("../../../web/src/report.ts");
+
+/// The data of a page, read back as a browser would: up to the first end of the script element.
+fn data(page: &str) -> Value {
+    let opening = r#"<script type="application/json" id="report-data">"#;
+    let (_, rest) = page.split_once(opening).expect("the page has its data");
+    let (json, _) = rest.split_once("</script").expect("the element ends");
+    serde_json::from_str(json).expect("the data is JSON")
+}
+
+#[test]
+fn data_comes_back_as_it_went_in() {
+    for report in [sample::study(), sample::compare(), sample::run()] {
+        // Through text as well, so that both sides have passed the same reader of decimal numbers.
+        let json = serde_json::to_string(&report).expect("a report is plain data");
+        let expected: Value = serde_json::from_str(&json).expect("and JSON");
+        assert!(
+            data(&html(&report)) == expected,
+            "{} came back changed",
+            report.title
+        );
+    }
+}
+
+#[test]
+fn hostile_names_change_no_element_of_the_page() {
+    let hostile = "</script></noscript></title><img src=x onerror=alert(1)><!--\u{2028}&amp;";
+    let mut report = sample::study();
+    for cell in &mut report.cells {
+        cell.id = hostile.to_owned();
+        cell.levels[1] = hostile.to_owned();
+        cell.flags = vec![hostile.to_owned()];
+    }
+    report.factors[1].levels[0] = hostile.to_owned();
+    report.title = hostile.to_owned();
+    report.verdicts[0].headline = hostile.to_owned();
+    report.stack[0].name = hostile.to_owned();
+    report.command = "/*report-data*/<!--report-plain-->".to_owned();
+    let page = html(&report);
+    let plain = html(&Report::default());
+    for tag in [
+        "<script",
+        "</script",
+        "<noscript",
+        "</noscript",
+        "</title",
+        "<img",
+        "<!--",
+    ] {
+        assert_eq!(
+            page.matches(tag).count(),
+            plain.matches(tag).count(),
+            "{tag}"
+        );
+    }
+    assert_eq!(data(&page)["title"], hostile);
+}
+
+#[test]
+fn large_seeds_survive() {
+    let report = Report {
+        seed: u64::MAX,
+        ..Report::default()
+    };
+    assert_eq!(data(&html(&report))["seed"], "18446744073709551615");
+}
+
+#[test]
+fn figures_that_are_not_numbers_become_null() {
+    let mut report = sample::run();
+    report.cells[0].iops.low = f64::NAN;
+    assert_eq!(data(&html(&report))["cells"][0]["iops"]["low"], Value::Null);
+}
+
+#[test]
+fn page_types_name_every_field() {
+    let mut missing = Vec::new();
+    let mut report = sample::study();
+    report.cells.truncate(1);
+    collect_missing(
+        &serde_json::to_value(&report).expect("plain data"),
+        &mut missing,
+    );
+    assert!(
+        missing.is_empty(),
+        "web/src/report.ts does not know {missing:?}"
+    );
+}
+
+fn collect_missing(value: &Value, missing: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if !TYPES.contains(&format!("  {name}: ")) {
+                    missing.push(name.clone());
+                }
+                collect_missing(field, missing);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_missing(item, missing)),
+        _ => {}
+    }
+}
+
+#[test]
+fn anatomy_names_the_parts_of_the_model() {
+    use seekwise_model::record::Part;
+    let report = serde_json::to_string(&sample::run().cells[0].anatomy_ms).expect("plain data");
+    let offsets: Vec<_> = Part::ALL
+        .iter()
+        .map(|part| report.find(&format!("\"{}\":", part.name())))
+        .collect();
+    assert!(
+        offsets.iter().all(Option::is_some) && offsets.is_sorted(),
+        "{report}"
+    );
+    assert_eq!(report.matches(':').count(), Part::COUNT);
+}
+
+#[test]
+fn sample_anatomy_adds_up() {
+    for cell in sample::study().cells {
+        let Value::Object(parts) = serde_json::to_value(cell.anatomy_ms).expect("plain data")
+        else {
+            panic!("a map")
+        };
+        let sum: f64 = parts.values().filter_map(Value::as_f64).sum();
+        assert!(
+            (sum / cell.response_ms.mean - 1.0).abs() < 1e-9,
+            "{}: {sum}",
+            cell.id
+        );
+    }
+}

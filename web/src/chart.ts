@@ -1,0 +1,119 @@
+// One chart: ECharts drawn as SVG into an element that follows the width of its column and the page that is printed.
+//
+// Colours are CSS variables, so that a change of theme, or printing, needs no drawing. Only the parts of ECharts that
+// are used are imported.
+
+import { BarChart, CustomChart, LineChart } from "echarts/charts";
+import { GridComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
+import * as echarts from "echarts/core";
+import { LabelLayout } from "echarts/features";
+import { SVGRenderer } from "echarts/renderers";
+import type { EChartsCoreOption } from "echarts/core";
+
+import { el } from "./dom";
+import { plain } from "./format";
+import { ink } from "./palette";
+
+echarts.use([BarChart, CustomChart, LineChart]);
+echarts.use([GridComponent, MarkLineComponent, TooltipComponent, LabelLayout, SVGRenderer]);
+
+export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+
+/** The printable width of an A4 page with 18 mm margins, in CSS pixels. */
+const PRINT_WIDTH = 656;
+/** Below this width a chart uses letters instead of names. */
+const NARROW = 620;
+
+export interface Drawing {
+  height: number;
+  /** What a reader who does not see the chart is told. */
+  label: string;
+  option: EChartsCoreOption;
+}
+
+export type Draw = (space: { width: number; narrow: boolean }) => Drawing;
+
+const charts: { redraw: (width?: number) => void }[] = [];
+
+/** An element that holds a chart; call the function returned with it to draw again. */
+export function chart(draw: Draw): { element: HTMLElement; redraw: () => void } {
+  const element = el("div", { class: "chart", role: "img" });
+  let instance: echarts.ECharts | null = null;
+  const redraw = (width = element.clientWidth): void => {
+    if (width === 0) return;
+    const { height, label, option } = draw({ width, narrow: width < NARROW });
+    element.style.height = `${height}px`;
+    element.setAttribute("aria-label", label);
+    instance ??= echarts.init(element, null, { renderer: "svg", width, height });
+    instance.resize({ width, height });
+    instance.setOption({ ...base(), ...option }, { notMerge: true });
+  };
+  new ResizeObserver(() => {
+    if (!printing) redraw();
+  }).observe(element);
+  charts.push({ redraw });
+  return { element, redraw };
+}
+
+let printing = false;
+
+/** Draws every chart at the width of a printed page, and again at its own width afterwards. */
+export function followPrinting(): void {
+  const before = (): void => {
+    printing = true;
+    charts.forEach(({ redraw }) => redraw(PRINT_WIDTH));
+  };
+  const after = (): void => {
+    printing = false;
+    charts.forEach(({ redraw }) => redraw());
+  };
+  window.addEventListener("beforeprint", before);
+  window.addEventListener("afterprint", after);
+}
+
+function base(): EChartsCoreOption {
+  return {
+    animation: false,
+    textStyle: { fontFamily: FONT, color: ink.text },
+  };
+}
+
+/** The common form of tooltips; `content` returns elements, so names stay text. */
+export function tooltip(
+  trigger: "item" | "axis",
+  content: (params: unknown) => HTMLElement,
+  pointer: "shadow" | "line" = "shadow",
+): EChartsCoreOption {
+  return {
+    trigger,
+    confine: true,
+    transitionDuration: 0,
+    backgroundColor: ink.raised,
+    borderColor: ink.rule,
+    padding: 10,
+    textStyle: { color: ink.text, fontSize: 13 },
+    extraCssText: "box-shadow: 0 2px 10px rgb(0 0 0 / .18); max-width: 320px; white-space: normal;",
+    axisPointer: {
+      type: trigger === "axis" ? pointer : "none",
+      shadowStyle: { color: "var(--hover)" },
+      lineStyle: { color: ink.soft },
+    },
+    formatter: content,
+  };
+}
+
+/** A value axis with its name at the end; the name carries the unit. */
+export function valueAxis(name: string, more: object = {}): object {
+  return {
+    type: "value",
+    name,
+    nameLocation: "middle",
+    nameTextStyle: { color: ink.soft, fontSize: 12 },
+    axisLabel: { color: ink.soft, fontSize: 12, hideOverlap: true, formatter: plain },
+    axisLine: { show: false, lineStyle: { color: ink.soft } },
+    axisTick: { show: false },
+    splitLine: { lineStyle: { color: ink.rule } },
+    minorSplitLine: { show: false },
+    ...more,
+  };
+}

@@ -1,0 +1,138 @@
+// What the reader has chosen to see. All figures share one choice, so they always speak of the same cells.
+
+import { numeric } from "./format";
+import { METRICS, type Metric } from "./metrics";
+import type { Cell, Factor, Report } from "./report";
+
+/** One side of a figure: a level of the compared factor, with its letter and its place in the palette. */
+export interface Side {
+  level: string;
+  /** The level as it is shown: a number says of what. */
+  name: string;
+  letter: string;
+  index: number;
+}
+
+export class Choice {
+  metric: Metric = METRICS[0]!;
+  /** The factor whose levels are told apart by colour and letter. */
+  compared: number;
+  /** The factor along the axis of bars; -1 when there is no other. */
+  grouped: number;
+  /** The chosen level of each factor, for figures that hold it fixed. */
+  levels: string[];
+  /** Levels of the compared factor that are hidden. */
+  hidden = new Set<string>();
+
+  readonly factors: Factor[];
+  private readonly headlineReference: string | undefined;
+  private readonly cells = new Map<string, Cell>();
+  private readonly watchers: (() => void)[] = [];
+
+  constructor(report: Report) {
+    const bare = report.factors.length === 0;
+    this.factors = bare ? [{ name: "run", unit: null, levels: ["this run"] }] : report.factors;
+    for (const cell of report.cells) {
+      this.cells.set(key(bare ? ["this run"] : cell.levels), cell);
+    }
+    this.headlineReference = report.verdicts[0]?.side_a;
+    this.compared = comparedFactor(report);
+    this.grouped = groupedFactor(this.factors, this.compared);
+    this.levels = openingLevels(report, this.factors);
+  }
+
+  /** Calls back after each change. */
+  watch(watcher: () => void): void {
+    this.watchers.push(watcher);
+  }
+
+  change(apply: () => void): void {
+    apply();
+    for (const watcher of this.watchers) watcher();
+  }
+
+  compare(factor: number): void {
+    this.compared = factor;
+    this.hidden.clear();
+    if (this.grouped === factor) this.grouped = groupedFactor(this.factors, factor);
+  }
+
+  /** The sides to draw. */
+  sides(): Side[] {
+    return this.allSides().filter((side) => !this.hidden.has(side.level));
+  }
+
+  allSides(): Side[] {
+    const factor = this.factors[this.compared];
+    const name = (level: string): string => (numeric(level) ? `${factor?.name} ${level}` : level);
+    return (factor?.levels ?? []).map((level, index) => ({ level, index, name: name(level), letter: letter(index) }));
+  }
+
+  /** The side that others are set against: the headline's reference, else the first. */
+  reference(): Side | undefined {
+    const sides = this.allSides();
+    return sides.find(({ level }) => level === this.headlineReference) ?? sides[0];
+  }
+
+  /** The cell of a side; `at` moves other factors off their chosen level. */
+  cell(side: Side, at: [factor: number, level: string][] = []): Cell | undefined {
+    const levels = [...this.levels];
+    levels[this.compared] = side.level;
+    for (const [factor, level] of at) levels[factor] = level;
+    return this.cells.get(key(levels));
+  }
+
+  /** Factors whose levels are numbers, and that have more than one. */
+  numericFactors(): number[] {
+    return this.factors.flatMap((factor, index) =>
+      factor.levels.length > 1 && factor.levels.every(numeric) ? [index] : [],
+    );
+  }
+
+  /** Factors held at one level when the given ones are drawn. */
+  fixedFactors(drawn: number[]): number[] {
+    return this.factors.flatMap((factor, index) => (drawn.includes(index) || factor.levels.length < 2 ? [] : [index]));
+  }
+
+  /** The levels held fixed, in words: "pattern File Server, depth 64". */
+  condition(drawn: number[]): string {
+    return this.fixedFactors(drawn)
+      .map((index) => `${this.factors[index]!.name} ${this.levels[index]}`)
+      .join(", ");
+  }
+}
+
+function key(levels: string[]): string {
+  return JSON.stringify(levels);
+}
+
+function letter(index: number): string {
+  return index < 26 ? String.fromCharCode(65 + index) : String(index + 1);
+}
+
+/** The factor whose levels the headline compares, else the first with more than one level. */
+function comparedFactor(report: Report): number {
+  const headline = report.verdicts[0];
+  const judged = report.factors.findIndex(
+    ({ levels }) => headline && levels.includes(headline.side_a) && levels.includes(headline.side_b),
+  );
+  if (judged >= 0) return judged;
+  return Math.max(
+    0,
+    report.factors.findIndex(({ levels }) => levels.length > 1),
+  );
+}
+
+/** Names make better groups than numbers, which have curves of their own. */
+function groupedFactor(factors: Factor[], compared: number): number {
+  const others = factors.flatMap(({ levels }, index) => (index !== compared && levels.length > 1 ? [index] : []));
+  return others.find((index) => !factors[index]!.levels.every(numeric)) ?? others[0] ?? -1;
+}
+
+/** The headline's condition, else the last of numbers (the deepest queue) and the first of names. */
+function openingLevels(report: Report, factors: Factor[]): string[] {
+  const judged = report.verdicts[0]?.cell_ids.at(-1);
+  const cell = report.cells.find(({ id }) => id === judged);
+  if (cell && cell.levels.length === factors.length) return [...cell.levels];
+  return factors.map(({ levels }) => (levels.every(numeric) ? levels.at(-1) : levels[0]) ?? "");
+}

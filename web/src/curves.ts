@@ -1,0 +1,171 @@
+// One metric along a factor of numbers: a line for each side, its interval as a band. When that factor is itself the
+// one compared, its levels are the points of a single line.
+
+import { direction } from "./metrics";
+import { ends, plain, quantity } from "./format";
+import { el } from "./dom";
+import { factorSelector, fixedSelectors } from "./controls";
+import { figure, sentence } from "./figure";
+import { chip, ink, sideColour, sideDash, sideMark } from "./palette";
+import { metricSelector } from "./bars";
+import { tooltip, valueAxis, type Draw } from "./chart";
+import type { Choice, Side } from "./choice";
+import type { Interval } from "./report";
+
+interface Point {
+  x: number;
+  value: Interval;
+}
+
+/** The figure, or null when no factor is made of numbers. */
+export function curves(choice: Choice): HTMLElement | null {
+  const numbers = choice.numericFactors();
+  if (numbers.length === 0) return null;
+  let along = numbers[0]!;
+  const axis = (): number => [along, ...numbers].find((index) => index !== choice.compared) ?? along;
+  const drawn = (): number[] => [choice.compared, axis()];
+  return figure(choice, {
+    id: "curves",
+    heading: numbers.length === 1 ? `Along ${choice.factors[numbers[0]!]!.name}` : "Along a factor",
+    keyed: () => axis() !== choice.compared,
+    lead:
+      "The band around a line is its interval; where none shows, it is narrower than the line " +
+      "or was not computed.",
+    controls: () => [
+      metricSelector(choice),
+      factorSelector(
+        choice,
+        "along",
+        numbers.filter((n) => n !== choice.compared),
+        axis(),
+        (factor) => (along = factor),
+      ),
+      ...fixedSelectors(choice, drawn()),
+    ],
+    caption: () => caption(choice, axis(), choice.condition(drawn())),
+    draw: (space) => draw(choice, axis(), space),
+  });
+}
+
+function caption(choice: Choice, along: number, condition: string): string {
+  const { name, unit } = choice.metric;
+  const factor = choice.factors[along]?.name ?? "";
+  const at = condition ? `, ${condition}` : "";
+  return `${sentence(name)} in ${unit} along ${factor}${at}; ${direction(choice.metric)}.`;
+}
+
+function points(choice: Choice, along: number, side: Side): Point[] {
+  const levels = choice.factors[along]?.levels ?? [];
+  const found = levels.flatMap((level): Point[] => {
+    const cell = choice.cell(side, [[along, level]]);
+    return cell ? [{ x: Number(level), value: choice.metric.read(cell) }] : [];
+  });
+  return found.sort((a, b) => a.x - b.x);
+}
+
+function draw(choice: Choice, along: number, { narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
+  const { metric } = choice;
+  const factor = choice.factors[along]!;
+  const shown = along === choice.compared ? choice.allSides().slice(0, 1) : choice.sides();
+  const sides = shown.map((side) => ({ side, line: points(choice, along, side) }));
+  return {
+    height: narrow ? 340 : 400,
+    label: `Lines: ${metric.name} along ${factor.name}. The table of all cells holds the same figures.`,
+    option: {
+      grid: { left: 64, right: 40, top: 34, bottom: 50 },
+      tooltip: tooltip("axis", (params) => hint(choice, along, sides, params), "line"),
+      xAxis: numberAxis(factor.levels.map(Number), factor.unit ? `${factor.name}, ${factor.unit}` : factor.name),
+      yAxis: valueAxis(metric.unit, {
+        min: 0,
+        nameLocation: "end",
+        nameGap: 14,
+        nameTextStyle: { color: ink.soft, fontSize: 12, align: "right" },
+      }),
+      series: sides.flatMap(({ side, line }) => [band(side, line), lineOf(side, line, sides.length > 1)]),
+    },
+  };
+}
+
+/** Logarithmic when the levels span more than a factor of ten; the ticks stand at the levels. */
+function numberAxis(levels: number[], name: string): object {
+  const low = Math.min(...levels);
+  const high = Math.max(...levels);
+  const logarithmic = low > 0 && high / low > 10;
+  return valueAxis(name, {
+    type: logarithmic ? "log" : "value",
+    ...(logarithmic ? { logBase: 2 } : {}),
+    min: low,
+    max: high,
+    nameGap: 28,
+    axisLabel: { color: ink.soft, fontSize: 12, formatter: plain, customValues: levels },
+    axisLine: { show: true, lineStyle: { color: ink.soft } },
+    axisTick: { show: true, customValues: levels, lineStyle: { color: ink.soft } },
+    splitLine: { show: false },
+  });
+}
+
+function lineOf(side: Side, line: Point[], lettered: boolean): object {
+  const colour = sideColour(side);
+  return {
+    type: "line",
+    name: side.level,
+    data: line.map(({ x, value }) => [x, value.estimate]),
+    symbol: sideMark(side),
+    symbolSize: 9,
+    clip: false,
+    z: 4,
+    itemStyle: { color: colour },
+    lineStyle: { color: colour, width: 2.25, type: sideDash(side) },
+    endLabel: {
+      show: lettered,
+      formatter: () => side.letter,
+      color: colour,
+      fontWeight: "bold",
+      fontSize: 13,
+      lineHeight: 17,
+      distance: 10,
+    },
+    labelLayout: { moveOverlap: "shiftY" },
+    emphasis: { disabled: true },
+  };
+}
+
+interface Api {
+  coord: (point: [number, number]) => [number, number];
+}
+
+/** The intervals of a line as one shape. */
+function band(side: Side, line: Point[]): object {
+  const known = line.flatMap(({ x, value: { low, high } }) =>
+    low === null || high === null ? [] : [{ x, low, high }],
+  );
+  const renderItem = (_: unknown, api: Api): object => ({
+    type: "polygon",
+    silent: true,
+    shape: {
+      points: [
+        ...known.map(({ x, high }) => api.coord([x, high])),
+        ...known.map(({ x, low }) => api.coord([x, low])).reverse(),
+      ],
+    },
+    style: { fill: sideColour(side), opacity: 0.18 },
+  });
+  const data = known.length < 2 ? [] : [[known[0]!.x, known[0]!.high]];
+  return { type: "custom", name: `${side.level} band`, silent: true, renderItem, data, z: 2 };
+}
+
+/** What every side has at the place pointed at. */
+function hint(choice: Choice, along: number, sides: { side: Side; line: Point[] }[], params: unknown): HTMLElement {
+  const pointed = params as { seriesType: string; value: [number, number] }[];
+  const x = pointed.find(({ seriesType }) => seriesType === "line")?.value[0];
+  const rows = sides.flatMap(({ side, line }) => {
+    const point = line.find((candidate) => candidate.x === x);
+    return point ? [row(choice, sides.length > 1 ? side : null, point)] : [];
+  });
+  return el("div", {}, el("strong", {}, `${choice.factors[along]?.name} ${x ?? ""}`), ...rows);
+}
+
+function row({ metric }: Choice, side: Side | null, { value }: Point): HTMLElement {
+  const range = value.low === null ? null : el("span", { class: "soft" }, ` (${ends(value)})`);
+  return el("div", {}, side && chip(side), ` ${quantity(value.estimate, metric.unit)}`, range);
+}

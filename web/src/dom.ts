@@ -1,0 +1,49 @@
+// Elements of the page. Text is only ever set as text, so no name from a file can become an element.
+
+export type Child = Node | string | null;
+
+type Attributes = Record<string, string | number | boolean | null>;
+
+/** An HTML element with attributes and children; strings become text nodes, null is left out. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  furnish(element, attributes, children);
+  return element;
+}
+
+/** The same for SVG. */
+export function svg(tag: string, attributes: Attributes = {}, ...children: Child[]): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  furnish(element, attributes, children);
+  return element;
+}
+
+function furnish(element: Element, attributes: Attributes, children: Child[]): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(name, "");
+    else if (value !== null && value !== false) element.setAttribute(name, String(value));
+  }
+  for (const child of children) {
+    if (child !== null) element.append(child);
+  }
+}
+
+/** A box that scrolls sideways on its own, reachable by keyboard. */
+export function scroller(label: string, ...children: Child[]): HTMLElement {
+  return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, ...children);
+}
+
+/** A section with its heading and a sentence on what it shows. */
+export function section(id: string, heading: string, lead: string | null, ...children: Child[]): HTMLElement {
+  return el(
+    "section",
+    { id, "aria-labelledby": `${id}-heading` },
+    el("h2", { id: `${id}-heading` }, heading),
+    lead === null ? null : el("p", { class: "lead" }, lead),
+    ...children,
+  );
+}

@@ -1,0 +1,66 @@
+// How the figures were obtained, how to obtain them again, and what the words mean.
+
+import { count, quantity } from "./format";
+import { el, section, type Child } from "./dom";
+import { OUTCOMES } from "./verdicts";
+import type { Report } from "./report";
+
+const GLOSSARY: [string, string][] = [
+  ["response time", "From the moment a request was handed over until it was answered."],
+  ["percentile", "The 99th percentile is the time within which 99 % of requests were answered."],
+  ["ratio", "The judged side's figure over the other side's. For rates, above 1 is faster; for times, below 1 is."],
+  ["interval", "The range in which the true figure lies, at the stated level, if the runs are typical."],
+  ["margin", "The largest difference that still counts as none."],
+  ["corrected p", "The chance of such a difference if there were none, corrected for the number of comparisons."],
+  ["cell", "One combination of the levels that were varied."],
+];
+
+export function method(report: Report): HTMLElement {
+  const { provenance } = report;
+  const clock = report.virtual_time ? "of virtual time" : "by the wall clock";
+  const each = report.cells.length > 1 ? " in each cell" : "";
+  const facts: [string, Child][] = [
+    ["run it again", command(report.command)],
+    ["runs", `${count(report.runs_per_cell)}${each}, ${quantity(report.runtime_s, "s")} ${clock} each`],
+    ["intervals", report.interval],
+    ["seed", el("code", {}, report.seed)],
+    ["version", `Seekwise ${report.version}`],
+    ["drive", provenance.drive],
+    ["profile hash", el("code", {}, provenance.profile_hash)],
+    ...provenance.notes.map((note): [string, Child] => ["note", note]),
+  ];
+  return section("method", "How it was measured", null, list(facts), words());
+}
+
+function list(facts: [string, Child][]): HTMLElement {
+  const given = facts.filter(([, value]) => value !== "" && (value as Node).textContent !== "");
+  return el("dl", { class: "facts" }, ...given.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+function command(line: string): HTMLElement {
+  const code = el("code", { class: "command" }, line);
+  const button = el("button", { type: "button", class: "copy" }, "Copy");
+  button.addEventListener("click", () => void copy(line, code, button));
+  return el("div", { class: "run-again" }, code, button);
+}
+
+/** Copies, or selects the text where a file may not write to the clipboard. */
+async function copy(line: string, code: HTMLElement, button: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(line);
+    button.textContent = "Copied";
+  } catch {
+    getSelection()?.selectAllChildren(code);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 2000);
+}
+
+function words(): HTMLElement {
+  const outcomes = Object.entries(OUTCOMES).map(([name, { mark, meaning }]): [string, string] => [
+    `${mark} ${name}`,
+    meaning,
+  ]);
+  const entries = [...outcomes, ...GLOSSARY].flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]);
+  return el("div", {}, el("h3", {}, "The words"), el("dl", { class: "facts glossary" }, ...entries));
+}

@@ -1,0 +1,50 @@
+// The head of the page: what was asked and expected, what to beware of, and for a single cell its main figures.
+
+import { el, section } from "./dom";
+import { mega } from "./metrics";
+import { ends, number, quantity } from "./format";
+import type { Report } from "./report";
+
+export function heading({ title, question, expectation }: Report): HTMLElement {
+  return el(
+    "header",
+    { class: "question" },
+    el("h1", {}, title),
+    question === "" ? null : el("p", { class: "asked" }, question),
+    expectation === null ? null : el("p", { class: "expected" }, el("span", {}, "Expected beforehand: "), expectation),
+  );
+}
+
+/** Warnings of the report, then those of its cells, counted. */
+export function warnings({ warnings: all, cells }: Report): HTMLElement | null {
+  const flagged = cells.filter(({ flags }) => flags.length > 0).length;
+  const items = all.map((warning) => el("li", {}, warning));
+  if (flagged > 0) {
+    const which = `${flagged} of ${cells.length} cells carry a remark; see the last column of `;
+    items.push(el("li", {}, which, el("a", { href: "#cells" }, "all figures"), "."));
+  }
+  if (items.length === 0) return null;
+  return el(
+    "aside",
+    { class: "warnings", "aria-label": "warnings" },
+    el("strong", {}, "Beware"),
+    el("ul", {}, ...items),
+  );
+}
+
+/** The main figures of a report that has one cell only. */
+export function mainFigures({ cells }: Report): HTMLElement | null {
+  const [cell] = cells;
+  if (cell === undefined || cells.length > 1) return null;
+  const { iops, bytes_per_s, response_ms } = cell;
+  const tiles: [string, string, string][] = [
+    ["rate", quantity(iops.estimate, "requests/s"), cell.runs > 1 ? `interval ${ends(iops)}` : ""],
+    ["throughput", quantity(mega(bytes_per_s.estimate), "MB/s"), ""],
+    ["mean response", quantity(response_ms.mean, "ms"), `median ${quantity(response_ms.p50, "ms")}`],
+    ["99th percentile", quantity(response_ms.p99, "ms"), `longest ${number(response_ms.max)} ms`],
+  ];
+  const drawn = tiles.map(([name, value, more]) =>
+    el("div", { class: "tile" }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, more))),
+  );
+  return section("figures", "Main figures", null, el("dl", { class: "tiles" }, ...drawn));
+}

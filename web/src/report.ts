@@ -1,0 +1,129 @@
+// The report's data, as the page gets it.
+//
+// Mirrors crates/lab/src/report.rs, which is the source of truth and says what each field means; a Rust test compares
+// the names. A figure that was not a finite number arrives as null.
+
+export type Figure = number | null;
+
+export interface Interval {
+  estimate: Figure;
+  low: Figure;
+  high: Figure;
+}
+
+export type Outcome = "faster" | "slower" | "no difference" | "not enough data" | "refused";
+
+export interface Verdict {
+  headline: string;
+  factor: string;
+  side_a: string;
+  side_b: string;
+  cell: string;
+  cell_ids: string[];
+  metric: string;
+  ratio: Interval | null;
+  verdict: Outcome;
+  p_adjusted: Figure;
+  margin_percent: Figure;
+  differs: string[];
+  note: string | null;
+}
+
+export interface Setting {
+  key: string;
+  value: string;
+  source: string;
+}
+
+export interface Layer {
+  role: string;
+  name: string;
+  settings: Setting[];
+}
+
+export interface Factor {
+  name: string;
+  unit: string | null;
+  levels: string[];
+}
+
+export interface Response {
+  mean: Figure;
+  p50: Figure;
+  p90: Figure;
+  p99: Figure;
+  p99_9: Figure;
+  p99_99: Figure;
+  max: Figure;
+}
+
+export interface Anatomy {
+  processor: Figure;
+  driver: Figure;
+  controller: Figure;
+  queue: Figure;
+  overhead: Figure;
+  seek: Figure;
+  settle: Figure;
+  rotation: Figure;
+  transfer: Figure;
+  cache: Figure;
+  link: Figure;
+}
+
+export interface Cell {
+  id: string;
+  levels: string[];
+  runs: number;
+  ios: number;
+  iops: Interval;
+  bytes_per_s: Interval;
+  response_ms: Response;
+  reads: Response | null;
+  writes: Response | null;
+  histogram: [upper_ms: number, count: number][];
+  anatomy_ms: Anatomy;
+  flags: string[];
+}
+
+export interface Claim {
+  id: string;
+  class: string;
+  finding: string;
+  condition: string;
+  figure: string;
+  reproduced: boolean | null;
+  mechanism: string;
+}
+
+export interface Provenance {
+  profile_hash: string;
+  drive: string;
+  notes: string[];
+}
+
+export interface Report {
+  title: string;
+  question: string;
+  expectation: string | null;
+  command: string;
+  version: string;
+  seed: string;
+  runs_per_cell: number;
+  runtime_s: Figure;
+  virtual_time: boolean;
+  interval: string;
+  verdicts: Verdict[];
+  stack: Layer[];
+  factors: Factor[];
+  cells: Cell[];
+  claims: Claim[];
+  warnings: string[];
+  provenance: Provenance;
+}
+
+/** The report that Rust put into the page; null in the bare template. */
+export function readReport(document: Document): Report | null {
+  const data = document.getElementById("report-data")?.textContent ?? "";
+  return data.startsWith("{") ? (JSON.parse(data) as Report) : null;
+}

@@ -1,0 +1,166 @@
+// The answer, before anything else: the headline's verdict large, the others as a list on one common scale.
+
+import { change, ends, number, plain, probability } from "./format";
+import { el, section, svg, type Child } from "./dom";
+import type { Interval, Outcome, Report, Verdict } from "./report";
+
+/** Each verdict with its mark, and what it means. */
+export const OUTCOMES: Record<Outcome, { mark: string; meaning: string }> = {
+  faster: { mark: "▲", meaning: "The whole interval lies on the faster side of the margin." },
+  slower: { mark: "▼", meaning: "The whole interval lies on the slower side of the margin." },
+  "no difference": { mark: "=", meaning: "The whole interval lies within the margin: the sides count as equal." },
+  "not enough data": { mark: "?", meaning: "The interval is too wide to tell. More runs would narrow it." },
+  refused: {
+    mark: "×",
+    meaning: "The sides differ in more than the factor named, so no difference is credited to it.",
+  },
+};
+
+/** Verdicts shown before the rest is folded away. */
+const SHOWN = 9;
+
+/** The verdicts of a report, with what to beware of right below the first; null when nothing was compared. */
+export function verdicts({ verdicts: all }: Report, beware: HTMLElement | null): HTMLElement | null {
+  const [headline, ...others] = all;
+  if (headline === undefined) return null;
+  const scale = scaleOf(all);
+  const rest = others.length > 0 ? list(headline, others, scale) : null;
+  return section("verdict", "Answer", null, hero(headline), beware, rest);
+}
+
+function badge(outcome: Outcome): HTMLElement {
+  const { mark, meaning } = OUTCOMES[outcome];
+  const sign = el("span", { "aria-hidden": "true" }, `${mark} `);
+  return el("span", { class: `badge ${outcome.replaceAll(" ", "-")}`, title: meaning }, sign, outcome);
+}
+
+function hero(verdict: Verdict): HTMLElement {
+  const { ratio } = verdict;
+  return el(
+    "div",
+    { class: `hero ${verdict.verdict.replaceAll(" ", "-")}` },
+    badge(verdict.verdict),
+    el("p", { class: "headline" }, verdict.headline),
+    ratio === null ? null : ratioLine(ratio, verdict),
+    ratio === null ? null : strip(ratio, verdict, scaleOf([verdict]), true),
+    el(
+      "dl",
+      { class: "sides" },
+      ...term("judged", verdict.side_b),
+      ...term("against", verdict.side_a),
+      ...term("under", verdict.cell),
+      ...term("sides differ in", verdict.differs.join(", ")),
+      ...term(verdict.verdict === "refused" ? "asked about" : "credited to", verdict.factor),
+    ),
+    verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
+  );
+}
+
+function term(name: string, value: string): HTMLElement[] {
+  return value === "" ? [] : [el("dt", {}, name), el("dd", {}, value)];
+}
+
+function ratioLine(ratio: Interval, verdict: Verdict): HTMLElement {
+  return el(
+    "p",
+    { class: "ratio" },
+    el("strong", {}, `${number(ratio.estimate)} times`),
+    ` the ${verdict.metric} (${change(ratio.estimate ?? NaN)})`,
+    el("span", { class: "soft" }, ` · interval ${ends(ratio)} times${chance(verdict)}${margin(verdict)}`),
+  );
+}
+
+function chance({ p_adjusted }: Verdict, corrected = ", corrected"): string {
+  return p_adjusted === null ? "" : ` · ${probability(p_adjusted)}${corrected}`;
+}
+
+function margin({ margin_percent }: Verdict): string {
+  return margin_percent === null ? "" : ` · margin\u00a0±\u00a0${plain(margin_percent)}\u00a0%`;
+}
+
+function list(headline: Verdict, others: Verdict[], scale: Scale): HTMLElement {
+  const rows = others.map((verdict) => row(verdict, scale, sidesBeside(headline, verdict)));
+  const first = el("ul", { class: "verdicts" }, ...rows.slice(0, SHOWN));
+  const rest = rows.slice(SHOWN);
+  const folded =
+    rest.length === 0
+      ? null
+      : el("details", {}, el("summary", {}, `${rest.length} more verdicts`), el("ul", { class: "verdicts" }, ...rest));
+  const words =
+    "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
+    "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
+    "corrected for the number of comparisons.";
+  const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
+  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, folded);
+}
+
+/** The sides and the metric of a verdict, where they are not the headline's. */
+function sidesBeside(headline: Verdict, { side_a, side_b, metric }: Verdict): string | null {
+  const same = side_a === headline.side_a && side_b === headline.side_b && metric === headline.metric;
+  return same ? null : `${side_b} against ${side_a}, ${metric}`;
+}
+
+function row(verdict: Verdict, scale: Scale, sides: string | null): HTMLElement {
+  const { ratio } = verdict;
+  const figures =
+    ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict, "")}`;
+  return el(
+    "li",
+    {},
+    el(
+      "div",
+      { class: "saying" },
+      el("p", {}, verdict.headline),
+      sides === null ? null : el("p", { class: "soft small" }, sides),
+      verdict.note === null ? null : el("p", { class: "soft small" }, verdict.note),
+    ),
+    el(
+      "div",
+      { class: "plot" },
+      ratio === null ? null : strip(ratio, verdict, scale, false),
+      el("p", { class: "small figures" }, figures),
+    ),
+    badge(verdict.verdict),
+  );
+}
+
+/** A logarithmic scale of ratios, from `low` to `high`, with 1 inside. */
+interface Scale {
+  low: number;
+  high: number;
+}
+
+function scaleOf(all: Verdict[]): Scale {
+  const ends = all
+    .flatMap(({ ratio }) => [ratio?.low, ratio?.high])
+    .filter((end) => typeof end === "number" && end > 0);
+  const reach = Math.max(1.1, ...ends.map((end) => Math.max(end as number, 1 / (end as number)))) ** 1.15;
+  return { low: 1 / reach, high: reach };
+}
+
+/** The ratio and its interval on a scale, as a small picture. */
+function strip(ratio: Interval, { margin_percent }: Verdict, scale: Scale, axis: boolean): Element {
+  const span = Math.log(scale.high / scale.low);
+  const at = (value: number): string => `${((Math.log(value / scale.low) / span) * 100).toFixed(2)}%`;
+  const { estimate, low, high } = ratio;
+  const margin = (margin_percent ?? 0) / 100;
+  const y = 12;
+  const bandWidth = `${((Math.log((1 + margin) / (1 - margin)) / span) * 100).toFixed(2)}%`;
+  const children: Child[] = [
+    margin > 0 ? svg("rect", { x: at(1 - margin), width: bandWidth, y: 0, height: 24, class: "margin" }) : null,
+    svg("line", { x1: at(1), x2: at(1), y1: 0, y2: 24, class: "one" }),
+    low !== null && high !== null ? svg("line", { x1: at(low), x2: at(high), y1: y, y2: y, class: "interval" }) : null,
+    estimate === null ? null : svg("circle", { cx: at(estimate), cy: y, r: 5, class: "dot" }),
+    ...(axis ? axisLabels(scale, at) : []),
+  ];
+  const label = `ratio ${number(estimate)} times, interval ${ends(ratio)}`;
+  const height = axis ? 46 : 24;
+  return svg("svg", { class: "strip", width: "100%", height, role: "img", "aria-label": label }, ...children);
+}
+
+function axisLabels({ low, high }: Scale, at: (value: number) => string): Child[] {
+  const slower = svg("text", { x: at(low), y: 40 }, `${low.toFixed(2)} times`);
+  const equal = svg("text", { x: at(1), y: 40, "text-anchor": "middle" }, "1 (equal)");
+  const faster = svg("text", { x: at(high), y: 40, "text-anchor": "end" }, `${high.toFixed(2)} times`);
+  return [slower, equal, faster];
+}
