@@ -11,5 +11,6 @@
 pub mod icf;
 mod job;
 mod lines;
+mod reader;
 pub mod results;
 pub mod standard;

@@ -6,7 +6,12 @@
 use std::borrow::Cow;
 
 /// Words a section starts with, with or without an apostrophe before them.
-const SECTIONS: [&str; 4] = ["test setup", "results display", "access specifications", "manager list"];
+const SECTIONS: [&str; 4] = [
+    "test setup",
+    "results display",
+    "access specifications",
+    "manager list",
+];
 
 /// Words a key starts with. All other apostrophe lines after a key are captions.
 const KEYS: [&str; 28] = [
@@ -61,22 +66,32 @@ impl Line<'_> {
     /// Its words in small letters, one blank between them, without the apostrophe.
     pub(super) fn words(&self) -> String {
         let bare = self.text.strip_prefix('\'').unwrap_or(self.text);
-        bare.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+        bare.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .to_lowercase()
     }
 
     /// The section that starts here.
     pub(super) fn section(&self) -> Option<&'static str> {
         let words = self.words();
         let bare = |rest: &str| rest.chars().all(|c| c == '=' || c == ' ');
-        SECTIONS
-            .into_iter()
-            .find(|section| words.strip_prefix(section).is_some_and(|rest| self.is_key() || bare(rest)))
+        SECTIONS.into_iter().find(|section| {
+            words
+                .strip_prefix(section)
+                .is_some_and(|rest| self.is_key() || bare(rest))
+        })
     }
 
     fn ends_value(&self) -> bool {
         let words = self.words();
-        let known = |key: &str| words.strip_prefix(key).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-        self.section().is_some() || (self.is_key() && (words.starts_with("end ") || KEYS.into_iter().any(known)))
+        let known = |key: &str| {
+            words
+                .strip_prefix(key)
+                .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        self.section().is_some()
+            || (self.is_key() && (words.starts_with("end ") || KEYS.into_iter().any(known)))
     }
 }
 
@@ -98,9 +113,17 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str) -> Lines<'a> {
         // A lone CR ends a line too: old editors left such files.
-        let unix = text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
-        let lines = unix.enumerate().map(|(index, line)| Line { number: index + 1, text: line.trim() });
-        Lines { lines: lines.collect(), next: 0 }
+        let unix = text
+            .split('\n')
+            .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
+        let lines = unix.enumerate().map(|(index, line)| Line {
+            number: index + 1,
+            text: line.trim(),
+        });
+        Lines {
+            lines: lines.collect(),
+            next: 0,
+        }
     }
 
     pub(super) fn peek(&self) -> Option<Line<'a>> {
