@@ -5,8 +5,11 @@
 
 use seekwise_formats::{fio_json as json, iometer};
 
+/// Takes any bytes and returns.
+pub(crate) type Entry = fn(&[u8]);
+
 /// All entries by name.
-pub(crate) const ALL: [(&str, fn(&[u8])); 3] = [
+pub(crate) const ALL: [(&str, Entry); 3] = [
     ("icf", icf),
     ("results_csv", results_csv),
     ("fio_json", fio_json),

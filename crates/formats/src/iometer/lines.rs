@@ -72,26 +72,32 @@ impl Line<'_> {
             .to_lowercase()
     }
 
-    /// The section that starts here.
+    /// The section that starts here. Asked of every line, so it copies nothing.
     pub(super) fn section(&self) -> Option<&'static str> {
-        let words = self.words();
-        let bare = |rest: &str| rest.chars().all(|c| c == '=' || c == ' ');
+        let bare = self.text.trim_start_matches('\'').trim_start();
         SECTIONS.into_iter().find(|section| {
-            words
-                .strip_prefix(section)
-                .is_some_and(|rest| self.is_key() || bare(rest))
+            let (Some(head), Some(rest)) = (bare.get(..section.len()), bare.get(section.len()..))
+            else {
+                return false;
+            };
+            let ruled = rest.trim_start_matches(['=', ' ', '\t']).is_empty();
+            head.eq_ignore_ascii_case(section) && (self.is_key() || ruled)
         })
     }
 
     fn ends_value(&self) -> bool {
+        if self.section().is_some() {
+            return true;
+        }
+        if !self.is_key() {
+            return false;
+        }
         let words = self.words();
-        let known = |key: &str| {
-            words
-                .strip_prefix(key)
-                .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-        };
-        self.section().is_some()
-            || (self.is_key() && (words.starts_with("end ") || KEYS.into_iter().any(known)))
+        let whole = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+        words.starts_with("end ")
+            || KEYS
+                .into_iter()
+                .any(|key| words.strip_prefix(key).is_some_and(whole))
     }
 }
 
