@@ -24,7 +24,7 @@ pub const PERCENTILES: [f64; 17] = [
 /// [`PERCENTILES`] as the value of fio's option `percentile_list`; some consumers ask for it in the global options.
 pub const PERCENTILE_LIST: &str = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99";
 
-/// Upper edges of `latency_ns` and `latency_us`, each in its unit.
+/// Upper edges, not included, of `latency_ns` and `latency_us`, each in its unit.
 pub const LATENCY_EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
 /// One document of fio output: one run of a job file.
@@ -233,14 +233,14 @@ impl Samples {
     }
 }
 
-/// Percent of requests by latency, in whole units: bucket i holds what is above edge i-1 and not above edge i.
+/// Percent of requests by latency, in whole units: bucket i holds edge i-1 up to, not including, edge i.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencyBuckets {
-    /// To 2, 4, … 1000 ns.
+    /// Below 2, 4, … 1000 ns.
     pub ns: [f64; 10],
-    /// To 2, 4, … 1000 µs.
+    /// Below 2, 4, … 1000 µs.
     pub us: [f64; 10],
-    /// To 2, 4, … 1000, 2000 ms and above.
+    /// Below 2, 4, … 1000, 2000 ms, and above.
     pub ms: [f64; 12],
 }
 
@@ -249,12 +249,8 @@ impl LatencyBuckets {
     pub fn of(bins: impl IntoIterator<Item = (u64, u64)>) -> LatencyBuckets {
         let (mut ns, mut us, mut ms) = ([0u64; 10], [0u64; 10], [0u64; 12]);
         for (latency, count) in bins {
-            // As fio does: the unit is the largest that is not above the latency, and the rest is cut off.
-            let index = |value: u64| {
-                LATENCY_EDGES
-                    .iter()
-                    .position(|&edge| value <= edge && value < 1000)
-            };
+            // As fio's io_u.c does: the largest unit that is not above the latency, and the rest cut off.
+            let index = |value: u64| LATENCY_EDGES.iter().position(|&edge| value < edge);
             let slot = match latency {
                 0..1_000 => index(latency).map(|index| &mut ns[index]),
                 1_000..1_000_000 => index(latency / 1_000).map(|index| &mut us[index]),

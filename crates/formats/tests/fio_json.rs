@@ -198,12 +198,12 @@ fn latencies_fall_into_fios_buckets() {
     let per = 100.0 / 7.0;
     assert_eq!(
         (buckets.ns[0], buckets.ns[1], buckets.ns[9]),
-        (per, per, per)
+        (0.0, 200.0 / 7.0, per)
     );
     // 1000 ns and 2999 ns are 1 and 2 µs, cut off.
     assert_eq!(
         (buckets.us[0], buckets.us[1], buckets.us[9]),
-        (200.0 / 7.0, per, per)
+        (per, 200.0 / 7.0, per)
     );
     let buckets = LatencyBuckets::of([(999_999_999, 1), (1_000_000_000, 1), (2_000_000_000, 2)]);
     assert_eq!(

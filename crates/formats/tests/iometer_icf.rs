@@ -521,3 +521,25 @@ fn names_are_looked_up_in_the_file_then_among_the_standard_ones() {
         "no access specification"
     ));
 }
+
+#[test]
+fn large_hostile_files_end_soon() {
+    let begun = std::time::Instant::now();
+    let names: Vec<String> = (0..3000)
+        .map(|index| format!("no such specification {index}"))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let long = "x".repeat(200_000);
+    let list = [manager(
+        "H",
+        &[("A", "1", &names, &["a"]), ("B", "1", &[&long], &["a"])],
+    )];
+    let unknown = format!("'TEST SETUP\n'{long}\n\tvalue\n'END test setup\n");
+    let unnamed = "'ACCESS SPECIFICATIONS\n'size\n".to_owned()
+        + &"2048 100 67 100 0 1\n".repeat(5000)
+        + "'END access specifications\n";
+    let (config, _) = parse(&(unknown + &unnamed + &managers(&list)));
+    assert_eq!(config.specs[4999].spec.name, "2 KiB random 67% reads 5000");
+    assert_eq!(config.job(DRIVE).unwrap_err().len(), 3001);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}

@@ -11,6 +11,7 @@ use seekwise_model::time::Span;
 use seekwise_model::workload::{self, AccessSpec, IometerPattern, Job, Pace, Pattern, Region};
 
 use super::icf::{Assignment, Config, Cycling, Spawn, TestType, Worker};
+use super::lines::LONGEST_WORD;
 use super::standard;
 use crate::diagnostic::Diagnostic;
 
@@ -20,6 +21,8 @@ const SECTOR: u64 = 512;
 const SLICE_UNIT: u64 = 8;
 /// Stands for "until stopped": long enough for a mean of some thousand random requests.
 const DEFAULT_RUN: Span = Span::from_secs(60);
+/// Wrong names that get the nearest right one.
+const MOST_SUGGESTIONS: usize = 20;
 /// A job's limit of workers.
 const MOST_STREAMS: u64 = 65_535;
 
@@ -261,14 +264,14 @@ impl<'a> Plan<'a> {
             );
             return Some(Some(spec));
         }
-        let error = Diagnostic::at(
-            &self.config.file,
-            line,
-            "no access specification has this name",
-        )
-        .key(name);
-        self.errors
-            .push(error.nearest_to(name, of_file().map(|spec| spec.name.as_str())));
+        let message = "no access specification has this name";
+        let mut error = Diagnostic::at(&self.config.file, line, message).key(name);
+        // A file can hold thousands of wrong names; the first ones say enough.
+        if self.errors.len() < MOST_SUGGESTIONS && name.len() <= LONGEST_WORD {
+            let short = of_file().map(|spec| spec.name.as_str());
+            error = error.nearest_to(name, short.filter(|name| name.len() <= LONGEST_WORD));
+        }
+        self.errors.push(error);
         None
     }
 

@@ -45,6 +45,9 @@ const KEYS: [&str; 28] = [
     "version",
 ];
 
+/// Longer words are no misspelling of anything; looking for their nearest would take long.
+pub(super) const LONGEST_WORD: usize = 80;
+
 /// The keys, for a diagnostic's nearest word.
 pub(super) fn known_keys() -> impl Iterator<Item = &'static str> {
     KEYS.into_iter()

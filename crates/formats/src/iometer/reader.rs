@@ -12,7 +12,7 @@ use super::icf::{
     Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version,
     Worker,
 };
-use super::lines::{Line, Lines, fields, known_keys};
+use super::lines::{LONGEST_WORD, Line, Lines, fields, known_keys};
 use crate::diagnostic::Diagnostic;
 
 /// Before this date (yyyymmdd) specifications have no names.
@@ -202,13 +202,12 @@ impl<'a> Reader<'a> {
 
     fn unknown(&mut self, line: Line<'a>, value: Line<'a>) {
         let key = line.text.trim_start_matches('\'').trim();
-        let diagnostic = Diagnostic::at(
-            &self.config.file,
-            line.number,
-            "unknown key, kept but without effect",
-        );
-        self.warnings
-            .push(diagnostic.key(key).nearest_to(&line.words(), known_keys()));
+        let message = "unknown key, kept but without effect";
+        let mut warning = Diagnostic::at(&self.config.file, line.number, message).key(key);
+        if key.len() <= LONGEST_WORD {
+            warning = warning.nearest_to(&line.words(), known_keys());
+        }
+        self.warnings.push(warning);
         self.config
             .unknown
             .push((line.number, key.to_owned(), value.text.to_owned()));
