@@ -81,29 +81,36 @@ fn parsers_return_on_changed_files() {
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(CASES);
-    for (name, entry) in entries::ALL {
-        let seeds = seeds(name);
-        let mut rng = Seed(20_071_115).stream(name);
-        let (start, mut longest) = (Instant::now(), 0);
-        for _ in 0..cases {
-            let case = changed(&seeds, &mut rng);
-            let begun = Instant::now();
-            if std::panic::catch_unwind(|| entry(&case)).is_err() {
-                panic!("{name} panics on {:?}", String::from_utf8_lossy(&case));
-            }
-            longest = longest.max(begun.elapsed().as_millis());
-            assert!(
-                longest < LONGEST_MS,
-                "{name} took {longest} ms on {:?}",
-                String::from_utf8_lossy(&case)
-            );
+    // One thread a parser: the streams of chance are named, so order does not matter.
+    std::thread::scope(|scope| {
+        for (name, entry) in entries::ALL {
+            scope.spawn(move || try_cases(name, entry, cases));
         }
-        let seconds = start.elapsed().as_secs();
-        println!(
-            "{name}: {cases} cases of {} seeds in {seconds} s, the longest took {longest} ms",
-            seeds.len()
+    });
+}
+
+fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
+    let seeds = seeds(name);
+    let mut rng = Seed(20_071_115).stream(name);
+    let (start, mut longest) = (Instant::now(), 0);
+    for _ in 0..cases {
+        let case = changed(&seeds, &mut rng);
+        let begun = Instant::now();
+        if std::panic::catch_unwind(|| entry(&case)).is_err() {
+            panic!("{name} panics on {:?}", String::from_utf8_lossy(&case));
+        }
+        longest = longest.max(begun.elapsed().as_millis());
+        assert!(
+            longest < LONGEST_MS,
+            "{name} took {longest} ms on {:?}",
+            String::from_utf8_lossy(&case)
         );
     }
+    let seconds = start.elapsed().as_secs();
+    println!(
+        "{name}: {cases} cases of {} seeds in {seconds} s, the longest took {longest} ms",
+        seeds.len()
+    );
 }
 
 #[test]

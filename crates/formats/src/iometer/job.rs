@@ -4,6 +4,7 @@
 //! Iometer's (read in its source): access specifications outside, steps of the test type inside. Reading the file is
 //! [`super::icf`]'s; drawing the requests is the model's.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use seekwise_model::rng::Seed;
@@ -21,8 +22,9 @@ const SECTOR: u64 = 512;
 const SLICE_UNIT: u64 = 8;
 /// Stands for "until stopped": long enough for a mean of some thousand random requests.
 const DEFAULT_RUN: Span = Span::from_secs(60);
-/// Wrong names that get the nearest right one.
+/// Wrong names that get the nearest right one, and right ones looked at for each.
 const MOST_SUGGESTIONS: usize = 20;
+const MOST_CANDIDATES: usize = 500;
 /// A job's limit of workers.
 const MOST_STREAMS: u64 = 65_535;
 
@@ -37,12 +39,7 @@ impl Config {
     /// Why nothing could run: no access specification, only network workers, an unknown specification, an area
     /// outside the drive or smaller than a request, or more streams than a job holds.
     pub fn job(&self, device_sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut plan = Plan {
-            config: self,
-            sectors: device_sectors,
-            warnings: Vec::new(),
-            errors: Vec::new(),
-        };
+        let mut plan = Plan::new(self, device_sectors);
         let runners = plan.runners();
         let workers = if plan.errors.is_empty() {
             plan.stages(&runners)
@@ -98,11 +95,38 @@ struct Test {
 struct Plan<'a> {
     config: &'a Config,
     sectors: u64,
+    /// The file's specifications by name, as written and in small letters.
+    names: BTreeMap<String, &'a AccessSpec>,
+    /// The standard ones, made when first asked for.
+    standard: OnceCell<Vec<AccessSpec>>,
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
 }
 
 impl<'a> Plan<'a> {
+    fn new(config: &'a Config, sectors: u64) -> Plan<'a> {
+        let mut names: BTreeMap<String, &AccessSpec> = BTreeMap::new();
+        // Of several alike the first counts, and a name as written before one in other letters.
+        for fold in [str::to_owned as fn(&str) -> String, |name: &str| {
+            name.to_lowercase()
+        }] {
+            for specification in &config.specs {
+                names
+                    .entry(fold(&specification.spec.name))
+                    .or_insert(&specification.spec);
+            }
+        }
+        let (warnings, errors) = (Vec::new(), Vec::new());
+        Plan {
+            config,
+            sectors,
+            names,
+            standard: OnceCell::new(),
+            warnings,
+            errors,
+        }
+    }
+
     fn warn(&mut self, line: usize, message: impl Into<String>) {
         self.warnings
             .push(Diagnostic::at(&self.config.file, line, message));
@@ -239,37 +263,38 @@ impl<'a> Plan<'a> {
 
     /// The specification of this name: of the file, otherwise of the standard ones. `Some(None)` is "Idle".
     fn resolve(&mut self, line: usize, name: &str) -> Option<Option<AccessSpec>> {
-        let of_file = || {
-            self.config
-                .specs
-                .iter()
-                .map(|specification| &specification.spec)
-        };
-        let found = of_file().find(|spec| spec.name == name);
-        if let Some(spec) =
-            found.or_else(|| of_file().find(|spec| spec.name.eq_ignore_ascii_case(name)))
-        {
-            return Some(Some(spec.clone()));
+        let folded = name.to_lowercase();
+        if let Some(spec) = self.names.get(name).or_else(|| self.names.get(&folded)) {
+            return Some(Some((*spec).clone()));
         }
-        if name.eq_ignore_ascii_case("idle") {
+        if folded == "idle" {
             return Some(None);
         }
-        if let Some(spec) = standard::specs()
-            .into_iter()
-            .find(|spec| spec.name.eq_ignore_ascii_case(name))
-        {
-            self.warn(
-                line,
-                format!("`{name}` is not in this file; the standard one of that name is taken"),
-            );
+        let standard = self
+            .standard
+            .get_or_init(standard::specs)
+            .iter()
+            .find(|spec| spec.name.eq_ignore_ascii_case(name));
+        if let Some(spec) = standard.cloned() {
+            let what = "the standard one of that name is taken";
+            self.warn(line, format!("`{name}` is not in this file; {what}"));
             return Some(Some(spec));
         }
         let message = "no access specification has this name";
         let mut error = Diagnostic::at(&self.config.file, line, message).key(name);
         // A file can hold thousands of wrong names; the first ones say enough.
         if self.errors.len() < MOST_SUGGESTIONS && name.len() <= LONGEST_WORD {
-            let short = of_file().map(|spec| spec.name.as_str());
-            error = error.nearest_to(name, short.filter(|name| name.len() <= LONGEST_WORD));
+            let short = self
+                .config
+                .specs
+                .iter()
+                .map(|other| other.spec.name.as_str());
+            error = error.nearest_to(
+                name,
+                short
+                    .take(MOST_CANDIDATES)
+                    .filter(|name| name.len() <= LONGEST_WORD),
+            );
         }
         self.errors.push(error);
         None
