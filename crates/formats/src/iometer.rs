@@ -1,1 +1,16 @@
-//! Iometer configurations and results.
+//! Iometer: its configurations (.icf), its results (results.csv) and its well-known access specifications.
+//!
+//! | room | what it does |
+//! |---|---|
+//! | [`icf`] | reads a configuration of any version |
+//! | [`standard`] | access specifications that have a name in the field |
+//! | [`results`] | reads results.csv by its captions |
+//!
+//! Nothing here draws requests; the generator is in the model.
+
+pub mod icf;
+mod job;
+mod lines;
+mod reader;
+pub mod results;
+pub mod standard;

@@ -1,0 +1,709 @@
+//! What an Iometer configuration would run, as a [`Job`] on the modelled drive.
+//!
+//! Each test of Iometer's series is a stage; each (worker, target) of a test is a stream of the job. The order is
+//! Iometer's (read in its source): access specifications outside, steps of the test type inside. Reading the file is
+//! [`super::icf`]'s; drawing the requests is the model's.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Span;
+use seekwise_model::workload::{self, AccessSpec, IometerPattern, Job, Pace, Pattern, Region};
+
+use super::icf::{Assignment, Config, Cycling, Spawn, TestType, Worker};
+use super::lines::LONGEST_WORD;
+use super::standard;
+use crate::diagnostic::Diagnostic;
+
+/// Bytes of a sector, Iometer's unit of sizes and starts.
+const SECTOR: u64 = 512;
+/// Slices begin at multiples of this many sectors, so that drives of 4-KiB sectors serve them aligned.
+const SLICE_UNIT: u64 = 8;
+/// Stands for "until stopped": long enough for a mean of some thousand random requests.
+const DEFAULT_RUN: Span = Span::from_secs(60);
+/// Wrong names that get the nearest right one, and right ones looked at for each.
+const MOST_SUGGESTIONS: usize = 20;
+const MOST_CANDIDATES: usize = 500;
+/// A job's limit of workers.
+const MOST_STREAMS: u64 = 65_535;
+
+impl Config {
+    /// The job this configuration describes, on a drive of `device_sectors` sectors of 512 bytes.
+    ///
+    /// Beside it come warnings about all that is not as Iometer would do it: targets that share the drive, files
+    /// taken as runs of sectors, workers left out, a run time chosen here. What Iometer's data pattern writes has no
+    /// bearing on a disk.
+    ///
+    /// # Errors
+    /// Why nothing could run: no access specification, only network workers, an unknown specification, an area
+    /// outside the drive or smaller than a request, or more streams than a job holds.
+    pub fn job(&self, device_sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let mut plan = Plan::new(self, device_sectors);
+        let runners = plan.runners();
+        let workers = if plan.errors.is_empty() {
+            plan.stages(&runners)
+        } else {
+            Vec::new()
+        };
+        if workers.is_empty() && plan.errors.is_empty() {
+            plan.error(
+                0,
+                "Test Type",
+                "no test of this configuration would run anything",
+            );
+        }
+        if plan.errors.is_empty() {
+            let name = if self.description.is_empty() {
+                &self.file
+            } else {
+                &self.description
+            };
+            let job = Job {
+                name: name.clone(),
+                workers,
+            };
+            Ok((job, plan.warnings))
+        } else {
+            Err(plan.errors)
+        }
+    }
+}
+
+/// A disk worker that will run.
+struct Runner {
+    manager: usize,
+    settings: Worker,
+    /// One a test series; `None` is Iometer's "Idle".
+    specs: Vec<Option<AccessSpec>>,
+    targets: Vec<Target>,
+}
+
+/// Where a worker's target lies on the drive.
+struct Target {
+    name: String,
+    area: Region,
+    seed: u64,
+}
+
+/// One test: how many targets of each runner, and the depth if the test sets it.
+struct Test {
+    active: Vec<usize>,
+    depth: Option<u32>,
+}
+
+struct Plan<'a> {
+    config: &'a Config,
+    sectors: u64,
+    /// The file's specifications by name, as written and in small letters.
+    names: BTreeMap<String, &'a AccessSpec>,
+    /// The standard ones, made when first asked for.
+    standard: OnceCell<Vec<AccessSpec>>,
+    warnings: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(config: &'a Config, sectors: u64) -> Plan<'a> {
+        let mut names: BTreeMap<String, &AccessSpec> = BTreeMap::new();
+        // Of several alike the first counts, and a name as written before one in other letters.
+        for fold in [str::to_owned as fn(&str) -> String, |name: &str| {
+            name.to_lowercase()
+        }] {
+            for specification in &config.specs {
+                names
+                    .entry(fold(&specification.spec.name))
+                    .or_insert(&specification.spec);
+            }
+        }
+        let (warnings, errors) = (Vec::new(), Vec::new());
+        Plan {
+            config,
+            sectors,
+            names,
+            standard: OnceCell::new(),
+            warnings,
+            errors,
+        }
+    }
+
+    fn warn(&mut self, line: usize, message: impl Into<String>) {
+        self.warnings
+            .push(Diagnostic::at(&self.config.file, line, message));
+    }
+
+    fn error(&mut self, line: usize, key: &str, message: impl Into<String>) {
+        self.errors
+            .push(Diagnostic::at(&self.config.file, line, message).key(key));
+    }
+
+    fn runners(&mut self) -> Vec<Runner> {
+        let workers = self.disk_workers();
+        let assigned = workers
+            .iter()
+            .any(|(_, worker)| !worker.assigned.is_empty());
+        let standing = if assigned || workers.is_empty() {
+            Vec::new()
+        } else {
+            self.specs_of_nobody()
+        };
+        let mut runners = Vec::new();
+        for (manager, settings) in workers {
+            if assigned && settings.assigned.is_empty() {
+                self.warn(
+                    settings.line,
+                    format!(
+                        "worker `{}` has no access specification and stays idle",
+                        settings.name
+                    ),
+                );
+                continue;
+            }
+            let specs = if assigned {
+                self.assigned_specs(&settings)
+            } else {
+                standing.clone()
+            };
+            if let Some(transactions) = settings.connection {
+                let message = format!(
+                    "closing and opening the disk after {transactions} transactions is left out"
+                );
+                self.warn(settings.line, message);
+            }
+            runners.push(Runner {
+                manager,
+                settings,
+                specs,
+                targets: Vec::new(),
+            });
+        }
+        self.place(&mut runners);
+        runners
+    }
+
+    /// The disk workers with the index of their manager; one of our own when the file lists no workers.
+    fn disk_workers(&mut self) -> Vec<(usize, Worker)> {
+        let config = self.config;
+        let all = config
+            .managers
+            .iter()
+            .enumerate()
+            .flat_map(|(m, manager)| manager.workers.iter().map(move |w| (m, w)));
+        let (network, disk): (Vec<_>, Vec<_>) =
+            all.partition(|(_, worker)| worker.network.is_some());
+        for (_, worker) in &network {
+            self.warn(
+                worker.line,
+                format!(
+                    "network worker `{}` is left out: only disks are modelled",
+                    worker.name
+                ),
+            );
+        }
+        if !disk.is_empty() {
+            return disk
+                .into_iter()
+                .map(|(manager, worker)| (manager, worker.clone()))
+                .collect();
+        }
+        if let Some((_, worker)) = network.first() {
+            self.error(
+                worker.line,
+                "Worker type",
+                "nothing remains to run: all workers are network workers",
+            );
+            return Vec::new();
+        }
+        let spawned = match config.disk_workers {
+            Spawn::PerProcessor => "one a processor".to_owned(),
+            Spawn::Exactly(count) => count.to_string(),
+        };
+        self.warn(0, format!("the file lists no worker: one is taken, at a depth of 1 (Iometer would make {spawned})"));
+        vec![(0, Worker::new(0, "Worker 1"))]
+    }
+
+    /// What runs when no worker has a specification: those for new disk workers, otherwise all.
+    fn specs_of_nobody(&mut self) -> Vec<Option<AccessSpec>> {
+        let specs = &self.config.specs;
+        let default: Vec<_> = specs
+            .iter()
+            .filter(|spec| matches!(spec.assignment, Assignment::All | Assignment::Disk))
+            .collect();
+        let (chosen, which) = if default.is_empty() {
+            (specs.iter().collect(), "all of them")
+        } else {
+            (default, "those assigned to new disk workers")
+        };
+        if chosen.is_empty() {
+            self.error(
+                0,
+                "ACCESS SPECIFICATIONS",
+                "nothing to run: the file has no access specification",
+            );
+        } else {
+            let count = chosen.len();
+            let message = format!(
+                "no worker has an access specification assigned: {which} run in turn ({count})"
+            );
+            self.warn(0, message);
+        }
+        chosen
+            .into_iter()
+            .map(|specification| Some(specification.spec.clone()))
+            .collect()
+    }
+
+    fn assigned_specs(&mut self, worker: &Worker) -> Vec<Option<AccessSpec>> {
+        worker
+            .assigned
+            .iter()
+            .filter_map(|(line, name)| self.resolve(*line, name))
+            .collect()
+    }
+
+    /// The specification of this name: of the file, otherwise of the standard ones. `Some(None)` is "Idle".
+    fn resolve(&mut self, line: usize, name: &str) -> Option<Option<AccessSpec>> {
+        let folded = name.to_lowercase();
+        if let Some(spec) = self.names.get(name).or_else(|| self.names.get(&folded)) {
+            return Some(Some((*spec).clone()));
+        }
+        if folded == "idle" {
+            return Some(None);
+        }
+        let standard = self
+            .standard
+            .get_or_init(standard::specs)
+            .iter()
+            .find(|spec| spec.name.eq_ignore_ascii_case(name));
+        if let Some(spec) = standard.cloned() {
+            let what = "the standard one of that name is taken";
+            self.warn(line, format!("`{name}` is not in this file; {what}"));
+            return Some(Some(spec));
+        }
+        let message = "no access specification has this name";
+        let mut error = Diagnostic::at(&self.config.file, line, message).key(name);
+        // A file can hold thousands of wrong names; the first ones say enough.
+        if self.errors.len() < MOST_SUGGESTIONS && name.len() <= LONGEST_WORD {
+            let short = self
+                .config
+                .specs
+                .iter()
+                .map(|other| other.spec.name.as_str());
+            error = error.nearest_to(
+                name,
+                short
+                    .take(MOST_CANDIDATES)
+                    .filter(|name| name.len() <= LONGEST_WORD),
+            );
+        }
+        self.errors.push(error);
+        None
+    }
+
+    /// Lays the targets out on the drive: each different target an equal slice, in the order of the file.
+    fn place(&mut self, runners: &mut [Runner]) {
+        let mut slices: BTreeMap<(usize, String), u64> = BTreeMap::new();
+        let mut order = Vec::new();
+        for runner in runners.iter() {
+            for (line, name) in &runner.settings.targets {
+                let next = slices.len() as u64;
+                slices
+                    .entry((runner.manager, name.clone()))
+                    .or_insert_with(|| {
+                        order.push((*line, name.clone()));
+                        next
+                    });
+            }
+        }
+        let slice = self.slice(&order);
+        let mut stream = 0;
+        for runner in runners {
+            let settings = &runner.settings;
+            if settings.targets.is_empty() {
+                self.warn(
+                    settings.line,
+                    format!(
+                        "worker `{}` has no target: it works on the whole drive",
+                        settings.name
+                    ),
+                );
+                let area = self.area(settings, 0, self.sectors);
+                runner.targets.push(Target {
+                    name: "drive".to_owned(),
+                    area,
+                    seed: seed(settings, &mut stream),
+                });
+            }
+            for (_, name) in &settings.targets {
+                let first = slices[&(runner.manager, name.clone())] * slice;
+                let area = self.area(settings, first, slice);
+                runner.targets.push(Target {
+                    name: name.clone(),
+                    area,
+                    seed: seed(settings, &mut stream),
+                });
+            }
+        }
+    }
+
+    /// Sectors of each target's slice, with a word about what the targets were in Iometer.
+    fn slice(&mut self, targets: &[(usize, String)]) -> u64 {
+        for (line, name) in targets.iter().filter(|(_, name)| is_file_system(name)) {
+            let what = "its iobw.tst is taken as one run of sectors from the start";
+            self.warn(*line, format!("`{name}` has a file system: {what}"));
+        }
+        let count = targets.len() as u64;
+        if count < 2 {
+            return self.sectors;
+        }
+        let names: Vec<&str> = targets
+            .iter()
+            .take(8)
+            .map(|(_, name)| name.as_str())
+            .collect();
+        let more = if targets.len() > names.len() {
+            ", …"
+        } else {
+            ""
+        };
+        let names = names.join(", ");
+        self.warn(
+            targets[0].0,
+            format!(
+                "{count} targets share the drive, in equal slices in this order: {names}{more}"
+            ),
+        );
+        self.sectors / count / SLICE_UNIT * SLICE_UNIT
+    }
+
+    /// The part of a target in use: `first` and `sectors` are those of its slice.
+    fn area(&mut self, worker: &Worker, first: u64, sectors: u64) -> Region {
+        let (start, maximum) = (worker.starting_sector, worker.maximum_size);
+        if start >= sectors {
+            let message = format!(
+                "worker `{}` starts at sector {start} of a target of {sectors}",
+                worker.name
+            );
+            self.error(worker.line, "starting sector", message);
+            return Region { start: 0, bytes: 0 };
+        }
+        let rest = sectors - start;
+        if maximum > rest {
+            let message = format!(
+                "worker `{}` wants {maximum} sectors of a target that has {rest}; it gets those",
+                worker.name
+            );
+            self.warn(worker.line, message);
+        }
+        let used = if maximum == 0 {
+            rest
+        } else {
+            maximum.min(rest)
+        };
+        match (
+            (first + start).checked_mul(SECTOR),
+            used.checked_mul(SECTOR),
+        ) {
+            (Some(start), Some(bytes)) => Region { start, bytes },
+            _ => {
+                self.error(
+                    0,
+                    "Disk maximum size",
+                    "the drive has more bytes than 64 bits count",
+                );
+                Region { start: 0, bytes: 0 }
+            }
+        }
+    }
+
+    fn stages(&mut self, runners: &[Runner]) -> Vec<workload::Worker> {
+        let series = runners
+            .iter()
+            .map(|runner| runner.specs.len())
+            .max()
+            .unwrap_or(0);
+        let runtime = self.runtime();
+        let mut streams = Vec::new();
+        let mut stage = 0;
+        for index in 0..series {
+            let active = |runner: &&Runner| matches!(runner.specs.get(index), Some(Some(_)));
+            let present: Vec<&Runner> = runners.iter().filter(active).collect();
+            let tests = self.tests(&present);
+            let total: usize = tests.iter().flat_map(|test| &test.active).sum();
+            if (streams.len() + total) as u64 > MOST_STREAMS {
+                self.error(
+                    0,
+                    "Test Type",
+                    format!("more than {MOST_STREAMS} streams in all tests together"),
+                );
+            }
+            if !self.errors.is_empty() {
+                return Vec::new();
+            }
+            for test in tests {
+                for (runner, &count) in present.iter().zip(&test.active) {
+                    let stream =
+                        |target| self.stream(runner, index, target, (stage, runtime, test.depth));
+                    let made: Vec<_> = runner
+                        .targets
+                        .iter()
+                        .take(count)
+                        .filter_map(stream)
+                        .collect();
+                    streams.extend(made);
+                }
+                stage += 1;
+            }
+            self.check_sizes(&present, index);
+        }
+        streams
+    }
+
+    fn runtime(&mut self) -> Span {
+        if self.config.run_time != Span::ZERO {
+            return self.config.run_time;
+        }
+        let seconds = DEFAULT_RUN.nanos() / 1_000_000_000;
+        self.warn(
+            0,
+            format!(
+                "the run time is 0, which means until stopped: each test runs {seconds} s here"
+            ),
+        );
+        DEFAULT_RUN
+    }
+
+    fn stream(
+        &self,
+        runner: &Runner,
+        index: usize,
+        target: &Target,
+        (stage, runtime, depth): (u32, Span, Option<u32>),
+    ) -> Option<workload::Worker> {
+        let spec = runner.specs.get(index)?.clone()?;
+        let depth = depth.unwrap_or(runner.settings.outstanding);
+        Some(workload::Worker {
+            name: format!(
+                "{} on {}: {}, depth {depth}",
+                runner.settings.name, target.name, spec.name
+            ),
+            stage,
+            group: stage,
+            start_delay: Span::ZERO,
+            ramp: self.config.ramp,
+            runtime: Some(runtime),
+            time_based: true,
+            depth,
+            pace: Pace::default(),
+            // Iometer seeds a worker with the seed of its first target.
+            pattern: Pattern::Iometer(IometerPattern {
+                spec,
+                area: target.area,
+                worker_seed: target.seed,
+                target_seed: target.seed,
+            }),
+        })
+    }
+
+    /// A request, put at its alignment, must fit into the area it is drawn in.
+    fn check_sizes(&mut self, present: &[&Runner], index: usize) {
+        for runner in present {
+            let Some(Some(spec)) = runner.specs.get(index) else {
+                continue;
+            };
+            let need = |row: &workload::AccessLine| {
+                u64::from(row.size.max(row.reply)) + u64::from(row.align.max(512))
+            };
+            let largest = spec.lines.iter().map(need).max().unwrap_or(0);
+            if let Some(target) = runner
+                .targets
+                .iter()
+                .find(|target| target.area.bytes < largest)
+            {
+                let (name, bytes) = (&target.name, target.area.bytes);
+                let message = format!(
+                    "the {bytes} bytes of `{name}` are too few for its requests ({largest} with alignment)"
+                );
+                self.error(runner.settings.line, &spec.name.clone(), message);
+            }
+        }
+    }
+
+    /// The tests of one access specification, in Iometer's order.
+    fn tests(&mut self, present: &[&Runner]) -> Vec<Test> {
+        let config = self.config;
+        let fixed = |active: Vec<usize>| Test {
+            active,
+            depth: None,
+        };
+        let each = |targets: u64| limited(present, u64::MAX, targets);
+        let mut tests = match config.test_type {
+            TestType::Normal => vec![fixed(each(u64::MAX))],
+            TestType::CycleTargets => rising(config.target_cycling, each)
+                .into_iter()
+                .map(fixed)
+                .collect(),
+            TestType::CycleWorkers => {
+                let workers = rising(config.worker_cycling, |workers| {
+                    limited(present, workers, u64::MAX)
+                });
+                workers.into_iter().map(fixed).collect()
+            }
+            TestType::IncrementTargetsParallel => rising(config.target_cycling, |targets| {
+                dealt(present, targets, true)
+            })
+            .into_iter()
+            .map(fixed)
+            .collect(),
+            TestType::IncrementTargetsSerial => rising(config.target_cycling, |targets| {
+                dealt(present, targets, false)
+            })
+            .into_iter()
+            .map(fixed)
+            .collect(),
+            TestType::CycleWorkersAndTargets => workers_and_targets(config, present),
+            TestType::CycleOutstandingIos => self.depths(vec![each(u64::MAX)]),
+            TestType::CycleOutstandingIosAndTargets => {
+                self.depths(rising(config.target_cycling, each))
+            }
+        };
+        tests.retain(|test| test.active.iter().any(|&targets| targets > 0));
+        tests
+    }
+
+    /// Each of these at every depth.
+    fn depths(&mut self, actives: Vec<Vec<usize>>) -> Vec<Test> {
+        let cycling = self.config.depth_cycling;
+        if cycling.steps.start == 0
+            || (cycling.steps.step == 0 && cycling.steps.start <= cycling.end)
+        {
+            self.error(0, "Queue Depth Cycling", "a depth or step of 0 never ends");
+            return Vec::new();
+        }
+        let mut tests = Vec::new();
+        let mut streams = 0;
+        for active in actives {
+            for depth in counts(cycling.steps).take_while(|&depth| depth <= u64::from(cycling.end))
+            {
+                streams += active.iter().sum::<usize>() as u64;
+                if streams > MOST_STREAMS || active.is_empty() {
+                    // The caller says so; no need to list them all.
+                    tests.push(Test {
+                        active,
+                        depth: None,
+                    });
+                    return tests;
+                }
+                tests.push(Test {
+                    active: active.clone(),
+                    depth: u32::try_from(depth).ok(),
+                });
+            }
+        }
+        tests
+    }
+}
+
+/// Has a file system in Iometer: a drive letter, a mount point. `1: "MODEL"`, `PHYSICALDRIVE:0` and `sda` have none.
+fn is_file_system(name: &str) -> bool {
+    let letter = name
+        .split_once(':')
+        .is_some_and(|(drive, _)| drive.len() == 1 && drive.as_bytes()[0].is_ascii_alphabetic());
+    letter || name.contains('[') || (name.starts_with('/') && !name.starts_with("/dev/"))
+}
+
+/// The seed of a worker's next target. Without a fixed one Iometer takes the clock, different for each target;
+/// here the first is 1 and the others differ, so that streams are apart and runs repeat.
+fn seed(worker: &Worker, stream: &mut u64) -> u64 {
+    let index = *stream;
+    *stream += 1;
+    match (worker.fixed_seed, index) {
+        (Some(seed), _) => seed,
+        (None, 0) => 1,
+        (None, _) => Seed(1).numbered("iometer", index).next_u64(),
+    }
+}
+
+/// A count's values: rising by its step, or by powers of it. A factor of 1 adds 1, as in Iometer.
+fn counts(cycling: Cycling) -> impl Iterator<Item = u64> {
+    let (start, step) = (u64::from(cycling.start), u64::from(cycling.step));
+    let powers = cycling.exponential && step != 1;
+    std::iter::successors(Some(start), move |&count| {
+        Some(if powers {
+            count.saturating_mul(step)
+        } else {
+            count.saturating_add(step)
+        })
+    })
+}
+
+/// What is active at each count, as long as it grows.
+fn rising(cycling: Cycling, active: impl Fn(u64) -> Vec<usize>) -> Vec<Vec<usize>> {
+    let mut tests = Vec::new();
+    let (mut most, mut streams) = (0, 0);
+    for count in counts(cycling) {
+        let active = active(count);
+        let total: usize = active.iter().sum();
+        if total <= most || streams as u64 > MOST_STREAMS {
+            break;
+        }
+        (most, streams) = (total, streams + total);
+        tests.push(active);
+    }
+    tests
+}
+
+/// The first `workers` of every manager with at most `targets` each.
+fn limited(present: &[&Runner], workers: u64, targets: u64) -> Vec<usize> {
+    let mut used: BTreeMap<usize, u64> = BTreeMap::new();
+    let active = present.iter().map(|runner| {
+        let used = used.entry(runner.manager).or_insert(0);
+        *used += 1;
+        if *used > workers {
+            0
+        } else {
+            runner
+                .targets
+                .len()
+                .min(usize::try_from(targets).unwrap_or(usize::MAX))
+        }
+    });
+    active.collect()
+}
+
+/// `targets` given out down the workers: in each manager (`parallel`) or over all.
+fn dealt(present: &[&Runner], targets: u64, parallel: bool) -> Vec<usize> {
+    let mut left: BTreeMap<usize, u64> = BTreeMap::new();
+    let active = present.iter().map(|runner| {
+        let left = left
+            .entry(if parallel { runner.manager } else { 0 })
+            .or_insert(targets);
+        let count = (runner.targets.len() as u64).min(*left);
+        *left -= count;
+        count as usize
+    });
+    active.collect()
+}
+
+/// Rising targets for each rising number of workers.
+fn workers_and_targets(config: &Config, present: &[&Runner]) -> Vec<Test> {
+    let most = |active: &[usize]| active.iter().filter(|&&targets| targets > 0).count() as u64;
+    let mut tests = Vec::new();
+    let (mut running, mut streams) = (0, 0);
+    for workers in counts(config.worker_cycling) {
+        let now = most(&limited(present, workers, u64::MAX));
+        if now <= running || streams as u64 > MOST_STREAMS {
+            break;
+        }
+        running = now;
+        let targets = rising(config.target_cycling, |targets| {
+            limited(present, workers, targets)
+        });
+        streams += targets.iter().flatten().sum::<usize>();
+        tests.extend(targets.into_iter().map(|active| Test {
+            active,
+            depth: None,
+        }));
+    }
+    tests
+}

@@ -1,0 +1,688 @@
+//! Reads the sections and keys of an Iometer configuration into a [`Config`].
+//!
+//! The words come from [`super::lines`]; what they mean together is not judged here, but each value is checked where
+//! it stands, and the shares of each access specification are summed.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::time::Span;
+use seekwise_model::workload::{AccessLine, AccessSpec};
+
+use super::icf::{
+    Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version,
+    Worker,
+};
+use super::lines::{LONGEST_WORD, Line, Lines, fields, known_keys};
+use crate::diagnostic::Diagnostic;
+
+/// Before this date (yyyymmdd) specifications have no names.
+const NAMED_SINCE: u32 = 19_980_521;
+/// Iometer's limit of lines in a specification.
+const MOST_LINES: usize = 100;
+/// Ten years, in seconds: a longer run is a slip, and it would not fit the model's clock with its ramp.
+const LONGEST_RUN: u64 = 10 * 366 * 86_400;
+
+/// The words of the file for the test types.
+const TEST_TYPES: [(&str, TestType); 8] = [
+    ("NORMAL", TestType::Normal),
+    ("CYCLE_TARGETS", TestType::CycleTargets),
+    ("CYCLE_WORKERS", TestType::CycleWorkers),
+    (
+        "INCREMENT_TARGETS_PARALLEL",
+        TestType::IncrementTargetsParallel,
+    ),
+    ("INCREMENT_TARGETS_SERIAL", TestType::IncrementTargetsSerial),
+    (
+        "CYCLE_WORKERS_AND_TARGETS",
+        TestType::CycleWorkersAndTargets,
+    ),
+    ("CYCLE_OUTSTANDING_IOS", TestType::CycleOutstandingIos),
+    (
+        "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
+        TestType::CycleOutstandingIosAndTargets,
+    ),
+];
+
+/// The reader: a place in the file and what was read so far.
+pub(super) struct Reader<'a> {
+    lines: Lines<'a>,
+    pub(super) config: Config,
+    /// How many specifications without a name were given this one.
+    unnamed: BTreeMap<String, u32>,
+    pub(super) warnings: Vec<Diagnostic>,
+    pub(super) errors: Vec<Diagnostic>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(file: &str, text: &'a str) -> Reader<'a> {
+        let once = Cycling {
+            start: 1,
+            step: 1,
+            exponential: false,
+        };
+        let config = Config {
+            file: file.to_owned(),
+            version: Version::Unstated,
+            description: String::new(),
+            run_time: Span::ZERO,
+            ramp: Span::ZERO,
+            disk_workers: Spawn::PerProcessor,
+            network_workers: Spawn::Exactly(0),
+            record: "ALL".to_owned(),
+            worker_cycling: once,
+            target_cycling: once,
+            depth_cycling: DepthCycling {
+                steps: once,
+                end: 1,
+            },
+            test_type: TestType::Normal,
+            specs: Vec::new(),
+            managers: Vec::new(),
+            unknown: Vec::new(),
+        };
+        Reader {
+            lines: Lines::new(text),
+            config,
+            unnamed: BTreeMap::new(),
+            warnings: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn warn(&mut self, line: usize, message: impl Into<String>) {
+        self.warnings
+            .push(Diagnostic::at(&self.config.file, line, message));
+    }
+
+    fn error(&mut self, line: usize, key: &str, message: impl Into<String>, expected: &str) {
+        self.errors.push(
+            Diagnostic::at(&self.config.file, line, message)
+                .key(key)
+                .expected(expected),
+        );
+    }
+
+    /// Reads all sections, in any order; the number of them.
+    pub(super) fn file(&mut self) -> usize {
+        let mut sections = 0;
+        while let Some(line) = self.lines.take() {
+            let words = line.words();
+            sections += usize::from(line.section().is_some());
+            match line.section() {
+                Some("test setup") => self.section(Self::setup_key),
+                Some("access specifications") => self.access_specifications(),
+                Some("manager list") => self.section(Self::manager_key),
+                Some(_) => self.section(|_, _, _| {}),
+                None if words.is_empty() || words.starts_with("end ") => {}
+                None if words.starts_with("version") || line.number == 1 && words == "3.26.97" => {
+                    self.version(line)
+                }
+                None => self.warn(
+                    line.number,
+                    "this text is outside every section and is left out",
+                ),
+            }
+        }
+        sections
+    }
+
+    /// Gives each key of a section to `key`, up to the section's end or the next section.
+    fn section(&mut self, key: fn(&mut Self, Line<'a>, &str)) {
+        while let Some(line) = self.lines.peek() {
+            if line.section().is_some() {
+                return;
+            }
+            self.lines.take();
+            let words = line.words();
+            if line.is_key() && ends_section(&words) {
+                return;
+            }
+            if words.starts_with("version") {
+                self.version(line);
+            } else if line.is_key() && !words.starts_with("end ") {
+                key(self, line, &words);
+            }
+        }
+    }
+
+    fn version(&mut self, line: Line<'a>) {
+        if self.config.version != Version::Unstated {
+            return;
+        }
+        let numbers: Vec<u32> = line
+            .text
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|digits| !digits.is_empty())
+            .filter_map(|digits| digits.parse().ok())
+            .collect();
+        self.config.version = match numbers[..] {
+            // Written once as month, day and year: the only version so named.
+            [3, 26, 97, ..] => Version::Dated(19_980_105),
+            [year @ 1901..=9999, month @ 0..=99, day @ 0..=99, ..] => {
+                Version::Dated(year * 10_000 + month * 100 + day)
+            }
+            [major, minor, patch, ..] => Version::Numbered([major, minor, patch]),
+            _ => {
+                return self.warn(
+                    line.number,
+                    "the version has not three numbers and is left out",
+                );
+            }
+        };
+    }
+
+    fn setup_key(&mut self, line: Line<'a>, words: &str) {
+        let key = |name: &str| words.starts_with(name);
+        let value = self.lines.value();
+        if key("test description") {
+            self.config.description = value.text.to_owned();
+        } else if key("run time") {
+            self.config.run_time = self.hours_minutes_seconds(value);
+        } else if key("ramp up time") {
+            self.config.ramp =
+                Span::from_secs(self.number(value, "Ramp Up Time", value.text, LONGEST_RUN));
+        } else if key("default disk workers") || key("default workers") {
+            self.config.disk_workers = self.spawn(value, "Default Disk Workers to Spawn");
+        } else if key("default network workers") {
+            self.config.network_workers = self.spawn(value, "Default Network Workers to Spawn");
+        } else if key("record results") {
+            self.config.record = value.text.to_uppercase();
+        } else if key("worker cycling") {
+            self.config.worker_cycling = self.cycling(value, "Worker Cycling").steps;
+        } else if key("disk cycling") {
+            self.config.target_cycling = self.cycling(value, "Disk Cycling").steps;
+        } else if key("queue depth cycling") {
+            self.config.depth_cycling = self.cycling(value, "Queue Depth Cycling");
+        } else if key("test type") {
+            self.test_type(value);
+        } else {
+            self.unknown(line, value);
+        }
+    }
+
+    fn unknown(&mut self, line: Line<'a>, value: Line<'a>) {
+        let key = line.text.trim_start_matches('\'').trim();
+        let message = "unknown key, kept but without effect";
+        let mut warning = Diagnostic::at(&self.config.file, line.number, message).key(key);
+        if key.len() <= LONGEST_WORD {
+            warning = warning.nearest_to(&line.words(), known_keys());
+        }
+        self.warnings.push(warning);
+        self.config
+            .unknown
+            .push((line.number, key.to_owned(), value.text.to_owned()));
+    }
+
+    /// A whole number from 0 to `most`. Says what is wrong and gives 0 otherwise.
+    fn number(&mut self, line: Line<'a>, key: &str, text: &str, most: u64) -> u64 {
+        match text.trim().parse::<u64>() {
+            Ok(number) if number <= most => number,
+            _ => {
+                let message = format!("`{text}` is not a number in range");
+                self.error(
+                    line.number,
+                    key,
+                    message,
+                    &format!("a whole number from 0 to {most}"),
+                );
+                0
+            }
+        }
+    }
+
+    fn small(&mut self, line: Line<'a>, key: &str, text: &str) -> u32 {
+        self.number(line, key, text, u64::from(u32::MAX)) as u32
+    }
+
+    fn hours_minutes_seconds(&mut self, value: Line<'a>) -> Span {
+        let parts = fields(value.text);
+        if parts.len() != 3 {
+            self.error(
+                value.number,
+                "Run Time",
+                "has not three numbers",
+                "hours, minutes and seconds",
+            );
+            return Span::ZERO;
+        }
+        let mut seconds = 0u64;
+        for (part, unit) in parts.into_iter().zip([3600, 60, 1]) {
+            seconds += unit * self.number(value, "Run Time", part, LONGEST_RUN / unit);
+        }
+        Span::from_secs(seconds)
+    }
+
+    fn spawn(&mut self, value: Line<'a>, key: &str) -> Spawn {
+        if value.text.eq_ignore_ascii_case("NUMBER_OF_CPUS") {
+            return Spawn::PerProcessor;
+        }
+        Spawn::Exactly(self.small(value, key, value.text))
+    }
+
+    /// `start step type`, or `start end step type`.
+    fn cycling(&mut self, value: Line<'a>, key: &str) -> DepthCycling {
+        let parts = fields(value.text);
+        let (start, end, step, kind) = match parts[..] {
+            [start, step, kind] => (start, start, step, kind),
+            [start, end, step, kind] => (start, end, step, kind),
+            _ => {
+                self.error(
+                    value.number,
+                    key,
+                    "has not the right number of fields",
+                    "start, (end,) step and step type",
+                );
+                return self.config.depth_cycling;
+            }
+        };
+        let exponential = kind.eq_ignore_ascii_case("EXPONENTIAL");
+        if !exponential && !kind.eq_ignore_ascii_case("LINEAR") {
+            self.error(
+                value.number,
+                key,
+                format!("`{kind}` is no step type"),
+                "LINEAR or EXPONENTIAL",
+            );
+        }
+        let steps = Cycling {
+            start: self.small(value, key, start),
+            step: self.small(value, key, step),
+            exponential,
+        };
+        DepthCycling {
+            steps,
+            end: self.small(value, key, end),
+        }
+    }
+
+    fn test_type(&mut self, value: Line<'a>) {
+        let word = value.text.to_uppercase();
+        match TEST_TYPES.into_iter().find(|&(name, _)| name == word) {
+            Some((_, test_type)) => self.config.test_type = test_type,
+            None => {
+                let names = TEST_TYPES.map(|(name, _)| name);
+                let message = format!("`{}` is no test type", value.text);
+                let diagnostic =
+                    Diagnostic::at(&self.config.file, value.number, message).key("Test Type");
+                self.errors.push(
+                    diagnostic
+                        .expected(names.join(", "))
+                        .nearest_to(&word, names),
+                );
+            }
+        }
+    }
+
+    fn access_specifications(&mut self) {
+        let mut named: Option<Specification> = None;
+        while let Some(line) = self.lines.peek() {
+            if line.section().is_some() {
+                break;
+            }
+            self.lines.take();
+            let words = line.words();
+            if line.is_key() && ends_section(&words) {
+                break;
+            }
+            if words.starts_with("access specification name") {
+                self.keep(named.take());
+                named = Some(self.name_and_assignment());
+            } else if words.starts_with("size") {
+                let rows = self.rows();
+                match &mut named {
+                    Some(specification) => specification
+                        .spec
+                        .lines
+                        .extend(rows.into_iter().map(|(_, row)| row)),
+                    None => self.unnamed(rows),
+                }
+            } else if line.is_key() && !words.starts_with("end ") {
+                let value = self.lines.value();
+                self.unknown(line, value);
+            } else if !line.text.is_empty() {
+                self.warn(
+                    line.number,
+                    "this row belongs to no access specification and is left out",
+                );
+            }
+        }
+        self.keep(named);
+    }
+
+    fn name_and_assignment(&mut self) -> Specification {
+        let value = self.lines.value();
+        let (name, word) = value.text.rsplit_once(',').unwrap_or((value.text, "NONE"));
+        let assignment = match word.trim().to_uppercase().as_str() {
+            "NONE" | "0" => Assignment::None,
+            "ALL" | "1" => Assignment::All,
+            "DISK" | "2" => Assignment::Disk,
+            "NET" | "NETWORK" | "3" => Assignment::Network,
+            other => {
+                let message = format!("`{other}` is no default assignment");
+                self.error(value.number, name.trim(), message, "NONE, ALL, DISK or NET");
+                Assignment::None
+            }
+        };
+        let spec = AccessSpec {
+            name: name.trim().to_owned(),
+            lines: Vec::new(),
+        };
+        Specification {
+            line: value.number,
+            assignment,
+            spec,
+        }
+    }
+
+    /// The rows up to the next key. Rows of no share are dropped, as Iometer does.
+    fn rows(&mut self) -> Vec<(usize, AccessLine)> {
+        let mut rows = Vec::new();
+        for line in self.lines.rows() {
+            match self.row(line) {
+                Some(row) if row.share == 0 => {
+                    self.warn(line.number, "a row with a share of 0 % is left out")
+                }
+                Some(row) => rows.push((line.number, row)),
+                None => {}
+            }
+        }
+        rows
+    }
+
+    fn row(&mut self, line: Line<'a>) -> Option<AccessLine> {
+        let errors = self.errors.len();
+        let parts = fields(line.text);
+        if !(6..=8).contains(&parts.len()) {
+            let message = format!("a row of {} fields", parts.len());
+            self.error(
+                line.number,
+                "size",
+                message,
+                "size,% of size,% reads,% random,delay,burst,align,reply",
+            );
+            return None;
+        }
+        let field = |index: usize| parts.get(index).copied().unwrap_or("0");
+        let percent =
+            |reader: &mut Self, key, index| reader.number(line, key, field(index), 100) as u8;
+        let row = AccessLine {
+            size: self.small(line, "size", field(0)),
+            share: percent(self, "% of size", 1),
+            reads: percent(self, "% reads", 2),
+            random: percent(self, "% random", 3),
+            delay: Span::from_millis(u64::from(self.small(line, "delay", field(4)))),
+            burst: self.small(line, "burst", field(5)).max(1),
+            align: self.small(line, "align", field(6)),
+            reply: self.small(line, "reply", field(7)),
+        };
+        if errors == self.errors.len() && row.size == 0 {
+            self.error(
+                line.number,
+                "size",
+                "a request of 0 bytes",
+                "at least a sector",
+            );
+        }
+        for (key, bytes) in [
+            ("size", row.size),
+            ("align", row.align),
+            ("reply", row.reply),
+        ] {
+            if bytes % 512 != 0 {
+                self.warn(
+                    line.number,
+                    format!("{key} {bytes} is not a multiple of 512 bytes; a disk refuses it"),
+                );
+            }
+        }
+        (errors == self.errors.len()).then_some(row)
+    }
+
+    /// Specifications without names (before 1998-05-21): each ends where its shares reach 100 %.
+    fn unnamed(&mut self, rows: Vec<(usize, AccessLine)>) {
+        if let (Version::Numbered(_), Some(&(line, _)))
+        | (Version::Dated(NAMED_SINCE..), Some(&(line, _))) = (self.config.version, rows.first())
+        {
+            self.warn(
+                line,
+                "rows without an access specification's name, as in files older than 1998-05-21",
+            );
+        }
+        let mut lines: Vec<AccessLine> = Vec::new();
+        let mut first = 0;
+        for (number, row) in rows {
+            first = if lines.is_empty() { number } else { first };
+            lines.push(row);
+            if sum(&lines) >= 100 {
+                self.keep_unnamed(first, std::mem::take(&mut lines));
+            }
+        }
+        if !lines.is_empty() {
+            self.keep_unnamed(first, lines);
+        }
+    }
+
+    /// Iometer gives new workers of such files all specifications, and names those of one row by what they do.
+    fn keep_unnamed(&mut self, line: usize, lines: Vec<AccessLine>) {
+        let base = match lines[..] {
+            [row] => describe(&row),
+            _ => "Untitled".to_owned(),
+        };
+        let number = self.unnamed.entry(base.clone()).or_insert(0);
+        *number += 1;
+        let name = if *number == 1 {
+            base
+        } else {
+            format!("{base} {number}")
+        };
+        self.keep(Some(Specification {
+            line,
+            assignment: Assignment::All,
+            spec: AccessSpec { name, lines },
+        }));
+    }
+
+    fn keep(&mut self, specification: Option<Specification>) {
+        let Some(specification) = specification else {
+            return;
+        };
+        let AccessSpec { name, lines } = &specification.spec;
+        let (sum, number, rows) = (sum(lines), specification.line, lines.len());
+        if name.eq_ignore_ascii_case("idle") && rows == 0 {
+            return;
+        }
+        if rows > MOST_LINES {
+            self.error(
+                number,
+                &name.clone(),
+                format!("{rows} rows"),
+                "at most 100, Iometer's limit",
+            );
+        } else if sum != 100 && self.errors.iter().all(|error| error.line < number) {
+            let message = format!("the shares of its {rows} rows sum to {sum} %");
+            self.error(number, &name.clone(), message, "100 %");
+        } else {
+            self.config.specs.push(specification);
+        }
+    }
+
+    fn manager_key(&mut self, line: Line<'a>, words: &str) {
+        let key = |name: &str| words.starts_with(name);
+        if key("manager id") {
+            let value = self.lines.value();
+            let (id, name) = value.text.split_once(',').unwrap_or(("0", value.text));
+            let id = self.small(value, "Manager ID", id);
+            self.config.managers.push(Manager {
+                id,
+                name: name.trim().to_owned(),
+                ..Manager::default()
+            });
+        } else if key("manager network address") {
+            let address = self.lines.value().text.to_owned();
+            self.manager(line).address = address;
+        } else if words == "worker" {
+            let value = self.lines.value();
+            self.manager(line)
+                .workers
+                .push(Worker::new(value.number, value.text));
+        } else {
+            self.worker_key(line, words);
+        }
+    }
+
+    /// The manager being read; one without a name if the file has a worker before any manager.
+    fn manager(&mut self, line: Line<'a>) -> &mut Manager {
+        if self.config.managers.is_empty() {
+            self.warn(
+                line.number,
+                "this belongs to no manager; one without a name is assumed",
+            );
+            self.config.managers.push(Manager::default());
+        }
+        let last = self.config.managers.len() - 1;
+        &mut self.config.managers[last]
+    }
+
+    fn worker(&mut self, line: Line<'a>) -> &mut Worker {
+        if self.manager(line).workers.is_empty() {
+            self.warn(
+                line.number,
+                "this belongs to no worker; one without a name is assumed",
+            );
+            self.manager(line)
+                .workers
+                .push(Worker::new(line.number, ""));
+        }
+        let workers = &mut self.manager(line).workers;
+        let last = workers.len() - 1;
+        &mut workers[last]
+    }
+
+    fn worker_key(&mut self, line: Line<'a>, words: &str) {
+        let key = |name: &str| words.starts_with(name);
+        if key("default target settings for worker") || key("target assignments") {
+            return;
+        }
+        if key("assigned access specs") {
+            let rows = self.lines.rows();
+            self.worker(line)
+                .assigned
+                .extend(rows.iter().map(|row| (row.number, row.text.to_owned())));
+            return;
+        }
+        let value = self.lines.value();
+        if key("worker type") {
+            self.worker_type(line, value);
+        } else if key("number of outstanding ios") {
+            self.outstanding(line, value);
+        } else if key("disk maximum size") {
+            self.disk_size(line, value);
+        } else if words == "target" {
+            self.worker(line)
+                .targets
+                .push((value.number, value.text.to_owned()));
+        } else if ![
+            "target type",
+            "target manager id",
+            "local network",
+            "vi outstanding",
+        ]
+        .into_iter()
+        .any(key)
+        {
+            self.unknown(line, value);
+        }
+    }
+
+    fn worker_type(&mut self, line: Line<'a>, value: Line<'a>) {
+        let word = value.text.to_uppercase();
+        if let Some(protocol) = word.strip_prefix("NETWORK") {
+            self.worker(line).network = Some(protocol.trim_start_matches([',', ' ']).to_owned());
+        } else if word != "DISK" {
+            let message = format!("`{}` is no worker type", value.text);
+            self.error(
+                value.number,
+                "Worker type",
+                message,
+                "DISK or NETWORK,protocol",
+            );
+        }
+    }
+
+    /// `outstanding,connection rate,transactions[,use fixed seed,seed]`.
+    fn outstanding(&mut self, line: Line<'a>, value: Line<'a>) {
+        let parts = fields(value.text);
+        let field = |index: usize| parts.get(index).copied();
+        let enabled =
+            |index: usize| field(index).is_some_and(|word| word.eq_ignore_ascii_case("ENABLED"));
+        let depth = self.small(value, "Number of outstanding IOs", field(0).unwrap_or(""));
+        if depth == 0 && field(0).is_some_and(|text| text.parse() == Ok(0)) {
+            self.error(
+                value.number,
+                "Number of outstanding IOs",
+                "no request in flight",
+                "at least 1",
+            );
+        }
+        let transactions = self.small(
+            value,
+            "transactions per connection",
+            field(2).unwrap_or("1"),
+        );
+        let seed = self.number(value, "fixed seed value", field(4).unwrap_or("0"), u64::MAX);
+        let worker = self.worker(line);
+        worker.outstanding = depth;
+        worker.connection = enabled(1).then_some(transactions);
+        worker.fixed_seed = enabled(3).then_some(seed);
+    }
+
+    /// `maximum size,starting sector[,data pattern]`.
+    fn disk_size(&mut self, line: Line<'a>, value: Line<'a>) {
+        let parts = fields(value.text);
+        let field = |index: usize| parts.get(index).copied().unwrap_or("0");
+        let maximum = self.number(value, "Disk maximum size", field(0), u64::MAX);
+        let start = self.number(value, "starting sector", field(1), u64::MAX);
+        let pattern = self.small(value, "Data pattern", field(2));
+        let worker = self.worker(line);
+        (
+            worker.maximum_size,
+            worker.starting_sector,
+            worker.data_pattern,
+        ) = (maximum, start, pattern);
+    }
+}
+
+fn ends_section(words: &str) -> bool {
+    [
+        "end test setup",
+        "end results display",
+        "end access specifications",
+        "end manager list",
+    ]
+    .into_iter()
+    .any(|end| words.starts_with(end))
+}
+
+fn sum(lines: &[AccessLine]) -> u32 {
+    lines.iter().map(|line| u32::from(line.share)).sum()
+}
+
+/// The name Iometer gives a specification of one row.
+fn describe(row: &AccessLine) -> String {
+    let size = match row.size {
+        512 => "512 B".to_owned(),
+        1_048_576 => "1 MiB".to_owned(),
+        size => format!("{} KiB", size / 1024),
+    };
+    let place = match row.random {
+        0 => "sequential".to_owned(),
+        100 => "random".to_owned(),
+        percent => format!("{percent}% random"),
+    };
+    let direction = match row.reads {
+        0 => "writes".to_owned(),
+        100 => "reads".to_owned(),
+        percent => format!("{percent}% reads"),
+    };
+    format!("{size} {place} {direction}")
+}

@@ -1,0 +1,479 @@
+//! Reads Iometer's results.csv of any version, by its captions.
+//!
+//! Files are opened for appending, so every block may repeat. Columns differ between versions; a column this reader
+//! does not know is left out. Throughput is given in bytes a second whatever the file's unit: columns named only
+//! `MBps` (2003 to 2008) count MiB. Times are milliseconds, as in the file.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::time::Span;
+use seekwise_model::workload::{AccessLine, AccessSpec};
+
+use super::lines::{decode, fields};
+use crate::diagnostic::Diagnostic;
+
+/// Bytes of a MiB: the unit of `MiBps` columns, and of `MBps` columns before 1.1.
+const MIB: f64 = 1_048_576.0;
+/// Bytes of an MB, the unit of `MBps (Decimal)`.
+const MB: f64 = 1_000_000.0;
+
+/// One test of a run: one access specification on one set of workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Test {
+    /// Description of the run, from its head.
+    pub description: String,
+    /// Version of the program, from the run's head.
+    pub version: String,
+    /// Time stamp before the test.
+    pub started: Option<String>,
+    /// Time stamp after the test, ramp included.
+    pub ended: Option<String>,
+    /// The specifications the test used.
+    pub specs: Vec<AccessSpec>,
+    /// The results: all, each manager, processor, worker and target.
+    pub rows: Vec<Row>,
+}
+
+/// Whom a row is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Subject {
+    /// All managers together.
+    #[default]
+    All,
+    /// One manager.
+    Manager,
+    /// One processor; only the processor's columns are filled.
+    Processor,
+    /// One worker.
+    Worker,
+    /// One disk of a worker.
+    Disk,
+    /// Another target, by the file's word.
+    Other(String),
+}
+
+/// Total, reads and writes of a figure. `None`: the file has no such column or no number in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Split {
+    /// All requests.
+    pub total: Option<f64>,
+    /// Reads.
+    pub read: Option<f64>,
+    /// Writes.
+    pub write: Option<f64>,
+}
+
+/// One row of results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Its line in the file.
+    pub line: usize,
+    /// Its own time stamp, in files of instantaneous results.
+    pub time_stamp: Option<String>,
+    /// Whom it is about.
+    pub subject: Subject,
+    /// Name of the subject.
+    pub name: String,
+    /// Name of the access specification.
+    pub spec: String,
+    /// Managers, workers and disks in the row.
+    pub managers: Option<u64>,
+    /// Workers.
+    pub workers: Option<u64>,
+    /// Disks.
+    pub disks: Option<u64>,
+    /// Requests a second.
+    pub iops: Split,
+    /// Bytes a second.
+    pub bytes_per_second: Split,
+    /// Mean response, ms.
+    pub mean_ms: Split,
+    /// Largest response, ms.
+    pub max_ms: Split,
+    /// Errors.
+    pub errors: Split,
+    /// Bytes moved (no total in the file).
+    pub bytes: Split,
+    /// Requests done (no total in the file).
+    pub ios: Split,
+    /// First sector in use.
+    pub starting_sector: Option<u64>,
+    /// Sectors in use; 0: all.
+    pub maximum_size: Option<u64>,
+    /// Requests in flight.
+    pub queue_depth: Option<u64>,
+    /// Processor time, percent of all processors.
+    pub cpu_percent: Option<f64>,
+    /// Interrupts a second.
+    pub interrupts_per_second: Option<f64>,
+    /// Requests a second for each percent of processor time.
+    pub cpu_effectiveness: Option<f64>,
+    /// Responses by time since 1.1: lower edge in µs and count. The bin the file calls "2 to 4.7 s" ends at 4 s.
+    pub histogram: Vec<(u64, u64)>,
+}
+
+/// The histogram's captions in small letters and their lower edges in µs.
+const BINS: [(&str, u64); 21] = [
+    ("0 to 50 us", 0),
+    ("50 to 100 us", 50),
+    ("100 to 200 us", 100),
+    ("200 to 500 us", 200),
+    ("0.5 to 1 ms", 500),
+    ("1 to 2 ms", 1000),
+    ("2 to 5 ms", 2000),
+    ("5 to 10 ms", 5000),
+    ("10 to 15 ms", 10_000),
+    ("15 to 20 ms", 15_000),
+    ("20 to 30 ms", 20_000),
+    ("30 to 50 ms", 30_000),
+    ("50 to 100 ms", 50_000),
+    ("100 to 200 ms", 100_000),
+    ("200 to 500 ms", 200_000),
+    ("0.5 to 1 s", 500_000),
+    ("1 to 2 s", 1_000_000),
+    ("2 to 4.7 s", 2_000_000),
+    ("4.7 to 5 s", 4_000_000),
+    ("5 to 10 s", 5_000_000),
+    (">= 10 s", 10_000_000),
+];
+
+/// Reads results. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1. Beside the tests, in the order of
+/// the file, come warnings: rows that do not fit their caption, figures that are no numbers, aborted tests.
+///
+/// # Errors
+/// A file without a results caption.
+pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<Test>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let text = decode(bytes);
+    let mut reader = Reader {
+        file,
+        ..Reader::default()
+    };
+    for (index, line) in text.lines().enumerate() {
+        reader.line(index + 1, line.trim());
+    }
+    reader.close();
+    if !reader.captioned {
+        let error = Diagnostic::at(
+            file,
+            0,
+            "this is not an Iometer result: it has no results caption",
+        );
+        return Err(vec![
+            error.expected("a line that begins with 'Target Type,Target Name"),
+        ]);
+    }
+    Ok((reader.tests, reader.warnings))
+}
+
+/// What the next line that is not a caption means.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Next {
+    #[default]
+    Nothing,
+    Description,
+    Version,
+    TimeStamp,
+    SpecName,
+    SpecLine,
+    Row,
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    file: &'a str,
+    next: Next,
+    columns: BTreeMap<String, usize>,
+    captioned: bool,
+    test: Test,
+    tests: Vec<Test>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn warn(&mut self, line: usize, message: impl Into<String>) {
+        self.warnings.push(Diagnostic::at(self.file, line, message));
+    }
+
+    fn line(&mut self, number: usize, text: &str) {
+        if let Some(caption) = text.strip_prefix('\'') {
+            return self.caption(caption.trim());
+        }
+        if text.is_empty() && self.next != Next::Description {
+            return;
+        }
+        match self.next {
+            Next::Description => {
+                self.close();
+                self.test = Test::default();
+                self.test.description = text
+                    .split_once(',')
+                    .map_or(text, |(_, text)| text)
+                    .to_owned();
+            }
+            Next::Version => self.test.version = text.to_owned(),
+            Next::TimeStamp => self.time_stamp(text),
+            Next::SpecName => {
+                let name = text
+                    .rsplit_once(',')
+                    .map_or(text, |(name, _)| name)
+                    .trim()
+                    .to_owned();
+                self.test.specs.push(AccessSpec {
+                    name,
+                    lines: Vec::new(),
+                });
+            }
+            Next::SpecLine => return self.spec_line(number, text),
+            Next::Row => return self.row(number, text),
+            Next::Nothing => self.warn(
+                number,
+                format!(
+                    "`{}` is left out",
+                    text.chars().take(40).collect::<String>()
+                ),
+            ),
+        }
+        self.next = Next::Nothing;
+    }
+
+    fn caption(&mut self, caption: &str) {
+        let words = caption.to_lowercase();
+        let starts = |word: &str| words.starts_with(word);
+        self.next = if starts("test type") {
+            Next::Description
+        } else if starts("version") {
+            Next::Version
+        } else if starts("time stamp") {
+            Next::TimeStamp
+        } else if starts("access specification name") {
+            Next::SpecName
+        } else if starts("size") {
+            Next::SpecLine
+        } else if starts("target type") || starts("timestamp,") {
+            self.captioned = true;
+            let names = words
+                .split(',')
+                .enumerate()
+                .map(|(index, name)| (name.trim().to_owned(), index));
+            self.columns = names.filter(|(name, _)| !name.is_empty()).collect();
+            Next::Row
+        } else if starts("access specifications") && !self.test.rows.is_empty() {
+            // The next test of the same run.
+            self.close();
+            Next::Nothing
+        } else {
+            Next::Nothing
+        };
+    }
+
+    /// A stamp after rows ends a test; one before them starts it.
+    fn time_stamp(&mut self, text: &str) {
+        if self.test.rows.is_empty() {
+            self.test.started = Some(text.to_owned());
+        } else {
+            self.test.ended = Some(text.to_owned());
+            self.close();
+        }
+    }
+
+    /// Keeps the test if it has rows; the next one of the run has the same head.
+    fn close(&mut self) {
+        if self.test.rows.is_empty() {
+            return;
+        }
+        let head = Test {
+            description: self.test.description.clone(),
+            version: self.test.version.clone(),
+            started: self.test.ended.clone(),
+            ..Test::default()
+        };
+        self.tests.push(std::mem::replace(&mut self.test, head));
+    }
+
+    fn spec_line(&mut self, number: usize, text: &str) {
+        let parts: Vec<Option<u32>> = fields(text)
+            .into_iter()
+            .map(|part| part.parse().ok())
+            .collect();
+        let field = |index: usize| parts.get(index).copied().flatten();
+        let percent = |index: usize| {
+            field(index)
+                .filter(|&percent| percent <= 100)
+                .map(|percent| percent as u8)
+        };
+        let line = match (field(0), percent(1), percent(2), percent(3)) {
+            (Some(size), Some(share), Some(reads), Some(random)) => AccessLine {
+                size,
+                share,
+                reads,
+                random,
+                delay: Span::from_millis(u64::from(field(4).unwrap_or(0))),
+                burst: field(5).unwrap_or(1),
+                align: field(6).unwrap_or(0),
+                reply: field(7).unwrap_or(0),
+            },
+            _ => return self.warn(number, "this is no line of an access specification"),
+        };
+        match self.test.specs.last_mut() {
+            Some(spec) => spec.lines.push(line),
+            None => self.warn(number, "this line belongs to no access specification"),
+        }
+    }
+
+    fn row(&mut self, number: usize, text: &str) {
+        let values: Vec<&str> = text.split(',').map(str::trim).collect();
+        if values.len() < 2 {
+            return self.warn(
+                number,
+                format!(
+                    "`{}` is left out",
+                    text.chars().take(40).collect::<String>()
+                ),
+            );
+        }
+        let mut cells = Cells {
+            columns: &self.columns,
+            values: &values,
+            wrong: Vec::new(),
+        };
+        let subject = subject(cells.text("target type"));
+        // Old versions write the wrong number of commas here, so nothing after the name can be trusted.
+        let fits = values.len() == self.columns.len()
+            || values.len() == self.columns.len() + 1
+                && values.last().is_some_and(|last| last.is_empty());
+        let filled = values.iter().skip(2).any(|value| !value.is_empty());
+        let mistrusted = subject == Subject::Processor && !fits && filled;
+        let row = if mistrusted {
+            Row {
+                line: number,
+                subject,
+                name: cells.text("target name").to_owned(),
+                ..Row::default()
+            }
+        } else {
+            cells.row(number, subject)
+        };
+        let wrong = cells.wrong.join(", ");
+        if mistrusted {
+            self.warn(
+                number,
+                "this processor's row does not fit the caption; its figures are left out",
+            );
+        }
+        if !wrong.is_empty() {
+            self.warn(number, format!("no number in: {wrong}"));
+        }
+        self.test.rows.push(row);
+    }
+}
+
+fn subject(word: &str) -> Subject {
+    match word.to_uppercase().as_str() {
+        "ALL" => Subject::All,
+        "MANAGER" => Subject::Manager,
+        "PROCESSOR" => Subject::Processor,
+        "WORKER" => Subject::Worker,
+        "DISK" => Subject::Disk,
+        _ => Subject::Other(word.to_owned()),
+    }
+}
+
+/// One row's cells by caption.
+struct Cells<'a> {
+    columns: &'a BTreeMap<String, usize>,
+    values: &'a [&'a str],
+    wrong: Vec<String>,
+}
+
+impl<'a> Cells<'a> {
+    fn text(&self, caption: &str) -> &'a str {
+        self.columns
+            .get(caption)
+            .and_then(|&index| self.values.get(index))
+            .copied()
+            .unwrap_or("")
+    }
+
+    fn figure(&mut self, caption: &str) -> Option<f64> {
+        let text = self.text(caption);
+        let figure = text.parse().ok().filter(|figure: &f64| figure.is_finite());
+        if figure.is_none() && !text.is_empty() {
+            self.wrong.push(caption.to_owned());
+        }
+        figure
+    }
+
+    fn count(&mut self, caption: &str) -> Option<u64> {
+        // Some versions write counts with a decimal point.
+        self.figure(caption)
+            .filter(|&count| count >= 0.0)
+            .map(|count| count as u64)
+    }
+
+    fn split(&mut self, total: &str, read: &str, write: &str) -> Split {
+        Split {
+            total: self.figure(total),
+            read: self.figure(read),
+            write: self.figure(write),
+        }
+    }
+
+    /// Throughput from the most exact column there is.
+    fn throughput(&mut self, direction: &str) -> Option<f64> {
+        let units = [
+            ("mibps (binary)", MIB),
+            ("mbps (binary)", MIB),
+            ("mbps (decimal)", MB),
+            ("mbps", MIB),
+        ];
+        units
+            .into_iter()
+            .find_map(|(unit, bytes)| Some(self.figure(&format!("{direction}{unit}"))? * bytes))
+    }
+
+    fn row(&mut self, line: usize, subject: Subject) -> Row {
+        let stamp = self.text("timestamp");
+        Row {
+            line,
+            time_stamp: (!stamp.is_empty()).then(|| stamp.to_owned()),
+            subject,
+            name: self.text("target name").to_owned(),
+            spec: self.text("access specification name").to_owned(),
+            managers: self.count("# managers"),
+            workers: self.count("# workers"),
+            disks: self.count("# disks"),
+            iops: self.split("iops", "read iops", "write iops"),
+            bytes_per_second: Split {
+                total: self.throughput(""),
+                read: self.throughput("read "),
+                write: self.throughput("write "),
+            },
+            mean_ms: self.split(
+                "average response time",
+                "average read response time",
+                "average write response time",
+            ),
+            max_ms: self.split(
+                "maximum response time",
+                "maximum read response time",
+                "maximum write response time",
+            ),
+            errors: self.split("errors", "read errors", "write errors"),
+            bytes: self.split("", "bytes read", "bytes written"),
+            ios: self.split("", "read i/os", "write i/os"),
+            starting_sector: self.count("starting sector"),
+            maximum_size: self.count("maximum size"),
+            queue_depth: self.count("queue depth"),
+            cpu_percent: self.figure("% cpu utilization"),
+            interrupts_per_second: self.figure("interrupts per second"),
+            cpu_effectiveness: self.figure("cpu effectiveness"),
+            histogram: self.histogram(),
+        }
+    }
+
+    fn histogram(&mut self) -> Vec<(u64, u64)> {
+        BINS.iter()
+            .filter_map(|&(caption, edge)| Some((edge, self.count(caption)?)))
+            .collect()
+    }
+}

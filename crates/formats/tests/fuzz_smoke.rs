@@ -1,0 +1,190 @@
+//! The fuzz targets' entries on a stable compiler: seeds, changed by a seeded generator, the same in every run.
+//!
+//! Finds panics, wrong sums and endless loops near valid files; the fuzz targets in `fuzz/` go further.
+//! `SEEKWISE_FUZZ_CASES` sets another number of cases a parser.
+
+#[path = "../../../fuzz/entries.rs"]
+mod entries;
+mod shared_files;
+
+use std::time::Instant;
+
+use seekwise_model::rng::{Rng, Seed};
+
+/// Cases a parser.
+const CASES: u64 = 20_000;
+/// A case that takes longer than this many milliseconds counts as one that does not end (debug build, shared machine).
+const LONGEST_MS: u128 = 5_000;
+/// Seeds are cut here, so that a case costs little.
+const LONGEST_SEED: usize = 6_000;
+
+const ICF: &[u8] = b"Version 1.1.0\r\n'TEST SETUP ==\r\n'Test Description\r\n\td\r\n'Run Time\r\n\
+'\thours minutes seconds\r\n\
+\t0 10 0\r\n'Ramp Up Time (s)\r\n\t30\r\n'Disk Cycling\r\n'\tstart step step type\r\n\
+\t1 1 LINEAR\r\n'Queue Depth Cycling\r\n\
+'\tstart end step step type\r\n\t1 256 2 EXPONENTIAL\r\n'Test Type\r\n\
+\tCYCLE_OUTSTANDING_IOS_AND_TARGETS\r\n'END test setup\r\n\
+'ACCESS SPECIFICATIONS ==\r\n'Access specification name,default assignment\r\n\tA,ALL\r\n\
+'size,% of size,% reads,% random,delay,burst,align,reply\r\n\t512,10,80,100,0,1,0,0\r\n\
+\t4096,90,80,100,7,2,4096,512\r\n\
+'END access specifications\r\n'MANAGER LIST ==\r\n'Manager ID, manager name\r\n\t1,H\r\n'Worker\r\n\
+\tW\r\n'Worker type\r\n\tDISK\r\n\
+'Default target settings for worker\r\n'Number of outstanding IOs,test connection rate\r\n\
+\t32,DISABLED,1,ENABLED,5\r\n\
+'Disk maximum size,starting sector,Data pattern\r\n\t1000,64,0\r\n'Assigned access specs\r\n\tA\r\n\
+\tIdle\r\n'Target assignments\r\n\
+'Target\r\n\tC:\r\n'End target\r\n'Target\r\n\tPHYSICALDRIVE:1\r\n'End target\r\n'End worker\r\n\
+'End manager\r\n'END manager list\r\n";
+
+const OLD_ICF: &[u8] =
+    b"3.26.97\nTEST SETUP\n'Test Type\n\tNORMAL\n'END test setup\nACCESS SPECIFICATIONS\n'size\n\
+2048 100 67 100 0 1\n512,30,100,0,0,1\n4096,70,0,50,0,1\n'END access specifications\n";
+
+const CSV: &[u8] =
+    b"'Test Type,Test Description\n0,d\n'Version\n1.1.0\n'Time Stamp\ns\n'Access specifications\n\
+'Access specification name,default assignment\nA,0\n'size,% of size\n512,100,1,2,3,4,5,6,\n\
+'End access specifications\n'Results\n\
+'Target Type,Target Name,IOps,MBps,Read MBps (Decimal),Queue Depth,0 to 50 uS, >= 10 s\n\
+ALL,All,1.5,2,3,4,5,6\nDISK,C:,,,,,,\n\
+PROCESSOR,CPU 0,,\n'Time Stamp\ne\n";
+
+const JSON: &[u8] = br#"fio: talk
+{"fio version":"fio-3.33","timestamp":1,"global options":{"rw":"read"},"jobs":[{"jobname":"j","read":{"io_bytes":8192,
+"io_kbytes":8,"bw":4,"iops":2.5,"runtime":1000,"clat_ns":{"min":3,"max":5,"mean":4.5,"N":2,"percentile":{"50.000000":4},
+"bins":{"4":2}}},"latency_us":{"2":100.0},"usr_cpu":1e2}],"disk_util":[{"name":"sda","util":9.5}]}
+{"fio version":"fio-2.1.4","client_stats":[{"hostname":"h","write":{"io_bytes":8,"clat":{"min":3}}}]}
+"#;
+
+/// Words that mean something to one of the parsers, to be put in anywhere.
+const WORDS: [&[u8]; 16] = [
+    b"'",
+    b"\n",
+    b"\r",
+    b",",
+    b"0",
+    b"18446744073709551615",
+    b"-1",
+    b"4294967296",
+    b"1e308",
+    b"\xff",
+    b"{",
+    b"}",
+    b"'End ",
+    b"'Target\n\tX\n",
+    b"99999",
+    b"\"",
+];
+
+#[test]
+fn parsers_return_on_changed_files() {
+    let cases = std::env::var("SEEKWISE_FUZZ_CASES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(CASES);
+    // One thread a parser: the streams of chance are named, so order does not matter.
+    std::thread::scope(|scope| {
+        for (name, entry) in entries::ALL {
+            scope.spawn(move || try_cases(name, entry, cases));
+        }
+    });
+}
+
+fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
+    let seeds = seeds(name);
+    let mut rng = Seed(20_071_115).stream(name);
+    let (start, mut longest) = (Instant::now(), 0);
+    for _ in 0..cases {
+        let case = changed(&seeds, &mut rng);
+        let begun = Instant::now();
+        if std::panic::catch_unwind(|| entry(&case)).is_err() {
+            panic!("{name} panics on {:?}", String::from_utf8_lossy(&case));
+        }
+        longest = longest.max(begun.elapsed().as_millis());
+        assert!(
+            longest < LONGEST_MS,
+            "{name} took {longest} ms on {:?}",
+            String::from_utf8_lossy(&case)
+        );
+    }
+    let seconds = start.elapsed().as_secs();
+    println!(
+        "{name}: {cases} cases of {} seeds in {seconds} s, the longest took {longest} ms",
+        seeds.len()
+    );
+}
+
+#[test]
+fn the_seeds_are_valid() {
+    use seekwise_formats::{fio_json, iometer};
+    for bytes in [ICF, OLD_ICF] {
+        let (config, _) = iometer::icf::parse("seed", bytes).unwrap();
+        assert!(config.job(1_000_000).is_ok());
+    }
+    assert_eq!(
+        iometer::results::parse("seed", CSV).unwrap().0[0]
+            .rows
+            .len(),
+        3
+    );
+    assert_eq!(fio_json::read(JSON).unwrap().len(), 2);
+}
+
+fn seeds(name: &str) -> Vec<Vec<u8>> {
+    let (own, folder, ends): (&[&[u8]], _, &[&str]) = match name {
+        "icf" => (&[ICF, OLD_ICF], "wild/iometer", &[".icf", ".save.txt"]),
+        "results_csv" => (&[CSV], "wild/iometer/results-golden", &[".txt"]),
+        "fio_json" => (&[JSON], "wild/fio-json", &[".json", ".output"]),
+        other => panic!("no seeds for {other}"),
+    };
+    let wild = shared_files::files(folder, ends)
+        .into_iter()
+        .filter_map(|path| std::fs::read(path).ok());
+    let mut seeds: Vec<Vec<u8>> = own.iter().map(|seed| seed.to_vec()).chain(wild).collect();
+    seeds
+        .iter_mut()
+        .for_each(|seed| seed.truncate(LONGEST_SEED));
+    seeds
+}
+
+/// A seed with one to eight changes.
+fn changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    // Our own seeds are whole and short, so half of the cases come from the first.
+    let index = if rng.percent(50) {
+        0
+    } else {
+        rng.below(seeds.len() as u64) as usize
+    };
+    let mut case = seeds[index].clone();
+    for _ in 0..=rng.below(8) {
+        change(&mut case, rng);
+    }
+    case
+}
+
+fn change(case: &mut Vec<u8>, rng: &mut Rng) {
+    let at = |length: usize, rng: &mut Rng| rng.below(length as u64 + 1) as usize;
+    let place = at(case.len(), rng);
+    let end = (place + at(40, rng)).min(case.len());
+    match rng.below(6) {
+        0 => case.truncate(place),
+        1 => drop(case.drain(place..end)),
+        2 => {
+            let run = case[place..end].to_vec();
+            let other = at(case.len(), rng);
+            case.splice(other..other, run);
+        }
+        3 => {
+            let word = WORDS[rng.below(WORDS.len() as u64) as usize];
+            case.splice(place..end.min(place + word.len()), word.iter().copied());
+        }
+        4 => case[place..end]
+            .iter_mut()
+            .filter(|byte| byte.is_ascii_digit())
+            .for_each(|byte| *byte = b'9'),
+        _ => {
+            if let Some(byte) = case.get_mut(place) {
+                *byte ^= 1 << rng.below(8);
+            }
+        }
+    }
+}
