@@ -119,7 +119,9 @@ impl fmt::Display for Span {
         match self.0 {
             ns if ns < 1_000 => write!(f, "{ns} ns"),
             ns if ns < 1_000_000 => write!(f, "{}.{:03} us", ns / 1_000, ns % 1_000),
-            ns if ns < 1_000_000_000 => write!(f, "{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000),
+            ns if ns < 1_000_000_000 => {
+                write!(f, "{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000)
+            }
             ns => write!(f, "{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1_000),
         }
     }
