@@ -176,9 +176,9 @@ impl Address {
     pub(crate) fn draw(&mut self, chance: &mut Chance, blocks: u64, align: u64) -> Option<u64> {
         match &mut self.shape {
             Shape::Uniform => self.cover.draw(&mut chance.random, blocks),
-            Shape::Zipf(zipf) => Some(zipf.next() % blocks),
-            Shape::Pareto(pareto) => Some(pareto.next() % blocks),
-            Shape::Normal(normal) => Some(normal.next() % blocks),
+            Shape::Zipf(zipf) => Some(within(zipf.next(), blocks)),
+            Shape::Pareto(pareto) => Some(within(pareto.next(), blocks)),
+            Shape::Normal(normal) => Some(within(normal.next(), blocks)),
             Shape::Zoned => {
                 let (from, to) = match chance.zones[usize::from(chance.zone.percent()) - 1] {
                     Zone::Percent(from, to) => (
@@ -245,6 +245,42 @@ impl Scatter {
     }
 }
 
+/// A place drawn over all blocks, where a direction has fewer of them.
+#[inline]
+fn within(place: u64, blocks: u64) -> u64 {
+    if place < blocks {
+        place
+    } else {
+        place % blocks
+    }
+}
+
+/// An exponent as `mantissa / 2^shift` with a mantissa below 2^60, so that its product with a [`Log`] fits.
+#[derive(Clone, Copy, Debug)]
+struct Exponent {
+    mantissa: i128,
+    shift: u32,
+}
+
+impl Exponent {
+    /// The quotient of two numbers, the first below 2^67.
+    fn new(over: i128, under: i128) -> Exponent {
+        let mut exponent = Exponent {
+            mantissa: (over << 60) / under,
+            shift: 60,
+        };
+        while exponent.mantissa.unsigned_abs() >> 60 != 0 {
+            exponent.mantissa >>= 1;
+            exponent.shift -= 1;
+        }
+        exponent
+    }
+
+    fn times(self, log: Log) -> Log {
+        (log * self.mantissa) >> self.shift
+    }
+}
+
 /// `share` millionths of `n`.
 fn part(n: u64, share: u32) -> u64 {
     (u128::from(n) * u128::from(share) / MILLION as u128) as u64
@@ -257,12 +293,12 @@ struct Zipf {
     /// Draws below these are rank 0 and rank 1.
     first: u64,
     second: u64,
-    /// |eta| with `fraction` bits, and whether eta is negative (theta over 1).
+    /// |eta| / (2^32 - 1) with 32 + `fraction` bits, and whether eta is negative (theta over 1).
     eta: u128,
     fraction: u32,
     steep: bool,
-    /// 1 - theta, millionths.
-    rest: i128,
+    /// 1 / (1 - theta).
+    alpha: Exponent,
 }
 
 impl Zipf {
@@ -279,9 +315,10 @@ impl Zipf {
             eta: 0,
             fraction: 0,
             steep: rest < 0,
-            rest,
+            alpha: Exponent::new(MILLION, rest),
         };
         (zipf.eta, zipf.fraction) = eta(blocks, rest, zeta, two);
+        zipf.eta = (zipf.eta << 32) / u128::from(LAST);
         zipf
     }
 
@@ -300,7 +337,7 @@ impl Zipf {
     /// `blocks * (1 + eta (u - 1))^(1 / (1 - theta))`.
     fn far(&self, drawn: u64) -> u64 {
         let one = 1u128 << self.fraction;
-        let step = self.eta * u128::from(LAST - drawn) / u128::from(LAST);
+        let step = (self.eta * u128::from(LAST - drawn)) >> 32;
         let base = if self.steep {
             one + step
         } else {
@@ -308,7 +345,7 @@ impl Zipf {
         };
         fixed::scale(
             self.scatter.blocks,
-            fixed::log2_wide(base, self.fraction) * MILLION / self.rest,
+            self.alpha.times(fixed::log2_wide(base, self.fraction)),
         )
     }
 }
@@ -346,7 +383,7 @@ fn eta(blocks: u64, rest: i128, zeta: u128, two: u128) -> (u128, u32) {
     let mut fraction = 62;
     let quotient = divide(numerator, denominator);
     let mut value = quotient;
-    while value >> 95 != 0 {
+    while value >> 94 != 0 {
         value >>= 1;
         fraction -= 1;
     }
@@ -374,9 +411,7 @@ pub(crate) fn zipf_fits(theta: u32, blocks: u64) -> bool {
 #[derive(Clone, Debug)]
 struct Pareto {
     scatter: Scatter,
-    /// The exponent: `mantissa / 2^shift`, `mantissa` below 2^60.
-    mantissa: i128,
-    shift: u32,
+    exponent: Exponent,
 }
 
 impl Pareto {
@@ -384,16 +419,9 @@ impl Pareto {
         let million = fixed::log2(MILLION as u64);
         let over = million - fixed::log2(u64::from(h));
         let under = million - fixed::log2(MILLION as u64 - u64::from(h));
-        let mut mantissa = (over << 60) / under;
-        let mut shift = 60;
-        while mantissa >> 60 != 0 {
-            mantissa >>= 1;
-            shift -= 1;
-        }
         Pareto {
             scatter: Scatter::new(blocks, center, seed),
-            mantissa,
-            shift,
+            exponent: Exponent::new(over, under),
         }
     }
 
@@ -403,7 +431,7 @@ impl Pareto {
             return self.scatter.place(0);
         }
         let log: Log = fixed::log2(drawn) - fixed::log2(LAST);
-        let rank = fixed::scale(self.scatter.blocks - 1, (log * self.mantissa) >> self.shift);
+        let rank = fixed::scale(self.scatter.blocks - 1, self.exponent.times(log));
         self.scatter.place(rank)
     }
 }

@@ -4,7 +4,7 @@
 //! and its response counts from there. What is due while the depth is used up is issued late and catches up. fio
 //! waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done here. Nor
 //! is fio's whole-microsecond, single-precision Poisson gap, which misses the rate asked for: gaps are exponential
-//! to 2^-32 ns, with a mean of exactly the rate's. fio's first Poisson request comes at once, here after a gap.
+//! to 2^-32 ns, and their mean is the rate's to within 10^-8. fio's first Poisson request comes at once, here after a gap.
 
 use super::fixed;
 use super::{Pace, Process, Rate, Think};
@@ -29,6 +29,8 @@ struct Clock {
     count: u64,
     /// Since the beginning, nanoseconds with 32 fraction bits.
     elapsed: u128,
+    /// Nanoseconds a byte or a request, 32 fraction bits.
+    each: u128,
 }
 
 impl Arrival {
@@ -42,6 +44,7 @@ impl Arrival {
                 begin: Instant::ZERO,
                 count: 0,
                 elapsed: 0,
+                each: (SECOND << 32) / u128::from(rate.per_second()),
             })
         };
         pace.rate.iter().any(Option::is_some).then(|| Arrival {
@@ -75,21 +78,29 @@ impl Arrival {
     }
 }
 
+impl Rate {
+    fn per_second(self) -> u64 {
+        let (Rate::Bytes(rate) | Rate::Requests(rate)) = self;
+        rate
+    }
+}
+
 impl Clock {
     fn advance(&mut self, bytes: u64) {
-        let (amount, rate) = match self.rate {
-            Rate::Bytes(rate) => (bytes, rate),
-            Rate::Requests(rate) => (1, rate),
+        let amount = match self.rate {
+            Rate::Bytes(_) => bytes,
+            Rate::Requests(_) => 1,
         };
         match &mut self.random {
             // From the count, so that no rounding adds up.
             None => {
                 self.count += amount;
-                self.elapsed = (u128::from(self.count) * SECOND / u128::from(rate)) << 32;
+                self.elapsed =
+                    (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
             }
             Some(random) => {
                 let gap = fixed::minus_ln(random.next_u64().max(1)) >> 28;
-                self.elapsed += gap * (u128::from(amount) * SECOND) / u128::from(rate);
+                self.elapsed += (gap * (u128::from(amount) * self.each)) >> 32;
             }
         }
     }

@@ -14,7 +14,8 @@ use alloc::vec::Vec;
 use super::address::{Address, Chance, Space};
 use super::size::Sizes;
 use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
-use super::{Direction, FileService, FioPattern, Generator, Modifier, Region};
+use super::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region};
+use crate::block::Op;
 
 /// Index of a direction in fio's triples.
 pub(crate) const READ: usize = 0;
@@ -32,6 +33,18 @@ pub(crate) struct Draw {
     pub(crate) start: u64,
     /// Bytes.
     pub(crate) bytes: u64,
+}
+
+impl Draw {
+    /// What its direction asks.
+    #[inline]
+    pub(crate) fn op(&self) -> Op {
+        match self.direction {
+            READ => Op::Read,
+            WRITE => Op::Write,
+            _ => Op::Trim,
+        }
+    }
 }
 
 /// What comes next.
@@ -92,6 +105,23 @@ pub(crate) struct FioStream {
     pass_bytes: u64,
     passes: u32,
     size: u64,
+    limits: PassLimits,
+    plain: Option<Plain>,
+}
+
+/// Where a job and a pass end.
+#[derive(Clone, Copy, Debug, Default)]
+struct PassLimits {
+    requests: u64,
+    bytes: u64,
+    pass: u64,
+}
+
+/// The common case, one file, one direction, one size, in which nothing is left to decide but the place.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
+    direction: usize,
+    bytes: u64,
 }
 
 impl FioStream {
@@ -137,10 +167,13 @@ impl FioStream {
             pass_bytes: 0,
             passes: 0,
             size: pattern.files.iter().map(|file| file.bytes).sum(),
+            limits: PassLimits::default(),
+            plain: plain(pattern),
             seeds,
             sizes,
             pattern: pattern.clone(),
         };
+        stream.limits = stream.ends();
         let whole = |region: &Region| Region {
             bytes: region.bytes - region.bytes % sector,
             ..*region
@@ -240,6 +273,9 @@ impl FioStream {
         if self.pass_over() {
             return self.end_pass();
         }
+        if let Some(plain) = self.plain {
+            return self.next_plain(plain);
+        }
         while let Some(file) = self.pick() {
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
             if self.pattern.direction == Direction::TrimWrite {
@@ -258,37 +294,80 @@ impl FioStream {
         self.end_pass()
     }
 
-    /// All the bytes or requests of the job are issued.
-    fn over(&self) -> bool {
-        let loops = u64::from(self.pattern.loops);
-        let pairs = if self.pattern.direction == Direction::TrimWrite {
+    #[inline]
+    fn next_plain(&mut self, plain: Plain) -> Drawn {
+        let Plain { direction, bytes } = plain;
+        let place = if self.random {
+            self.at_random(0, direction)
+        } else {
+            self.in_sequence(0, direction)
+        };
+        let file = &mut self.files[0];
+        let Some(place) = place.filter(|place| place + bytes <= file.region.bytes) else {
+            file.done = true;
+            return self.end_pass();
+        };
+        if self.random
+            && self.mapped
+            && let Some(address) = &mut file.address
+        {
+            address.take(place / bytes, bytes, bytes);
+        }
+        file.next[direction] = place + bytes;
+        self.issued[direction] += 1;
+        self.pass_bytes += bytes;
+        self.bytes += bytes;
+        Drawn::Request(Draw {
+            direction,
+            start: file.region.start + place,
+            bytes,
+        })
+    }
+
+    /// Where the job and its passes end. `io_size` makes no pass longer, save that of random writes without a map.
+    fn ends(&self) -> PassLimits {
+        let pattern = &self.pattern;
+        let loops = u64::from(pattern.loops);
+        let pairs = if pattern.direction == Direction::TrimWrite {
             2
         } else {
             1
         };
-        let requests = self.issued[READ] + self.issued[WRITE] + self.issued[TRIM];
-        self.pattern
-            .requests
-            .is_some_and(|limit| requests >= limit * loops * pairs)
-            || (!self.time_based && self.bytes >= self.pattern.bytes * loops)
-    }
-
-    /// The bytes of a pass are issued. `io_size` makes no pass longer, save that of random writes without a map.
-    fn pass_over(&self) -> bool {
-        let writes = matches!(
-            self.pattern.direction,
-            Direction::Write | Direction::Mixed | Direction::TrimWrite
-        );
-        let free = writes && self.random && !self.pattern.random_map;
-        let mut limit = if free {
-            self.size.max(self.pattern.bytes)
+        let writes = pattern.direction.triple()[WRITE];
+        let free = writes && self.random && !pattern.random_map;
+        let pass = if free {
+            self.size.max(pattern.bytes)
         } else {
             self.size
         };
-        if self.pattern.direction == Direction::TrimWrite {
-            limit *= 2;
+        PassLimits {
+            requests: pattern
+                .requests
+                .map_or(u64::MAX, |limit| limit.saturating_mul(loops * pairs)),
+            bytes: if self.time_based {
+                u64::MAX
+            } else {
+                pattern.bytes.saturating_mul(loops)
+            },
+            pass: if self.time_based && !pattern.verify {
+                u64::MAX
+            } else {
+                pass.saturating_mul(pairs)
+            },
         }
-        self.pass_bytes >= limit && (!self.time_based || self.pattern.verify)
+    }
+
+    /// All the bytes or requests of the job are issued.
+    #[inline]
+    fn over(&self) -> bool {
+        self.bytes >= self.limits.bytes
+            || self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] >= self.limits.requests
+    }
+
+    /// The bytes of a pass are issued.
+    #[inline]
+    fn pass_over(&self) -> bool {
+        self.pass_bytes >= self.limits.pass
     }
 
     fn end_pass(&mut self) -> Drawn {
@@ -579,6 +658,28 @@ impl Direction {
     }
 }
 
+/// What makes a pattern plain.
+fn plain(pattern: &FioPattern) -> Option<Plain> {
+    let direction = match pattern.direction {
+        Direction::Read => READ,
+        Direction::Write => WRITE,
+        Direction::Trim => TRIM,
+        Direction::Mixed | Direction::TrimWrite => return None,
+    };
+    let Blocks::Fixed(bytes) = pattern.blocks[direction] else {
+        return None;
+    };
+    let odd =
+        pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
+    let simple = pattern.files.len() == 1
+        && pattern
+            .random
+            .iter()
+            .all(|&share| share == 0 || share == 100);
+    let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
+    (simple && same && !odd).then_some(Plain { direction, bytes })
+}
+
 /// The stream of sizes of one direction. A trim-write pair, and a write and its verification, draw alike.
 fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: bool) -> Tausworthe {
     let alike = match direction {
@@ -598,7 +699,7 @@ fn exceeds_short(pattern: &FioPattern) -> bool {
     let smallest = pattern
         .blocks
         .iter()
-        .map(super::Blocks::smallest)
+        .map(Blocks::smallest)
         .min()
         .unwrap_or(1)
         .max(1);

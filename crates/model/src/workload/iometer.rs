@@ -116,9 +116,9 @@ impl IometerStream {
         } else {
             self.pointer + self.last
         };
-        self.pointer = self.pointer.next_multiple_of(align);
+        self.pointer = round_up(self.pointer, align);
         if self.pointer + bytes > self.area.start + self.area.bytes {
-            self.pointer = self.area.start.next_multiple_of(align);
+            self.pointer = round_up(self.area.start, align);
         }
         self.last = bytes;
         Draw {
@@ -126,5 +126,15 @@ impl IometerStream {
             start: self.pointer,
             bytes,
         }
+    }
+}
+
+/// The next multiple of `align`, without a division where it is a power of two.
+#[inline]
+fn round_up(x: u64, align: u64) -> u64 {
+    if align.is_power_of_two() {
+        (x + align - 1) & !(align - 1)
+    } else {
+        x.next_multiple_of(align)
     }
 }

@@ -19,8 +19,9 @@ use core::cmp::Reverse;
 
 use super::Job;
 use super::check::{self, WorkloadError};
+use super::fio::Draw;
 use super::worker::{Issue, Poll, Purpose, Running};
-use crate::block::{Completion, Counted, Limits, Next, Op, Request, Source, Status};
+use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
 use crate::time::Instant;
 
@@ -122,11 +123,13 @@ impl Workload {
             self.ready.push_back(index);
         }
         while let Some(&index) = self.ready.front() {
+            if let Some(draw) = self.workers[usize::from(index)].quick(now) {
+                self.rotate();
+                return Some(self.quick_request(index, &draw, now));
+            }
             match self.workers[usize::from(index)].poll(now) {
                 Poll::Issue(issue) => {
-                    if self.ready.len() > 1 {
-                        self.ready.rotate_left(1);
-                    }
+                    self.rotate();
                     return Some(self.request(index, &issue));
                 }
                 Poll::At(instant) => self.waiting.push(Reverse((instant, index))),
@@ -136,6 +139,39 @@ impl Workload {
             self.ready.pop_front();
         }
         None
+    }
+
+    /// The front worker goes to the back.
+    #[inline]
+    fn rotate(&mut self) {
+        if self.ready.len() > 1 {
+            self.ready.rotate_left(1);
+        }
+    }
+
+    #[inline]
+    fn quick_request(&mut self, index: u16, draw: &Draw, now: Instant) -> Request {
+        let tag = self.free[usize::from(index)]
+            .pop()
+            .expect("a worker stays within its depth");
+        let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
+        self.slots[tag as usize] = Slot {
+            worker: index,
+            purpose: Purpose::Plain,
+            intended: now,
+            op,
+            sectors,
+        };
+        Request {
+            tag,
+            unit: 0,
+            origin: index,
+            op,
+            flags: Flags::NONE,
+            lba,
+            sectors,
+            stamp: 0,
+        }
     }
 
     #[inline]

@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::arrival::{Arrival, Thinking, Thought};
-use super::fio::{Draw, Drawn, FioStream, READ, TRIM, WRITE};
+use super::fio::{Draw, Drawn, FioStream, READ, WRITE};
 use super::iometer::IometerStream;
 use super::script::ScriptStream;
 use super::tausworthe::Seeds;
@@ -143,6 +143,8 @@ pub(crate) struct Running {
     ramp: Span,
     runtime: Option<Span>,
     smallest: [u64; 3],
+    /// No pauses, no flushes, nothing to remember: see [`Running::quick`].
+    plain: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -209,6 +211,48 @@ impl Running {
             ramp: worker.ramp,
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
+            plain: false,
+        }
+        .plainly()
+    }
+
+    fn plainly(mut self) -> Running {
+        let paced = self.arrival.is_some() || self.thinking.is_some();
+        let durable = self.flush_every > 0 || self.flush_at_end || self.through != Through::Cache;
+        let fio = matches!(self.stream, Stream::Fio(_));
+        self.plain = fio && !paced && !durable && self.written.is_none();
+        self
+    }
+
+    /// The next request of a worker that only issues, as most do: what `poll` would answer, in fewer steps. Nothing
+    /// where `poll` must be asked.
+    #[inline]
+    pub(crate) fn quick(&mut self, now: Instant) -> Option<Draw> {
+        if !self.plain
+            || self.phase != Phase::Running
+            || self.in_flight >= self.depth
+            || self.ramping
+        {
+            return None;
+        }
+        if self.end.is_some_and(|end| now >= end) {
+            return None;
+        }
+        let Stream::Fio(fio) = &mut self.stream else {
+            return None;
+        };
+        match fio.next() {
+            Drawn::Request(draw) => {
+                self.in_flight += 1;
+                Some(draw)
+            }
+            ended => {
+                self.phase = Phase::Settling {
+                    again: ended == Drawn::Pass,
+                    verify: false,
+                };
+                None
+            }
         }
     }
 
@@ -471,11 +515,7 @@ impl Running {
     #[inline]
     fn request(&self, draw: Draw, intended: Instant) -> Issue {
         let mut issue = Issue {
-            op: match draw.direction {
-                READ => Op::Read,
-                TRIM => Op::Trim,
-                _ => Op::Write,
-            },
+            op: draw.op(),
             flags: Flags::NONE,
             lba: draw.start / SECTOR,
             sectors: (draw.bytes / SECTOR) as u32,
