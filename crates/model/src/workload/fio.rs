@@ -612,7 +612,7 @@ impl FioStream {
         if file.next[direction] >= file.zone + strided.range {
             file.next[direction] = file.zone;
         }
-        if self.zone_bytes % strided.range == 0 {
+        if self.zone_bytes.is_multiple_of(strided.range) {
             file.clear(&self.seeds);
         }
     }

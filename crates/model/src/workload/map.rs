@@ -47,7 +47,7 @@ impl BlockMap {
     fn close_ends(&mut self) {
         let mut bits = self.blocks;
         for level in &mut self.levels {
-            if bits % 64 != 0 {
+            if !bits.is_multiple_of(64) {
                 *level.last_mut().expect("a level has a word") |= u64::MAX << (bits % 64);
             }
             bits = level.len() as u64;
