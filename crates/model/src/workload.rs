@@ -12,6 +12,23 @@ use alloc::vec::Vec;
 
 use crate::time::Span;
 
+mod address;
+mod arrival;
+mod check;
+mod fio;
+mod fixed;
+mod iometer;
+mod map;
+mod script;
+mod size;
+mod source;
+mod tausworthe;
+mod worker;
+
+pub use check::{Fault, WorkloadError};
+pub use source::Workload;
+pub use tausworthe::DEFAULT_SEED;
+
 /// What is done: all its workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Job {
@@ -170,7 +187,9 @@ pub struct FioPattern {
     pub random_map: bool,
     /// `random_generator`.
     pub generator: Generator,
-    /// Seed of its random streams, as the job file and `randrepeat` give it.
+    /// `randseed`. The streams are those of fio's thread with the worker's number (the first is 1).
+    /// [`DEFAULT_SEED`], fio's default, stands for `randrepeat=1`: each pass starts its streams afresh. Any other
+    /// seed lets them run on; for `randrepeat=0` the job's reader takes any other.
     pub seed: u64,
     /// A flush after this many writes (`fsync`, `fdatasync`); 0: never.
     pub flush_every: u32,
@@ -211,6 +230,26 @@ pub enum Blocks {
     },
     /// `bssplit`: size and percent; the percents sum to 100.
     Split(Vec<(u64, u8)>),
+}
+
+impl Blocks {
+    /// The smallest size.
+    pub fn smallest(&self) -> u64 {
+        match self {
+            Blocks::Fixed(bytes) => *bytes,
+            Blocks::Range { min, .. } => *min,
+            Blocks::Split(list) => list.iter().map(|&(bytes, _)| bytes).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest size.
+    pub fn largest(&self) -> u64 {
+        match self {
+            Blocks::Fixed(bytes) => *bytes,
+            Blocks::Range { max, .. } => *max,
+            Blocks::Split(list) => list.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0),
+        }
+    }
 }
 
 /// Which of several files the next request goes to.

@@ -1,0 +1,190 @@
+//! When: rates with even or exponential gaps, and think time.
+//!
+//! A rate makes an open arrival process: each request has an instant at which it is due, whatever the device does,
+//! and its response counts from there. What is due while the depth is used up is issued late and catches up. fio
+//! waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done here. Nor
+//! is fio's whole-microsecond, single-precision Poisson gap, which misses the rate asked for: gaps are exponential
+//! to 2^-32 ns, and their mean is the rate's to within 10^-8. fio's first Poisson request comes at once, here after a gap.
+
+use super::fixed;
+use super::{Pace, Process, Rate, Think};
+use crate::rng::{Rng, Seed};
+use crate::time::{Instant, Span};
+
+const SECOND: u128 = 1_000_000_000;
+
+/// The arrival processes of one worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    clocks: [Option<Clock>; 3],
+}
+
+/// The arrival process of one direction.
+#[derive(Clone, Debug)]
+struct Clock {
+    rate: Rate,
+    random: Option<Rng>,
+    begin: Instant,
+    /// Bytes or requests so far.
+    count: u64,
+    /// Since the beginning, nanoseconds with 32 fraction bits.
+    elapsed: u128,
+    /// Nanoseconds a byte or a request, 32 fraction bits.
+    each: u128,
+}
+
+impl Arrival {
+    /// The processes of worker `worker`; none where it has no rate.
+    pub(crate) fn new(pace: &Pace, seed: Seed, worker: u16) -> Option<Arrival> {
+        let clock = |direction: usize| {
+            let stream = || seed.numbered("arrival", u64::from(worker) * 3 + direction as u64);
+            pace.rate[direction].map(|rate| Clock {
+                rate,
+                random: (pace.process == Process::Poisson).then(stream),
+                begin: Instant::ZERO,
+                count: 0,
+                elapsed: 0,
+                each: (SECOND << 32) / u128::from(rate.per_second()),
+            })
+        };
+        pace.rate.iter().any(Option::is_some).then(|| Arrival {
+            clocks: [clock(0), clock(1), clock(2)],
+        })
+    }
+
+    /// The worker begins; its requests are of about `bytes` each.
+    pub(crate) fn begin(&mut self, now: Instant, bytes: [u64; 3]) {
+        for (clock, bytes) in self.clocks.iter_mut().zip(bytes) {
+            if let Some(clock) = clock {
+                clock.begin = now;
+                if clock.random.is_some() {
+                    clock.advance(bytes);
+                }
+            }
+        }
+    }
+
+    /// When the next request of a direction is due; a direction without a rate always is.
+    pub(crate) fn due(&self, direction: usize) -> Option<Instant> {
+        let clock = self.clocks[direction].as_ref()?;
+        Some(clock.begin + Span::from_nanos((clock.elapsed >> 32) as u64))
+    }
+
+    /// A request of a direction was issued.
+    pub(crate) fn issued(&mut self, direction: usize, bytes: u64) {
+        if let Some(clock) = &mut self.clocks[direction] {
+            clock.advance(bytes);
+        }
+    }
+}
+
+impl Rate {
+    fn per_second(self) -> u64 {
+        let (Rate::Bytes(rate) | Rate::Requests(rate)) = self;
+        rate
+    }
+}
+
+impl Clock {
+    fn advance(&mut self, bytes: u64) {
+        let amount = match self.rate {
+            Rate::Bytes(_) => bytes,
+            Rate::Requests(_) => 1,
+        };
+        match &mut self.random {
+            // From the count, so that no rounding adds up.
+            None => {
+                self.count += amount;
+                self.elapsed =
+                    (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
+            }
+            Some(random) => {
+                let gap = fixed::minus_ln(random.next_u64().max(1)) >> 28;
+                self.elapsed += (gap * (u128::from(amount) * self.each)) >> 32;
+            }
+        }
+    }
+}
+
+/// Think time: after so many blocks everything in flight is let finish, then nothing is issued for a while.
+#[derive(Clone, Debug)]
+pub(crate) struct Thinking {
+    think: Think,
+    issued: u64,
+    completed: u64,
+    /// The count at the last pause.
+    last: u64,
+    /// A request was issued since the count was last looked at.
+    look: bool,
+    pause: Pause,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Pause {
+    None,
+    Draining,
+    Until(Instant),
+}
+
+/// What think time has to say.
+pub(crate) enum Thought {
+    /// Go on.
+    Issue,
+    /// Not before requests in flight are done.
+    Drain,
+    /// Not before this instant.
+    At(Instant),
+}
+
+impl Thinking {
+    /// At its start.
+    pub(crate) fn new(think: Think) -> Thinking {
+        Thinking {
+            think,
+            issued: 0,
+            completed: 0,
+            last: 0,
+            look: false,
+            pause: Pause::None,
+        }
+    }
+
+    /// A block was issued.
+    pub(crate) fn issued(&mut self) {
+        self.issued += 1;
+        self.look = true;
+    }
+
+    /// A block was completed.
+    pub(crate) fn completed(&mut self) {
+        self.completed += 1;
+    }
+
+    /// Whether to issue at `now` with so many in flight. fio looks at its count once after each issue.
+    pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> Thought {
+        if core::mem::take(&mut self.look) {
+            let count = if self.think.on_issue {
+                self.issued
+            } else {
+                self.completed
+            };
+            if count >= self.last + u64::from(self.think.blocks) {
+                self.last = count;
+                self.pause = Pause::Draining;
+            }
+        }
+        if matches!(self.pause, Pause::Draining) {
+            if in_flight > 0 {
+                return Thought::Drain;
+            }
+            self.pause = Pause::Until(now + self.think.time);
+        }
+        match self.pause {
+            Pause::Until(end) if now < end => Thought::At(end),
+            _ => {
+                self.pause = Pause::None;
+                Thought::Issue
+            }
+        }
+    }
+}

@@ -1,0 +1,711 @@
+//! fio's generator: what the next request of a thread is, in fio's own order of draws.
+//!
+//! It reproduces the streams of fio 3.33 (`io_u.c`, `backend.c`): the direction by `rwmixread`, the file, at random
+//! or in sequence, the place, the size, the map, and how passes end and start again. Each direction has its own
+//! sequential position in each file. When is not its affair (see `worker`), nor what a request costs.
+//!
+//! Where it departs on purpose: a request never reaches past the part of the file in use; a trim-write pair is kept
+//! by a mark instead of by comparing places; a random place of `bs_is_seq_rand` leaves room for the random size; a
+//! backward run (`rw=read:-8k`) starts as fio starts it in a file used from its beginning; with both `loops` and
+//! an `io_size` the bytes are their product.
+
+use alloc::vec::Vec;
+
+use super::address::{Address, Chance, Space};
+use super::size::Sizes;
+use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
+use super::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region};
+use crate::block::Op;
+
+/// Index of a direction in fio's triples.
+pub(crate) const READ: usize = 0;
+/// Index of writes.
+pub(crate) const WRITE: usize = 1;
+/// Index of trims.
+pub(crate) const TRIM: usize = 2;
+
+/// One request, in bytes of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Draw {
+    /// [`READ`], [`WRITE`] or [`TRIM`].
+    pub(crate) direction: usize,
+    /// First byte on the device.
+    pub(crate) start: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
+}
+
+impl Draw {
+    /// What its direction asks.
+    #[inline]
+    pub(crate) fn op(&self) -> Op {
+        match self.direction {
+            READ => Op::Read,
+            WRITE => Op::Write,
+            _ => Op::Trim,
+        }
+    }
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drawn {
+    /// This.
+    Request(Draw),
+    /// A pass has ended; another begins with the next call.
+    Pass,
+    /// The last pass has ended.
+    End,
+}
+
+/// One file.
+#[derive(Clone, Debug)]
+struct File {
+    region: Region,
+    address: Option<Address>,
+    /// Blocks at which a random request of a direction can start.
+    blocks: [u64; 3],
+    /// Where the next sequential request of a direction begins, from the file's start.
+    next: [u64; 3],
+    /// Where the last request of a direction began.
+    last: [u64; 3],
+    /// Where the current strided zone begins.
+    zone: u64,
+    /// A trim waits for its write.
+    trimmed: bool,
+    done: bool,
+}
+
+/// One thread's generator.
+#[derive(Clone, Debug)]
+pub(crate) struct FioStream {
+    pattern: FioPattern,
+    time_based: bool,
+    seeds: Seeds,
+    long: bool,
+    random: bool,
+    mapped: bool,
+    align: [u64; 3],
+    sizes: [Sizes; 3],
+    chance: Chance,
+    randomness: [Tausworthe88; 3],
+    mix: Tausworthe88,
+    mixed: usize,
+    mix_until: u64,
+    chosen: Option<usize>,
+    chooser: Tausworthe,
+    files: Vec<File>,
+    file: usize,
+    /// Requests until the next random place.
+    run: u32,
+    zone_bytes: u64,
+    issued: [u64; 3],
+    /// Bytes counted towards the end of the job, and of the pass.
+    bytes: u64,
+    pass_bytes: u64,
+    passes: u32,
+    size: u64,
+    limits: PassLimits,
+    plain: Option<Plain>,
+}
+
+/// Where a job and a pass end.
+#[derive(Clone, Copy, Debug, Default)]
+struct PassLimits {
+    requests: u64,
+    bytes: u64,
+    pass: u64,
+}
+
+/// The common case, one file, one direction, one size, in which nothing is left to decide but the place.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
+    direction: usize,
+    bytes: u64,
+}
+
+impl FioStream {
+    /// The generator of one thread on a device of `sector` bytes. The pattern was checked.
+    pub(crate) fn new(
+        pattern: &FioPattern,
+        sector: u64,
+        seeds: Seeds,
+        time_based: bool,
+    ) -> FioStream {
+        let long = pattern.generator == Generator::Tausworthe64 || exceeds_short(pattern);
+        let sizes = [READ, WRITE, TRIM].map(|d| {
+            Sizes::new(
+                &pattern.blocks[d],
+                sector,
+                sizes_random(pattern, &seeds, d, long),
+            )
+        });
+        let align = core::array::from_fn(|d| match pattern.align[d] {
+            given if given != 0 && pattern.random != [0; 3] => given,
+            // A direction that is not used may have no size at all.
+            _ => sizes[d].min.max(1),
+        });
+        let mut stream = FioStream {
+            time_based,
+            long,
+            random: pattern.random != [0; 3],
+            mapped: pattern.random_map && pattern.generator != Generator::Lfsr,
+            align,
+            chance: Chance::new(&seeds, long, &pattern.distribution),
+            randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(Purpose::Randomness))),
+            mix: Tausworthe88::new(seeds.of(Purpose::Mix)),
+            mixed: READ,
+            mix_until: 0,
+            chosen: None,
+            chooser: Tausworthe::new(seeds.of(Purpose::File), long),
+            files: Vec::new(),
+            file: 0,
+            run: 1,
+            zone_bytes: 0,
+            issued: [0; 3],
+            bytes: 0,
+            pass_bytes: 0,
+            passes: 0,
+            size: pattern.files.iter().map(|file| file.bytes).sum(),
+            limits: PassLimits::default(),
+            plain: plain(pattern),
+            seeds,
+            sizes,
+            pattern: pattern.clone(),
+        };
+        stream.limits = stream.ends();
+        let whole = |region: &Region| Region {
+            bytes: region.bytes - region.bytes % sector,
+            ..*region
+        };
+        stream.files = pattern
+            .files
+            .iter()
+            .map(|region| stream.open(whole(region)))
+            .collect();
+        stream
+    }
+
+    /// A file at the start of a pass.
+    fn open(&self, region: Region) -> File {
+        let range = self
+            .pattern
+            .strided
+            .map_or(region.bytes, |strided| strided.range.min(region.bytes));
+        let blocks = core::array::from_fn(|d| {
+            let largest = if self.pattern.sizes_by_randomness {
+                self.sizes[WRITE].min
+            } else {
+                self.sizes[d].min
+            };
+            (range + self.align[d]).saturating_sub(largest.max(self.align[d])) / self.align[d]
+        });
+        let used = self.pattern.direction.triple();
+        let most = (0..3)
+            .filter(|&d| used[d])
+            .map(|d| blocks[d])
+            .max()
+            .unwrap_or(0);
+        let address = (self.random && most > 0).then(|| {
+            let single = (0..3)
+                .filter(|&d| used[d])
+                .all(|d| self.sizes[d].max == self.align[d]);
+            let space = Space {
+                distribution: &self.pattern.distribution,
+                generator: self.pattern.generator,
+                once: self.mapped,
+                single,
+                blocks: most,
+            };
+            Address::new(&space, &self.seeds)
+        });
+        let last = [0; 3];
+        File {
+            region,
+            address,
+            blocks,
+            next: [0; 3],
+            last,
+            zone: 0,
+            trimmed: false,
+            done: false,
+        }
+    }
+
+    /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
+    pub(crate) fn peek(&mut self) -> Option<usize> {
+        if self.over() || self.pass_over() {
+            return None;
+        }
+        let direction = self.chosen.unwrap_or_else(|| self.choose());
+        self.chosen = Some(direction);
+        self.chosen
+    }
+
+    /// Mixed reads and writes: the other direction next, because its rate asks for it.
+    pub(crate) fn turn(&mut self, direction: usize) {
+        self.mixed = direction;
+        self.chosen = Some(direction);
+    }
+
+    /// The direction that a mixed job can turn to from `direction`.
+    pub(crate) fn other(&self, direction: usize) -> Option<usize> {
+        let share = if direction == READ {
+            100 - self.pattern.mix_read
+        } else {
+            self.pattern.mix_read
+        };
+        (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
+    }
+
+    /// Forgets what was counted: the ramp is over. Places go on from where they are.
+    pub(crate) fn forget_counts(&mut self) {
+        self.issued = [0; 3];
+        self.bytes = 0;
+    }
+
+    /// The next request.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Drawn {
+        if self.over() {
+            return Drawn::End;
+        }
+        if self.pass_over() {
+            return self.end_pass();
+        }
+        if let Some(plain) = self.plain {
+            return self.next_plain(plain);
+        }
+        while let Some(file) = self.pick() {
+            let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
+            if self.pattern.direction == Direction::TrimWrite {
+                direction = if self.files[file].trimmed {
+                    WRITE
+                } else {
+                    TRIM
+                };
+            }
+            if let Some(draw) = self.request(file, direction) {
+                self.account(file, &draw);
+                return Drawn::Request(draw);
+            }
+            self.files[file].done = true;
+        }
+        self.end_pass()
+    }
+
+    #[inline]
+    fn next_plain(&mut self, plain: Plain) -> Drawn {
+        let Plain { direction, bytes } = plain;
+        let place = if self.random {
+            self.at_random(0, direction)
+        } else {
+            self.in_sequence(0, direction)
+        };
+        let file = &mut self.files[0];
+        let Some(place) = place.filter(|place| place + bytes <= file.region.bytes) else {
+            file.done = true;
+            return self.end_pass();
+        };
+        if self.random
+            && self.mapped
+            && let Some(address) = &mut file.address
+        {
+            address.take(place / bytes, bytes, bytes);
+        }
+        file.next[direction] = place + bytes;
+        self.issued[direction] += 1;
+        self.pass_bytes += bytes;
+        self.bytes += bytes;
+        Drawn::Request(Draw {
+            direction,
+            start: file.region.start + place,
+            bytes,
+        })
+    }
+
+    /// Where the job and its passes end. `io_size` makes no pass longer, save that of random writes without a map.
+    fn ends(&self) -> PassLimits {
+        let pattern = &self.pattern;
+        let loops = u64::from(pattern.loops);
+        let pairs = if pattern.direction == Direction::TrimWrite {
+            2
+        } else {
+            1
+        };
+        let writes = pattern.direction.triple()[WRITE];
+        let free = writes && self.random && !pattern.random_map;
+        let pass = if free {
+            self.size.max(pattern.bytes)
+        } else {
+            self.size
+        };
+        PassLimits {
+            requests: pattern
+                .requests
+                .map_or(u64::MAX, |limit| limit.saturating_mul(loops * pairs)),
+            bytes: if self.time_based {
+                u64::MAX
+            } else {
+                pattern.bytes.saturating_mul(loops)
+            },
+            pass: if self.time_based && !pattern.verify {
+                u64::MAX
+            } else {
+                pass.saturating_mul(pairs)
+            },
+        }
+    }
+
+    /// All the bytes or requests of the job are issued.
+    #[inline]
+    fn over(&self) -> bool {
+        self.bytes >= self.limits.bytes
+            || self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] >= self.limits.requests
+    }
+
+    /// The bytes of a pass are issued.
+    #[inline]
+    fn pass_over(&self) -> bool {
+        self.pass_bytes >= self.limits.pass
+    }
+
+    fn end_pass(&mut self) -> Drawn {
+        self.passes += 1;
+        let left = (self.pattern.bytes * u64::from(self.pattern.loops)).saturating_sub(self.bytes);
+        let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
+        let last = self.passes >= self.pattern.loops
+            && (self.pattern.bytes <= self.size || left < largest);
+        if self.pass_bytes == 0 || (last && !self.time_based) {
+            return Drawn::End;
+        }
+        self.restart();
+        Drawn::Pass
+    }
+
+    /// The start of a pass.
+    fn restart(&mut self) {
+        self.pass_bytes = 0;
+        self.zone_bytes = 0;
+        self.mix_until = 0;
+        for file in &mut self.files {
+            file.zone = 0;
+            file.done = false;
+            file.clear(&self.seeds);
+        }
+        if self.seeds.repeat() {
+            for direction in [READ, WRITE, TRIM] {
+                self.sizes[direction].restart(sizes_random(
+                    &self.pattern,
+                    &self.seeds,
+                    direction,
+                    self.long,
+                ));
+            }
+            self.chance.restart(&self.seeds, self.long);
+            self.randomness =
+                [(); 3].map(|()| Tausworthe88::new(self.seeds.of(Purpose::Randomness)));
+            self.mix = Tausworthe88::new(self.seeds.of(Purpose::Mix));
+            self.chooser = Tausworthe::new(self.seeds.of(Purpose::File), self.long);
+        }
+    }
+
+    /// The direction of the next request.
+    #[inline]
+    fn choose(&mut self) -> usize {
+        match self.pattern.direction {
+            Direction::Read => READ,
+            Direction::Write | Direction::TrimWrite => WRITE,
+            Direction::Trim => TRIM,
+            Direction::Mixed => self.choose_mixed(),
+        }
+    }
+
+    fn choose_mixed(&mut self) -> usize {
+        // fio draws again only once a direction has had its share since the last turn.
+        if self.issued[self.mixed] >= self.mix_until {
+            let direction = if self.mix.percent() <= self.pattern.mix_read {
+                READ
+            } else {
+                WRITE
+            };
+            if direction != self.mixed {
+                let share = if direction == READ {
+                    self.pattern.mix_read
+                } else {
+                    100 - self.pattern.mix_read
+                };
+                self.mix_until = self.issued[self.mixed] * u64::from(share) / 100;
+            }
+            self.mixed = direction;
+        }
+        self.mixed
+    }
+
+    /// The file of the next request; nothing when all are done.
+    #[inline]
+    fn pick(&mut self) -> Option<usize> {
+        if let [only] = &self.files[..] {
+            return (!only.done).then_some(0);
+        }
+        if self.files.iter().all(|file| file.done) {
+            return None;
+        }
+        let count = self.files.len();
+        loop {
+            let file = match self.pattern.file_service {
+                FileService::Random => self.chooser.below(count as u64) as usize,
+                FileService::RoundRobin => {
+                    let file = self.file;
+                    self.file = (file + 1) % count;
+                    file
+                }
+                FileService::Sequential => {
+                    if self.files[self.file].done {
+                        self.file = (self.file + 1) % count;
+                    }
+                    self.file
+                }
+            };
+            if !self.files[file].done {
+                return Some(file);
+            }
+        }
+    }
+
+    /// A request in `file`; nothing when the file has no more.
+    #[inline]
+    fn request(&mut self, index: usize, direction: usize) -> Option<Draw> {
+        if self.pattern.strided.is_some() {
+            self.change_zone(index, direction);
+        }
+        if direction == WRITE && self.random && self.files[index].trimmed {
+            // A random trim-write: the write goes where the trim was.
+            let file = &self.files[index];
+            let (start, bytes) = (file.last[TRIM], file.next[TRIM] - file.last[TRIM]);
+            return Some(Draw {
+                direction,
+                start: file.region.start + start,
+                bytes,
+            });
+        }
+        let (place, random, marks) = self.place(index, direction)?;
+        let file = &mut self.files[index];
+        let start = place + file.zone;
+        let by = if !self.pattern.sizes_by_randomness {
+            direction
+        } else if random {
+            WRITE
+        } else {
+            READ
+        };
+        let mut bytes = self.sizes[by].draw(file.region.bytes.checked_sub(start)?)?;
+        if marks && self.mapped {
+            let unit = self.sizes[direction].min;
+            let address = file.address.as_mut()?;
+            bytes = address.take(place / unit, bytes, unit);
+        }
+        Some(Draw {
+            direction,
+            start: file.region.start + start,
+            bytes,
+        })
+    }
+
+    /// A place from the zone's start, whether it counts as random, and whether it is marked in the map.
+    #[inline]
+    fn place(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
+        if !self.random {
+            return Some((self.in_sequence(index, direction)?, false, false));
+        }
+        if let Some(Modifier::Run(length) | Modifier::Same(length)) = self.pattern.modifier {
+            self.run -= 1;
+            if self.run > 0 {
+                return self.in_run(index, direction);
+            }
+            self.run = length.max(1);
+        }
+        let share = self.pattern.random[direction];
+        if share == 100 || self.randomness[direction].percent() <= share {
+            return Some((self.at_random(index, direction)?, true, true));
+        }
+        match self.in_sequence(index, direction) {
+            Some(place) => Some((place, false, false)),
+            None => Some((self.at_random(index, direction)?, false, false)),
+        }
+    }
+
+    /// A place within a run (`rw=randread:8`).
+    fn in_run(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
+        if matches!(self.pattern.modifier, Some(Modifier::Same(_))) {
+            let file = &self.files[index];
+            return Some((file.last[direction] - file.zone, false, false));
+        }
+        let place = self
+            .in_sequence(index, direction)
+            .or_else(|| self.at_random(index, direction))?;
+        Some((place, false, false))
+    }
+
+    /// A random place; a job that runs by time starts the file again when it is covered.
+    #[inline]
+    fn at_random(&mut self, index: usize, direction: usize) -> Option<u64> {
+        let file = &mut self.files[index];
+        let (blocks, align) = (file.blocks[direction], self.align[direction]);
+        if blocks == 0 {
+            return None;
+        }
+        let address = file.address.as_mut()?;
+        if let Some(block) = address.draw(&mut self.chance, blocks, align) {
+            return Some(block * align);
+        }
+        if !self.time_based {
+            return None;
+        }
+        file.clear(&self.seeds);
+        let block = file
+            .address
+            .as_mut()?
+            .draw(&mut self.chance, blocks, align)?;
+        Some(block * align)
+    }
+
+    /// The place after the last one of this direction, from the zone's start.
+    fn in_sequence(&mut self, index: usize, direction: usize) -> Option<u64> {
+        let single = self.files.len() == 1;
+        let file = &mut self.files[index];
+        let end = file.region.bytes;
+        if file.next[direction] >= end && self.time_based && single {
+            file.next[direction] = file.zone;
+        }
+        if file.next[direction] >= end {
+            return None;
+        }
+        let place = file.next[direction] - file.zone;
+        let Some(Modifier::Skip(skip)) = self.pattern.modifier else {
+            return Some(place);
+        };
+        if place == 0 {
+            return Some(0);
+        }
+        match place.checked_add_signed(skip) {
+            Some(place) if place < end => Some(place),
+            _ if skip > 0 => Some(0),
+            _ => end.checked_add_signed(skip),
+        }
+    }
+
+    /// `zonemode=strided`: moves on when the zone has had its bytes.
+    fn change_zone(&mut self, index: usize, direction: usize) {
+        let Some(strided) = self.pattern.strided else {
+            return;
+        };
+        let file = &mut self.files[index];
+        if self.zone_bytes >= strided.size {
+            self.zone_bytes = 0;
+            file.zone += strided.range + strided.skip;
+            if file.zone >= file.region.bytes {
+                file.zone = 0;
+            }
+            file.next[direction] = file.zone;
+        }
+        if file.next[direction] >= file.zone + strided.range {
+            file.next[direction] = file.zone;
+        }
+        if self.zone_bytes.is_multiple_of(strided.range) {
+            file.clear(&self.seeds);
+        }
+    }
+
+    fn account(&mut self, index: usize, draw: &Draw) {
+        let file = &mut self.files[index];
+        let start = draw.start - file.region.start;
+        file.last[draw.direction] = start;
+        file.next[draw.direction] = start + draw.bytes;
+        file.trimmed = self.pattern.direction == Direction::TrimWrite && draw.direction == TRIM;
+        self.issued[draw.direction] += 1;
+        self.zone_bytes += draw.bytes;
+        self.pass_bytes += draw.bytes;
+        // Of a trim-write pair the write counts.
+        if !file.trimmed {
+            self.bytes += draw.bytes;
+        }
+    }
+}
+
+impl File {
+    /// Positions and map as at the start of a pass, in the zone it is in.
+    fn clear(&mut self, seeds: &Seeds) {
+        self.next = [self.zone; 3];
+        self.last = [self.zone; 3];
+        self.trimmed = false;
+        if let Some(address) = &mut self.address {
+            address.clear(seeds);
+        }
+    }
+}
+
+impl Direction {
+    /// Which of read, write and trim it issues.
+    pub(crate) fn triple(self) -> [bool; 3] {
+        match self {
+            Direction::Read => [true, false, false],
+            Direction::Write => [false, true, false],
+            Direction::Trim => [false, false, true],
+            Direction::Mixed => [true, true, false],
+            Direction::TrimWrite => [false, true, true],
+        }
+    }
+}
+
+/// What makes a pattern plain.
+fn plain(pattern: &FioPattern) -> Option<Plain> {
+    let direction = match pattern.direction {
+        Direction::Read => READ,
+        Direction::Write => WRITE,
+        Direction::Trim => TRIM,
+        Direction::Mixed | Direction::TrimWrite => return None,
+    };
+    let Blocks::Fixed(bytes) = pattern.blocks[direction] else {
+        return None;
+    };
+    let odd =
+        pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
+    let simple = pattern.files.len() == 1
+        && pattern
+            .random
+            .iter()
+            .all(|&share| share == 0 || share == 100);
+    let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
+    (simple && same && !odd).then_some(Plain { direction, bytes })
+}
+
+/// The stream of sizes of one direction. A trim-write pair, and a write and its verification, draw alike.
+fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: bool) -> Tausworthe {
+    let alike = match direction {
+        TRIM if pattern.direction == Direction::TrimWrite => WRITE,
+        other => other,
+    };
+    let alike = if alike == WRITE && pattern.verify {
+        READ
+    } else {
+        alike
+    };
+    Tausworthe::new(seeds.sizes(alike as u64), long)
+}
+
+/// More blocks than the 32-bit generator reaches: fio changes to the 64-bit one by itself.
+fn exceeds_short(pattern: &FioPattern) -> bool {
+    let smallest = pattern
+        .blocks
+        .iter()
+        .map(Blocks::smallest)
+        .min()
+        .unwrap_or(1)
+        .max(1);
+    pattern.generator == Generator::Tausworthe
+        && pattern
+            .files
+            .iter()
+            .any(|file| file.bytes / smallest > u64::from(u32::MAX))
+}

@@ -1,0 +1,251 @@
+//! The workload as a source: all workers of a job, their stages, tags and counting.
+//!
+//! Workers that can issue take turns, one request each; those that wait for an instant are in a heap, those that
+//! wait for a completion in neither, so a call costs the same however many workers there are. A lone worker is asked
+//! directly. The workers of a stage begin together when all of the stage before have ended, at the instant of the
+//! call that finds it so. A request keeps one tag; each worker has as many as its depth.
+//!
+//! # Counting
+//! A fio worker and a script count what completes after the ramp, also what was issued before the end of the run
+//! time and completes after it. An Iometer worker counts what was issued after the ramp and completes by the end.
+//! A write of `sync=` on a device without [`Flags::FUA`](crate::block::Flags::FUA) is two requests, a write and a
+//! flush under the same tag; the write is not counted, the flush is, with the write's intended time: its response is
+//! the pair's. [`Workload::served`] names the request that a counted completion stands for.
+//! A failed completion is counted like any other: its status says what it is.
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::Job;
+use super::check::{self, WorkloadError};
+use super::fio::Draw;
+use super::worker::{Issue, Poll, Purpose, Running};
+use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
+use crate::rng::Seed;
+use crate::time::Instant;
+
+/// A job that runs.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    workers: Vec<Running>,
+    /// What each tag is used for.
+    slots: Vec<Slot>,
+    /// Free tags of each worker, from `first` on.
+    free: Vec<Vec<u32>>,
+    ready: VecDeque<u16>,
+    waiting: BinaryHeap<Reverse<(Instant, u16)>>,
+    /// True for workers that wait for a completion.
+    blocked: Vec<bool>,
+    /// Workers by stage, in order of the stages; the first is the next to begin.
+    stages: VecDeque<Vec<u16>>,
+    /// Workers of the current stage that have not ended.
+    active: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    worker: u16,
+    purpose: Purpose,
+    intended: Instant,
+    op: Op,
+    sectors: u32,
+}
+
+impl Workload {
+    /// A job on a device with these limits. With `Seed(0)` the generators of fio and Iometer start from the seeds
+    /// that the job gives, as the tools would; any other seed is mixed into them and gives an independent run.
+    /// Arrivals always follow `seed`.
+    pub fn new(job: &Job, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
+        check::job(job, limits)?;
+        let mut slots = Vec::new();
+        let mut free = Vec::new();
+        let mut stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        for (index, worker) in job.workers.iter().enumerate() {
+            let first = slots.len() as u32;
+            free.push((first..first + worker.depth).rev().collect());
+            let (purpose, intended) = (Purpose::Plain, Instant::ZERO);
+            let empty = Slot {
+                worker: index as u16,
+                purpose,
+                intended,
+                op: Op::Flush,
+                sectors: 0,
+            };
+            slots.resize(slots.len() + worker.depth as usize, empty);
+        }
+        let of_stage = |stage: &u32| {
+            let of = |index: &u16| job.workers[usize::from(*index)].stage == *stage;
+            (0..job.workers.len() as u16).filter(of).collect()
+        };
+        let numbered = job.workers.iter().enumerate();
+        Ok(Workload {
+            workers: numbered
+                .map(|(index, worker)| Running::new(worker, index as u16, limits, seed))
+                .collect(),
+            slots,
+            free,
+            ready: VecDeque::with_capacity(job.workers.len()),
+            waiting: BinaryHeap::with_capacity(job.workers.len()),
+            blocked: job.workers.iter().map(|_| false).collect(),
+            stages: stages.iter().map(of_stage).collect(),
+            active: 0,
+        })
+    }
+
+    /// What the last request under `tag` stands for in statistics: of a write and its own flush, the write.
+    pub fn served(&self, tag: u32) -> (Op, u32) {
+        let slot = &self.slots[tag as usize];
+        (slot.op, slot.sectors)
+    }
+
+    fn begin_stage(&mut self, now: Instant) -> bool {
+        let Some(stage) = self.stages.pop_front() else {
+            return false;
+        };
+        self.active = stage.len();
+        for index in stage {
+            self.workers[usize::from(index)].start(now);
+            self.ready.push_back(index);
+        }
+        true
+    }
+
+    /// The first worker that is ready and has a request.
+    fn turn(&mut self, now: Instant) -> Option<Request> {
+        while let Some(&Reverse((due, index))) = self.waiting.peek() {
+            if due > now {
+                break;
+            }
+            self.waiting.pop();
+            self.ready.push_back(index);
+        }
+        while let Some(&index) = self.ready.front() {
+            if let Some(draw) = self.workers[usize::from(index)].quick(now) {
+                self.rotate();
+                return Some(self.quick_request(index, &draw, now));
+            }
+            match self.workers[usize::from(index)].poll(now) {
+                Poll::Issue(issue) => {
+                    self.rotate();
+                    return Some(self.request(index, &issue));
+                }
+                Poll::At(instant) => self.waiting.push(Reverse((instant, index))),
+                Poll::Wait => self.blocked[usize::from(index)] = true,
+                Poll::Ended => self.active -= 1,
+            }
+            self.ready.pop_front();
+        }
+        None
+    }
+
+    /// The front worker goes to the back.
+    #[inline]
+    fn rotate(&mut self) {
+        if self.ready.len() > 1 {
+            self.ready.rotate_left(1);
+        }
+    }
+
+    #[inline]
+    fn quick_request(&mut self, index: u16, draw: &Draw, now: Instant) -> Request {
+        let tag = self.free[usize::from(index)]
+            .pop()
+            .expect("a worker stays within its depth");
+        let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
+        self.slots[tag as usize] = Slot {
+            worker: index,
+            purpose: Purpose::Plain,
+            intended: now,
+            op,
+            sectors,
+        };
+        Request {
+            tag,
+            unit: 0,
+            origin: index,
+            op,
+            flags: Flags::NONE,
+            lba,
+            sectors,
+            stamp: 0,
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, index: u16, issue: &Issue) -> Request {
+        let tag = match issue.tag {
+            Some(tag) => tag,
+            None => self.free[usize::from(index)]
+                .pop()
+                .expect("a worker stays within its depth"),
+        };
+        let slot = &mut self.slots[tag as usize];
+        let pair = slot.purpose == Purpose::Pair && issue.tag.is_some();
+        if !pair {
+            (slot.op, slot.sectors) = (issue.op, issue.sectors);
+        }
+        slot.purpose = issue.purpose;
+        slot.intended = issue.intended;
+        Request {
+            tag,
+            unit: 0,
+            origin: index,
+            op: issue.op,
+            flags: issue.flags,
+            lba: issue.lba,
+            sectors: issue.sectors,
+            stamp: 0,
+        }
+    }
+}
+
+impl Source for Workload {
+    #[inline]
+    fn next(&mut self, now: Instant) -> Next {
+        loop {
+            if let Some(request) = self.turn(now) {
+                return Next::Request(request);
+            }
+            if self.active > 0 {
+                return self
+                    .waiting
+                    .peek()
+                    .map_or(Next::Completion, |Reverse((due, _))| Next::At(*due));
+            }
+            if !self.begin_stage(now) {
+                return Next::Done;
+            }
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        let slot = self.slots[completion.tag as usize];
+        let index = usize::from(slot.worker);
+        let worker = &mut self.workers[index];
+        let done = completion.status == Status::Done;
+        if worker.complete(now, completion.tag, slot.purpose, slot.intended, done) {
+            self.free[index].push(completion.tag);
+        }
+        let strict = worker.counts_strictly();
+        let early = if strict {
+            slot.intended
+        } else {
+            completion.finished
+        } < worker.ramp_end();
+        let late = strict && worker.end().is_some_and(|end| completion.finished > end);
+        if core::mem::take(&mut self.blocked[index]) {
+            self.ready.push_back(slot.worker);
+        }
+        if early || late || (slot.purpose == Purpose::Pair && done) {
+            return Counted::Out;
+        }
+        Counted::In {
+            worker: slot.worker,
+            intended: slot.intended,
+        }
+    }
+}

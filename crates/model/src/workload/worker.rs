@@ -1,0 +1,635 @@
+//! One running worker: what it issues next, and when.
+//!
+//! ```text
+//! waiting ─> running ─> settling ─> verifying ─> running (next pass) or ended
+//!   start    requests,   all in      what the
+//!   delay    pauses      flight      pass wrote
+//!                        done,       is read
+//!                        flush       back
+//! ```
+//! A run time ends the issuing: what is in flight is let finish, then comes the last flush, and no verification. A
+//! flush by `fsync=N` holds back later requests until it is done, as fio's blocking call does, but not those already
+//! in flight; in a mixed job fio repeats it after each read until the next write, here it is sent once. Verification reads in the order of writing, or by place where the writing was random.
+//!
+//! Not here: which worker is next, tags, how a completion is counted (see `source`).
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::arrival::{Arrival, Thinking, Thought};
+use super::fio::{Draw, Drawn, FioStream, READ, WRITE};
+use super::iometer::IometerStream;
+use super::script::ScriptStream;
+use super::tausworthe::Seeds;
+use super::{Pattern, Worker};
+use crate::block::{Flags, Limits, Op, SECTOR};
+use crate::rng::Seed;
+use crate::time::{Instant, Span};
+
+/// What a request in flight is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Itself.
+    Plain,
+    /// A flush that holds back later requests.
+    Flush,
+    /// A write that is durable only after a flush of its own.
+    Pair,
+    /// An Iometer request that is answered by one of the other direction.
+    Ask {
+        /// The request's direction.
+        direction: usize,
+        /// Bytes of the answer.
+        bytes: u32,
+    },
+}
+
+/// A request to issue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Issue {
+    /// What is asked.
+    pub(crate) op: Op,
+    /// Marks.
+    pub(crate) flags: Flags,
+    /// First sector.
+    pub(crate) lba: u64,
+    /// Sectors.
+    pub(crate) sectors: u32,
+    /// When it was due.
+    pub(crate) intended: Instant,
+    /// What for.
+    pub(crate) purpose: Purpose,
+    /// The tag to issue it under, where it goes on with that of a request before.
+    pub(crate) tag: Option<u32>,
+}
+
+/// What a worker has at an instant.
+pub(crate) enum Poll {
+    /// This, now.
+    Issue(Issue),
+    /// Nothing before this instant.
+    At(Instant),
+    /// Nothing before one of its requests completes.
+    Wait,
+    /// Nothing more, ever; nothing is in flight.
+    Ended,
+}
+
+/// Which generator draws.
+#[derive(Clone, Debug)]
+enum Stream {
+    Fio(Box<FioStream>),
+    Iometer(Box<IometerStream>),
+    Script(ScriptStream),
+}
+
+/// Where a worker is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Running,
+    /// `again`: another pass follows. `verify`: what the pass wrote is read back.
+    Settling {
+        again: bool,
+        verify: bool,
+    },
+    Verifying {
+        again: bool,
+        at: usize,
+    },
+    Ended,
+}
+
+/// How writes become durable (`sync=`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Through {
+    /// They need not.
+    Cache,
+    /// They are marked.
+    Fua,
+    /// Each is followed by a flush.
+    Pair,
+}
+
+/// One worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    depth: u32,
+    in_flight: u32,
+    phase: Phase,
+    stream: Stream,
+    /// Requests that go on under the tag of one before: the flush of a pair, an Iometer answer.
+    follow: VecDeque<(u32, Follow)>,
+    /// Drawn, and due at this instant.
+    pending: Option<(Issue, Instant)>,
+    arrival: Option<Arrival>,
+    thinking: Option<Thinking>,
+    begin: Instant,
+    ramp_end: Instant,
+    end: Option<Instant>,
+    ramping: bool,
+    flushing: bool,
+    flush_every: u32,
+    flush_at_end: bool,
+    /// Writes since the last flush.
+    unflushed: u64,
+    writes: u64,
+    through: Through,
+    /// Sectors written in this pass, where they are verified.
+    written: Option<Vec<(u64, u32)>>,
+    sorted: bool,
+    start_delay: Span,
+    ramp: Span,
+    runtime: Option<Span>,
+    smallest: [u64; 3],
+    /// No pauses, no flushes, nothing to remember: see [`Running::quick`].
+    plain: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Follow {
+    Flush(Instant),
+    Answer(usize, u32),
+}
+
+impl Running {
+    /// Worker `index` of a job that was checked. Streams differ by `seed`; 0 leaves those of fio and Iometer as the
+    /// job has them.
+    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed) -> Running {
+        let run = if seed.0 == 0 {
+            0
+        } else {
+            seed.numbered("workload", index.into()).next_u64()
+        };
+        let sector = u64::from(limits.logical);
+        let stream = match &worker.pattern {
+            Pattern::Fio(fio) => {
+                let seeds = Seeds::new(fio.seed, u64::from(index) + 1, run);
+                Stream::Fio(Box::new(FioStream::new(
+                    fio,
+                    sector,
+                    seeds,
+                    worker.time_based,
+                )))
+            }
+            Pattern::Iometer(iometer) => {
+                Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run)))
+            }
+            Pattern::Script(steps) => Stream::Script(ScriptStream::new(steps, worker.time_based)),
+        };
+        let fio = match &worker.pattern {
+            Pattern::Fio(fio) => Some(fio),
+            _ => None,
+        };
+        Running {
+            depth: worker.depth,
+            in_flight: 0,
+            phase: Phase::Waiting,
+            stream,
+            follow: VecDeque::new(),
+            pending: None,
+            arrival: Arrival::new(&worker.pace, seed, index),
+            thinking: worker.pace.think.map(Thinking::new),
+            begin: Instant::ZERO,
+            ramp_end: Instant::ZERO,
+            end: None,
+            ramping: worker.ramp > Span::ZERO,
+            flushing: false,
+            flush_every: fio.map_or(0, |fio| fio.flush_every),
+            flush_at_end: fio.is_some_and(|fio| fio.flush_at_end),
+            unflushed: 0,
+            writes: 0,
+            through: match fio {
+                Some(fio) if fio.write_through && limits.fua => Through::Fua,
+                Some(fio) if fio.write_through && limits.volatile_cache => Through::Pair,
+                _ => Through::Cache,
+            },
+            written: fio.filter(|fio| fio.verify).map(|_| Vec::new()),
+            sorted: fio.is_some_and(|fio| fio.random != [0; 3]),
+            start_delay: worker.start_delay,
+            ramp: worker.ramp,
+            runtime: worker.runtime,
+            smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
+            plain: false,
+        }
+        .plainly()
+    }
+
+    fn plainly(mut self) -> Running {
+        let paced = self.arrival.is_some() || self.thinking.is_some();
+        let durable = self.flush_every > 0 || self.flush_at_end || self.through != Through::Cache;
+        let fio = matches!(self.stream, Stream::Fio(_));
+        self.plain = fio && !paced && !durable && self.written.is_none();
+        self
+    }
+
+    /// The next request of a worker that only issues, as most do: what `poll` would answer, in fewer steps. Nothing
+    /// where `poll` must be asked.
+    #[inline]
+    pub(crate) fn quick(&mut self, now: Instant) -> Option<Draw> {
+        if !self.plain
+            || self.phase != Phase::Running
+            || self.in_flight >= self.depth
+            || self.ramping
+        {
+            return None;
+        }
+        if self.end.is_some_and(|end| now >= end) {
+            return None;
+        }
+        let Stream::Fio(fio) = &mut self.stream else {
+            return None;
+        };
+        match fio.next() {
+            Drawn::Request(draw) => {
+                self.in_flight += 1;
+                Some(draw)
+            }
+            ended => {
+                self.phase = Phase::Settling {
+                    again: ended == Drawn::Pass,
+                    verify: false,
+                };
+                None
+            }
+        }
+    }
+
+    /// Its stage begins.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.begin = now + self.start_delay;
+        self.ramp_end = self.begin + self.ramp;
+        self.end = self.runtime.map(|runtime| self.ramp_end + runtime);
+        if let Some(arrival) = &mut self.arrival {
+            arrival.begin(self.begin, self.smallest);
+        }
+    }
+
+    /// When counting begins.
+    pub(crate) fn ramp_end(&self) -> Instant {
+        self.ramp_end
+    }
+
+    /// When issuing ends.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        self.end
+    }
+
+    /// It counts as Iometer does.
+    pub(crate) fn counts_strictly(&self) -> bool {
+        matches!(self.stream, Stream::Iometer(_))
+    }
+
+    /// What to do at `now`.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Instant) -> Poll {
+        if let Some((tag, follow)) = self.follow.pop_front() {
+            return Poll::Issue(self.go_on(now, tag, follow));
+        }
+        if self.in_flight >= self.depth {
+            return Poll::Wait;
+        }
+        match self.phase {
+            Phase::Running => self.run(now),
+            Phase::Waiting if now < self.begin => Poll::At(self.begin),
+            Phase::Waiting => {
+                self.phase = Phase::Running;
+                self.run(now)
+            }
+            Phase::Settling { again, verify } => self.settle(now, again, verify),
+            Phase::Verifying { again, at } => self.verify(now, again, at),
+            Phase::Ended => Poll::Ended,
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, now: Instant) -> Poll {
+        if self.end.is_some_and(|end| now >= end) {
+            self.pending = None;
+            return self.settle(now, false, false);
+        }
+        if self.ramping && now >= self.ramp_end {
+            self.leave_ramp();
+        }
+        if self.flushing {
+            return Poll::Wait;
+        }
+        if let Some(thinking) = &mut self.thinking {
+            match thinking.ask(now, self.in_flight) {
+                Thought::Issue => {}
+                Thought::Drain => return Poll::Wait,
+                Thought::At(instant) => return self.until(instant),
+            }
+        }
+        if self.flush_every > 0
+            && self.unflushed > 0
+            && self.writes.is_multiple_of(self.flush_every.into())
+        {
+            return Poll::Issue(self.flush(now));
+        }
+        if let Some((issue, due)) = self.pending {
+            if now < due {
+                return self.until(due);
+            }
+            self.pending = None;
+            return self.issue(issue);
+        }
+        self.draw(now)
+    }
+
+    fn leave_ramp(&mut self) {
+        self.ramping = false;
+        if let Stream::Fio(fio) = &mut self.stream {
+            fio.forget_counts();
+        }
+    }
+
+    /// Nothing before `instant`, or before the end if that is sooner.
+    fn until(&self, instant: Instant) -> Poll {
+        Poll::At(self.end.map_or(instant, |end| end.min(instant)))
+    }
+
+    #[inline]
+    fn draw(&mut self, now: Instant) -> Poll {
+        match &mut self.stream {
+            Stream::Fio(_) => self.draw_fio(now),
+            Stream::Iometer(iometer) => {
+                let transaction = iometer.next();
+                let due = now + transaction.delay;
+                let direction = transaction.draw.direction;
+                let mut issue = self.request(transaction.draw, due);
+                if transaction.reply > 0 {
+                    issue.purpose = Purpose::Ask {
+                        direction,
+                        bytes: transaction.reply,
+                    };
+                }
+                self.issue_at(issue, due, now)
+            }
+            Stream::Script(_) => self.draw_step(now),
+        }
+    }
+
+    #[inline]
+    fn draw_fio(&mut self, now: Instant) -> Poll {
+        let Stream::Fio(fio) = &mut self.stream else {
+            return Poll::Ended;
+        };
+        let mut intended = now;
+        if let Some(arrival) = &self.arrival
+            && let Some(direction) = fio.peek()
+        {
+            match gate(arrival, fio, direction, now) {
+                Ok(due) => intended = due.unwrap_or(now),
+                Err(due) => return self.until(due),
+            }
+        }
+        match fio.next() {
+            Drawn::Request(draw) => {
+                if let Some(arrival) = &mut self.arrival {
+                    arrival.issued(draw.direction, draw.bytes);
+                }
+                let issue = self.request(draw, intended);
+                self.issue(issue)
+            }
+            Drawn::Pass => self.settle(now, true, true),
+            Drawn::End => self.settle(now, false, true),
+        }
+    }
+
+    fn draw_step(&mut self, now: Instant) -> Poll {
+        let Stream::Script(script) = &mut self.stream else {
+            return Poll::Ended;
+        };
+        let Some((step, again)) = script.next() else {
+            return self.settle(now, false, false);
+        };
+        let timed = script.timed();
+        if again {
+            // Its times count from now.
+            self.begin = now;
+        }
+        let due = if timed { self.begin + step.at } else { now };
+        let issue = Issue {
+            op: step.op,
+            flags: Flags::NONE,
+            lba: step.lba,
+            sectors: step.sectors,
+            intended: due,
+            purpose: Purpose::Plain,
+            tag: None,
+        };
+        self.issue_at(issue, due, now)
+    }
+
+    fn issue_at(&mut self, issue: Issue, due: Instant, now: Instant) -> Poll {
+        if now < due {
+            self.pending = Some((issue, due));
+            return self.until(due);
+        }
+        self.issue(issue)
+    }
+
+    /// Everything in flight is let finish, the last flush is sent; then what follows.
+    fn settle(&mut self, now: Instant, again: bool, verify: bool) -> Poll {
+        self.phase = Phase::Settling { again, verify };
+        if self.in_flight > 0 {
+            return Poll::Wait;
+        }
+        if self.flush_at_end && self.unflushed > 0 {
+            return Poll::Issue(self.flush(now));
+        }
+        if let Some(written) = self
+            .written
+            .as_mut()
+            .filter(|written| verify && !written.is_empty())
+        {
+            if self.sorted {
+                // A place written twice is read once, as long as the longer of the two.
+                written.sort_unstable_by_key(|&(lba, sectors)| (lba, core::cmp::Reverse(sectors)));
+                written.dedup_by_key(|&mut (lba, _)| lba);
+            }
+            return self.verify(now, again, 0);
+        }
+        self.next_pass(now, again)
+    }
+
+    fn verify(&mut self, now: Instant, again: bool, at: usize) -> Poll {
+        self.phase = Phase::Verifying { again, at };
+        let ended = self.end.is_some_and(|end| now >= end);
+        let next = self
+            .written
+            .as_ref()
+            .and_then(|written| written.get(at))
+            .filter(|_| !ended);
+        if let Some(&(lba, sectors)) = next {
+            self.phase = Phase::Verifying { again, at: at + 1 };
+            let draw = Draw {
+                direction: READ,
+                start: lba * SECTOR,
+                bytes: u64::from(sectors) * SECTOR,
+            };
+            self.in_flight += 1;
+            return Poll::Issue(self.request(draw, now));
+        }
+        if self.in_flight > 0 {
+            return Poll::Wait;
+        }
+        self.next_pass(now, again && !ended)
+    }
+
+    fn next_pass(&mut self, now: Instant, again: bool) -> Poll {
+        if let Some(written) = &mut self.written {
+            written.clear();
+        }
+        if again {
+            self.phase = Phase::Running;
+            return self.run(now);
+        }
+        self.phase = Phase::Ended;
+        Poll::Ended
+    }
+
+    /// Sends one to the device.
+    #[inline]
+    fn issue(&mut self, issue: Issue) -> Poll {
+        self.in_flight += 1;
+        match issue.op {
+            Op::Write => {
+                self.writes += 1;
+                self.unflushed += 1;
+                if let Some(written) = &mut self.written {
+                    written.push((issue.lba, issue.sectors));
+                }
+            }
+            Op::Flush => self.unflushed = 0,
+            _ => {}
+        }
+        if let Some(thinking) = &mut self.thinking {
+            thinking.issued();
+        }
+        Poll::Issue(issue)
+    }
+
+    #[inline]
+    fn request(&self, draw: Draw, intended: Instant) -> Issue {
+        let mut issue = Issue {
+            op: draw.op(),
+            flags: Flags::NONE,
+            lba: draw.start / SECTOR,
+            sectors: (draw.bytes / SECTOR) as u32,
+            intended,
+            purpose: Purpose::Plain,
+            tag: None,
+        };
+        if draw.direction == WRITE {
+            match self.through {
+                Through::Cache => {}
+                Through::Fua => issue.flags = Flags::FUA,
+                Through::Pair => issue.purpose = Purpose::Pair,
+            }
+        }
+        issue
+    }
+
+    fn flush(&mut self, now: Instant) -> Issue {
+        self.in_flight += 1;
+        self.flushing = true;
+        self.unflushed = 0;
+        let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Flush);
+        Issue {
+            op,
+            flags,
+            lba: 0,
+            sectors: 0,
+            intended: now,
+            purpose,
+            tag: None,
+        }
+    }
+
+    /// What follows under the same tag.
+    fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> Issue {
+        let issue = match (follow, &mut self.stream) {
+            (Follow::Answer(direction, bytes), Stream::Iometer(iometer)) => {
+                let draw = iometer.reply(direction, bytes);
+                self.request(draw, now)
+            }
+            (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
+            (Follow::Flush(intended), _) => {
+                let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Plain);
+                Issue {
+                    op,
+                    flags,
+                    lba: 0,
+                    sectors: 0,
+                    intended,
+                    purpose,
+                    tag: None,
+                }
+            }
+        };
+        Issue {
+            tag: Some(tag),
+            ..issue
+        }
+    }
+
+    /// A request completed at `now`, well or not. True when its tag is free; else something follows under it.
+    #[inline]
+    pub(crate) fn complete(
+        &mut self,
+        now: Instant,
+        tag: u32,
+        purpose: Purpose,
+        intended: Instant,
+        done: bool,
+    ) -> bool {
+        match purpose {
+            Purpose::Pair if done => self.follow.push_back((tag, Follow::Flush(intended))),
+            Purpose::Ask { direction, bytes } if self.end.is_none_or(|end| now < end) => {
+                self.follow
+                    .push_back((tag, Follow::Answer(direction, bytes)));
+            }
+            _ => {
+                self.in_flight -= 1;
+                if purpose == Purpose::Flush {
+                    self.flushing = false;
+                } else if let Some(thinking) = &mut self.thinking {
+                    thinking.completed();
+                }
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether a direction's rate lets it go at `now`: since when it is due, or when it will be. A mixed job turns to
+/// the other direction when that one is behind, or due sooner.
+fn gate(
+    arrival: &Arrival,
+    fio: &mut FioStream,
+    direction: usize,
+    now: Instant,
+) -> Result<Option<Instant>, Instant> {
+    let wait = |direction: usize| arrival.due(direction).filter(|&due| due > now);
+    let Some(due) = wait(direction) else {
+        return Ok(arrival.due(direction));
+    };
+    let Some(other) = fio.other(direction) else {
+        return Err(due);
+    };
+    match wait(other) {
+        None => {
+            fio.turn(other);
+            Ok(arrival.due(other))
+        }
+        Some(sooner) if sooner < due => {
+            fio.turn(other);
+            Err(sooner)
+        }
+        Some(_) => Err(due),
+    }
+}

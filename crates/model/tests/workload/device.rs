@@ -1,0 +1,198 @@
+//! A device that serves one request at a time, in order, each in the same span; and what a workload did on it.
+
+use std::collections::VecDeque;
+
+use seekwise_model::block::{
+    Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status,
+};
+use seekwise_model::record::Parts;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::{
+    Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace,
+    Pattern, Region, Worker, Workload,
+};
+
+/// One request as it was issued.
+pub(crate) struct Issued {
+    pub(crate) at: Instant,
+    pub(crate) origin: u16,
+    pub(crate) op: Op,
+    pub(crate) flags: Flags,
+    pub(crate) lba: u64,
+    pub(crate) sectors: u32,
+}
+
+/// One completion.
+pub(crate) struct Completed {
+    pub(crate) at: Instant,
+    pub(crate) op: Op,
+    /// When it was due, if it counts.
+    pub(crate) counted: Option<Instant>,
+    pub(crate) served: (Op, u32),
+}
+
+/// All that happened.
+#[derive(Default)]
+pub(crate) struct Run {
+    pub(crate) issued: Vec<Issued>,
+    pub(crate) completed: Vec<Completed>,
+    pub(crate) most_in_flight: Vec<usize>,
+}
+
+impl Run {
+    /// When each counted request completed and when it was due.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (Instant, Instant)> {
+        self.completed
+            .iter()
+            .filter_map(|done| Some((done.at, done.counted?)))
+    }
+}
+
+pub(crate) fn limits(fua: bool) -> Limits {
+    Limits {
+        sectors: 1 << 31,
+        logical: 512,
+        physical: 512,
+        zones: None,
+        max_transfer: 65_536,
+        depth: 32,
+        fua,
+        volatile_cache: true,
+    }
+}
+
+pub(crate) fn worker(pattern: Pattern) -> Worker {
+    Worker {
+        name: "worker".into(),
+        stage: 0,
+        group: 0,
+        start_delay: Span::ZERO,
+        ramp: Span::ZERO,
+        runtime: None,
+        time_based: false,
+        depth: 1,
+        pace: Pace::default(),
+        pattern,
+    }
+}
+
+pub(crate) fn one(pattern: FioPattern) -> Job {
+    Job {
+        name: "job".into(),
+        workers: vec![worker(Pattern::Fio(pattern))],
+    }
+}
+
+/// 4 KiB requests over the first `bytes` of the device.
+pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
+    FioPattern {
+        direction,
+        random: [random; 3],
+        mix_read: 50,
+        modifier: None,
+        blocks: [(); 3].map(|()| Blocks::Fixed(4096)),
+        align: [0; 3],
+        sizes_by_randomness: false,
+        files: vec![Region { start: 0, bytes }],
+        file_service: FileService::RoundRobin,
+        bytes,
+        requests: None,
+        loops: 1,
+        distribution: Distribution::Uniform,
+        random_map: random > 0,
+        generator: Generator::Tausworthe,
+        seed: DEFAULT_SEED,
+        flush_every: 0,
+        flush_at_end: false,
+        write_through: false,
+        strided: None,
+        verify: false,
+    }
+}
+
+pub(crate) fn run(job: &Job, service: Span) -> Run {
+    run_on(job, service, limits(false))
+}
+
+pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
+    let mut workload = Workload::new(job, &limits, Seed(0)).expect("a sound job");
+    let mut run = Run {
+        most_in_flight: vec![0; job.workers.len()],
+        ..Run::default()
+    };
+    let mut queue: VecDeque<(Request, Instant)> = VecDeque::new();
+    let (mut now, mut free_at) = (Instant::ZERO, Instant::ZERO);
+    loop {
+        let next = workload.next(now);
+        if let Next::Request(request) = next {
+            assert!(
+                queue.iter().all(|(other, _)| other.tag != request.tag),
+                "a tag in flight twice"
+            );
+            free_at = free_at.max(now) + service;
+            queue.push_back((request, free_at));
+            let of = usize::from(request.origin);
+            let in_flight = queue
+                .iter()
+                .filter(|(other, _)| usize::from(other.origin) == of)
+                .count();
+            run.most_in_flight[of] = run.most_in_flight[of].max(in_flight);
+            let Request {
+                origin,
+                op,
+                flags,
+                lba,
+                sectors,
+                ..
+            } = request;
+            run.issued.push(Issued {
+                at: now,
+                origin,
+                op,
+                flags,
+                lba,
+                sectors,
+            });
+            continue;
+        }
+        let due = queue.front().map(|&(_, due)| due);
+        match (next, due) {
+            (Next::At(instant), due) if due.is_none_or(|due| instant < due) => {
+                assert!(instant > now, "an instant that has passed");
+                now = instant;
+            }
+            (Next::Done, None) => return run,
+            (_, Some(due)) => {
+                now = now.max(due);
+                let (request, _) = queue.pop_front().expect("it is due");
+                run.completed.push(complete(&mut workload, now, &request));
+            }
+            (next, None) => panic!("nothing in flight and {next:?}"),
+        }
+    }
+}
+
+fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Completed {
+    let (tag, status, parts) = (request.tag, Status::Done, Parts::default());
+    let completion = Completion {
+        tag,
+        status,
+        submitted: now,
+        finished: now,
+        parts,
+    };
+    let counted = match workload.complete(now, &completion) {
+        Counted::In { intended, worker } => {
+            assert_eq!(worker, request.origin);
+            Some(intended)
+        }
+        Counted::Out => None,
+    };
+    Completed {
+        at: now,
+        op: request.op,
+        counted,
+        served: workload.served(tag),
+    }
+}
