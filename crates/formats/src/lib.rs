@@ -7,9 +7,11 @@
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
 //! | [`profile`] | drive profiles (drives/*.toml) |
+//! | [`stack`] | stacks: a drive and what stands above it |
 
 pub mod diagnostic;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
 pub mod profile;
+pub mod stack;
