@@ -17,6 +17,8 @@ pub mod figure;
 pub mod keys;
 mod seek;
 
+use std::collections::BTreeMap;
+
 use seekwise_model::drive::profile::Profile;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -40,6 +42,8 @@ pub struct DriveFile {
     pub studies: Vec<String>,
     /// Interface in words.
     pub interface: String,
+    /// Citations by their short names; the figures' sources carry them in full.
+    pub sources: BTreeMap<String, String>,
     figures: Vec<Figure>,
 }
 
@@ -56,6 +60,7 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
         year: None,
         studies: Vec::new(),
         interface: String::new(),
+        sources: BTreeMap::new(),
         figures: Vec::new(),
     };
     if let Some(sources) = table.remove("sources") {
@@ -73,6 +78,7 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     }
     figures.sort_by_key(|figure| KEYS.iter().position(|key| key.path == figure.key));
     drive.figures = figures;
+    drive.sources = std::mem::take(&mut reader.sources);
     match reader.errors.is_empty() {
         true => Ok(drive),
         false => Err(in_order(reader.errors)),
@@ -157,7 +163,7 @@ impl DriveFile {
     }
 
     /// Sets `key` (below `drive.`) to `text`, as `--set` does.
-    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Diagnostic> {
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
         self.replace(setting(KEYS, "drive", key, text)?);
         Ok(())
     }
@@ -190,16 +196,18 @@ pub(crate) fn setting(
     layer: &str,
     key: &str,
     text: &str,
-) -> Result<Figure, Diagnostic> {
+) -> Result<Figure, Vec<Diagnostic>> {
     let full = figure::join(layer, key);
     let wrong = |message: String| Diagnostic::at("--set", 0, message).key(&full);
     let Some(known) = keys.iter().find(|known| known.path == key) else {
         let paths: Vec<String> = keys.iter().map(|k| figure::join(layer, k.path)).collect();
         let paths = paths.iter().map(String::as_str);
-        return Err(wrong("unknown key".to_owned()).nearest_to(&full, paths));
+        return Err(vec![
+            wrong("unknown key".to_owned()).nearest_to(&full, paths),
+        ]);
     };
     let value = figure::from_text(&known.accepts, text)
-        .map_err(|found| wrong(found).expected(known.accepts.to_string()))?;
+        .map_err(|found| vec![wrong(found).expected(known.accepts.to_string())])?;
     Ok(Figure {
         key: known.path,
         value,

@@ -1,4 +1,4 @@
-//! Stacks: a drive and what stands above it. One table of names and overrides, from a file, a bare drive name or `--set`.
+//! Stacks: a drive and what stands above it. Names and overrides, from a file, a bare drive name or `--set`.
 //!
 //! ```toml
 //! drive = "barracuda-7200.7"        # a built-in name or a profile's path
@@ -110,14 +110,18 @@ impl Stack {
             match LAYERS.into_iter().find(|layer| *layer == name.get_ref()) {
                 Some(layer) => *stack.layer(layer) = read_layer(&mut reader, layer, line, value),
                 None => {
-                    let wrong = reader.wrong(line, "unknown key").key(name.get_ref().as_ref());
+                    let wrong = reader
+                        .wrong(line, "unknown key")
+                        .key(name.get_ref().as_ref());
                     reader.errors.push(wrong.nearest_to(name.get_ref(), LAYERS));
                 }
             }
         }
         if stack.drive.name.is_empty() {
             let wrong = reader.wrong(0, "missing key").key("drive");
-            reader.errors.push(wrong.expected("the name of a drive, or the path of a profile"));
+            reader
+                .errors
+                .push(wrong.expected("the name of a drive, or the path of a profile"));
         }
         match reader.errors.is_empty() {
             true => Ok(stack),
@@ -138,8 +142,8 @@ impl Stack {
         &self.drive.name
     }
 
-    /// Sets a dotted key, as `--set` does: `drive.cache.segments`, `driver.queue.policy`, or a layer's name by `driver`.
-    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Diagnostic> {
+    /// Sets a dotted key, as `--set` does: `drive.cache.segments`, `driver.queue.policy`; `driver` alone is its name.
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
         let (layer, below) = key.split_once('.').unwrap_or((key, "name"));
         if !LAYERS.contains(&layer) {
             let all = LAYERS.into_iter().flat_map(|layer| {
@@ -149,9 +153,8 @@ impl Stack {
             let all: Vec<String> = all.collect();
             let known = all.iter().map(String::as_str).chain(LAYERS);
             let wrong = Diagnostic::at("--set", 0, "unknown key").key(key);
-            return Err(wrong
-                .expected("a key of drive, driver or controller")
-                .nearest_to(key, known));
+            let wrong = wrong.expected("a key of drive, driver or controller");
+            return Err(vec![wrong.nearest_to(key, known)]);
         }
         if below == "name" {
             let (name, line) = (text.trim_matches('"').to_owned(), 0);
@@ -211,7 +214,11 @@ impl Stack {
             None if layer.name.is_empty() || layer.name == "none" => Vec::new(),
             None => {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
-                let wrong = Diagnostic::at(&self.file, layer.line, format!("no {kind} `{}`", layer.name));
+                let wrong = Diagnostic::at(
+                    &self.file,
+                    layer.line,
+                    format!("no {kind} `{}`", layer.name),
+                );
                 return Err(vec![
                     wrong
                         .key(kind)
@@ -229,7 +236,10 @@ impl Stack {
             .map(|key| {
                 Diagnostic::at(&self.file, layer.line, "missing key")
                     .key(format!("{kind}.{}", key.path))
-                    .expected(format!("{}, or the name of a ready-made {kind}", key.accepts))
+                    .expected(format!(
+                        "{}, or the name of a ready-made {kind}",
+                        key.accepts
+                    ))
             })
             .collect();
         match missing.is_empty() {
@@ -270,7 +280,9 @@ fn read_layer(
             }
         }
         _ => {
-            let wrong = reader.wrong(line, "is neither a name nor a table").key(layer);
+            let wrong = reader
+                .wrong(line, "is neither a name nor a table")
+                .key(layer);
             reader.errors.push(wrong);
         }
     }

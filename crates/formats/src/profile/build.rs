@@ -131,7 +131,9 @@ fn misplaced(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Optio
                 "leaves a gap after"
             };
             let line = rows[before].line;
-            format!("{here} and {relation} zone {before} (line {line}), which ends before {expected}")
+            format!(
+                "{here} and {relation} zone {before} (line {line}), which ends before {expected}"
+            )
         }
     };
     let diagnostic = Diagnostic::at(file, row.line, message).key("geometry.zones");
@@ -150,7 +152,10 @@ fn bad_tracks(
         Some(diagnostic.key("geometry.zones").expected(expected))
     };
     if row.spt.len() != 1 && row.spt.len() != heads {
-        let message = format!("zone {index} has sectors a track for {} heads", row.spt.len());
+        let message = format!(
+            "zone {index} has sectors a track for {} heads",
+            row.spt.len()
+        );
         return wrong(message, format!("one figure, or {heads}"));
     }
     if physical == 0 || row.spt.iter().any(|spt| spt % physical != 0) {
@@ -260,7 +265,10 @@ impl<'a> Figures<'a> {
     }
 
     fn flag(&self, key: &str) -> bool {
-        matches!(self.find(key).map(|figure| &figure.value), Some(Value::Flag(true)))
+        matches!(
+            self.find(key).map(|figure| &figure.value),
+            Some(Value::Flag(true))
+        )
     }
 
     fn word(&self, key: &str) -> &'a str {

@@ -306,19 +306,23 @@ impl<'a> Reader<'a> {
             match (name, kind, inner.get_ref().as_str()) {
                 ("value", _, _) => value = Some(inner),
                 ("misses", _, Some(text)) => misses = Some(text.to_owned()),
-                (_, Some(&(_, kind)), Some(text)) if origin.is_none() && !text.trim().is_empty() => {
+                (_, Some(&(_, kind)), Some(text))
+                    if origin.is_none() && !text.trim().is_empty() =>
+                {
                     origin = Some((kind, self.cite(text, key.path, line)));
                 }
                 (_, Some(_), _) => {
-                    let wrong = Diagnostic::at(self.file, line, format!("`{name}` is not a source"))
-                        .key(key.path)
-                        .expected("one text: a citation or a derivation");
+                    let wrong =
+                        Diagnostic::at(self.file, line, format!("`{name}` is not a source"))
+                            .key(key.path)
+                            .expected("one text: a citation or a derivation");
                     self.errors.push(wrong);
                 }
                 _ => {
                     let known = ["value", "measured", "datasheet", "inferred", "misses"];
                     let wrong = self.wrong(line, format!("unknown word `{name}`"));
-                    self.errors.push(wrong.key(key.path).nearest_to(name, known));
+                    self.errors
+                        .push(wrong.key(key.path).nearest_to(name, known));
                 }
             }
         }
@@ -352,9 +356,10 @@ impl<'a> Reader<'a> {
             match self.sources.get(name) {
                 Some(citation) => full.push_str(citation),
                 None => {
-                    let wrong = Diagnostic::at(self.file, line, format!("unknown source `@{name}`"))
-                        .key(key)
-                        .nearest_to(name, self.sources.keys().map(String::as_str));
+                    let wrong =
+                        Diagnostic::at(self.file, line, format!("unknown source `@{name}`"))
+                            .key(key)
+                            .nearest_to(name, self.sources.keys().map(String::as_str));
                     self.errors.push(wrong);
                 }
             }
@@ -416,7 +421,13 @@ impl<'a> Reader<'a> {
                 }
                 "spt" => {
                     let one = count(value).map(|spt| vec![spt]);
-                    let list = || value.as_array()?.iter().map(|v| count(v.get_ref())).collect();
+                    let list = || {
+                        value
+                            .as_array()?
+                            .iter()
+                            .map(|v| count(v.get_ref()))
+                            .collect()
+                    };
                     zone.spt = one
                         .or_else(list)
                         .filter(|spt: &Vec<u32>| spt.iter().all(|&n| n > 0))
@@ -444,7 +455,9 @@ impl<'a> Reader<'a> {
         };
         let read =
             |row| point(row).ok_or_else(|| (at(row), "not a distance and a time".to_owned()));
-        Ok(Value::Points(rows.iter().map(read).collect::<Result<_, _>>()?))
+        Ok(Value::Points(
+            rows.iter().map(read).collect::<Result<_, _>>()?,
+        ))
     }
 }
 
@@ -480,7 +493,9 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
 fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
     match accepts {
         Accepts::Whole(low, high) => match whole(value) {
-            Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => Ok(Value::Whole(n as u64)),
+            Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => {
+                Ok(Value::Whole(n as u64))
+            }
             Some(n) => Err(format!("{n} is out of range")),
             None => Err(format!("is a {}", value.type_str())),
         },
@@ -518,7 +533,9 @@ fn count(value: &DeValue<'_>) -> Option<u32> {
 }
 
 fn number(value: &DeValue<'_>) -> Option<f64> {
-    let float = value.as_float().and_then(|float| float.as_str().parse().ok());
+    let float = value
+        .as_float()
+        .and_then(|float| float.as_str().parse().ok());
     float
         .or_else(|| whole(value).map(|n| n as f64))
         .filter(|n: &f64| n.is_finite())

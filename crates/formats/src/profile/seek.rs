@@ -3,8 +3,8 @@
 //! Formulas of a root and a line put short seeks 0.3 to 0.8 ms too low: a real arm needs some time to settle after a
 //! move of ten tracks already. So the curve measured on a Maxtor Atlas 10K V (DIXtrac extraction, published with
 //! Western Digital's DiskSim) is taken as a share of the stroke and scaled:
-//! `t(d) = single + a · (S(d) - S(1)) + b · (d - 1) / (C - 2)`, with `a` and `b` such that the mean over uniformly drawn
-//! cylinders is the average and `t(C - 1)` the full stroke.
+//! `t(d) = single + a · (S(d) - S(1)) + b · (d - 1) / (C - 2)`, with `a` and `b` such that the mean over uniformly
+//! drawn cylinders is the average and `t(C - 1)` the full stroke.
 
 use seekwise_model::drive::mechanics::{SeekCurve, SeekError};
 use seekwise_model::time::Span;
@@ -52,7 +52,8 @@ pub(super) fn sibling(
     );
     // The mean of (d - 1) / (C - 2) over pairs of different cylinders: d is (C + 1) / 3 on average.
     let third = 1.0 / 3.0;
-    let a = ((average - single) - third * (full - single)) / ((mean - first) - third * (last - first));
+    let a =
+        ((average - single) - third * (full - single)) / ((mean - first) - third * (last - first));
     let b = (full - single) - a * (last - first);
     let stroke = f64::from(cylinders.max(3) - 2);
     let scale = |&(d, t): &(u32, Span)| {
@@ -91,7 +92,11 @@ mod tests {
         let curve = sibling(1.0, 8.5, 16.7, 89_000).unwrap();
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         assert!((ms(curve.time(1)) - 1.0).abs() < 0.001);
-        assert!((ms(curve.mean()) - 8.5).abs() < 0.01, "{}", ms(curve.mean()));
+        assert!(
+            (ms(curve.mean()) - 8.5).abs() < 0.01,
+            "{}",
+            ms(curve.mean())
+        );
         assert!((ms(curve.time(88_999)) - 16.7).abs() < 0.001);
         assert!(ms(curve.time(200)) > 1.5);
     }

@@ -101,7 +101,11 @@ fn asks_for_a_source() {
     let expected = "d.toml:19: `mechanics.rpm`: figure without a source; \
                     expected { value = …, measured | datasheet | inferred = \"…\" }";
     check("{ value = 7200, inferred = \"a\" }", "7200", expected);
-    check("{ value = 7200, inferred = \"a\" }", "{ value = 7200 }", expected);
+    check(
+        "{ value = 7200, inferred = \"a\" }",
+        "{ value = 7200 }",
+        expected,
+    );
     check(
         "{ value = 7200, inferred = \"a\" }",
         "{ value = 7200, infered = \"a\" }",
@@ -187,7 +191,9 @@ fn compares_claim_and_room() {
 
 #[test]
 fn reports_all_at_once() {
-    let text = SMALL.replace("rpm =", "rmp =").replace("value = 32, inferred", "value = 32, source");
+    let text = SMALL
+        .replace("rpm =", "rmp =")
+        .replace("value = 32, inferred", "value = 32, source");
     assert_eq!(errors_of(&text).lines().count(), 5);
 }
 
@@ -225,11 +231,11 @@ fn sets_by_key() {
         "d.toml: `cache.segments`: the drive has at most 64 segments and takes those"
     );
     assert_eq!(
-        drive.set("cache.segmnts", "1").unwrap_err().to_string(),
+        drive.set("cache.segmnts", "1").unwrap_err()[0].to_string(),
         "--set: `drive.cache.segmnts`: unknown key; did you mean `drive.cache.segments`?"
     );
     assert_eq!(
-        drive.set("cache.segments", "-1").unwrap_err().to_string(),
+        drive.set("cache.segments", "-1").unwrap_err()[0].to_string(),
         "--set: `drive.cache.segments`: -1 is out of range; expected a whole number from 0 to 4096"
     );
 }

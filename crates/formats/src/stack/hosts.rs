@@ -23,9 +23,24 @@ pub static DRIVER_KEYS: &[Key] = &[
     key("depth", "", Accepts::Whole(1, 65_536), true),
     key("queue.policy", "", POLICIES, true),
     key("queue.window", "", Accepts::Whole(0, 65_536), false),
-    key("queue.ageing", "1/1000", Accepts::Whole(0, 1_000_000), false),
-    key("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), false),
-    key("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), true),
+    key(
+        "queue.ageing",
+        "1/1000",
+        Accepts::Whole(0, 1_000_000),
+        false,
+    ),
+    key(
+        "queue.max_wait_ms",
+        "ms",
+        Accepts::Number(0.001, 1e6),
+        false,
+    ),
+    key(
+        "max_transfer_sectors",
+        "sectors",
+        Accepts::Whole(1, 65_536),
+        true,
+    ),
 ];
 
 /// The keys of a controller.

@@ -34,7 +34,10 @@ fn names_and_overrides_make_a_stack() {
     stack.set("driver.queue.window", "4").unwrap();
     let built = stack.build(&drives).unwrap();
     let driver = built.driver.unwrap();
-    assert_eq!((driver.queue.policy, driver.queue.window), (Policy::CLook, 4));
+    assert_eq!(
+        (driver.queue.policy, driver.queue.window),
+        (Policy::CLook, 4)
+    );
     assert_eq!(driver.max_transfer, 256);
     let controller = built.controller.unwrap();
     assert_eq!((controller.depth, controller.rate), (1, 90_000_000));
@@ -42,7 +45,10 @@ fn names_and_overrides_make_a_stack() {
     assert!(!built.profile.cache.write_back);
     let find = |key: &str| built.settings.iter().find(|s| s.key == key).unwrap();
     assert_eq!(find("controller.rate_mb_s").source, "s.toml:4");
-    assert_eq!(find("drive.cache.write_back").source, "--set drive.cache.write_back=false");
+    assert_eq!(
+        find("drive.cache.write_back").source,
+        "--set drive.cache.write_back=false"
+    );
     assert_eq!(find("controller.depth").kind, Kind::Datasheet);
 }
 
@@ -69,7 +75,10 @@ fn errors_name_key_and_nearest() {
         "s.toml: `drive`: missing key; expected the name of a drive, or the path of a profile\n\
          s.toml:1: `drve`: unknown key; did you mean `drive`?\n"
     );
-    assert_eq!(error_of("drive = \"x\"\n"), "s.toml:1: `x`: no such drive\n");
+    assert_eq!(
+        error_of("drive = \"x\"\n"),
+        "s.toml:1: `x`: no such drive\n"
+    );
     assert_eq!(
         error_of("drive = \"barracuda\"\n[controller]\ndepth = 1\nrate_mb_s = 5\n"),
         "s.toml:2: `controller.command_ms`: missing key; \
@@ -77,8 +86,30 @@ fn errors_name_key_and_nearest() {
     );
     let mut stack = Stack::named_drive("barracuda");
     assert_eq!(
-        stack.set("drves.depth", "1").unwrap_err().to_string(),
+        stack.set("drves.depth", "1").unwrap_err()[0].to_string(),
         "--set: `drves.depth`: unknown key; expected a key of drive, driver or controller; \
          did you mean `driver.depth`?"
     );
+}
+
+#[test]
+fn every_ready_made_layer_builds() {
+    for host in hosts().unwrap() {
+        let mut stack = Stack::named_drive("barracuda");
+        stack.set(host.layer, &host.name).unwrap();
+        let built = stack.build(&drives).unwrap();
+        assert_eq!(built.controller.is_some(), host.layer == "controller");
+        assert!(host.figures.iter().all(|figure| !figure.source.is_empty()));
+    }
+}
+
+#[test]
+fn a_clamp_is_a_warning() {
+    let text = include_str!("../../../../drives/cheetah-15k.4.toml");
+    let mut stack = Stack::named_drive("cheetah");
+    stack.set("drive.cache.segments", "128").unwrap();
+    let built = stack.build(&|_| Some(text.to_owned())).unwrap();
+    assert_eq!(built.profile.cache.segments, 64);
+    assert_eq!(built.profile.cache.segment_sectors, 221);
+    assert_eq!(built.warnings.len(), 1);
 }
