@@ -7,6 +7,7 @@
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
 //! | [`profile`] | drive profiles (drives/*.toml) |
+//! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
 
 pub mod diagnostic;
@@ -14,4 +15,5 @@ pub mod fio;
 pub mod fio_json;
 pub mod iometer;
 pub mod profile;
+pub mod stack;
 pub mod study;

@@ -1,0 +1,357 @@
+//! Figures to the model's drive. What the figures mean together is checked here; each by itself was when it was read.
+
+use seekwise_model::block::CutSector;
+use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
+use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
+use seekwise_model::drive::profile::{Cache, Firmware, Link, Overhead, Profile, ReadAhead};
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::time::Span;
+
+use super::figure::{Figure, Value, ZoneRow};
+use super::{DriveFile, seek};
+use crate::diagnostic::Diagnostic;
+
+type Errors = Vec<Diagnostic>;
+
+pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
+    let figures = Figures::of(&drive.file, &drive.figures);
+    let geometry = geometry(&figures)?;
+    let mechanics = mechanics(&figures, geometry.cylinders())?;
+    let profile = Profile {
+        name: drive.name.clone(),
+        physical_sector: figures.whole("geometry.physical_sector") as u32,
+        geometry,
+        mechanics,
+        cache: cache(&figures),
+        firmware: Firmware {
+            depth: figures.whole("firmware.depth") as u32,
+            queue: figures.discipline("firmware.queue"),
+            destage: figures.discipline("firmware.destage"),
+            dispatch: figures.span("firmware.dispatch_ms"),
+            zero_latency: figures.flag("firmware.zero_latency"),
+        },
+        overhead: Overhead {
+            read_hit: figures.span("overhead.read_hit_ms"),
+            read_miss: figures.span("overhead.read_miss_ms"),
+            write_hit: figures.span("overhead.write_hit_ms"),
+            write_miss: figures.span("overhead.write_miss_ms"),
+            flush: figures.span("overhead.flush_ms"),
+            completion: figures.span("overhead.completion_ms"),
+        },
+        link: Link {
+            rate: figures.rate("link.rate_mb_s"),
+            command: figures.span("link.command_ms"),
+            max_transfer: figures.whole("link.max_transfer_sectors") as u32,
+            fua: figures.flag("link.fua"),
+        },
+        cut_sector: match figures.word("power.cut_sector") {
+            "old" => CutSector::Old,
+            "unreadable" => CutSector::Unreadable,
+            _ => CutSector::Finished,
+        },
+    };
+    match profile.check() {
+        Ok(()) => Ok(profile),
+        Err(error) => Err(vec![
+            Diagnostic::at(&drive.file, 0, "the figures do not go together")
+                .key(error.field)
+                .expected(error.expected),
+        ]),
+    }
+}
+
+/// Segments are equal shares of the buffer; the drive takes no more than its limit.
+fn cache(figures: &Figures<'_>) -> Cache {
+    let limit = figures.whole_or("cache.max_segments", 4096);
+    let segments = figures.whole("cache.segments").min(limit);
+    let sectors = figures.whole("cache.size_kib") * 2;
+    let dirty = segments * figures.whole("cache.dirty_percent") / 100;
+    Cache {
+        segments: segments as u32,
+        segment_sectors: sectors.checked_div(segments).unwrap_or(0) as u32,
+        read_ahead: ReadAhead {
+            max: figures.whole("cache.read_ahead.max_sectors") as u32,
+            min: figures.whole("cache.read_ahead.min_sectors") as u32,
+            resume_percent: figures.whole("cache.read_ahead.resume_percent") as u32,
+        },
+        write_back: segments > 0 && figures.flag("cache.write_back"),
+        dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
+        destage_idle: figures.span("cache.destage_idle_ms"),
+    }
+}
+
+fn geometry(figures: &Figures<'_>) -> Result<Geometry, Errors> {
+    let rows = figures.zones();
+    let heads = figures.whole("geometry.heads") as usize;
+    let physical = figures.whole("geometry.physical_sector") as u32 / 512;
+    let mut errors = Vec::new();
+    let mut end = 0u64;
+    for (index, row) in rows.iter().enumerate() {
+        errors.extend(misplaced(figures.file, rows, index, end));
+        errors.extend(bad_tracks(figures.file, row, index, heads, physical));
+        end = u64::from(row.first) + u64::from(row.cylinders);
+    }
+    let order = match figures.word("geometry.order") {
+        "serpentine" => match figures.whole_or("geometry.run_tracks", 0) {
+            0 => {
+                errors.push(figures.lacking("geometry.run_tracks", "a serpentine order"));
+                Order::Cylinder
+            }
+            run => Order::Serpentine(run as u32),
+        },
+        _ => Order::Cylinder,
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let skews = Skews {
+        head: figures.angle("geometry.head_skew"),
+        cylinder: figures.angle("geometry.track_skew"),
+    };
+    let lay = |row: &ZoneRow| {
+        let spt: Vec<u32> = row.spt.iter().copied().cycle().take(heads).collect();
+        Zone::lay(row.first, row.cylinders, order, &spt, skews, 0)
+    };
+    let zones: Vec<Zone> = rows.iter().flat_map(lay).collect();
+    Geometry::new(figures.whole("geometry.sectors"), &zones, &[], &[])
+        .map_err(|error| vec![layout_error(figures, &error)])
+}
+
+fn misplaced(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Option<Diagnostic> {
+    let row = &rows[index];
+    let first = u64::from(row.first);
+    let here = format!("zone {index} begins at cylinder {first}");
+    let message = match index.checked_sub(1) {
+        _ if first == expected => return None,
+        None => here,
+        Some(before) => {
+            let relation = if first < expected {
+                "overlaps"
+            } else {
+                "leaves a gap after"
+            };
+            let line = rows[before].line;
+            format!(
+                "{here} and {relation} zone {before} (line {line}), which ends before {expected}"
+            )
+        }
+    };
+    let diagnostic = Diagnostic::at(file, row.line, message).key("geometry.zones");
+    Some(diagnostic.expected(format!("first = {expected}")))
+}
+
+fn bad_tracks(
+    file: &str,
+    row: &ZoneRow,
+    index: usize,
+    heads: usize,
+    physical: u32,
+) -> Option<Diagnostic> {
+    let wrong = |message: String, expected: String| {
+        let diagnostic = Diagnostic::at(file, row.line, message);
+        Some(diagnostic.key("geometry.zones").expected(expected))
+    };
+    if row.spt.len() != 1 && row.spt.len() != heads {
+        let message = format!(
+            "zone {index} has sectors a track for {} heads",
+            row.spt.len()
+        );
+        return wrong(message, format!("one figure, or {heads}"));
+    }
+    if physical == 0 || row.spt.iter().any(|spt| spt % physical != 0) {
+        let message = format!("zone {index} has tracks of a part of a physical sector");
+        return wrong(message, format!("multiples of {physical}"));
+    }
+    None
+}
+
+fn layout_error(figures: &Figures<'_>, error: &LayoutError) -> Diagnostic {
+    let message = match error {
+        LayoutError::TooSmall { holds, claims } => {
+            format!("the zones hold {holds} sectors, the drive claims {claims}")
+        }
+        LayoutError::Zones { zone, .. } | LayoutError::Empty { zone } => {
+            format!("zone {zone} cannot be laid out")
+        }
+        LayoutError::Defect { lba } => format!("there is no spare for block {lba}"),
+    };
+    let line = figures.line("geometry.zones");
+    Diagnostic::at(figures.file, line, message).key("geometry.zones")
+}
+
+fn mechanics(figures: &Figures<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
+    let millirpm = (figures.number("mechanics.rpm") * 1000.0).round() as u64;
+    let curve = seek_curve(figures, cylinders)?;
+    Mechanics::new(
+        curve,
+        figures.span("mechanics.head_switch_ms"),
+        figures.span("mechanics.write_settle_ms"),
+        millirpm,
+    )
+    .map_err(|error| vec![figures.seek_error(error)])
+}
+
+fn seek_curve(figures: &Figures<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
+    const THREE: [&str; 3] = [
+        "mechanics.seek.single_ms",
+        "mechanics.seek.average_ms",
+        "mechanics.seek.full_ms",
+    ];
+    let form = figures.word("mechanics.seek.form");
+    let needed: &[&'static str] = match form {
+        "table" => &["mechanics.seek.points"],
+        _ => &THREE,
+    };
+    let absent = needed.iter().filter(|key| figures.find(key).is_none());
+    let missing: Errors = absent
+        .map(|key| figures.lacking(key, &format!("the seek curve `{form}`")))
+        .collect();
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    let [single, average, full] = THREE.map(|key| figures.number(key));
+    let spans = || THREE.map(|key| figures.span(key));
+    let curve = match form {
+        "table" => SeekCurve::table(&figures.points(), cylinders),
+        "sibling" => seek::sibling(single, average, full, cylinders),
+        "lee" => {
+            let [min, avg, max] = spans();
+            SeekCurve::lee(min, avg, max, cylinders)
+        }
+        _ => {
+            let [min, avg, max] = spans();
+            SeekCurve::three_point(min, avg, max, cylinders)
+        }
+    };
+    curve.map_err(|error| vec![figures.seek_error(error)])
+}
+
+/// The figures by key. Required keys are there: the reader saw to it.
+struct Figures<'a> {
+    file: &'a str,
+    figures: &'a [Figure],
+}
+
+impl<'a> Figures<'a> {
+    fn of(file: &'a str, figures: &'a [Figure]) -> Figures<'a> {
+        Figures { file, figures }
+    }
+
+    fn find(&self, key: &str) -> Option<&'a Figure> {
+        self.figures.iter().find(|figure| figure.key == key)
+    }
+
+    fn line(&self, key: &str) -> usize {
+        self.find(key).map_or(0, |figure| figure.line)
+    }
+
+    fn whole_or(&self, key: &str, absent: u64) -> u64 {
+        match self.find(key).map(|figure| &figure.value) {
+            Some(Value::Whole(n)) => *n,
+            _ => absent,
+        }
+    }
+
+    fn whole(&self, key: &str) -> u64 {
+        self.whole_or(key, 0)
+    }
+
+    fn number(&self, key: &str) -> f64 {
+        match self.find(key).map(|figure| &figure.value) {
+            Some(Value::Number(n)) => *n,
+            Some(Value::Whole(n)) => *n as f64,
+            _ => 0.0,
+        }
+    }
+
+    fn flag(&self, key: &str) -> bool {
+        matches!(
+            self.find(key).map(|figure| &figure.value),
+            Some(Value::Flag(true))
+        )
+    }
+
+    fn word(&self, key: &str) -> &'a str {
+        match self.find(key).map(|figure| &figure.value) {
+            Some(Value::Word(word)) => word,
+            _ => "",
+        }
+    }
+
+    fn zones(&self) -> &'a [ZoneRow] {
+        match self.find("geometry.zones").map(|figure| &figure.value) {
+            Some(Value::Zones(rows)) => rows,
+            _ => &[],
+        }
+    }
+
+    fn points(&self) -> Vec<(u32, Span)> {
+        match self.find("mechanics.seek.points").map(|f| &f.value) {
+            Some(Value::Points(points)) => points.iter().map(|&(d, t)| (d, span(t))).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn span(&self, key: &str) -> Span {
+        span(self.number(key))
+    }
+
+    fn rate(&self, key: &str) -> u64 {
+        (self.number(key) * 1e6).round() as u64
+    }
+
+    /// A share of a revolution as the model's angle: 2^64 is once around.
+    fn angle(&self, key: &str) -> u64 {
+        (self.number(key) * 2f64.powi(64)) as u64
+    }
+
+    fn discipline(&self, prefix: &str) -> Discipline {
+        let key = |name: &str| format!("{prefix}.{name}");
+        discipline(
+            self.word(&key("policy")),
+            self.whole(&key("window")),
+            self.whole(&key("ageing")),
+            self.number(&key("max_wait_ms")),
+        )
+    }
+
+    fn lacking(&self, key: &str, needs: &str) -> Diagnostic {
+        Diagnostic::at(self.file, 0, format!("missing key: {needs} needs it")).key(key)
+    }
+
+    fn seek_error(&self, error: SeekError) -> Diagnostic {
+        let (key, message) = match error {
+            SeekError::Points => (
+                "mechanics.seek.points",
+                "distances do not rise from 1, or there are none",
+            ),
+            SeekError::Times => (
+                "mechanics.seek.average_ms",
+                "no rising curve has these single-track, average and full-stroke times",
+            ),
+            SeekError::Speed => ("mechanics.rpm", "the platter does not turn"),
+        };
+        Diagnostic::at(self.file, self.line(key), message).key(key)
+    }
+}
+
+/// Milliseconds to the model's nanoseconds.
+pub(crate) fn span(ms: f64) -> Span {
+    Span::from_nanos((ms * 1e6).round() as u64)
+}
+
+/// A queue's discipline from its figures; 0 is none.
+pub(crate) fn discipline(policy: &str, window: u64, ageing: u64, max_wait_ms: f64) -> Discipline {
+    Discipline {
+        policy: match policy {
+            "sstf" => Policy::Sstf,
+            "look" => Policy::Look,
+            "clook" => Policy::CLook,
+            "sptf" => Policy::Sptf,
+            _ => Policy::Fcfs,
+        },
+        window: window as u32,
+        ageing: ageing as u32,
+        max_wait: (max_wait_ms > 0.0).then(|| span(max_wait_ms)),
+    }
+}

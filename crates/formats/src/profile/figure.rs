@@ -1,0 +1,549 @@
+//! One figure of a profile or a host: a value with its unit, its kind and its source, from TOML or from the command
+//! line. What keys there are is `keys`; what a figure means is `build`.
+//!
+//! ```toml
+//! rpm = { value = 7200, datasheet = "product manual, p. 12" }
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::Diagnostic;
+
+/// Where a figure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Someone measured it on such a drive.
+    Measured,
+    /// Its maker states it.
+    Datasheet,
+    /// It follows from something else; the source says how.
+    Inferred,
+    /// The user set it; the source says where.
+    Set,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Measured => "measured",
+            Kind::Datasheet => "datasheet",
+            Kind::Inferred => "inferred",
+            Kind::Set => "set",
+        })
+    }
+}
+
+const KINDS: [(&str, Kind); 3] = [
+    ("measured", Kind::Measured),
+    ("datasheet", Kind::Datasheet),
+    ("inferred", Kind::Inferred),
+];
+
+/// What a key takes; bounds are inclusive.
+#[derive(Clone, Copy, Debug)]
+pub enum Accepts {
+    /// A whole number.
+    Whole(u64, u64),
+    /// A number.
+    Number(f64, f64),
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Rows `{ first, cylinders, spt }`.
+    Zones,
+    /// Pairs `[cylinders, ms]`.
+    Points,
+}
+
+impl fmt::Display for Accepts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Accepts::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Accepts::Number(low, high) => write!(f, "a number from {low} to {high}"),
+            Accepts::Flag => f.write_str("true or false"),
+            Accepts::Word(words) => write!(f, "one of {}", words.join(", ")),
+            Accepts::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
+            Accepts::Points => f.write_str("pairs [cylinders, ms]"),
+        }
+    }
+}
+
+/// A known key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Dotted, below its layer: `cache.segments`.
+    pub path: &'static str,
+    /// Unit of the value; empty for counts and words.
+    pub unit: &'static str,
+    /// What it takes.
+    pub accepts: Accepts,
+    /// Must be there.
+    pub required: bool,
+}
+
+/// Neighbouring cylinders with the same sectors a track.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneRow {
+    /// Line in the file, 0 from the command line.
+    pub line: usize,
+    /// First cylinder.
+    pub first: u32,
+    /// Cylinders.
+    pub cylinders: u32,
+    /// Sectors a track: one for all heads, or one a head.
+    pub spt: Vec<u32>,
+}
+
+/// The value of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Whole(u64),
+    /// A number.
+    Number(f64),
+    /// Yes or no.
+    Flag(bool),
+    /// A word.
+    Word(String),
+    /// Zones.
+    Zones(Vec<ZoneRow>),
+    /// Points of a seek curve: cylinders and milliseconds.
+    Points(Vec<(u32, f64)>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Whole(n) => write!(f, "{n}"),
+            Value::Number(n) => write!(f, "{n}"),
+            Value::Flag(flag) => write!(f, "{flag}"),
+            Value::Word(word) => f.write_str(word),
+            Value::Zones(rows) => write!(f, "{} zones", rows.len()),
+            Value::Points(points) => write!(f, "{} points", points.len()),
+        }
+    }
+}
+
+/// A value with its origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Dotted key below its layer.
+    pub key: &'static str,
+    /// The value.
+    pub value: Value,
+    /// Its unit; empty for counts and words.
+    pub unit: &'static str,
+    /// Where from.
+    pub kind: Kind,
+    /// Citation or derivation.
+    pub source: String,
+    /// Why the model does not meet it (checks only).
+    pub misses: Option<String>,
+    /// Line in its file, 0 from the command line.
+    pub line: usize,
+}
+
+/// Reads figures out of one TOML text and gathers what is wrong with it.
+pub(crate) struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    /// Short names for long citations: `@name` in a source.
+    pub(crate) sources: BTreeMap<String, String>,
+    pub(crate) errors: Vec<Diagnostic>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
+        Reader {
+            file,
+            text,
+            sources: BTreeMap::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// The document's table; syntax errors go to `errors`.
+    pub(crate) fn table(&mut self) -> DeTable<'a> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        for error in errors {
+            let line = error.span().map_or(0, |span| self.line(span.start));
+            self.errors
+                .push(Diagnostic::at(self.file, line, error.message().to_owned()));
+        }
+        table.into_inner()
+    }
+
+    /// The line of a byte, from 1.
+    pub(crate) fn line(&self, byte: usize) -> usize {
+        let end = byte.min(self.text.len());
+        1 + self.text.as_bytes()[..end]
+            .iter()
+            .filter(|&&b| b == b'\n')
+            .count()
+    }
+
+    /// A diagnostic about a line of this file.
+    pub(crate) fn wrong(&self, line: usize, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(self.file, line, message)
+    }
+
+    /// Reads `[sources]`: names for citations.
+    pub(crate) fn read_sources(&mut self, value: &Spanned<DeValue<'_>>) {
+        let line = self.line(value.span().start);
+        let Some(table) = value.get_ref().as_table() else {
+            self.errors
+                .push(Diagnostic::at(self.file, line, "not a table").key("sources"));
+            return;
+        };
+        for (name, text) in table {
+            match text.get_ref().as_str() {
+                Some(text) => {
+                    self.sources
+                        .insert(name.get_ref().to_string(), text.to_owned());
+                }
+                None => {
+                    let line = self.line(text.span().start);
+                    let wrong = Diagnostic::at(self.file, line, "not a text")
+                        .key(format!("sources.{}", name.get_ref()));
+                    self.errors.push(wrong);
+                }
+            }
+        }
+    }
+
+    /// Reads all figures below `table`, whose keys begin with `prefix`. With `bare`, a plain value is a setting of
+    /// the user; without, it is an error, since it has no source.
+    pub(crate) fn walk(
+        &mut self,
+        table: &DeTable<'_>,
+        prefix: &str,
+        keys: &'static [Key],
+        bare: bool,
+        out: &mut Vec<Figure>,
+    ) {
+        for (name, value) in table {
+            let path = join(prefix, name.get_ref());
+            let line = self.line(name.span().start);
+            let below = format!("{path}.");
+            if let Some(key) = keys.iter().find(|key| key.path == path) {
+                out.extend(self.figure(key, value, line, bare));
+            } else if keys.iter().any(|key| key.path.starts_with(&below)) {
+                match value.get_ref().as_table() {
+                    Some(inner) => self.walk(inner, &path, keys, bare, out),
+                    None => {
+                        let wrong = Diagnostic::at(self.file, line, "is a section")
+                            .key(path)
+                            .expected("a table");
+                        self.errors.push(wrong);
+                    }
+                }
+            } else {
+                let known = keys.iter().map(|key| key.path);
+                let wrong = self.wrong(line, "unknown key").key(&path);
+                self.errors.push(wrong.nearest_to(&path, known));
+            }
+        }
+    }
+
+    fn figure(
+        &mut self,
+        key: &'static Key,
+        value: &Spanned<DeValue<'_>>,
+        line: usize,
+        bare: bool,
+    ) -> Option<Figure> {
+        let entry = match value.get_ref().as_table() {
+            Some(table) => self.entry(key, table, line)?,
+            None if bare => Entry {
+                value,
+                kind: Kind::Set,
+                source: format!("{}:{line}", self.file),
+                misses: None,
+            },
+            None => {
+                self.errors.push(no_source(self.file, line, key.path));
+                return None;
+            }
+        };
+        let line = self.line(entry.value.span().start).max(line);
+        match self.value(&key.accepts, entry.value) {
+            Ok(value) => Some(Figure {
+                key: key.path,
+                value,
+                unit: key.unit,
+                kind: entry.kind,
+                source: entry.source,
+                misses: entry.misses,
+                line,
+            }),
+            Err((at, found)) => {
+                let wrong = Diagnostic::at(self.file, at, found)
+                    .key(key.path)
+                    .expected(key.accepts.to_string());
+                self.errors.push(wrong);
+                None
+            }
+        }
+    }
+
+    fn entry<'t, 'i>(
+        &mut self,
+        key: &Key,
+        table: &'t DeTable<'i>,
+        line: usize,
+    ) -> Option<Entry<'t, 'i>> {
+        let (mut value, mut origin, mut misses) = (None, None, None);
+        for (name, inner) in table {
+            let name = name.get_ref().as_ref();
+            let kind = KINDS.iter().find(|kind| kind.0 == name);
+            match (name, kind, inner.get_ref().as_str()) {
+                ("value", _, _) => value = Some(inner),
+                ("misses", _, Some(text)) => misses = Some(text.to_owned()),
+                (_, Some(&(_, kind)), Some(text))
+                    if origin.is_none() && !text.trim().is_empty() =>
+                {
+                    origin = Some((kind, self.cite(text, key.path, line)));
+                }
+                (_, Some(_), _) => {
+                    let wrong =
+                        Diagnostic::at(self.file, line, format!("`{name}` is not a source"))
+                            .key(key.path)
+                            .expected("one text: a citation or a derivation");
+                    self.errors.push(wrong);
+                }
+                _ => {
+                    let known = ["value", "measured", "datasheet", "inferred", "misses"];
+                    let wrong = self.wrong(line, format!("unknown word `{name}`"));
+                    self.errors
+                        .push(wrong.key(key.path).nearest_to(name, known));
+                }
+            }
+        }
+        if value.is_none() {
+            self.errors
+                .push(Diagnostic::at(self.file, line, "figure without a value").key(key.path));
+        }
+        if origin.is_none() {
+            self.errors.push(no_source(self.file, line, key.path));
+        }
+        let (kind, source) = origin?;
+        Some(Entry {
+            value: value?,
+            kind,
+            source,
+            misses,
+        })
+    }
+
+    /// Puts citations in place of their `@names`.
+    fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
+        let mut full = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('@') {
+            full.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            let end = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            match self.sources.get(name) {
+                Some(citation) => full.push_str(citation),
+                None => {
+                    let wrong =
+                        Diagnostic::at(self.file, line, format!("unknown source `@{name}`"))
+                            .key(key)
+                            .nearest_to(name, self.sources.keys().map(String::as_str));
+                    self.errors.push(wrong);
+                }
+            }
+            rest = after;
+        }
+        full.push_str(rest);
+        full
+    }
+
+    /// The value as a key accepts it, or the line and what is wrong.
+    fn value(
+        &self,
+        accepts: &Accepts,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Value, (usize, String)> {
+        let line = self.line(value.span().start);
+        match accepts {
+            Accepts::Zones => self.zones(value),
+            Accepts::Points => self.points(value),
+            _ => scalar(accepts, value.get_ref()).map_err(|found| (line, found)),
+        }
+    }
+
+    fn zones(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+        let line = self.line(value.span().start);
+        let rows = value
+            .get_ref()
+            .as_array()
+            .ok_or((line, "not a list".to_owned()))?;
+        let rows = rows.iter().map(|row| self.zone(row));
+        Ok(Value::Zones(rows.collect::<Result<_, _>>()?))
+    }
+
+    fn zone(&self, row: &Spanned<DeValue<'_>>) -> Result<ZoneRow, (usize, String)> {
+        let line = self.line(row.span().start);
+        let wrong = |what: &str| (line, what.to_owned());
+        let table = row
+            .get_ref()
+            .as_table()
+            .ok_or(wrong("a zone is not a table"))?;
+        let mut zone = ZoneRow {
+            line,
+            first: 0,
+            cylinders: 0,
+            spt: Vec::new(),
+        };
+        let mut seen_first = false;
+        for (name, value) in table {
+            let value = value.get_ref();
+            match name.get_ref().as_ref() {
+                "first" => {
+                    zone.first = count(value).ok_or(wrong("`first` is not a cylinder"))?;
+                    seen_first = true;
+                }
+                "cylinders" => {
+                    zone.cylinders = count(value)
+                        .filter(|&n| n > 0)
+                        .ok_or(wrong("`cylinders` is not a count above 0"))?;
+                }
+                "spt" => {
+                    let one = count(value).map(|spt| vec![spt]);
+                    let list = || {
+                        value
+                            .as_array()?
+                            .iter()
+                            .map(|v| count(v.get_ref()))
+                            .collect()
+                    };
+                    zone.spt = one
+                        .or_else(list)
+                        .filter(|spt: &Vec<u32>| spt.iter().all(|&n| n > 0))
+                        .ok_or(wrong("`spt` is not a count above 0, nor one a head"))?;
+                }
+                other => return Err(wrong(&format!("unknown key `{other}` in a zone"))),
+            }
+        }
+        match seen_first && zone.cylinders > 0 && !zone.spt.is_empty() {
+            true => Ok(zone),
+            false => Err(wrong("a zone lacks one of its three figures")),
+        }
+    }
+
+    fn points(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+        let at = |value: &Spanned<DeValue<'_>>| self.line(value.span().start);
+        let rows = value
+            .get_ref()
+            .as_array()
+            .ok_or((at(value), "not a list".to_owned()))?;
+        let point = |row: &Spanned<DeValue<'_>>| {
+            let pair = row.get_ref().as_array().filter(|pair| pair.len() == 2)?;
+            let time = number(pair[1].get_ref()).filter(|&ms| (0.0..=1000.0).contains(&ms))?;
+            Some((count(pair[0].get_ref())?, time))
+        };
+        let read =
+            |row| point(row).ok_or_else(|| (at(row), "not a distance and a time".to_owned()));
+        Ok(Value::Points(
+            rows.iter().map(read).collect::<Result<_, _>>()?,
+        ))
+    }
+}
+
+struct Entry<'t, 'i> {
+    value: &'t Spanned<DeValue<'i>>,
+    kind: Kind,
+    source: String,
+    misses: Option<String>,
+}
+
+fn no_source(file: &str, line: usize, key: &str) -> Diagnostic {
+    Diagnostic::at(file, line, "figure without a source")
+        .key(key)
+        .expected("{ value = …, measured | datasheet | inferred = \"…\" }")
+}
+
+/// A value for `accepts` as the command line gives it: TOML, or a bare word.
+pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> {
+    if let Accepts::Word(_) = accepts {
+        return word(accepts, text.trim_matches('"'));
+    }
+    if let Accepts::Zones | Accepts::Points = accepts {
+        let reader = Reader::new("--set", text);
+        let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
+        return reader.value(accepts, &value).map_err(|(_, found)| found);
+    }
+    match DeValue::parse(text) {
+        Ok(value) => scalar(accepts, value.get_ref()),
+        Err(_) => Err(format!("`{text}` does not fit")),
+    }
+}
+
+fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
+    match accepts {
+        Accepts::Whole(low, high) => match whole(value) {
+            Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => {
+                Ok(Value::Whole(n as u64))
+            }
+            Some(n) => Err(format!("{n} is out of range")),
+            None => Err(format!("is a {}", value.type_str())),
+        },
+        Accepts::Number(low, high) => match number(value) {
+            Some(n) if n >= *low && n <= *high => Ok(Value::Number(n)),
+            Some(n) => Err(format!("{n} is out of range")),
+            None => Err(format!("is a {}", value.type_str())),
+        },
+        Accepts::Flag => match value.as_bool() {
+            Some(flag) => Ok(Value::Flag(flag)),
+            None => Err(format!("is a {}", value.type_str())),
+        },
+        Accepts::Word(_) => match value.as_str() {
+            Some(text) => word(accepts, text),
+            None => Err(format!("is a {}", value.type_str())),
+        },
+        Accepts::Zones | Accepts::Points => Err("is not a list".to_owned()),
+    }
+}
+
+fn word(accepts: &Accepts, text: &str) -> Result<Value, String> {
+    match accepts {
+        Accepts::Word(words) if words.contains(&text) => Ok(Value::Word(text.to_owned())),
+        _ => Err(format!("`{text}` is not known")),
+    }
+}
+
+fn whole(value: &DeValue<'_>) -> Option<i128> {
+    let integer = value.as_integer()?;
+    i128::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+fn count(value: &DeValue<'_>) -> Option<u32> {
+    whole(value).and_then(|n| u32::try_from(n).ok())
+}
+
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    let float = value
+        .as_float()
+        .and_then(|float| float.as_str().parse().ok());
+    float
+        .or_else(|| whole(value).map(|n| n as f64))
+        .filter(|n: &f64| n.is_finite())
+}
+
+pub(crate) fn join(prefix: &str, name: &str) -> String {
+    match prefix {
+        "" => name.to_owned(),
+        _ => format!("{prefix}.{name}"),
+    }
+}

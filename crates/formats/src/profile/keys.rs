@@ -1,0 +1,97 @@
+//! The keys of a drive profile: unit, range, whether it must be there. Each stands here once; the reader, `--set`, the
+//! catalogue's table and the errors all go by this list.
+
+use super::figure::Accepts::{Flag, Number, Points, Whole, Word, Zones};
+use super::figure::{Accepts, Key};
+
+/// The orders a queue can have.
+pub const POLICIES: Accepts = Word(&["fcfs", "sstf", "look", "clook", "sptf"]);
+
+/// A time in milliseconds: nothing a disk does takes ten seconds.
+const MS: Accepts = Number(0.0, 10_000.0);
+const SECTORS: Accepts = Whole(0, 1 << 24);
+
+const fn must(path: &'static str, unit: &'static str, accepts: Accepts) -> Key {
+    Key {
+        path,
+        unit,
+        accepts,
+        required: true,
+    }
+}
+
+const fn may(path: &'static str, unit: &'static str, accepts: Accepts) -> Key {
+    Key {
+        path,
+        unit,
+        accepts,
+        required: false,
+    }
+}
+
+/// All keys, in the order in which they are shown. Left out, an optional key is nothing: no limit, no window, no
+/// ageing, no check.
+pub static KEYS: &[Key] = &[
+    must("geometry.sectors", "sectors", Whole(1, 1 << 48)),
+    must("geometry.physical_sector", "bytes", Whole(512, 4096)),
+    must("geometry.heads", "", Whole(1, 64)),
+    must("geometry.order", "", Word(&["cylinder", "serpentine"])),
+    may("geometry.run_tracks", "tracks", Whole(1, 100_000)),
+    must("geometry.track_skew", "rev", Number(0.0, 0.999_999)),
+    must("geometry.head_skew", "rev", Number(0.0, 0.999_999)),
+    must("geometry.zones", "", Zones),
+    must("mechanics.rpm", "rpm", Number(1.0, 100_000.0)),
+    must("mechanics.head_switch_ms", "ms", MS),
+    must("mechanics.write_settle_ms", "ms", MS),
+    must(
+        "mechanics.seek.form",
+        "",
+        Word(&["table", "sibling", "lee", "three-point"]),
+    ),
+    may("mechanics.seek.single_ms", "ms", MS),
+    may("mechanics.seek.average_ms", "ms", MS),
+    may("mechanics.seek.full_ms", "ms", MS),
+    may("mechanics.seek.points", "", Points),
+    must("cache.size_kib", "KiB", Whole(0, 1 << 24)),
+    must("cache.segments", "", Whole(0, 4096)),
+    may("cache.max_segments", "", Whole(1, 4096)),
+    must("cache.write_back", "", Flag),
+    must("cache.dirty_percent", "%", Whole(1, 100)),
+    must("cache.destage_idle_ms", "ms", MS),
+    must("cache.read_ahead.max_sectors", "sectors", SECTORS),
+    must("cache.read_ahead.min_sectors", "sectors", SECTORS),
+    must("cache.read_ahead.resume_percent", "%", Whole(1, 100)),
+    must("firmware.depth", "", Whole(1, 256)),
+    must("firmware.dispatch_ms", "ms", MS),
+    must("firmware.zero_latency", "", Flag),
+    must("firmware.queue.policy", "", POLICIES),
+    may("firmware.queue.window", "", Whole(0, 65_536)),
+    may("firmware.queue.ageing", "1/1000", Whole(0, 1_000_000)),
+    may("firmware.queue.max_wait_ms", "ms", Number(0.001, 1e6)),
+    must("firmware.destage.policy", "", POLICIES),
+    may("firmware.destage.window", "", Whole(0, 65_536)),
+    may("firmware.destage.ageing", "1/1000", Whole(0, 1_000_000)),
+    may("firmware.destage.max_wait_ms", "ms", Number(0.001, 1e6)),
+    must("overhead.read_hit_ms", "ms", MS),
+    must("overhead.read_miss_ms", "ms", MS),
+    must("overhead.write_hit_ms", "ms", MS),
+    must("overhead.write_miss_ms", "ms", MS),
+    must("overhead.flush_ms", "ms", MS),
+    must("overhead.completion_ms", "ms", MS),
+    must("link.rate_mb_s", "MB/s", Number(0.001, 100_000.0)),
+    must("link.command_ms", "ms", MS),
+    must("link.max_transfer_sectors", "sectors", Whole(1, 65_536)),
+    must("link.fua", "", Flag),
+    must(
+        "power.cut_sector",
+        "",
+        Word(&["finished", "old", "unreadable"]),
+    ),
+    may("checks.average_seek_ms", "ms", MS),
+    may("checks.average_write_seek_ms", "ms", MS),
+    may("checks.single_seek_ms", "ms", MS),
+    may("checks.full_seek_ms", "ms", MS),
+    may("checks.latency_ms", "ms", MS),
+    may("checks.outer_mb_s", "MB/s", Number(0.0, 100_000.0)),
+    may("checks.inner_mb_s", "MB/s", Number(0.0, 100_000.0)),
+];

@@ -1,0 +1,241 @@
+//! What a profile's errors say, word for word, and what a built drive holds.
+
+use super::*;
+
+/// A small whole profile: 2 heads, 2 zones, 8,000 slots.
+const SMALL: &str = r#"
+name = "small"
+title = "A small drive"
+[geometry]
+sectors = { value = 7_900, inferred = "a" }
+physical_sector = { value = 512, inferred = "a" }
+heads = { value = 2, inferred = "a" }
+order = { value = "serpentine", inferred = "a" }
+run_tracks = { value = 5, inferred = "a" }
+track_skew = { value = 0.25, inferred = "a" }
+head_skew = { value = 0.25, inferred = "a" }
+[geometry.zones]
+inferred = "a"
+value = [
+    { first = 0, cylinders = 20, spt = 120 },
+    { first = 20, cylinders = 20, spt = [90, 70] },
+]
+[mechanics]
+rpm = { value = 7200, inferred = "a" }
+head_switch_ms = { value = 1, inferred = "a" }
+write_settle_ms = { value = 0.25, inferred = "a" }
+[mechanics.seek]
+form = { value = "lee", inferred = "a" }
+single_ms = { value = 1.0, inferred = "a" }
+average_ms = { value = 4.0, inferred = "a" }
+full_ms = { value = 8.0, inferred = "a" }
+[cache]
+size_kib = { value = 7077, inferred = "a" }
+segments = { value = 32, inferred = "a" }
+max_segments = { value = 64, inferred = "a" }
+write_back = { value = true, inferred = "a" }
+dirty_percent = { value = 75, inferred = "a" }
+destage_idle_ms = { value = 10, inferred = "a" }
+read_ahead.max_sectors = { value = 100, inferred = "a" }
+read_ahead.min_sectors = { value = 0, inferred = "a" }
+read_ahead.resume_percent = { value = 50, inferred = "a" }
+[firmware]
+depth = { value = 32, inferred = "a" }
+dispatch_ms = { value = 0, inferred = "a" }
+zero_latency = { value = true, inferred = "a" }
+queue.policy = { value = "sptf", inferred = "a" }
+destage.policy = { value = "sstf", inferred = "a" }
+[overhead]
+read_hit_ms = { value = 0.1, inferred = "a" }
+read_miss_ms = { value = 0.1, inferred = "a" }
+write_hit_ms = { value = 0.1, inferred = "a" }
+write_miss_ms = { value = 0.1, inferred = "a" }
+flush_ms = { value = 0.1, inferred = "a" }
+completion_ms = { value = 0, inferred = "a" }
+[link]
+rate_mb_s = { value = 86.4, inferred = "a" }
+command_ms = { value = 0.01, inferred = "a" }
+max_transfer_sectors = { value = 256, inferred = "a" }
+fua = { value = false, inferred = "a" }
+[power]
+cut_sector = { value = "finished", inferred = "a" }
+"#;
+
+fn errors_of(text: &str) -> String {
+    let built = parse("d.toml", text).and_then(|drive| drive.profile());
+    let errors = built.err().unwrap_or_default();
+    errors.iter().map(|error| format!("{error}\n")).collect()
+}
+
+/// `old` in the small profile becomes `new`; the errors must be `expected`, in full.
+fn check(old: &str, new: &str, expected: &str) {
+    assert!(SMALL.contains(old), "{old}");
+    assert_eq!(errors_of(&SMALL.replace(old, new)).trim_end(), expected);
+}
+
+#[test]
+fn the_small_profile_builds() {
+    let drive = parse("d.toml", SMALL).unwrap();
+    let profile = drive.profile().unwrap();
+    assert_eq!(profile.geometry.sectors(), 7_900);
+    assert_eq!(profile.geometry.cylinders(), 40);
+    assert_eq!(profile.geometry.surfaces(), 2);
+    assert_eq!(profile.cache.segment_sectors, 442);
+    assert_eq!(profile.cache.dirty_segments, 24);
+    assert_eq!(profile.link.rate, 86_400_000);
+    assert_eq!(profile.geometry.extent(0, 1000).sectors, 120);
+    assert!(drive.figures().all(|figure| figure.source == "a"));
+}
+
+#[test]
+fn names_the_nearest_key() {
+    check(
+        "rpm =",
+        "rmp =",
+        "d.toml:19: `mechanics.rmp`: unknown key; did you mean `mechanics.rpm`?",
+    );
+}
+
+#[test]
+fn asks_for_a_source() {
+    let expected = "d.toml:19: `mechanics.rpm`: figure without a source; \
+                    expected { value = …, measured | datasheet | inferred = \"…\" }";
+    check("{ value = 7200, inferred = \"a\" }", "7200", expected);
+    check(
+        "{ value = 7200, inferred = \"a\" }",
+        "{ value = 7200 }",
+        expected,
+    );
+    check(
+        "{ value = 7200, inferred = \"a\" }",
+        "{ value = 7200, infered = \"a\" }",
+        &format!(
+            "d.toml:19: `mechanics.rpm`: unknown word `infered`; did you mean `inferred`?\n{expected}"
+        ),
+    );
+    check(
+        "{ value = 7200, inferred = \"a\" }",
+        "{ value = 7200, inferred = \"@manual p. 3\" }",
+        "d.toml:19: `mechanics.rpm`: unknown source `@manual`",
+    );
+}
+
+#[test]
+fn tells_type_and_range() {
+    check(
+        "segments = { value = 32",
+        "segments = { value = -3",
+        "d.toml:29: `cache.segments`: -3 is out of range; expected a whole number from 0 to 4096",
+    );
+    check(
+        "write_back = { value = true",
+        "write_back = { value = \"yes\"",
+        "d.toml:31: `cache.write_back`: is a string; expected true or false",
+    );
+    check(
+        "\"sptf\"",
+        "\"best\"",
+        "d.toml:41: `firmware.queue.policy`: `best` is not known; \
+         expected one of fcfs, sstf, look, clook, sptf",
+    );
+}
+
+#[test]
+fn tells_what_is_missing() {
+    check(
+        "rpm = { value = 7200, inferred = \"a\" }\n",
+        "",
+        "d.toml: `mechanics.rpm`: missing key",
+    );
+    check(
+        "run_tracks = { value = 5, inferred = \"a\" }\n",
+        "",
+        "d.toml: `geometry.run_tracks`: missing key: a serpentine order needs it",
+    );
+    check(
+        "form = { value = \"lee\"",
+        "form = { value = \"table\"",
+        "d.toml: `mechanics.seek.points`: missing key: the seek curve `table` needs it",
+    );
+}
+
+#[test]
+fn names_both_zones() {
+    check(
+        "first = 20,",
+        "first = 15,",
+        "d.toml:16: `geometry.zones`: zone 1 begins at cylinder 15 and overlaps zone 0 (line 15), \
+         which ends before 20; expected first = 20",
+    );
+    check(
+        "first = 20,",
+        "first = 25,",
+        "d.toml:16: `geometry.zones`: zone 1 begins at cylinder 25 and leaves a gap after zone 0 (line 15), \
+         which ends before 20; expected first = 20",
+    );
+    check(
+        "[90, 70]",
+        "[90, 70, 60]",
+        "d.toml:16: `geometry.zones`: zone 1 has sectors a track for 3 heads; expected one figure, or 2",
+    );
+}
+
+#[test]
+fn compares_claim_and_room() {
+    check(
+        "7_900",
+        "8_001",
+        "d.toml:14: `geometry.zones`: the zones hold 8000 sectors, the drive claims 8001",
+    );
+}
+
+#[test]
+fn reports_all_at_once() {
+    let text = SMALL
+        .replace("rpm =", "rmp =")
+        .replace("value = 32, inferred", "value = 32, source");
+    assert_eq!(errors_of(&text).lines().count(), 5);
+}
+
+#[test]
+fn refuses_a_curve_that_does_not_rise() {
+    check(
+        "single_ms = { value = 1.0",
+        "single_ms = { value = 5.0",
+        "d.toml:25: `mechanics.seek.average_ms`: \
+         no rising curve has these single-track, average and full-stroke times",
+    );
+}
+
+#[test]
+fn never_panics_on_broken_text() {
+    for end in (0..SMALL.len()).step_by(3) {
+        if SMALL.is_char_boundary(end) {
+            let _ = errors_of(&SMALL[..end]);
+        }
+    }
+    assert!(errors_of("= [").starts_with("d.toml:1: "));
+}
+
+#[test]
+fn sets_by_key() {
+    let mut drive = parse("d.toml", SMALL).unwrap();
+    drive.set("cache.segments", "128").unwrap();
+    drive.set("firmware.queue.policy", "fcfs").unwrap();
+    drive.set("firmware.queue.window", "2").unwrap();
+    let profile = drive.profile().unwrap();
+    assert_eq!(profile.cache.segments, 64);
+    assert_eq!(profile.firmware.queue.window, 2);
+    assert_eq!(
+        drive.warnings()[0].to_string(),
+        "d.toml: `cache.segments`: the drive has at most 64 segments and takes those"
+    );
+    assert_eq!(
+        drive.set("cache.segmnts", "1").unwrap_err()[0].to_string(),
+        "--set: `drive.cache.segmnts`: unknown key; did you mean `drive.cache.segments`?"
+    );
+    assert_eq!(
+        drive.set("cache.segments", "-1").unwrap_err()[0].to_string(),
+        "--set: `drive.cache.segments`: -1 is out of range; expected a whole number from 0 to 4096"
+    );
+}

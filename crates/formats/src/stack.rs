@@ -1,0 +1,311 @@
+//! Stacks: a drive and what stands above it. Names and overrides, from a file, a bare drive name or `--set`.
+//!
+//! ```toml
+//! drive = "barracuda-7200.7"        # a built-in name or a profile's path
+//! driver = "windows-xp"             # default: direct
+//! [controller]                      # default: none
+//! name = "sii-3112"
+//! rate_mb_s = 90
+//! ```
+//!
+//! A layer is a name, or a table of a `name` and keys that override its figures (`[drive.cache]`, `[driver]`). A layer
+//! may also be built from keys alone. What stands in a stack needs no source: it is what the user asks for.
+//!
+//! A bare drive name means the driver `direct` (in order, no split, no limit of its own) and no controller, so that it
+//! measures the drive. `driver = "none"` leaves the driver out: a request beyond the drive's depth is then refused.
+
+mod hosts;
+
+use seekwise_model::drive::profile::Profile;
+use seekwise_model::host::driver::{ControllerSpec, DriverSpec};
+use serde::Serialize;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::diagnostic::Diagnostic;
+use crate::profile::figure::{Figure, Key, Kind, Reader};
+use crate::profile::{self, in_order, keys::KEYS, setting};
+pub use hosts::{CONTROLLER_KEYS, DRIVER_KEYS, Host, hosts};
+
+/// A stack as asked for, not built yet.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    file: String,
+    drive: Layer,
+    driver: Layer,
+    controller: Layer,
+}
+
+/// One layer: a name, and what is different.
+#[derive(Clone, Debug, Default)]
+struct Layer {
+    name: String,
+    line: usize,
+    figures: Vec<Figure>,
+}
+
+/// One figure of a built stack, for the record of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Dotted key of the stack: `drive.cache.segments`.
+    pub key: String,
+    /// The value as text.
+    pub value: String,
+    /// Its unit; empty for counts and words.
+    pub unit: &'static str,
+    /// Where from.
+    pub kind: Kind,
+    /// Citation, derivation, or where the user set it.
+    pub source: String,
+}
+
+/// A stack ready to run.
+#[derive(Clone, Debug)]
+pub struct BuiltStack {
+    /// The operating system's driver.
+    pub driver: Option<DriverSpec>,
+    /// The host bus adapter.
+    pub controller: Option<ControllerSpec>,
+    /// The drive.
+    pub profile: Profile,
+    /// Every figure that went in.
+    pub settings: Vec<Setting>,
+    /// What the drive does not take as asked.
+    pub warnings: Vec<Diagnostic>,
+}
+
+const LAYERS: [&str; 3] = ["drive", "driver", "controller"];
+
+fn keys_of(layer: &str) -> &'static [Key] {
+    match layer {
+        "driver" => DRIVER_KEYS,
+        "controller" => CONTROLLER_KEYS,
+        _ => KEYS,
+    }
+}
+
+impl Stack {
+    /// The drive alone, under the driver `direct`.
+    pub fn named_drive(name: &str) -> Stack {
+        let named = |name: &str| Layer {
+            name: name.to_owned(),
+            ..Layer::default()
+        };
+        Stack {
+            file: name.to_owned(),
+            drive: named(name),
+            driver: named("direct"),
+            controller: named("none"),
+        }
+    }
+
+    /// Reads a stack file; `file` is its name for messages.
+    pub fn parse(file: &str, text: &str) -> Result<Stack, Vec<Diagnostic>> {
+        let mut reader = Reader::new(file, text);
+        let table = reader.table();
+        let mut stack = Stack::named_drive("");
+        stack.file = file.to_owned();
+        for (name, value) in &table {
+            let line = reader.line(name.span().start);
+            match LAYERS.into_iter().find(|layer| *layer == name.get_ref()) {
+                Some(layer) => *stack.layer(layer) = read_layer(&mut reader, layer, line, value),
+                None => {
+                    let wrong = reader
+                        .wrong(line, "unknown key")
+                        .key(name.get_ref().as_ref());
+                    reader.errors.push(wrong.nearest_to(name.get_ref(), LAYERS));
+                }
+            }
+        }
+        if stack.drive.name.is_empty() {
+            let wrong = reader.wrong(0, "missing key").key("drive");
+            reader
+                .errors
+                .push(wrong.expected("the name of a drive, or the path of a profile"));
+        }
+        match reader.errors.is_empty() {
+            true => Ok(stack),
+            false => Err(in_order(reader.errors)),
+        }
+    }
+
+    fn layer(&mut self, name: &str) -> &mut Layer {
+        match name {
+            "driver" => &mut self.driver,
+            "controller" => &mut self.controller,
+            _ => &mut self.drive,
+        }
+    }
+
+    /// The name or path of the drive.
+    pub fn drive(&self) -> &str {
+        &self.drive.name
+    }
+
+    /// Sets a dotted key, as `--set` does: `drive.cache.segments`, `driver.queue.policy`; `driver` alone is its name.
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
+        let (layer, below) = key.split_once('.').unwrap_or((key, "name"));
+        if !LAYERS.contains(&layer) {
+            let all = LAYERS.into_iter().flat_map(|layer| {
+                let keys = keys_of(layer).iter();
+                keys.map(move |key| format!("{layer}.{}", key.path))
+            });
+            let all: Vec<String> = all.collect();
+            let known = all.iter().map(String::as_str).chain(LAYERS);
+            let wrong = Diagnostic::at("--set", 0, "unknown key").key(key);
+            let wrong = wrong.expected("a key of drive, driver or controller");
+            return Err(vec![wrong.nearest_to(key, known)]);
+        }
+        if below == "name" {
+            let (name, line) = (text.trim_matches('"').to_owned(), 0);
+            let layer = self.layer(layer);
+            (layer.name, layer.line) = (name, line);
+            return Ok(());
+        }
+        let figure = setting(keys_of(layer), layer, below, text)?;
+        put(&mut self.layer(layer).figures, figure);
+        Ok(())
+    }
+
+    /// Builds the stack. `drives` gives the text of a profile by name or path.
+    pub fn build(
+        &self,
+        drives: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<BuiltStack, Vec<Diagnostic>> {
+        let hosts = hosts()?;
+        let Some(text) = drives(&self.drive.name) else {
+            let wrong = Diagnostic::at(&self.file, self.drive.line, "no such drive");
+            return Err(vec![wrong.key(&self.drive.name)]);
+        };
+        let mut drive = profile::parse(&self.drive.name, &text)?;
+        for figure in &self.drive.figures {
+            drive.replace(figure.clone());
+        }
+        let driver = self.host(&hosts, "driver", &self.driver)?;
+        let controller = self.host(&hosts, "controller", &self.controller)?;
+        let mut settings = Vec::new();
+        for (layer, figures) in [("driver", &driver), ("controller", &controller)] {
+            settings.extend(figures.iter().flatten().map(|f| recorded(layer, f)));
+        }
+        let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
+        settings.extend(built.map(|figure| recorded("drive", figure)));
+        Ok(BuiltStack {
+            driver: driver.as_deref().map(hosts::driver),
+            controller: controller.as_deref().map(hosts::controller),
+            profile: drive.profile()?,
+            settings,
+            warnings: drive.warnings(),
+        })
+    }
+
+    /// The figures of a host layer, complete; nothing for the name `none`.
+    fn host(
+        &self,
+        hosts: &[Host],
+        kind: &'static str,
+        layer: &Layer,
+    ) -> Result<Option<Vec<Figure>>, Vec<Diagnostic>> {
+        if layer.name == "none" && layer.figures.is_empty() {
+            return Ok(None);
+        }
+        let of_kind = || hosts.iter().filter(|host| host.layer == kind);
+        let mut figures = match of_kind().find(|host| host.name == layer.name) {
+            Some(host) => host.figures.clone(),
+            None if layer.name.is_empty() || layer.name == "none" => Vec::new(),
+            None => {
+                let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
+                let wrong = Diagnostic::at(
+                    &self.file,
+                    layer.line,
+                    format!("no {kind} `{}`", layer.name),
+                );
+                return Err(vec![
+                    wrong
+                        .key(kind)
+                        .expected(format!("none or one of {}", known.join(", ")))
+                        .nearest_to(&layer.name, known.iter().copied()),
+                ]);
+            }
+        };
+        for figure in &layer.figures {
+            put(&mut figures, figure.clone());
+        }
+        let required = keys_of(kind).iter().filter(|key| key.required);
+        let absent = required.filter(|key| !figures.iter().any(|f| f.key == key.path));
+        let missing: Vec<Diagnostic> = absent
+            .map(|key| {
+                Diagnostic::at(&self.file, layer.line, "missing key")
+                    .key(format!("{kind}.{}", key.path))
+                    .expected(format!(
+                        "{}, or the name of a ready-made {kind}",
+                        key.accepts
+                    ))
+            })
+            .collect();
+        match missing.is_empty() {
+            true => Ok(Some(figures)),
+            false => Err(missing),
+        }
+    }
+}
+
+fn read_layer(
+    reader: &mut Reader<'_>,
+    layer: &str,
+    line: usize,
+    value: &Spanned<DeValue<'_>>,
+) -> Layer {
+    let mut read = Layer {
+        line,
+        ..Layer::default()
+    };
+    match value.get_ref() {
+        DeValue::String(name) => read.name = name.to_string(),
+        DeValue::Table(table) => {
+            let mut table = table.clone();
+            if let Some(name) = table.remove("name") {
+                match name.get_ref().as_str() {
+                    Some(name) => read.name = name.to_owned(),
+                    None => {
+                        let wrong = reader.wrong(line, "is not a text");
+                        reader.errors.push(wrong.key(format!("{layer}.name")));
+                    }
+                }
+            }
+            let before = reader.errors.len();
+            reader.walk(&table, "", keys_of(layer), true, &mut read.figures);
+            for error in &mut reader.errors[before..] {
+                error.key = error.key.take().map(|key| format!("{layer}.{key}"));
+                error.nearest = error.nearest.take().map(|key| format!("{layer}.{key}"));
+            }
+        }
+        _ => {
+            let wrong = reader
+                .wrong(line, "is neither a name nor a table")
+                .key(layer);
+            reader.errors.push(wrong);
+        }
+    }
+    read
+}
+
+fn put(figures: &mut Vec<Figure>, figure: Figure) {
+    match figures.iter_mut().find(|old| old.key == figure.key) {
+        Some(old) => *old = figure,
+        None => figures.push(figure),
+    }
+}
+
+fn recorded(layer: &str, figure: &Figure) -> Setting {
+    Setting {
+        key: format!("{layer}.{}", figure.key),
+        value: figure.value.to_string(),
+        unit: figure.unit,
+        kind: figure.kind,
+        source: figure.source.clone(),
+    }
+}
+
+#[cfg(test)]
+#[path = "stack/tests.rs"]
+mod tests;

@@ -1,0 +1,115 @@
+//! What a stack builds, and what its errors say.
+
+use seekwise_model::queue::Policy;
+
+use super::*;
+
+const DRIVE: &str = include_str!("../../../../drives/barracuda-7200.7.toml");
+
+fn drives(name: &str) -> Option<String> {
+    (name == "barracuda").then(|| DRIVE.to_owned())
+}
+
+fn error_of(text: &str) -> String {
+    let built = Stack::parse("s.toml", text).and_then(|stack| stack.build(&drives));
+    let errors = built.err().unwrap_or_default();
+    errors.iter().map(|error| format!("{error}\n")).collect()
+}
+
+#[test]
+fn a_bare_name_measures_the_drive() {
+    let built = Stack::named_drive("barracuda").build(&drives).unwrap();
+    let driver = built.driver.unwrap();
+    assert_eq!(driver.queue.policy, Policy::Fcfs);
+    assert_eq!(driver.max_transfer, 65_536);
+    assert!(built.controller.is_none());
+}
+
+#[test]
+fn names_and_overrides_make_a_stack() {
+    let text = "driver = \"windows-xp\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n\
+                [drive]\nname = \"barracuda\"\ncache.segments = 8\n";
+    let mut stack = Stack::parse("s.toml", text).unwrap();
+    stack.set("drive.cache.write_back", "false").unwrap();
+    stack.set("driver.queue.window", "4").unwrap();
+    let built = stack.build(&drives).unwrap();
+    let driver = built.driver.unwrap();
+    assert_eq!(
+        (driver.queue.policy, driver.queue.window),
+        (Policy::CLook, 4)
+    );
+    assert_eq!(driver.max_transfer, 256);
+    let controller = built.controller.unwrap();
+    assert_eq!((controller.depth, controller.rate), (1, 90_000_000));
+    assert_eq!(built.profile.cache.segments, 8);
+    assert!(!built.profile.cache.write_back);
+    let find = |key: &str| built.settings.iter().find(|s| s.key == key).unwrap();
+    assert_eq!(find("controller.rate_mb_s").source, "s.toml:4");
+    assert_eq!(
+        find("drive.cache.write_back").source,
+        "--set drive.cache.write_back=false"
+    );
+    assert_eq!(find("controller.depth").kind, Kind::Datasheet);
+}
+
+#[test]
+fn none_leaves_the_driver_out() {
+    let mut stack = Stack::named_drive("barracuda");
+    stack.set("driver", "none").unwrap();
+    assert!(stack.build(&drives).unwrap().driver.is_none());
+}
+
+#[test]
+fn errors_name_key_and_nearest() {
+    assert_eq!(
+        error_of("drive = \"barracuda\"\ndriver = \"windows-xq\"\n"),
+        "s.toml:2: `driver`: no driver `windows-xq`; \
+         expected none or one of direct, linux-none, windows-xp; did you mean `windows-xp`?\n"
+    );
+    assert_eq!(
+        error_of("[drive]\nname = \"barracuda\"\ncache.segmets = 8\n"),
+        "s.toml:3: `drive.cache.segmets`: unknown key; did you mean `drive.cache.segments`?\n"
+    );
+    assert_eq!(
+        error_of("drve = \"barracuda\"\n"),
+        "s.toml: `drive`: missing key; expected the name of a drive, or the path of a profile\n\
+         s.toml:1: `drve`: unknown key; did you mean `drive`?\n"
+    );
+    assert_eq!(
+        error_of("drive = \"x\"\n"),
+        "s.toml:1: `x`: no such drive\n"
+    );
+    assert_eq!(
+        error_of("drive = \"barracuda\"\n[controller]\ndepth = 1\nrate_mb_s = 5\n"),
+        "s.toml:2: `controller.command_ms`: missing key; \
+         expected a number from 0 to 10000, or the name of a ready-made controller\n"
+    );
+    let mut stack = Stack::named_drive("barracuda");
+    assert_eq!(
+        stack.set("drves.depth", "1").unwrap_err()[0].to_string(),
+        "--set: `drves.depth`: unknown key; expected a key of drive, driver or controller; \
+         did you mean `driver.depth`?"
+    );
+}
+
+#[test]
+fn every_ready_made_layer_builds() {
+    for host in hosts().unwrap() {
+        let mut stack = Stack::named_drive("barracuda");
+        stack.set(host.layer, &host.name).unwrap();
+        let built = stack.build(&drives).unwrap();
+        assert_eq!(built.controller.is_some(), host.layer == "controller");
+        assert!(host.figures.iter().all(|figure| !figure.source.is_empty()));
+    }
+}
+
+#[test]
+fn a_clamp_is_a_warning() {
+    let text = include_str!("../../../../drives/cheetah-15k.4.toml");
+    let mut stack = Stack::named_drive("cheetah");
+    stack.set("drive.cache.segments", "128").unwrap();
+    let built = stack.build(&|_| Some(text.to_owned())).unwrap();
+    assert_eq!(built.profile.cache.segments, 64);
+    assert_eq!(built.profile.cache.segment_sectors, 221);
+    assert_eq!(built.warnings.len(), 1);
+}

@@ -1,0 +1,231 @@
+//! What the model's drive does, against what its datasheet or a measurement says. A figure that the model does not
+//! meet is named as such in the profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
+
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::figure::Kind;
+use seekwise_model::drive::profile::Profile;
+use serde::Serialize;
+
+use super::curves::sustained;
+
+/// One comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What is compared.
+    pub what: &'static str,
+    /// What is said of the real drive.
+    pub expected: f64,
+    /// What the model's drive does.
+    pub found: f64,
+    /// Unit of both.
+    pub unit: &'static str,
+    /// Largest difference that counts as equal, as a share of what is expected.
+    pub tolerance: f64,
+    /// As it should be: met, or missed as the profile says.
+    pub ok: bool,
+    /// Where the expectation comes from.
+    pub kind: Kind,
+    /// Citation or derivation.
+    pub source: String,
+    /// Why the model does not meet it.
+    pub misses: Option<String>,
+}
+
+/// Seek times are built from these figures or measured with them; 2 % covers what the datasheet rounds.
+const SEEK: f64 = 0.02;
+/// A rate rounds to whole sectors a track, and datasheets to whole MB/s.
+const RATE: f64 = 0.03;
+/// Datasheets cut digits: 5.5 for the 5.56 ms of 5400 rpm.
+const TURN: f64 = 0.015;
+
+/// All comparisons that the drive's figures allow.
+pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
+    let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
+    let seek = mechanics.seek();
+    let ms = |span: seekwise_model::time::Span| span.nanos() as f64 / 1e6;
+    let settle = ms(mechanics.switch_and_settle().1);
+    let full = seek.time(geometry.cylinders().saturating_sub(1));
+    let last = geometry.sectors() - 1;
+    let inner = geometry.zone_spans().filter(|span| span.0 < span.1);
+    // The last zone with room for a fair stretch: short rests at the end say nothing.
+    let inner = inner
+        .filter(|span| span.1 - span.0 > geometry.sectors() / 1000)
+        .last();
+    let rate = |span: Option<(u64, u64)>, write: bool| {
+        span.map_or(0.0, |(first, end)| sustained(profile, first, end, write))
+    };
+    let outer = geometry.zone_spans().next();
+    let capacity = geometry.extent(last, 1).end() as f64;
+    let compared = [
+        ("capacity", "geometry.sectors", capacity, 0.0),
+        (
+            "average seek, read",
+            "checks.average_seek_ms",
+            ms(seek.mean()),
+            SEEK,
+        ),
+        (
+            "average seek, write",
+            "checks.average_write_seek_ms",
+            ms(seek.mean()) + settle,
+            SEEK,
+        ),
+        (
+            "single-track seek",
+            "checks.single_seek_ms",
+            ms(seek.time(1)),
+            SEEK,
+        ),
+        ("full-stroke seek", "checks.full_seek_ms", ms(full), SEEK),
+        (
+            "half a revolution",
+            "checks.latency_ms",
+            ms(mechanics.revolution()) / 2.0,
+            TURN,
+        ),
+        (
+            "rate, outermost zone",
+            "checks.outer_mb_s",
+            rate(outer, false),
+            RATE,
+        ),
+        (
+            "rate, innermost zone",
+            "checks.inner_mb_s",
+            rate(inner, false),
+            RATE,
+        ),
+    ];
+    let mut checks: Vec<Check> = compared
+        .into_iter()
+        .filter_map(|(what, key, found, tolerance)| compare(drive, what, key, found, tolerance))
+        .collect();
+    checks.push(no_lost_revolution(rate(outer, false), rate(outer, true)));
+    checks
+}
+
+fn compare(
+    drive: &DriveFile,
+    what: &'static str,
+    key: &str,
+    found: f64,
+    tolerance: f64,
+) -> Option<Check> {
+    let figure = drive.figure(key)?;
+    let expected = drive.number(key)?;
+    let met = (found - expected).abs() <= tolerance * expected;
+    Some(Check {
+        what,
+        expected,
+        found,
+        unit: figure.unit,
+        tolerance,
+        ok: met == figure.misses.is_none(),
+        kind: figure.kind,
+        source: figure.source.clone(),
+        misses: figure.misses.clone(),
+    })
+}
+
+/// A skew that the arm cannot keep up with would cost a revolution a track.
+fn no_lost_revolution(read: f64, write: f64) -> Check {
+    let found = write / read;
+    Check {
+        what: "sequential write over read",
+        expected: 1.0,
+        found,
+        unit: "",
+        tolerance: 0.001,
+        ok: (found - 1.0).abs() <= 0.001,
+        kind: Kind::Inferred,
+        source: "a drive's skew covers its write settle".to_owned(),
+        misses: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{load, names};
+    use super::*;
+
+    #[test]
+    fn every_drive_passes_its_own_checks() {
+        for name in names() {
+            let drive = load(name).unwrap();
+            let profile = drive
+                .profile()
+                .unwrap_or_else(|errors| panic!("{errors:?}"));
+            let checks = checks(&drive, &profile);
+            assert!(checks.len() >= 3, "{name}");
+            for check in checks {
+                let (what, expected, found) = (check.what, check.expected, check.found);
+                println!(
+                    "{name:26} {what:28} {expected:14.2} {found:14.2} {}",
+                    check.ok
+                );
+                assert!(
+                    check.ok,
+                    "{name}: {what}: expected {expected}, found {found}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_speed_is_noticed() {
+        let mut drive = load("barracuda-7200.7").unwrap();
+        drive.set("mechanics.rpm", "5400").unwrap();
+        let profile = drive.profile().unwrap();
+        let failed = checks(&drive, &profile)
+            .into_iter()
+            .filter(|check| !check.ok);
+        let failed: Vec<&str> = failed.map(|check| check.what).collect();
+        assert!(failed.contains(&"half a revolution"), "{failed:?}");
+        assert!(failed.contains(&"rate, outermost zone"), "{failed:?}");
+    }
+
+    #[test]
+    fn a_skew_too_small_for_the_arm_is_noticed() {
+        let mut drive = load("barracuda-7200.7").unwrap();
+        drive.set("geometry.track_skew", "0.05").unwrap();
+        let profile = drive.profile().unwrap();
+        let rate = checks(&drive, &profile)
+            .into_iter()
+            .find(|check| check.what == "rate, outermost zone");
+        assert!(rate.unwrap().found < 35.0);
+    }
+
+    /// Extents follow one another without a gap or overlap and stay on the drive, at sampled places of each drive.
+    #[test]
+    fn extents_are_contiguous_and_inside() {
+        for name in names() {
+            let profile = load(name).unwrap().profile().unwrap();
+            let geometry = &profile.geometry;
+            let heads = load(name).unwrap().number("geometry.heads").unwrap();
+            assert_eq!(f64::from(geometry.surfaces()), heads, "{name}");
+            for sample in 0..500u64 {
+                let mut lba = geometry.sectors() / 500 * sample;
+                for _ in 0..20 {
+                    let extent = geometry.extent(lba, 100_000);
+                    assert_eq!(extent.lba, lba);
+                    assert!(extent.sectors >= 1 && extent.end() <= geometry.sectors());
+                    assert!(extent.cylinder < geometry.cylinders(), "{name} {lba}");
+                    assert!(extent.head < geometry.surfaces());
+                    let second = geometry.extent(lba + u64::from(extent.sectors) - 1, 1);
+                    assert_eq!(
+                        (second.cylinder, second.head),
+                        (extent.cylinder, extent.head)
+                    );
+                    lba = extent.end();
+                    if lba >= geometry.sectors() {
+                        break;
+                    }
+                }
+            }
+            assert_eq!(
+                geometry.extent(geometry.sectors() - 1, 9).end(),
+                geometry.sectors()
+            );
+        }
+    }
+}

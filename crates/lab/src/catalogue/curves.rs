@@ -1,0 +1,91 @@
+//! A drive's curves as points: seek time over distance, sustained rate over position. Pure arithmetic on its geometry
+//! and mechanics; no request is simulated.
+
+use seekwise_model::block::SECTOR;
+use seekwise_model::drive::mechanics::Arm;
+use seekwise_model::drive::profile::Profile;
+use serde::Serialize;
+
+/// Points of both curves.
+#[derive(Clone, Debug, Serialize)]
+pub struct Curves {
+    /// Cylinders and milliseconds of a read seek.
+    pub seek: Vec<(f64, f64)>,
+    /// Position in GB (10^9 bytes) and sustained MB/s (10^6 bytes a second); a step a zone.
+    pub rate: Vec<(f64, f64)>,
+}
+
+/// Both curves of a drive.
+pub fn curves(profile: &Profile) -> Curves {
+    Curves {
+        seek: seek(profile),
+        rate: rate(profile),
+    }
+}
+
+/// About 120 distances: closer together where the curve bends.
+fn seek(profile: &Profile) -> Vec<(f64, f64)> {
+    let last = profile.geometry.cylinders().saturating_sub(1).max(1);
+    let steps = 120u32;
+    let distance = |step: u32| {
+        let share = f64::from(step) / f64::from(steps);
+        (share * share * f64::from(last)).round().max(1.0) as u32
+    };
+    let mut distances: Vec<u32> = (0..=steps).map(distance).collect();
+    distances.dedup();
+    let time = |d: u32| profile.mechanics.seek().time(d).nanos() as f64 / 1e6;
+    distances
+        .into_iter()
+        .map(|d| (f64::from(d), time(d)))
+        .collect()
+}
+
+fn rate(profile: &Profile) -> Vec<(f64, f64)> {
+    let gb = |lba: u64| (lba * SECTOR) as f64 / 1e9;
+    let spans = profile
+        .geometry
+        .zone_spans()
+        .filter(|(first, end)| first < end);
+    // Rests of a zone too short for a whole band would show as needles.
+    let whole = spans.filter(|(first, end)| end - first > profile.geometry.sectors() / 1000);
+    whole
+        .flat_map(|(first, end)| {
+            let rate = sustained(profile, first, end, false);
+            [(gb(first), rate), (gb(end), rate)]
+        })
+        .collect()
+}
+
+/// MB/s (10^6 bytes a second) of one long transfer from `first`, at most to `end`: the sectors of some thousand tracks
+/// over the time they take, skews included, and a revolution more wherever the arm is too slow for the skew.
+pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
+    const TRACKS: usize = 5_000;
+    let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
+    let settle = if write {
+        mechanics.switch_and_settle().1.nanos()
+    } else {
+        0
+    };
+    let mut extent = geometry.extent(first, u32::MAX);
+    let mut nanos = mechanics.transfer(&extent).nanos();
+    for _ in 0..TRACKS {
+        if extent.end() >= end {
+            break;
+        }
+        let next = geometry.extent(extent.end(), u32::MAX);
+        let arm = Arm {
+            cylinder: extent.cylinder,
+            head: extent.head,
+        };
+        let gap = next
+            .angle
+            .wrapping_sub(extent.angle.wrapping_add(extent.sweep()));
+        let gap = mechanics.turn(gap).nanos();
+        let move_time = mechanics.reach(arm, next.cylinder, next.head).nanos() + settle;
+        let revolution = mechanics.revolution().nanos();
+        let late = move_time.saturating_sub(gap).div_ceil(revolution);
+        nanos += gap + late * revolution + mechanics.transfer(&next).nanos();
+        extent = next;
+    }
+    ((extent.end() - first) * SECTOR) as f64 / (nanos as f64 / 1e9) / 1e6
+}

@@ -1,0 +1,160 @@
+//! Curves in a terminal (braille) and as SVG. Two crates draw; this room gives them axes, units and titles.
+
+use plotters::prelude::*;
+use textplots::{Chart, LabelBuilder, LabelFormat, Plot, Shape};
+
+/// A curve and what stands beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Picture<'a> {
+    /// Above it.
+    pub title: &'a str,
+    /// Below the horizontal axis, with its unit.
+    pub x: &'a str,
+    /// Beside the vertical axis, with its unit.
+    pub y: &'a str,
+    /// Rising in the first.
+    pub points: &'a [(f64, f64)],
+}
+
+impl Picture<'_> {
+    /// The ranges of both axes: from zero to a little above the largest, in round numbers.
+    fn ranges(&self) -> (f64, f64) {
+        let top = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::MIN_POSITIVE, f64::max);
+        let x = top(&mut self.points.iter().map(|point| point.0));
+        let y = top(&mut self.points.iter().map(|point| point.1));
+        (x, rounded_up(y * 1.02))
+    }
+}
+
+/// The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
+fn rounded_up(value: f64) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    let fits = steps
+        .into_iter()
+        .map(|step| step * decade)
+        .find(|&top| top >= value);
+    fits.unwrap_or(value)
+}
+
+/// The curve in `columns` by `rows` characters of text, labels apart.
+pub fn terminal(picture: &Picture<'_>, columns: u32, rows: u32) -> String {
+    let (right, top) = picture.ranges();
+    let points: Vec<(f32, f32)> = picture
+        .points
+        .iter()
+        .map(|&(x, y)| (x as f32, y as f32))
+        .collect();
+    let label = |value: f32| {
+        if value >= 100.0 {
+            format!("{value:.0}")
+        } else {
+            format!("{value:.1}")
+        }
+    };
+    let shape = Shape::Lines(&points);
+    let mut chart =
+        Chart::new_with_y_range(columns * 2, rows * 4, 0.0, right as f32, 0.0, top as f32);
+    let chart = chart
+        .lineplot(&shape)
+        .x_label_format(LabelFormat::Custom(Box::new(label)))
+        .y_label_format(LabelFormat::Custom(Box::new(label)));
+    chart.axis();
+    chart.figures();
+    format!(
+        "{}: {} over {}\n{chart}",
+        picture.title, picture.y, picture.x
+    )
+}
+
+/// A figure at an axis: no decimals that are zero, thousands apart.
+fn tick(value: &f64) -> String {
+    let text = format!("{}", (value * 1000.0).round() / 1000.0);
+    match text.len() {
+        5.. if !text.contains('.') => {
+            let (thousands, rest) = text.split_at(text.len() - 3);
+            format!("{thousands} {rest}")
+        }
+        _ => text,
+    }
+}
+
+/// The curve as a whole SVG document of `width` by `height` pixels.
+pub fn svg(picture: &Picture<'_>, width: u32, height: u32) -> String {
+    let mut text = String::new();
+    let drawn = draw(picture, SVGBackend::with_string(&mut text, (width, height)));
+    // A text has no device that could fail; a curve that cannot be laid out is an error of ours.
+    drawn.expect("an SVG text takes every drawing");
+    text
+}
+
+fn draw(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    let (right, top) = picture.ranges();
+    let root = backend.into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(picture.title, ("sans-serif", 18))
+        .margin(12)
+        .margin_right(24)
+        .x_label_area_size(42)
+        .y_label_area_size(58)
+        .build_cartesian_2d(0.0..right, 0.0..top)?;
+    chart
+        .configure_mesh()
+        .x_desc(picture.x)
+        .y_desc(picture.y)
+        .x_labels(8)
+        .y_labels(8)
+        .x_label_formatter(&tick)
+        .y_label_formatter(&tick)
+        .label_style(("sans-serif", 13))
+        .axis_desc_style(("sans-serif", 14))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(RGBColor(225, 225, 225))
+        .draw()?;
+    let line = RGBColor(31, 93, 160).stroke_width(2);
+    chart.draw_series(LineSeries::new(picture.points.iter().copied(), line))?;
+    root.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POINTS: [(f64, f64); 3] = [(0.0, 1.0), (50.0, 3.0), (100.0, 4.0)];
+
+    fn picture() -> Picture<'static> {
+        Picture {
+            title: "Seek",
+            x: "cylinders",
+            y: "ms",
+            points: &POINTS,
+        }
+    }
+
+    #[test]
+    fn svg_carries_title_axes_and_line() {
+        let text = svg(&picture(), 640, 360);
+        for part in ["<svg", "Seek", "cylinders", ">\nms", "<polyline", "</svg>"] {
+            assert!(text.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn terminal_names_both_ends_of_each_axis() {
+        let text = terminal(&picture(), 60, 12);
+        assert!(text.starts_with("Seek: ms over cylinders\n"));
+        assert!(text.contains("5.0") && text.contains("100"), "{text}");
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        assert_eq!(rounded_up(78.4), 80.0);
+        assert_eq!(rounded_up(0.93), 1.0);
+        assert_eq!(
+            (tick(&2.5), tick(&80_000.0)),
+            ("2.5".to_owned(), "80 000".to_owned())
+        );
+    }
+}
