@@ -432,6 +432,14 @@ impl Drive {
             return Some(segment);
         }
         self.break_off(now);
+        if let Activity::Access {
+            purpose: Purpose::Command { segment, .. },
+            ..
+        } = &mut self.activity
+        {
+            // The read in progress goes on past the buffer.
+            *segment = None;
+        }
         self.buffer.allocate(start, None)
     }
 
