@@ -70,7 +70,8 @@ impl Drive {
             "landings" => self.landings_wanted = switch?,
             "cache.write_back" => {
                 let on = switch?;
-                if on && self.profile.cache.dirty_segments == 0 {
+                let cache = &self.profile.cache;
+                if on && !(1..=cache.segments).contains(&cache.dirty_segments) {
                     return Err(ControlError::BadValue);
                 }
                 self.profile.cache.write_back = on;
