@@ -178,8 +178,10 @@ impl Driver {
         };
         self.idle_tags.pop();
         self.commands[tag as usize] = piece.parent;
-        self.head = request.end();
         self.flushing = request.op == Op::Flush;
+        if !self.flushing {
+            self.head = request.end();
+        }
         self.below
             .submit(now, request)
             .expect("room below for the depth it states");
