@@ -287,7 +287,7 @@ pub fn random_profile(rng: &mut Rng) -> Small {
     let physical_sector = pick(rng, &[512, 512, 4096]);
     let heads = 1 + rng.below(4) as u32;
     let order = pick(rng, &[Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5)]);
-    let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 8), (90, 32)], [(40, 128), (7, 120)]]);
+    let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
     let defects = physical_sector == 512 && rng.percent(40);
     let some = |rng: &mut Rng, from: u64| {
         let count = rng.below(5);

@@ -55,6 +55,8 @@ struct Life {
     /// Sectors reported on the medium, and reported lost.
     landed: u64,
     gone: u64,
+    /// A cut came before it was durable.
+    excused: bool,
 }
 
 pub(super) struct Run {
@@ -229,7 +231,7 @@ impl Run {
                 self.doings += 1;
                 self.flying.insert(tag, self.lives.len());
                 let begun = self.doings;
-                self.lives.push(Life { request, submitted: now, begun, ended: None, landed: 0, gone: 0 });
+                self.lives.push(Life { request, submitted: now, begun, ended: None, landed: 0, gone: 0, excused: false });
                 Ok(true)
             }
             Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),
@@ -343,7 +345,20 @@ impl Run {
         self.control(now, &Control::PowerCut)?;
         self.all_accounted()?;
         self.torn_as_stated(reported)?;
-        self.nothing_durable_lost(now)
+        self.nothing_durable_lost(now)?;
+        for index in 0..self.lives.len() {
+            self.lives[index].excused |= !self.is_durable(&self.lives[index]);
+        }
+        Ok(())
+    }
+
+    /// A write that the contract calls durable by now.
+    fn is_durable(&self, life: &Life) -> bool {
+        let Some((ended, Status::Done)) = life.ended else {
+            return false;
+        };
+        let safe = self.bypasses_cache(&life.request) || ended < self.flushed;
+        is_write(life.request.op) && !life.excused && safe
     }
 
     /// After a cut, every sector of an acknowledged write is on the medium or reported lost.
@@ -389,13 +404,7 @@ impl Run {
     /// What was on the medium by the contract still is: each sector holds the write that was made durable, or one that
     /// was not over when that was submitted.
     fn nothing_durable_lost(&self, now: Instant) -> Result<(), Violation> {
-        for life in self.lives.iter().filter(|life| is_write(life.request.op)) {
-            let Some((ended, Status::Done)) = life.ended else {
-                continue;
-            };
-            if !self.bypasses_cache(&life.request) && ended > self.flushed {
-                continue;
-            }
+        for life in self.lives.iter().filter(|life| self.is_durable(life)) {
             for sector in life.request.lba..life.request.end() {
                 if self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to) {
                     continue;
