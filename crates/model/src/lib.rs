@@ -10,6 +10,7 @@
 //! | [`queue`] | who is next: one queue for host and drive |
 //! | [`host`] | layers above the drive: driver, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
+//! | [`testing`] | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
 
 #![no_std]
@@ -23,5 +24,6 @@ pub mod host;
 pub mod queue;
 pub mod record;
 pub mod rng;
+pub mod testing;
 pub mod time;
 pub mod workload;

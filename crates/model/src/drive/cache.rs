@@ -156,7 +156,7 @@ impl Buffer {
 
     /// Blocks from `end` on never came.
     pub fn cut_short(&mut self, segment: usize, end: u64) {
-        self.ends[segment] = end.max(self.starts[segment]);
+        self.ends[segment] = self.ends[segment].min(end).max(self.starts[segment]);
     }
 
     /// True when the segment holds unwritten data.

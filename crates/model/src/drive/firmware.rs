@@ -330,7 +330,8 @@ impl Drive {
         self.settle_stream(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
-                let stream = *stream;
+                let mut stream = *stream;
+                stream.catch_up(self.platter(), now);
                 let filled = stream.filled(self.platter(), now);
                 self.buffer.cut_short(stream.segment, filled);
                 self.arm = stream.arm();
@@ -431,6 +432,14 @@ impl Drive {
             return Some(segment);
         }
         self.break_off(now);
+        if let Activity::Access {
+            purpose: Purpose::Command { segment, .. },
+            ..
+        } = &mut self.activity
+        {
+            // The read in progress goes on past the buffer.
+            *segment = None;
+        }
         self.buffer.allocate(start, None)
     }
 

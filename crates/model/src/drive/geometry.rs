@@ -17,8 +17,8 @@
 //!
 //! # Defects
 //! A *slip* is a slot left out: the blocks behind it move up one slot, and the spare slots at the end of their band
-//! take it up (if it has none left, the shift goes on into the next bands). A *remap* is a block that lives in a
-//! spare slot elsewhere.
+//! take it up. A *remap* is a block that lives in a spare slot of its band. A band without spares left takes no more
+//! of either.
 
 use alloc::vec::Vec;
 

@@ -101,7 +101,7 @@ impl Drive {
                 self.start_command(now, command)
             }
             (_, Some((segment, _))) => {
-                self.tidying = idle;
+                self.tidying = !self.pressing();
                 self.start_destage(now, segment);
             }
             (Some(command), None) => self.start_command(now, command),

@@ -70,7 +70,8 @@ impl Drive {
             "landings" => self.landings_wanted = switch?,
             "cache.write_back" => {
                 let on = switch?;
-                if on && self.profile.cache.dirty_segments == 0 {
+                let cache = &self.profile.cache;
+                if on && !(1..=cache.segments).contains(&cache.dirty_segments) {
                     return Err(ControlError::BadValue);
                 }
                 self.profile.cache.write_back = on;
@@ -199,7 +200,8 @@ impl Drive {
         self.choose_from = now;
     }
 
-    /// Reports what a write left on the medium, when it ran until `cut`.
+    /// Reports what a write left on the medium, when it ran until `cut`; a sector that is finished after the cut is
+    /// dated to it.
     pub(super) fn land(&mut self, access: &Access, purpose: Purpose, cut: Instant) {
         if !self.landings_wanted {
             return;
@@ -226,7 +228,8 @@ impl Drive {
             for (lba, end, kind) in shares(&pass, cut, unit, self.profile.cut_sector) {
                 for piece in pieces.iter().filter_map(|piece| piece.within(lba, end)) {
                     let (from, to) = if kind == LandingKind::Landed {
-                        passing(&pass, &piece)
+                        let (from, to) = passing(&pass, &piece);
+                        (from.min(cut), to.min(cut))
                     } else {
                         (cut, cut)
                     };

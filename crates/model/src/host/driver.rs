@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::{
-    Completion, Control, ControlError, Device, Landing, Limits, Op, Request, Status,
+    Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status,
 };
 use crate::queue::{Discipline, Queue};
 use crate::record::{Ledger, Part};
@@ -45,6 +45,8 @@ pub struct Driver {
     head: u64,
     flushing: bool,
     depth: u32,
+    /// Sectors of a physical sector below.
+    physical: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -95,6 +97,7 @@ impl Driver {
             head: 0,
             flushing: false,
             depth,
+            physical: u64::from(limits.physical) / SECTOR,
             spec,
             below,
         }
@@ -123,7 +126,7 @@ impl Driver {
         let mut lba = request.lba;
         let mut pieces = 0;
         loop {
-            let sectors = (request.end() - lba).min(u64::from(self.spec.max_transfer)) as u32;
+            let sectors = self.piece(lba, request.end());
             self.waiting.push(
                 now,
                 lba,
@@ -140,6 +143,17 @@ impl Driver {
             }
         }
         self.parents[parent as usize].left = pieces;
+    }
+
+    /// Sectors of the next command for `lba..end`. A split falls between physical sectors where it can.
+    fn piece(&self, lba: u64, end: u64) -> u32 {
+        let most = lba + u64::from(self.spec.max_transfer);
+        if end <= most {
+            return (end - lba) as u32;
+        }
+        let aligned = most - most % self.physical;
+        let stop = if aligned > lba { aligned } else { most };
+        (stop - lba) as u32
     }
 
     /// Sends down what there is room for, answers what came back, at `now`.
@@ -178,8 +192,10 @@ impl Driver {
         };
         self.idle_tags.pop();
         self.commands[tag as usize] = piece.parent;
-        self.head = request.end();
         self.flushing = request.op == Op::Flush;
+        if !self.flushing {
+            self.head = request.end();
+        }
         self.below
             .submit(now, request)
             .expect("room below for the depth it states");

@@ -1,0 +1,358 @@
+//! What tests of devices share: small drives with every setting, random stacks, the image a checker of durability
+//! sees, and the conformance suite. Not a model of anything; no figure here describes a real drive.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
+//! | [`Stack`] | such a drive with host layers above it |
+//! | [`Image`] | what the platter holds, built from landings alone |
+//! | [`conformance`] | the eight rules of [`crate::block`], checked on any device by random scripts |
+
+mod conformance;
+mod image;
+mod run;
+mod script;
+
+pub use self::conformance::{Violation, conformance};
+pub use self::image::{Held, Image};
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::block::{CutSector, Device};
+use crate::drive::Drive;
+use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
+use crate::drive::mechanics::{Mechanics, SeekCurve};
+use crate::drive::profile::{Cache, Firmware, Link, Overhead, Profile, ReadAhead};
+use crate::host::controller::{Controller, ControllerSpec};
+use crate::host::driver::{Driver, DriverSpec};
+use crate::host::identity::Identity;
+use crate::queue::{Discipline, Policy};
+use crate::rng::Rng;
+use crate::time::Span;
+
+/// The settings of a small drive. The default turns at 7,200 rpm, has two heads, 64-sector tracks, no buffer, no
+/// overhead, a link of 1 GB/s and takes one command at a time.
+#[derive(Clone, Debug)]
+pub struct Small {
+    /// How tracks follow one another.
+    pub order: Order,
+    /// Surfaces.
+    pub heads: u32,
+    /// Cylinders and slots per track of each zone, from the outside in.
+    pub zones: Vec<(u32, u32)>,
+    /// Spare slots at the end of each band.
+    pub spares: u32,
+    /// Blocks whose slot is left out.
+    pub slips: Vec<u64>,
+    /// Blocks that live in a spare slot.
+    pub remaps: Vec<u64>,
+    /// Thousandths of a revolution a minute.
+    pub millirpm: u64,
+    /// Seek over one cylinder, over a third of them, and over all.
+    pub seek: (Span, Span, Span),
+    /// Head switch.
+    pub head_switch: Span,
+    /// What writing adds to a seek or a head switch.
+    pub write_settle: Span,
+    /// The head skew is the head switch, the cylinder skew the one-cylinder seek, each and this much more.
+    pub skew_margin: Span,
+    /// 512 or 4096.
+    pub physical_sector: u32,
+    /// What a cut does to the sector under the head.
+    pub cut_sector: CutSector,
+    /// The buffer.
+    pub cache: Cache,
+    /// How commands are taken and ordered.
+    pub firmware: Firmware,
+    /// Fixed costs.
+    pub overhead: Overhead,
+    /// The interface.
+    pub link: Link,
+    /// Where the platter stands at time 0.
+    pub phase: u64,
+}
+
+/// No cost of any command.
+pub const NO_OVERHEAD: Overhead = Overhead {
+    read_hit: Span::ZERO,
+    read_miss: Span::ZERO,
+    write_hit: Span::ZERO,
+    write_miss: Span::ZERO,
+    flush: Span::ZERO,
+    completion: Span::ZERO,
+};
+
+/// No buffer.
+pub const NO_CACHE: Cache = Cache {
+    segments: 0,
+    segment_sectors: 0,
+    read_ahead: ReadAhead { max: 0, min: 0, resume_percent: 50 },
+    write_back: false,
+    dirty_segments: 0,
+    destage_idle: Span::ZERO,
+};
+
+impl Default for Small {
+    fn default() -> Small {
+        Small {
+            order: Order::Cylinder,
+            heads: 2,
+            zones: alloc::vec![(40, 64), (40, 48)],
+            spares: 0,
+            slips: Vec::new(),
+            remaps: Vec::new(),
+            millirpm: 7_200_000,
+            seek: (Span::from_micros(600), Span::from_millis(2), Span::from_millis(4)),
+            head_switch: Span::from_micros(500),
+            write_settle: Span::ZERO,
+            skew_margin: Span::from_micros(20),
+            physical_sector: 512,
+            cut_sector: CutSector::Old,
+            cache: NO_CACHE,
+            firmware: Firmware {
+                depth: 1,
+                queue: Discipline::plain(Policy::Fcfs),
+                destage: Discipline::plain(Policy::CLook),
+                dispatch: Span::ZERO,
+                zero_latency: false,
+            },
+            overhead: NO_OVERHEAD,
+            link: Link { rate: 1_000_000_000, command: Span::ZERO, max_transfer: 4096, fua: true },
+            phase: 0,
+        }
+    }
+}
+
+impl Small {
+    /// The angle the platter turns by in `span`.
+    pub fn angle_of(&self, span: Span) -> u64 {
+        let turns = (u128::from(span.nanos()) * u128::from(self.millirpm)) << 64;
+        (turns / 60_000_000_000_000) as u64
+    }
+
+    /// The skews that [`Small::skew_margin`] describes.
+    pub fn skews(&self) -> Skews {
+        Skews {
+            head: self.angle_of(self.head_switch + self.skew_margin),
+            cylinder: self.angle_of(self.seek.0 + self.skew_margin),
+        }
+    }
+
+    /// The layout.
+    pub fn geometry(&self) -> Result<Geometry, LayoutError> {
+        let mut zones = Vec::new();
+        let mut first = 0;
+        for &(cylinders, spt) in &self.zones {
+            let spt = alloc::vec![spt; self.heads as usize];
+            zones.extend(Zone::lay(first, cylinders, self.order, &spt, self.skews(), self.spares));
+            first += cylinders;
+        }
+        let sectors = zones.iter().map(Zone::sectors).sum();
+        Geometry::new(sectors, &zones, &self.slips, &self.remaps)
+    }
+
+    /// Arm and spindle.
+    pub fn mechanics(&self) -> Mechanics {
+        let cylinders = self.zones.iter().map(|zone| zone.0).sum();
+        let (single, average, full) = self.seek;
+        let curve = SeekCurve::three_point(single, average, full, cylinders).expect("rising times");
+        Mechanics::new(curve, self.head_switch, self.write_settle, self.millirpm)
+            .expect("a speed")
+            .with_phase(self.phase)
+    }
+
+    /// The drive's description. Panics when the settings do not fit together.
+    pub fn profile(&self) -> Profile {
+        Profile {
+            name: String::from("small"),
+            physical_sector: self.physical_sector,
+            geometry: self.geometry().expect("a layout that fits"),
+            mechanics: self.mechanics(),
+            cache: self.cache,
+            firmware: self.firmware,
+            overhead: self.overhead,
+            link: self.link,
+            cut_sector: self.cut_sector,
+        }
+    }
+
+    /// The drive.
+    pub fn drive(&self) -> Drive {
+        Drive::new(self.profile(), self.phase)
+    }
+
+    /// The same with a buffer of `segments` of `segment_sectors`, reading ahead as far as a segment goes.
+    pub fn buffered(mut self, segments: u32, segment_sectors: u32) -> Small {
+        self.cache.segments = segments;
+        self.cache.segment_sectors = segment_sectors;
+        self.cache.read_ahead.max = segment_sectors;
+        self
+    }
+
+    /// The same with at most `dirty_segments` of write-back.
+    pub fn write_back(mut self, dirty_segments: u32) -> Small {
+        self.cache.write_back = true;
+        self.cache.dirty_segments = dirty_segments;
+        self
+    }
+
+    /// The same with a queue.
+    pub fn queued(mut self, depth: u32, policy: Policy) -> Small {
+        self.firmware.depth = depth;
+        self.firmware.queue = Discipline::plain(policy);
+        self
+    }
+}
+
+/// A layer of a random stack.
+#[derive(Clone, Copy, Debug)]
+pub enum Layer {
+    /// [`Identity`].
+    Identity,
+    /// [`Controller`].
+    Controller(ControllerSpec),
+    /// [`Driver`].
+    Driver(DriverSpec),
+}
+
+/// A small drive with layers above it, the lowest first.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// The drive.
+    pub drive: Small,
+    /// What stands above.
+    pub layers: Vec<Layer>,
+}
+
+impl Stack {
+    /// The device.
+    pub fn build(&self) -> Box<dyn Device> {
+        let mut device: Box<dyn Device> = Box::new(self.drive.drive());
+        for layer in &self.layers {
+            device = match *layer {
+                Layer::Identity => Box::new(Identity::new(device)),
+                Layer::Controller(spec) => Box::new(Controller::new(spec, device)),
+                Layer::Driver(spec) => Box::new(Driver::new(spec, device)),
+            };
+        }
+        device
+    }
+}
+
+fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.below(choices.len() as u64) as usize]
+}
+
+/// A span below `limit` nanoseconds, none at all in half of the cases.
+fn some_span(rng: &mut Rng, limit: u64) -> Span {
+    match rng.percent(50) {
+        true => Span::ZERO,
+        false => Span::from_nanos(rng.below(limit)),
+    }
+}
+
+/// Any discipline.
+pub fn random_discipline(rng: &mut Rng) -> Discipline {
+    let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
+    Discipline {
+        policy: pick(rng, &policies),
+        window: pick(rng, &[0, 0, 0, 1, 3, 8]),
+        ageing: pick(rng, &[0, 0, 5, 50, 1000]),
+        max_wait: pick(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
+    }
+}
+
+fn random_cache(rng: &mut Rng) -> Cache {
+    let segments = pick(rng, &[0, 1, 2, 4, 16]);
+    let segment_sectors = pick(rng, &[8, 32, 64, 256]);
+    let max = pick(rng, &[0, 8, 40, 256, 1024]);
+    Cache {
+        segments,
+        segment_sectors,
+        read_ahead: ReadAhead {
+            max,
+            min: rng.below(u64::from(max.min(64)) + 1) as u32,
+            resume_percent: pick(rng, &[1, 50, 100]),
+        },
+        write_back: segments > 0 && rng.percent(60),
+        dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
+        destage_idle: some_span(rng, 50_000_000),
+    }
+}
+
+/// Any small drive. Defects only where the physical sector is the logical one.
+pub fn random_profile(rng: &mut Rng) -> Small {
+    let physical_sector = pick(rng, &[512, 512, 4096]);
+    let heads = 1 + rng.below(4) as u32;
+    let order = pick(rng, &[Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5)]);
+    let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
+    let defects = physical_sector == 512 && rng.percent(40);
+    let some = |rng: &mut Rng, from: u64| {
+        let count = rng.below(5);
+        let mut blocks: Vec<u64> = (0..count).map(|_| from + rng.below(200)).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    };
+    let depth = pick(rng, &[1, 1, 4, 32]);
+    Small {
+        order,
+        heads,
+        zones: zones.to_vec(),
+        spares: if defects { 8 } else { 0 },
+        slips: if defects { some(rng, 0) } else { Vec::new() },
+        remaps: if defects { some(rng, 300) } else { Vec::new() },
+        millirpm: pick(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
+        head_switch: pick(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
+        write_settle: some_span(rng, 400_000),
+        skew_margin: some_span(rng, 100_000),
+        physical_sector,
+        cut_sector: pick(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]),
+        cache: random_cache(rng),
+        firmware: Firmware {
+            depth,
+            queue: random_discipline(rng),
+            destage: random_discipline(rng),
+            dispatch: some_span(rng, 300_000),
+            zero_latency: rng.percent(40),
+        },
+        overhead: Overhead {
+            read_hit: some_span(rng, 200_000),
+            read_miss: some_span(rng, 300_000),
+            write_hit: some_span(rng, 200_000),
+            write_miss: some_span(rng, 300_000),
+            flush: some_span(rng, 100_000),
+            completion: some_span(rng, 100_000),
+        },
+        link: Link {
+            rate: pick(rng, &[30_000_000, 100_000_000, 300_000_000]),
+            command: some_span(rng, 20_000),
+            max_transfer: pick(rng, &[256, 2048]),
+            fua: rng.percent(60),
+        },
+        phase: rng.next_u64(),
+        ..Small::default()
+    }
+}
+
+/// Any small drive below up to four layers.
+pub fn random_stack(rng: &mut Rng) -> Stack {
+    let drive = random_profile(rng);
+    let layers = (0..rng.below(5)).map(|_| match rng.below(3) {
+        0 => Layer::Identity,
+        1 => Layer::Controller(ControllerSpec {
+            depth: pick(rng, &[1, 2, 32]),
+            command: some_span(rng, 50_000),
+        }),
+        _ => Layer::Driver(DriverSpec {
+            capacity: pick(rng, &[1, 4, 128]),
+            depth: pick(rng, &[1, 2, 32]),
+            queue: random_discipline(rng),
+            max_transfer: pick(rng, &[8, 100, 1024]),
+        }),
+    });
+    let layers = layers.collect();
+    Stack { drive, layers }
+}

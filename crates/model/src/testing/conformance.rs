@@ -1,0 +1,79 @@
+//! The contract of [`crate::block`] on any device: each rule by random scripts of requests, flushes, aborts, resets
+//! and power failures.
+//!
+//! | rule | how it is checked |
+//! |---|---|
+//! | 1 | after each call, drained: the next timeout is later, no completion is dated later or was due before |
+//! | 2 | every timeout, the script's instants only, extra calls between them: the same answers |
+//! | 3 | each tag once, the status fits, refused unchanged and only with something in flight, nothing left over |
+//! | 4 | after each cut, what a flush, FUA or an uncached write made durable is in the image |
+//! | 5 | landings: known stamp, inside its write, dated in order; write-through landed when done; a cut leaves no gap |
+//! | 6 | a cut tears one physical sector at most, and only if the profile says so |
+//! | 7 | the parts sum to the response |
+//! | 8 | the same script twice: the same answers |
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+
+use super::run::{Run, Stepping, Trace};
+use super::script::{Author, Step};
+use crate::block::{CutSector, Device};
+use crate::rng::Seed;
+use crate::time::Instant;
+
+/// A rule that a device breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Its number in the contract.
+    pub rule: u8,
+    /// What was seen.
+    pub text: String,
+}
+
+/// Scripts of one call, and steps of a script: a few thousand requests in all.
+const SCRIPTS: u64 = 4;
+const STEPS: usize = 150;
+
+/// Checks the eight rules on the devices that `make` makes (all alike, of one member, with `cut_sector` of their
+/// profile), by scripts drawn from `seed`.
+pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, seed: u64) -> Result<(), Violation> {
+    for index in 0..SCRIPTS {
+        let mut rng = Seed(seed).numbered("script", index);
+        let script = Author::write(make().limits(0), &mut rng, STEPS);
+        check(make, cut_sector, &script)?;
+    }
+    Ok(())
+}
+
+fn check(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, script: &[Step]) -> Result<(), Violation> {
+    let run = |stepping| Run::through(make(), cut_sector, script, stepping);
+    let first = run(Stepping::EachTimeout)?;
+    let again = run(Stepping::EachTimeout)?;
+    same(8, "the same script again", &first, &again)?;
+    let coarse = run(Stepping::OwnInstants(first.end))?;
+    same(2, "only at the script's instants", &first, &coarse)?;
+    let restless = run(Stepping::Restless(first.end))?;
+    same(2, "with calls in between", &first, &restless)
+}
+
+fn same(rule: u8, how: &str, one: &Trace, other: &Trace) -> Result<(), Violation> {
+    if one == other {
+        return Ok(());
+    }
+    let differ = one.completions.iter().zip(&other.completions).find(|(a, b)| a != b);
+    let landings = one.landings.iter().zip(&other.landings).find(|(a, b)| a != b);
+    let counts = |trace: &Trace| (trace.completions.len(), trace.landings.len(), trace.refused.len());
+    let text = format!(
+        "{how}: {:?} against {:?} completions, landings, refusals; first completions that differ {differ:?}, \
+         landings {landings:?}; end {:?}",
+        counts(one),
+        counts(other),
+        end(one, other),
+    );
+    Err(Violation { rule, text })
+}
+
+fn end(one: &Trace, other: &Trace) -> (Instant, Instant) {
+    (one.end, other.end)
+}

@@ -1,0 +1,434 @@
+//! One run of a script on a device, with the checks that can be made as it goes.
+//!
+//! The run sees what a client sees: acceptance, completions, landings, the next instant. It compares what became of
+//! every write with the image that the landings leave. It checks devices of one member whose sectors lie on it one to
+//! one; it does not check how fast anything is.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::conformance::Violation;
+use super::image::{Held, Image};
+use super::script::{Act, Step};
+use crate::block::{
+    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
+};
+use crate::time::{Instant, Span};
+
+/// In which steps a device is taken through a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stepping {
+    /// Through every timeout it names.
+    EachTimeout,
+    /// At the script's own instants only, and once at the end.
+    OwnInstants(Instant),
+    /// Also between them, twice each time; and once at the end.
+    Restless(Instant),
+}
+
+/// All that a device said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trace {
+    pub(super) completions: Vec<Completion>,
+    pub(super) landings: Vec<Landing>,
+    /// Steps whose request was refused.
+    pub(super) refused: Vec<usize>,
+    pub(super) end: Instant,
+}
+
+/// Longest time after a script in which everything must have completed: a full queue of the longest requests of a
+/// script takes some seconds on the slowest small drive.
+const PATIENCE: Span = Span::from_secs(600);
+
+/// Timeouts in one stretch; more mean that time does not pass.
+const STEPS: u32 = 1_000_000;
+
+/// The life of one request, in the order of the client's own doings.
+struct Life {
+    request: Request,
+    submitted: Instant,
+    begun: u64,
+    ended: Option<(u64, Status)>,
+    /// Sectors reported on the medium, and reported lost.
+    landed: u64,
+    gone: u64,
+    /// A cut came before it was durable.
+    excused: bool,
+}
+
+pub(super) struct Run {
+    device: Box<dyn Device>,
+    limits: Limits,
+    cut_sector: CutSector,
+    /// By stamp, from 1.
+    lives: Vec<Life>,
+    flying: BTreeMap<u32, usize>,
+    /// Counts the client's submissions and the completions it polled.
+    doings: u64,
+    /// Begin of the latest flush that is done.
+    flushed: u64,
+    trimmed: Vec<(u64, u64)>,
+    image: Image,
+    drained: Option<Instant>,
+    power_failed: bool,
+    aborted: bool,
+    trace: Trace,
+}
+
+fn broken<T>(rule: u8, text: String) -> Result<T, Violation> {
+    Err(Violation { rule, text })
+}
+
+fn is_write(op: Op) -> bool {
+    matches!(op, Op::Write | Op::WriteZeroes)
+}
+
+impl Run {
+    /// Takes a fresh device through `script`.
+    pub(super) fn through(
+        mut device: Box<dyn Device>,
+        cut_sector: CutSector,
+        script: &[Step],
+        stepping: Stepping,
+    ) -> Result<Trace, Violation> {
+        let wanted = Control::Set { key: "landings", value: "on" };
+        if let Err(error) = device.control(Instant::ZERO, &wanted) {
+            return broken(5, format!("landings cannot be had: {error:?}"));
+        }
+        let mut run = Run {
+            limits: device.limits(0),
+            device,
+            cut_sector,
+            lives: Vec::new(),
+            flying: BTreeMap::new(),
+            doings: 0,
+            flushed: 0,
+            trimmed: Vec::new(),
+            image: Image::new(),
+            drained: None,
+            power_failed: false,
+            aborted: false,
+            trace: Trace {
+                completions: Vec::new(),
+                landings: Vec::new(),
+                refused: Vec::new(),
+                end: Instant::ZERO,
+            },
+        };
+        let mut before = Instant::ZERO;
+        for (index, step) in script.iter().enumerate() {
+            run.step_to(before, step.at, stepping)?;
+            run.perform(index, step)?;
+            before = step.at;
+        }
+        run.finish(before, stepping)?;
+        Ok(run.trace)
+    }
+
+    fn handle(&mut self, now: Instant) -> Result<(), Violation> {
+        self.device.handle_timeout(now);
+        self.drain(now)
+    }
+
+    fn step_to(&mut self, before: Instant, at: Instant, stepping: Stepping) -> Result<(), Violation> {
+        match stepping {
+            Stepping::EachTimeout => self.every_timeout(at)?,
+            Stepping::OwnInstants(_) => {}
+            Stepping::Restless(_) => {
+                let third = at.since(before).nanos() / 3;
+                for early in [third, third, 2 * third, 2 * third + 1] {
+                    self.handle((before + Span::from_nanos(early)).min(at))?;
+                }
+            }
+        }
+        self.handle(at)
+    }
+
+    fn every_timeout(&mut self, until: Instant) -> Result<(), Violation> {
+        for _ in 0..STEPS {
+            match self.device.poll_timeout() {
+                Some(next) if next <= until => self.handle(next)?,
+                _ => return Ok(()),
+            }
+        }
+        broken(1, format!("{STEPS} timeouts before {until:?}"))
+    }
+
+    /// Until nothing is in flight, or until the instant at which that was so.
+    fn finish(&mut self, before: Instant, stepping: Stepping) -> Result<(), Violation> {
+        self.trace.end = before;
+        if let Stepping::OwnInstants(end) | Stepping::Restless(end) = stepping {
+            self.step_to(before, end, stepping)?;
+            self.trace.end = end;
+        }
+        for _ in 0..STEPS {
+            let next = self.device.poll_timeout();
+            match next {
+                Some(next) if !self.flying.is_empty() && next <= before + PATIENCE => {
+                    self.trace.end = next;
+                    self.handle(next)?;
+                }
+                _ => break,
+            }
+        }
+        match self.flying.values().next() {
+            Some(&life) => broken(3, format!("never completed: {:?}", self.lives[life].request)),
+            None => Ok(()),
+        }
+    }
+
+    fn perform(&mut self, index: usize, step: &Step) -> Result<(), Violation> {
+        let now = step.at;
+        match step.act {
+            Act::Submit { op, flags, lba, sectors } => {
+                if !self.submit(now, op, flags, lba, sectors)? {
+                    self.trace.refused.push(index);
+                }
+                self.drain(now)
+            }
+            Act::Abort(nth) => self.abort(now, nth),
+            Act::Reset => {
+                self.aborted = true;
+                self.control(now, &Control::Reset)
+            }
+            Act::Cut => self.cut(now),
+            Act::Off => {
+                self.power_failed = true;
+                self.control(now, &Control::PowerOff)
+            }
+            Act::On => self.control(now, &Control::PowerOn),
+        }
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), Violation> {
+        match self.device.control(now, control) {
+            Ok(()) => self.drain(now),
+            Err(error) => broken(3, format!("{control:?} at {now:?} refused: {error:?}")),
+        }
+    }
+
+    fn abort(&mut self, now: Instant, nth: usize) -> Result<(), Violation> {
+        self.aborted = true;
+        let count = self.flying.len().max(1);
+        let tag = self.flying.keys().nth(nth % count).copied();
+        let done = self.device.control(now, &Control::Abort(tag.unwrap_or(u32::MAX)));
+        match (tag, done) {
+            (Some(_), Ok(())) | (None, Err(ControlError::UnknownTag)) => self.drain(now),
+            _ => broken(3, format!("abort of {tag:?} at {now:?} answered {done:?}")),
+        }
+    }
+
+    /// True when the device took it.
+    fn submit(&mut self, now: Instant, op: Op, flags: Flags, lba: u64, sectors: u32) -> Result<bool, Violation> {
+        let tag = (0..).find(|tag| !self.flying.contains_key(tag)).unwrap_or(0);
+        let stamp = self.lives.len() as u64 + 1;
+        let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp };
+        match self.device.submit(now, request) {
+            Ok(()) => {
+                self.doings += 1;
+                self.flying.insert(tag, self.lives.len());
+                let begun = self.doings;
+                self.lives.push(Life { request, submitted: now, begun, ended: None, landed: 0, gone: 0, excused: false });
+                Ok(true)
+            }
+            Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),
+            Err(_) if self.flying.is_empty() => {
+                broken(3, format!("refused with nothing in flight at {now:?}: {request:?}"))
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Takes all that is ready at `now`.
+    fn drain(&mut self, now: Instant) -> Result<(), Violation> {
+        while let Some(landing) = self.device.poll_landing() {
+            self.landing(now, &landing)?;
+        }
+        while let Some(completion) = self.device.poll_completion() {
+            self.completion(now, &completion)?;
+        }
+        match self.device.poll_timeout() {
+            Some(next) if next <= now => broken(1, format!("at {now:?}, drained, the next timeout is {next:?}")),
+            _ => {
+                self.drained = Some(now);
+                Ok(())
+            }
+        }
+    }
+
+    fn completion(&mut self, now: Instant, completion: &Completion) -> Result<(), Violation> {
+        let Completion { tag, status, submitted, finished, parts } = *completion;
+        let Some(index) = self.flying.remove(&tag) else {
+            return broken(3, format!("a completion of nothing in flight: {completion:?}"));
+        };
+        self.doings += 1;
+        let life = &mut self.lives[index];
+        life.ended = Some((self.doings, status));
+        let (request, life_submitted, landed) = (life.request, life.submitted, life.landed);
+        if finished > now || self.drained.is_some_and(|before| before < now && finished <= before) {
+            let before = self.drained;
+            return broken(1, format!("finished {finished:?}, handed out at {now:?}, drained at {before:?} before"));
+        }
+        if submitted != life_submitted || finished < submitted || parts.total() != finished.since(submitted) {
+            return broken(7, format!("submitted {life_submitted:?}, but {completion:?} of {request:?}"));
+        }
+        self.status_fits(&request, status)?;
+        if status == Status::Done {
+            match request.op {
+                Op::Flush => self.flushed = self.flushed.max(self.lives[index].begun),
+                Op::Trim => self.trimmed.push((request.lba, request.end())),
+                _ if self.bypasses_cache(&request) && landed != u64::from(request.sectors) => {
+                    return broken(5, format!("done with {landed} sectors on the medium: {request:?}"));
+                }
+                _ => {}
+            }
+        }
+        self.trace.completions.push(*completion);
+        Ok(())
+    }
+
+    /// A write that must be on the medium when it is done.
+    fn bypasses_cache(&self, request: &Request) -> bool {
+        let forced = self.limits.fua && request.flags.has(Flags::FUA);
+        is_write(request.op) && (forced || !self.limits.volatile_cache)
+    }
+
+    fn status_fits(&self, request: &Request, status: Status) -> Result<(), Violation> {
+        let beyond = request.op != Op::Flush && request.end() > self.limits.sectors;
+        let plain = matches!(request.op, Op::Read | Op::Write | Op::Flush)
+            && (self.limits.fua || !request.flags.has(Flags::FUA));
+        let fits = match status {
+            Status::Done => !beyond,
+            Status::Aborted => self.aborted,
+            Status::PowerLost => self.power_failed,
+            Status::OutOfRange => beyond,
+            Status::Unsupported => !plain,
+            Status::MediumError => true,
+        };
+        match fits {
+            true => Ok(()),
+            false => broken(3, format!("{status:?} is no answer to {request:?}")),
+        }
+    }
+
+    fn landing(&mut self, now: Instant, landing: &Landing) -> Result<(), Violation> {
+        let known = (landing.stamp as usize).checked_sub(1).and_then(|index| self.lives.get_mut(index));
+        let Some(life) = known else {
+            return broken(5, format!("unknown stamp: {landing:?}"));
+        };
+        let end = landing.lba + u64::from(landing.sectors);
+        let inside = landing.lba >= life.request.lba && end <= life.request.end();
+        if !is_write(life.request.op) || !inside || landing.sectors == 0 {
+            return broken(5, format!("{landing:?} of {:?}", life.request));
+        }
+        if landing.from > landing.to || landing.to > now {
+            return broken(5, format!("reported at {now:?}: {landing:?}"));
+        }
+        match landing.kind {
+            LandingKind::Landed => life.landed += u64::from(landing.sectors),
+            _ => life.gone += u64::from(landing.sectors),
+        }
+        if life.landed + life.gone > u64::from(life.request.sectors) {
+            return broken(5, format!("reported twice: {landing:?} of {:?}", life.request));
+        }
+        self.image.apply(landing);
+        self.trace.landings.push(*landing);
+        Ok(())
+    }
+
+    fn cut(&mut self, now: Instant) -> Result<(), Violation> {
+        self.power_failed = true;
+        let reported = self.trace.landings.len();
+        self.control(now, &Control::PowerCut)?;
+        self.all_accounted()?;
+        self.torn_as_stated(reported)?;
+        self.nothing_durable_lost(now)?;
+        for index in 0..self.lives.len() {
+            self.lives[index].excused |= !self.is_durable(&self.lives[index]);
+        }
+        Ok(())
+    }
+
+    /// A write that the contract calls durable by now.
+    fn is_durable(&self, life: &Life) -> bool {
+        let Some((ended, Status::Done)) = life.ended else {
+            return false;
+        };
+        let safe = self.bypasses_cache(&life.request) || ended < self.flushed;
+        is_write(life.request.op) && !life.excused && safe
+    }
+
+    /// After a cut, every sector of an acknowledged write is on the medium or reported lost.
+    fn all_accounted(&self) -> Result<(), Violation> {
+        let lost = self.lives.iter().find(|life| {
+            let done = matches!(life.ended, Some((_, Status::Done))) && is_write(life.request.op);
+            done && life.landed + life.gone < u64::from(life.request.sectors)
+        });
+        match lost {
+            Some(life) => broken(5, format!("after the cut, no word of all of {:?}", life.request)),
+            None => Ok(()),
+        }
+    }
+
+    /// A cut tears one physical sector at most, and only as the profile says.
+    fn torn_as_stated(&self, reported: usize) -> Result<(), Violation> {
+        let batch = &self.trace.landings[reported..];
+        let unit = u64::from(self.limits.physical) / 512;
+        let mut torn = batch.iter().filter(|landing| landing.kind == LandingKind::Torn);
+        if let Some(first) = torn.clone().next() {
+            if self.cut_sector != CutSector::Unreadable {
+                return broken(6, format!("torn, though the profile says {:?}: {first:?}", self.cut_sector));
+            }
+            let place = first.lba / unit;
+            let elsewhere =
+                torn.find(|it| it.lba / unit != place || (it.lba + u64::from(it.sectors) - 1) / unit != place);
+            if let Some(second) = elsewhere {
+                return broken(6, format!("more than one sector torn: {first:?} and {second:?}"));
+            }
+        }
+        let landed = batch.iter().filter(|landing| landing.kind == LandingKind::Landed);
+        for landing in landed {
+            let end = landing.lba + u64::from(landing.sectors);
+            let half =
+                batch.iter().any(|it| it.lba == end && it.stamp == landing.stamp && it.kind != LandingKind::Landed);
+            if half && end % unit != 0 {
+                return broken(6, format!("half a physical sector landed: {landing:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was on the medium by the contract still is: each sector holds the write that was made durable, or one that
+    /// was not over when that was submitted.
+    fn nothing_durable_lost(&self, now: Instant) -> Result<(), Violation> {
+        for life in self.lives.iter().filter(|life| self.is_durable(life)) {
+            for sector in life.request.lba..life.request.end() {
+                if self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to) {
+                    continue;
+                }
+                let kept = match self.image.get(0, sector) {
+                    Some(Held::Stamp(stamp)) => self.not_before(stamp, life),
+                    Some(Held::Unreadable) => self.cut_sector == CutSector::Unreadable,
+                    None => false,
+                };
+                if !kept {
+                    let held = self.image.get(0, sector);
+                    return broken(
+                        4,
+                        format!("cut at {now:?}: sector {sector} holds {held:?}, lost {:?}", life.request),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// True when the write with `stamp` is `life`'s own or was not over when `life` began.
+    fn not_before(&self, stamp: u64, life: &Life) -> bool {
+        let held = &self.lives[stamp as usize - 1];
+        stamp == life.request.stamp || held.ended.is_none_or(|(ended, _)| ended > life.begun)
+    }
+}

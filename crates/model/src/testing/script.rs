@@ -1,0 +1,126 @@
+//! Random scripts: what is done to a device, and when. A script depends on the device's limits and a stream of chance
+//! only, never on what the device answers.
+
+use alloc::vec::Vec;
+
+use crate::block::{Flags, Limits, Op};
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// One thing done to a device.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Act {
+    /// A request; the run chooses the tag and the stamp.
+    Submit { op: Op, flags: Flags, lba: u64, sectors: u32 },
+    /// Abort the n-th request in flight, or an unknown tag when there is none.
+    Abort(usize),
+    Reset,
+    Cut,
+    Off,
+    On,
+}
+
+/// When, and what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) at: Instant,
+    pub(super) act: Act,
+}
+
+/// Writes a script.
+pub(super) struct Author<'a> {
+    limits: Limits,
+    rng: &'a mut Rng,
+    now: Instant,
+    /// Where requests cluster, so that they meet in a buffer and overlap.
+    spots: [u64; 3],
+    last_end: u64,
+    steps: Vec<Step>,
+}
+
+impl Author<'_> {
+    /// A script of about `length` steps for a device of these `limits`; it ends with the power on.
+    pub(super) fn write(limits: Limits, rng: &mut Rng, length: usize) -> Vec<Step> {
+        let spots = core::array::from_fn(|_| rng.below(limits.sectors));
+        let mut author = Author { limits, rng, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
+        while author.steps.len() < length {
+            author.pause();
+            author.scene();
+        }
+        author.flush_and_cut();
+        author.steps
+    }
+
+    fn push(&mut self, act: Act) {
+        self.steps.push(Step { at: self.now, act });
+    }
+
+    /// From nothing to some hundred milliseconds, each order of magnitude as likely.
+    fn pause(&mut self) {
+        let most = [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
+        self.now += Span::from_nanos(self.rng.below(most));
+    }
+
+    fn scene(&mut self) {
+        match self.rng.below(100) {
+            0..=2 => self.flush_and_cut(),
+            3 => self.cut(),
+            4 => {
+                self.push(Act::Off);
+                self.pause();
+                self.push(Act::On);
+            }
+            5 => self.push(Act::Reset),
+            6..=9 => {
+                let nth = self.rng.below(64) as usize;
+                self.push(Act::Abort(nth));
+            }
+            _ => self.request(),
+        }
+    }
+
+    fn flush_and_cut(&mut self) {
+        self.push(Act::Submit { op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0 });
+        self.pause();
+        self.pause();
+        self.cut();
+    }
+
+    fn cut(&mut self) {
+        self.push(Act::Cut);
+        self.pause();
+        self.push(Act::On);
+    }
+
+    fn request(&mut self) {
+        let op = match self.rng.below(40) {
+            0..=15 => Op::Read,
+            16..=33 => Op::Write,
+            34 => Op::WriteZeroes,
+            35 => Op::Trim,
+            _ => Op::Flush,
+        };
+        if op == Op::Flush {
+            return self.push(Act::Submit { op, flags: Flags::NONE, lba: 0, sectors: 0 });
+        }
+        let flags = if self.rng.percent(10) { Flags::FUA } else { Flags::NONE };
+        let most = [1, 8, 64, 300][self.rng.below(4) as usize];
+        let mut sectors = 1 + self.rng.below(most) as u32;
+        let mut lba = match self.rng.below(10) {
+            0..=3 => self.last_end,
+            4..=8 => self.spots[self.rng.below(3) as usize] + self.rng.below(128),
+            _ => self.rng.below(self.limits.sectors),
+        };
+        if self.rng.percent(70) {
+            let unit = self.limits.physical / 512;
+            sectors = sectors.next_multiple_of(unit);
+            lba -= lba % u64::from(unit);
+        }
+        sectors = sectors.min(self.limits.max_transfer);
+        if !self.rng.percent(3) {
+            lba = lba.min(self.limits.sectors - u64::from(sectors));
+        }
+        self.last_end = lba + u64::from(sectors);
+        self.push(Act::Submit { op, flags, lba, sectors });
+    }
+}

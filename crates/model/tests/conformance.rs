@@ -1,0 +1,231 @@
+//! The contract on every device there is, and canaries: devices that break one rule each and must be caught by it.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
+};
+use seekwise_model::host::controller::ControllerSpec;
+use seekwise_model::host::driver::DriverSpec;
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::record::{Part, Parts};
+use seekwise_model::rng::Seed;
+use seekwise_model::testing::{Layer, Small, Stack, conformance, random_stack};
+use seekwise_model::time::{Instant, Span};
+
+fn check(what: &str, stack: &Stack, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        if let Err(violation) = conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
+            panic!("{what}, seed {seed}: {violation:?}\n{stack:?}");
+        }
+    }
+}
+
+fn bare(drive: Small) -> Stack {
+    Stack { drive, layers: vec![] }
+}
+
+fn cached() -> Small {
+    Small::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
+}
+
+const CONTROLLER: Layer = Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30) });
+const DRIVER: Layer = Layer::Driver(DriverSpec {
+    capacity: 64,
+    depth: 4,
+    queue: Discipline::plain(Policy::CLook),
+    max_transfer: 40,
+});
+
+#[test]
+fn a_plain_drive_keeps_the_contract() {
+    check("plain", &bare(Small::default()), 0..10);
+}
+
+#[test]
+fn a_queueing_drive_keeps_the_contract() {
+    for policy in [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf] {
+        check("queue", &bare(Small::default().buffered(2, 32).queued(32, policy)), 0..5);
+    }
+}
+
+#[test]
+fn a_write_back_drive_keeps_the_contract() {
+    check("write-back", &bare(cached()), 0..20);
+}
+
+#[test]
+fn layers_keep_the_contract() {
+    let layered = |layers| Stack { drive: cached(), layers };
+    check("identity", &layered(vec![Layer::Identity]), 0..5);
+    check("controller", &layered(vec![CONTROLLER]), 0..10);
+    check("driver", &layered(vec![DRIVER]), 0..10);
+    check("all", &layered(vec![Layer::Identity, CONTROLLER, CONTROLLER, DRIVER]), 0..10);
+}
+
+#[test]
+fn random_stacks_keep_the_contract() {
+    for seed in 0..300 {
+        check("random stack", &random_stack(&mut Seed(seed).stream("stack")), seed..seed + 1);
+    }
+}
+
+/// How a canary breaks the contract.
+#[derive(Clone, Copy, PartialEq)]
+enum Lie {
+    /// Rule 1: a completion is handed out only at the next call.
+    Holds,
+    /// Rule 1: the next timeout is now.
+    NeverLater,
+    /// Rule 2: a completion is dated by the call that finds it.
+    DatesByCall,
+    /// Rule 3: one completion in five is lost.
+    Swallows,
+    /// Rule 3: the first request is refused though nothing is in flight.
+    Refuses,
+    /// Rule 4: a flush is acknowledged at once.
+    SkipsFlush,
+    /// Rule 5: landings name the next sector.
+    Shifts,
+    /// Rule 5: a write with forced unit access goes into the cache.
+    ForgetsFua,
+    /// Rule 6: all that a cut discards is torn.
+    Tears,
+    /// Rule 7: a nanosecond too much in the queue.
+    Pads,
+}
+
+struct Canary {
+    lie: Lie,
+    below: Box<dyn Device>,
+    now: Instant,
+    seen: u32,
+    held: Vec<Completion>,
+    ready: VecDeque<Completion>,
+    landings: VecDeque<Landing>,
+}
+
+impl Canary {
+    fn new(lie: Lie, below: Box<dyn Device>) -> Box<dyn Device> {
+        let (held, ready, landings) = Default::default();
+        Box::new(Canary { lie, below, now: Instant::ZERO, seen: 0, held, ready, landings })
+    }
+
+    fn collect(&mut self, now: Instant) {
+        self.now = now;
+        self.ready.extend(self.held.drain(..));
+        while let Some(mut completion) = self.below.poll_completion() {
+            self.seen += 1;
+            match self.lie {
+                Lie::Holds => {
+                    self.held.push(completion);
+                    continue;
+                }
+                Lie::Swallows if self.seen % 5 == 0 => continue,
+                Lie::DatesByCall => {
+                    completion.parts.add(Part::Link, now.since(completion.finished));
+                    completion.finished = now;
+                }
+                Lie::Pads => completion.parts.add(Part::Queue, Span::from_nanos(1)),
+                _ => {}
+            }
+            self.ready.push_back(completion);
+        }
+    }
+}
+
+impl Device for Canary {
+    fn limits(&self, unit: u8) -> Limits {
+        self.below.limits(unit)
+    }
+
+    fn submit(&mut self, now: Instant, mut request: Request) -> Result<(), Request> {
+        match self.lie {
+            Lie::Refuses if self.seen == 0 => return Err(request),
+            Lie::SkipsFlush if request.op == Op::Flush => {
+                let Request { tag, .. } = request;
+                let parts = Parts::default();
+                self.ready.push_back(Completion { tag, status: Status::Done, submitted: now, finished: now, parts });
+                return Ok(());
+            }
+            Lie::ForgetsFua => request.flags = Flags::NONE,
+            _ => {}
+        }
+        let done = self.below.submit(now, request);
+        self.collect(now);
+        done
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        let done = self.below.control(now, control);
+        let cut = *control == Control::PowerCut;
+        while let Some(mut landing) = self.below.poll_landing() {
+            if cut && self.lie == Lie::Tears && landing.kind == LandingKind::Discarded {
+                landing.kind = LandingKind::Torn;
+            }
+            self.landings.push_back(landing);
+        }
+        self.collect(now);
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self.lie {
+            Lie::NeverLater if self.seen > 3 => Some(self.now),
+            _ => self.below.poll_timeout(),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.below.handle_timeout(now);
+        self.collect(now);
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        let mut landing = self.landings.pop_front().or_else(|| self.below.poll_landing())?;
+        if self.lie == Lie::Shifts {
+            landing.lba += 1;
+        }
+        Some(landing)
+    }
+}
+
+/// What the suite says of a device, by the first seed of ten that it fails.
+fn verdict(make: &dyn Fn() -> Box<dyn Device>) -> Option<u8> {
+    (0..10).find_map(|seed| conformance(make, cached().cut_sector, seed).err()).map(|violation| violation.rule)
+}
+
+#[test]
+fn canaries_are_caught_by_their_rule() {
+    let lies = [
+        (Lie::Holds, 1),
+        (Lie::NeverLater, 1),
+        (Lie::DatesByCall, 2),
+        (Lie::Swallows, 3),
+        (Lie::Refuses, 3),
+        (Lie::SkipsFlush, 4),
+        (Lie::Shifts, 5),
+        (Lie::ForgetsFua, 5),
+        (Lie::Tears, 6),
+        (Lie::Pads, 7),
+    ];
+    for (index, (lie, rule)) in lies.into_iter().enumerate() {
+        let make = || Canary::new(lie, Box::new(cached().drive()));
+        assert_eq!(verdict(&make), Some(rule), "canary {index}");
+    }
+}
+
+#[test]
+fn a_canary_that_differs_from_run_to_run_is_caught() {
+    let made = Cell::new(0u64);
+    let make = || -> Box<dyn Device> {
+        made.set(made.get() + 1);
+        Box::new(Small { phase: made.get() << 60, ..cached() }.drive())
+    };
+    assert_eq!(verdict(&make), Some(8));
+}
