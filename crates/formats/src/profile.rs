@@ -75,6 +75,7 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     reader.walk(&table, "", KEYS, false, &mut figures);
     if reader.errors.is_empty() {
         missing(&mut reader, &drive, &figures);
+        reader.check_cited();
     }
     figures.sort_by_key(|figure| KEYS.iter().position(|key| key.path == figure.key));
     drive.figures = figures;
@@ -170,15 +171,17 @@ impl DriveFile {
 
     /// What the drive does not take as asked: it goes on with its own limit.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        let pair = (
-            self.number("cache.segments"),
-            self.number("cache.max_segments"),
-        );
-        match pair {
-            (Some(asked), Some(limit)) if asked > limit => {
-                let line = self.figure("cache.segments").map_or(0, |f| f.line);
-                let message = format!("the drive has at most {limit} segments and takes those");
-                vec![Diagnostic::at(&self.file, line, message).key("cache.segments")]
+        let line = self.figure("cache.segments").map_or(0, |f| f.line);
+        let warning =
+            |message: String| vec![Diagnostic::at(&self.file, line, message).key("cache.segments")];
+        let segments = self.number("cache.segments");
+        let cached = self.figure("cache.write_back").map(|figure| &figure.value);
+        match (segments, self.number("cache.max_segments")) {
+            (Some(asked), Some(limit)) if asked > limit => warning(format!(
+                "the drive has at most {limit} segments and takes those"
+            )),
+            (Some(0.0), _) if cached == Some(&Value::Flag(true)) => {
+                warning("without segments no write is cached".to_owned())
             }
             _ => Vec::new(),
         }

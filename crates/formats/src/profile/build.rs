@@ -3,7 +3,9 @@
 use seekwise_model::block::CutSector;
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
-use seekwise_model::drive::profile::{Cache, Firmware, Link, Overhead, Profile, ReadAhead};
+use seekwise_model::drive::profile::{
+    Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead,
+};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -52,11 +54,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
     };
     match profile.check() {
         Ok(()) => Ok(profile),
-        Err(error) => Err(vec![
-            Diagnostic::at(&drive.file, 0, "the figures do not go together")
-                .key(error.field)
-                .expected(error.expected),
-        ]),
+        Err(error) => Err(vec![figures.disagreement(&error)]),
     }
 }
 
@@ -317,6 +315,19 @@ impl<'a> Figures<'a> {
 
     fn lacking(&self, key: &str, needs: &str) -> Diagnostic {
         Diagnostic::at(self.file, 0, format!("missing key: {needs} needs it")).key(key)
+    }
+
+    /// A rule of the model's profile, by the key that the file has for its field.
+    fn disagreement(&self, error: &ProfileError) -> Diagnostic {
+        let key = match error.field {
+            "physical_sector" => "geometry.physical_sector",
+            "cache.segment_sectors" => "cache.size_kib",
+            "cache.read_ahead.min" => "cache.read_ahead.min_sectors",
+            field => field,
+        };
+        let message = "does not go with the other figures";
+        let diagnostic = Diagnostic::at(self.file, self.line(key), message).key(key);
+        diagnostic.expected(error.expected)
     }
 
     fn seek_error(&self, error: SeekError) -> Diagnostic {

@@ -5,7 +5,7 @@
 //! rpm = { value = 7200, datasheet = "product manual, p. 12" }
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -156,6 +156,7 @@ pub(crate) struct Reader<'a> {
     text: &'a str,
     /// Short names for long citations: `@name` in a source.
     pub(crate) sources: BTreeMap<String, String>,
+    cited: BTreeSet<String>,
     pub(crate) errors: Vec<Diagnostic>,
 }
 
@@ -165,6 +166,7 @@ impl<'a> Reader<'a> {
             file,
             text,
             sources: BTreeMap::new(),
+            cited: BTreeSet::new(),
             errors: Vec::new(),
         }
     }
@@ -305,7 +307,9 @@ impl<'a> Reader<'a> {
             let kind = KINDS.iter().find(|kind| kind.0 == name);
             match (name, kind, inner.get_ref().as_str()) {
                 ("value", _, _) => value = Some(inner),
-                ("misses", _, Some(text)) => misses = Some(text.to_owned()),
+                ("misses", _, Some(text)) if key.path.starts_with("checks.") => {
+                    misses = Some(text.to_owned())
+                }
                 (_, Some(&(_, kind)), Some(text))
                     if origin.is_none() && !text.trim().is_empty() =>
                 {
@@ -354,7 +358,10 @@ impl<'a> Reader<'a> {
                 .unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
             match self.sources.get(name) {
-                Some(citation) => full.push_str(citation),
+                Some(citation) => {
+                    full.push_str(citation);
+                    self.cited.insert(name.to_owned());
+                }
                 None => {
                     let wrong =
                         Diagnostic::at(self.file, line, format!("unknown source `@{name}`"))
@@ -367,6 +374,20 @@ impl<'a> Reader<'a> {
         }
         full.push_str(rest);
         full
+    }
+
+    /// Sources that no figure cites are left-overs: errors.
+    pub(crate) fn check_cited(&mut self) {
+        let idle = self
+            .sources
+            .keys()
+            .filter(|name| !self.cited.contains(*name));
+        let wrong = |name| {
+            self.wrong(0, "no figure cites it")
+                .key(format!("sources.{name}"))
+        };
+        let wrong: Vec<Diagnostic> = idle.map(wrong).collect();
+        self.errors.extend(wrong);
     }
 
     /// The value as a key accepts it, or the line and what is wrong.

@@ -190,6 +190,26 @@ fn compares_claim_and_room() {
 }
 
 #[test]
+fn tells_what_does_not_go_together() {
+    check(
+        "physical_sector = { value = 512",
+        "physical_sector = { value = 1000",
+        "d.toml:6: `geometry.physical_sector`: does not go with the other figures; expected 512 or 4096",
+    );
+    check(
+        "min_sectors = { value = 0",
+        "min_sectors = { value = 200",
+        "d.toml:35: `cache.read_ahead.min_sectors`: does not go with the other figures; \
+         expected at most cache.read_ahead.max",
+    );
+    check(
+        "title = \"A small drive\"",
+        "title = \"A small drive\"\n[sources]\nmanual = \"M\"",
+        "d.toml: `sources.manual`: no figure cites it",
+    );
+}
+
+#[test]
 fn reports_all_at_once() {
     let text = SMALL
         .replace("rpm =", "rmp =")
