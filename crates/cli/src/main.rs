@@ -8,6 +8,7 @@ mod files;
 mod fio_output;
 mod log;
 mod results;
+mod tables;
 mod target;
 
 use clap::Parser;

@@ -98,13 +98,6 @@ impl Results {
         let path = self.folder.join("results.jsonl");
         self.lines.write_all(line_of(record).as_bytes()).map_err(|error| FolderError::Io(path, error))
     }
-
-    /// Writes a file of the folder, whole.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, FolderError> {
-        let path = self.folder.join(name);
-        write_whole(&path, bytes).map_err(|error| FolderError::Io(path.clone(), error))?;
-        Ok(path)
-    }
 }
 
 fn line_of(record: &RunRecord) -> String {

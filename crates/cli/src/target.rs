@@ -1,7 +1,5 @@
 //! What `--on` names: a modelled drive or a stack file, with `--set` on top, and a job for it.
 
-use std::path::Path;
-
 use seekwise_lab::plan::{self, Cell, Prepared};
 
 use crate::args::On;
@@ -25,7 +23,7 @@ pub fn prepare(cell: &Cell) -> Result<Prepared, Failure> {
     Ok(plan::prepare("command line", cell, &read)?)
 }
 
-/// A stack file is flattened to its dotted keys; anything else is a drive.
+/// The key that a target's name stands for: a stack file, a drive's profile, or a drive of the catalogue.
 fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
     for scheme in ["file:", "device:"] {
         if name.starts_with(scheme) {
@@ -35,14 +33,10 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
             )));
         }
     }
-    let is_stack = name.ends_with(".toml") && Path::new(name).exists();
-    if !is_stack {
+    if !name.ends_with(".toml") {
         return Ok(vec![("drive".to_owned(), name.to_owned())]);
     }
-    let text = files::read(name)?;
-    match seekwise_formats::stack::settings(name, &text)? {
-        // A profile rather than a stack: the drive described there, alone.
-        None => Ok(vec![("drive".to_owned(), name.to_owned())]),
-        Some(settings) => Ok(settings),
-    }
+    // A profile describes a drive's geometry; a stack names a drive. Both are TOML.
+    let profile = files::read(name)?.lines().any(|line| line.trim_start().starts_with("[geometry"));
+    Ok(vec![(if profile { "drive" } else { "stack" }.to_owned(), name.to_owned())])
 }

@@ -17,7 +17,8 @@
 mod hosts;
 
 use seekwise_model::drive::profile::Profile;
-use seekwise_model::host::driver::{ControllerSpec, DriverSpec};
+use seekwise_model::host::controller::ControllerSpec;
+use seekwise_model::host::driver::DriverSpec;
 use serde::Serialize;
 use toml::Spanned;
 use toml::de::DeValue;

@@ -30,7 +30,7 @@ pub fn workloads(requests: u64) -> Result<Vec<Workload>, Vec<Diagnostic>> {
     let random = |depth| reads(100, 4096, depth, requests);
     // The path of a hit: a drive whose electronics take nothing keeps the prefetch ahead of the host.
     let sequential = reads(0, 65_536, 1, requests);
-    let layer = ControllerSpec { depth: 32, command: Span::from_nanos(100) };
+    let layer = ControllerSpec { depth: 32, command: Span::from_nanos(100), rate: 1_000_000_000 };
     Ok(vec![
         Workload {
             key: "fcfs_qd1_per_s",

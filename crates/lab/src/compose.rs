@@ -237,7 +237,7 @@ fn layers(prepared: &[Prepared]) -> Vec<Layer> {
                 if !plain_role && !setting.key.starts_with(prefix) {
                     continue;
                 }
-                let value = match setting.unit.as_str() {
+                let value = match setting.unit {
                     "" => setting.value.clone(),
                     unit => format!("{} {unit}", setting.value),
                 };

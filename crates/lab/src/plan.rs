@@ -75,22 +75,12 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 }
 
 /// Builds what a cell runs. `read` fetches the text of a drive, stack or job file that is not built in; `file` names
-/// the study in errors.
+/// the study in errors. The key `stack` names a stack file to begin with, `drive` a drive alone.
 pub fn prepare(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -> Result<Prepared, Vec<Diagnostic>> {
-    let of = |key: &str| cell.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
-    let Some(drive) = of("drive") else {
-        return Err(vec![Diagnostic::at(file, 0, "no drive").key("stack.drive").expected("the name of a drive")]);
-    };
-    let mut stack = StackFile::named_drive(drive);
-    for (key, value) in &cell.settings {
-        if key == "drive" || key == "job" || key.starts_with("job.") {
-            continue;
-        }
-        stack.set(key, value).map_err(|fault| vec![fault])?;
-    }
+    let stack = stack(file, cell, read)?;
     let built = stack.build(&|name| catalogue::text(name).map(str::to_owned).or_else(|| read(name)))?;
     let sectors = built.profile.geometry.sectors();
-    let Some(name) = of("job") else {
+    let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
     };
     let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, sectors, read)?;
@@ -98,8 +88,36 @@ pub fn prepare(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -
         set_job(file, &mut job, key, value).map_err(|fault| vec![fault])?;
     }
     warnings.extend(built.warnings.iter().cloned());
-    let stack = Stack { driver: built.driver, controller: built.controller, layers: Vec::new(), profile: built.profile };
+    let stack =
+        Stack { driver: built.driver, controller: built.controller, layers: Vec::new(), profile: built.profile };
     Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
+}
+
+fn stack(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -> Result<StackFile, Vec<Diagnostic>> {
+    let mut stack = match (cell.value("stack"), cell.value("drive")) {
+        (Some(path), _) => {
+            let text = read(path).ok_or_else(|| vec![Diagnostic::at(path, 0, "cannot be read")])?;
+            StackFile::parse(path, &text)?
+        }
+        (None, Some(drive)) => StackFile::named_drive(drive),
+        (None, None) => {
+            let fault = Diagnostic::at(file, 0, "no drive").key("stack.drive");
+            return Err(vec![fault.expected("the name of a drive")]);
+        }
+    };
+    for (key, value) in &cell.settings {
+        if !matches!(key.as_str(), "job" | "stack") && !key.starts_with("job.") {
+            stack.set(key, value)?;
+        }
+    }
+    Ok(stack)
+}
+
+impl Cell {
+    /// The last value that a key is set to.
+    fn value(&self, key: &str) -> Option<&str> {
+        self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
 }
 
 /// Changes all workers of a job by a dotted key.

@@ -7,7 +7,7 @@
 //! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests
 //! a second. A figure that is not a finite number becomes `null` in JSON and a dash on the page.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 mod page;
 mod plain;
@@ -196,7 +196,7 @@ pub struct Cell {
 }
 
 /// The distribution of a response time, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// Arithmetic mean.
     pub mean: f64,

@@ -345,6 +345,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
         1 => Layer::Controller(ControllerSpec {
             depth: pick(rng, &[1, 2, 32]),
             command: some_span(rng, 50_000),
+            rate: pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]),
         }),
         _ => Layer::Driver(DriverSpec {
             capacity: pick(rng, &[1, 4, 128]),

@@ -30,7 +30,7 @@ fn cached() -> Small {
     Small::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
 }
 
-const CONTROLLER: Layer = Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30) });
+const CONTROLLER: Layer = Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30), rate: 20_000_000 });
 const DRIVER: Layer = Layer::Driver(DriverSpec {
     capacity: 64,
     depth: 4,

@@ -2,7 +2,6 @@
 //! and read-ahead, boxed layers, histogram and anatomy. The figures depend on the machine; the streams do not, and
 //! their hash is printed beside them.
 
-use comfy_table::{Table, presets};
 use seekwise_lab::bench::{Workload, workloads};
 use seekwise_lab::run::measure;
 use seekwise_targets::clock::Stopwatch;
@@ -11,6 +10,7 @@ use serde_json::json;
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Outcome};
+use crate::tables;
 
 /// Runs the command.
 pub fn bench(args: &args::Bench, json: bool) -> Outcome {
@@ -31,9 +31,7 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
         print_json(&object)?;
         return Ok(Answer::Done);
     }
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["workload", "million requests/s", "ns a request", "stream"]);
+    let mut table = tables::table(["workload", "million requests/s", "ns a request", "stream"]);
     for (_, what, rate, hash) in &rows {
         let cells = [(*what).to_owned(), format!("{:.2}", rate / 1e6), format!("{:.0}", 1e9 / rate), format!("{hash:016x}")];
         table.add_row(cells);

@@ -1,12 +1,12 @@
 //! `seekwise patterns`: the built-in patterns.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use seekwise_lab::jobs;
 use seekwise_model::workload::AccessLine;
 use serde_json::json;
 
 use super::{print, print_json};
 use crate::exit::{Answer, Outcome};
+use crate::tables;
 
 /// Lists them.
 pub fn patterns(json: bool) -> Outcome {
@@ -22,9 +22,7 @@ pub fn patterns(json: bool) -> Outcome {
         print_json(&list.collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["pattern", "request sizes", "reads", "random"]);
+    let mut table = tables::table(["pattern", "request sizes", "reads", "random"]);
     for pattern in &patterns {
         let lines = &pattern.spec.lines;
         let sizes: Vec<String> = lines.iter().map(|line| sized(line, lines.len())).collect();

@@ -1,6 +1,5 @@
 //! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
 
-use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_lab::run::{Measured, RunRecord, View, measure, settings_hash};
 
@@ -9,6 +8,7 @@ use crate::args::{self, Format};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::fio_output;
 use crate::log::Log;
+use crate::tables;
 use crate::target;
 
 /// Runs the command.
@@ -61,9 +61,7 @@ fn again(args: &args::Run) -> String {
 }
 
 fn text(record: &RunRecord, measured: &Measured) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["", "requests", "requests/s", "MB/s", "mean ms", "p50", "p90", "p99", "p99.9", "p99.99", "max ms"]);
+    let mut table = tables::table(["", "requests", "requests/s", "MB/s", "mean ms", "p50", "p90", "p99", "p99.9", "p99.99", "max ms"]);
     for (name, view) in [("reads", &record.read), ("writes", &record.write), ("all", &record.all)] {
         if view.ios > 0 {
             table.add_row(row(name, view));

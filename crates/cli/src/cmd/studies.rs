@@ -1,11 +1,11 @@
 //! `seekwise studies`: the built-in studies.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use seekwise_formats::study::parse;
 use serde_json::json;
 
 use super::{print, print_json};
 use crate::exit::{Answer, Outcome};
+use crate::tables;
 
 /// The built-in studies: name and text.
 pub const BUILT_IN: [(&str, &str); 1] = [("ncq-alone", include_str!("../../../../studies/ncq-alone.toml"))];
@@ -21,9 +21,7 @@ pub fn studies(json: bool) -> Outcome {
         print_json(&list.collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["study", "question", "factors", "runs a cell"]);
+    let mut table = tables::table(["study", "question", "factors", "runs a cell"]);
     for (name, study) in &rows {
         let factors: Vec<String> =
             study.factor.iter().map(|factor| format!("{} ({})", factor.name, factor.level_names().len())).collect();

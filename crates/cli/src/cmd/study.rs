@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use comfy_table::{Cell as TableCell, ContentArrangement, Table, presets};
+use comfy_table::{Cell as TableCell, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::study::{Study, parse};
 use seekwise_lab::compose::{self, Material, ratio_text};
@@ -18,6 +18,7 @@ use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::results::Results;
+use crate::tables;
 
 /// A study with its plan.
 pub struct Planned {
@@ -152,8 +153,7 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
     let study = &planned.study;
     let (findings, overall) = evidence.findings();
     let mut text = format!("{}\n\n", study.question);
-    let mut table = plain_table();
-    table.set_header(["comparison", "over all cells", "verdict", "least", "most"]);
+    let mut table = tables::table(["comparison", "over all cells", "verdict", "least", "most"]);
     for summary in &overall {
         let name = &study.compare[summary.compare].name;
         let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
@@ -173,8 +173,7 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
     text.push_str(&cells_table(planned, evidence).to_string());
     let claims = evidence.claims();
     if !claims.is_empty() {
-        let mut table = plain_table();
-        table.set_header(["claim", "class", "reproduced", "figures"]);
+        let mut table = tables::table(["claim", "class", "reproduced", "figures"]);
         for claim in &claims {
             let reproduced = match claim.reproduced {
                 Some(true) => "yes",
@@ -190,10 +189,9 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
 }
 
 fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
-    let mut table = plain_table();
     let factors = planned.study.factor.iter().map(|factor| factor.name.clone());
     let figures = ["requests/s", "MB/s", "mean ms", "p99 ms"];
-    table.set_header(factors.chain(figures.map(str::to_owned)).collect::<Vec<_>>());
+    let mut table = tables::wide(factors.chain(figures.map(str::to_owned)).collect());
     for (index, cell) in planned.cells.iter().enumerate() {
         if evidence.runs(index).is_empty() {
             continue;
@@ -208,11 +206,6 @@ fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
         row.extend(figures.iter().map(TableCell::new));
         table.add_row(row);
     }
-    table
-}
-
-fn plain_table() -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    tables::figures_from(&mut table, planned.study.factor.len());
     table
 }

@@ -1,6 +1,7 @@
 //! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
 
-use seekwise_model::host::driver::{ControllerSpec, DriverSpec};
+use seekwise_model::host::controller::ControllerSpec;
+use seekwise_model::host::driver::DriverSpec;
 
 use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Accepts, Figure, Key, Reader, Value};

@@ -271,7 +271,7 @@ fn number(value: f64) -> String {
 }
 
 /// One line below the head, none between rows.
-const RULED: TableStyle =
+pub const RULED: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 fn table(width: u16) -> Table {

@@ -56,8 +56,8 @@ impl SeekCurve {
         Ok(SeekCurve(core::iter::once(0).chain(times).collect()))
     }
 
-    /// `a + b·√d + c·d` through the datasheet's three figures, after Lee: single track `min`, average `avg` (read at
-    /// a third of the cylinders) and full stroke `max`. DiskSim manual 4.0, section on seek models:
+    /// `a + b·√d + c·d` through the datasheet's three figures, after Lee: single track `min`, average `avg` (over all
+    /// pairs of cylinders) and full stroke `max`. DiskSim manual 4.0, section on seek models:
     /// `a = (-10 min + 15 avg - 5 max) / (3 √C)`, `b = (7 min - 15 avg + 8 max) / (3 C)`, `t = a √(d-1) + b (d-1) + min`.
     pub fn lee(min: Span, avg: Span, max: Span, cylinders: u32) -> Result<SeekCurve, SeekError> {
         if min > avg || avg > max {

@@ -1,11 +1,15 @@
-//! A host bus adapter, a first form: a limit on commands outstanding, and its own cost of each command, one after
-//! another. It moves data as fast as the link below; buses shared between controllers are not modelled.
+//! A host bus adapter, a first form: a limit on commands outstanding, its own cost of each command, one after another,
+//! and the bus to memory. Buses shared between controllers are not modelled.
+//!
+//! Data cut through: the bus moves a request's bytes while the drive does, one request after another, and only what it
+//! is behind when the drive is done delays the completion. When the drive began to move them is taken from the parts
+//! that it reports as transfer and link.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request, Status};
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
 
@@ -16,6 +20,8 @@ pub struct ControllerSpec {
     pub depth: u32,
     /// Its own cost of a command.
     pub command: Span,
+    /// Bytes a second that its bus moves.
+    pub rate: u64,
 }
 
 /// The controller.
@@ -28,6 +34,11 @@ pub struct Controller {
     working: VecDeque<(Instant, u32)>,
     /// The adapter takes the next from here on.
     idle_from: Instant,
+    rate: u64,
+    /// The bus is free from here on.
+    bus: Instant,
+    /// Commands whose data are still on the bus, by when the last is over; rising.
+    moving: VecDeque<(Instant, u32)>,
     ready: VecDeque<Completion>,
 }
 
@@ -42,88 +53,108 @@ impl Controller {
             free: (0..depth).rev().collect(),
             working: VecDeque::with_capacity(depth as usize),
             idle_from: Instant::ZERO,
+            rate: spec.rate.max(1),
+            bus: Instant::ZERO,
+            moving: VecDeque::with_capacity(depth as usize),
             ready: VecDeque::with_capacity(depth as usize),
         }
     }
 
     fn next(&self) -> Option<Instant> {
-        let own = self.working.front().map(|&(at, _)| at);
-        match (own, self.below.poll_timeout()) {
-            (Some(own), Some(below)) => Some(own.min(below)),
-            (own, below) => own.or(below),
-        }
+        let working = self.working.front().map(|&(at, _)| at);
+        let moving = self.moving.front().map(|&(at, _)| at);
+        [working, moving, self.below.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// Sends down what is due and takes back what came, at `now`.
+    /// Sends down what is due, takes back what came and answers what has crossed the bus, at `now`.
     fn pump(&mut self, now: Instant) {
         self.collect();
         while let Some(&(at, slot)) = self.working.front() {
             if at > now {
-                return;
+                break;
             }
             self.working.pop_front();
             if let Some((request, ledger)) = &mut self.slots[slot as usize] {
                 ledger.until(Part::Controller, at);
-                let down = Request {
-                    tag: slot,
-                    ..*request
-                };
-                self.below
-                    .submit(at, down)
-                    .expect("room below for the depth it states");
+                let down = Request { tag: slot, ..*request };
+                self.below.submit(at, down).expect("room below for the depth it states");
             }
             self.collect();
+        }
+        while let Some(&(at, slot)) = self.moving.front() {
+            if at > now {
+                break;
+            }
+            self.moving.pop_front();
+            self.answer(slot, Status::Done, at);
         }
     }
 
     fn collect(&mut self) {
         while let Some(completion) = self.below.poll_completion() {
-            let taken = self.slots[completion.tag as usize].take();
-            let (request, mut ledger) = taken.expect("a completion of something in flight");
+            let slot = completion.tag;
+            let held = self.slots[slot as usize].as_mut();
+            let (request, ledger) = held.expect("a completion of something in flight");
             ledger.adopt(Part::Controller, &completion);
-            self.answer(
-                completion.tag,
-                request.tag,
-                &ledger,
-                completion.status,
-                completion.finished,
-            );
+            let moves = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
+            if !moves {
+                self.answer(slot, completion.status, completion.finished);
+                continue;
+            }
+            let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
+            let began = Instant::from_nanos(completion.finished.nanos() - flowing.nanos());
+            let bytes = u64::from(request.sectors) * SECTOR;
+            let crossing = Span::from_nanos(bytes * 1_000_000_000 / self.rate);
+            self.bus = self.bus.max(began) + crossing;
+            let end = self.bus.max(completion.finished);
+            match end > completion.finished || !self.moving.is_empty() {
+                true => self.moving.push_back((end.max(self.last_moving()), slot)),
+                false => self.answer(slot, completion.status, end),
+            }
         }
     }
 
-    fn answer(&mut self, slot: u32, tag: u32, ledger: &Ledger, status: Status, finished: Instant) {
-        let submitted = ledger.start();
+    fn last_moving(&self) -> Instant {
+        self.moving.back().map_or(Instant::ZERO, |&(at, _)| at)
+    }
+
+    /// Completes the command in `slot` at `finished`; what is not accounted for was the controller's.
+    fn answer(&mut self, slot: u32, status: Status, finished: Instant) {
+        let taken = self.slots[slot as usize].take();
+        let (request, mut ledger) = taken.expect("a command in flight");
+        ledger.until(Part::Controller, finished);
         self.ready.push_back(Completion {
-            tag,
+            tag: request.tag,
             status,
-            submitted,
+            submitted: ledger.start(),
             finished,
             parts: ledger.parts(),
         });
         self.free.push(slot);
     }
 
-    /// Ends what the adapter still holds and `chosen` names; what is below is the device's to end.
-    fn drop_working(&mut self, now: Instant, status: Status, chosen: impl Fn(u32) -> bool) -> bool {
-        let mut dropped = false;
-        let mut kept = VecDeque::with_capacity(self.working.len());
-        while let Some((at, slot)) = self.working.pop_front() {
-            match self.slots[slot as usize] {
-                Some((request, mut ledger)) if chosen(request.tag) => {
-                    ledger.until(Part::Controller, now);
-                    self.slots[slot as usize] = None;
-                    self.answer(slot, request.tag, &ledger, status, now);
-                    dropped = true;
-                }
-                _ => kept.push_back((at, slot)),
-            }
+    /// Ends what the adapter still holds, or has back and is moving, and `chosen` names; what is below is the device's
+    /// to end.
+    fn drop_held(&mut self, now: Instant, status: Status, chosen: impl Fn(u32) -> bool) -> bool {
+        let held = self.working.len() + self.moving.len();
+        let slots = &self.slots;
+        let gone: Vec<u32> = self
+            .working
+            .iter()
+            .chain(&self.moving)
+            .map(|&(_, slot)| slot)
+            .filter(|&slot| slots[slot as usize].is_some_and(|(request, _)| chosen(request.tag)))
+            .collect();
+        self.working.retain(|(_, slot)| !gone.contains(slot));
+        self.moving.retain(|(_, slot)| !gone.contains(slot));
+        for slot in gone {
+            self.answer(slot, status, now);
         }
-        self.working = kept;
-        dropped
+        held > self.working.len() + self.moving.len()
     }
 
     fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
-        if self.drop_working(now, Status::Aborted, |other| other == tag) {
+        if self.drop_held(now, Status::Aborted, |other| other == tag) {
             return Ok(());
         }
         let held =
@@ -163,7 +194,7 @@ impl Device for Controller {
             Control::Abort(tag) => self.abort(now, tag),
             Control::PowerCut | Control::Reset => {
                 let cut = matches!(control, Control::PowerCut);
-                self.drop_working(
+                self.drop_held(
                     now,
                     if cut {
                         Status::PowerLost
