@@ -39,7 +39,7 @@ pub(crate) enum Purpose {
     /// An Iometer request that is answered by one of the other direction.
     Ask {
         /// The request's direction.
-        direction: usize,
+        direction: u8,
         /// Bytes of the answer.
         bytes: u32,
     },
@@ -150,7 +150,7 @@ pub(crate) struct Running {
 #[derive(Clone, Copy, Debug)]
 enum Follow {
     Flush(Instant),
-    Answer(usize, u32),
+    Answer(u8, u32),
 }
 
 impl Running {
@@ -266,19 +266,13 @@ impl Running {
         }
     }
 
-    /// When counting begins.
-    pub(crate) fn ramp_end(&self) -> Instant {
-        self.ramp_end
-    }
-
-    /// When issuing ends.
-    pub(crate) fn end(&self) -> Option<Instant> {
-        self.end
-    }
-
-    /// It counts as Iometer does.
-    pub(crate) fn counts_strictly(&self) -> bool {
-        matches!(self.stream, Stream::Iometer(_))
+    /// Whether a request that was issued and finished at these instants is counted.
+    #[inline]
+    pub(crate) fn counts(&self, issued: Instant, finished: Instant) -> bool {
+        if matches!(self.stream, Stream::Iometer(_)) {
+            return issued >= self.ramp_end && self.end.is_none_or(|end| finished <= end);
+        }
+        finished >= self.ramp_end
     }
 
     /// What to do at `now`.
@@ -360,10 +354,8 @@ impl Running {
                 let direction = transaction.draw.direction;
                 let mut issue = self.request(transaction.draw, due);
                 if transaction.reply > 0 {
-                    issue.purpose = Purpose::Ask {
-                        direction,
-                        bytes: transaction.reply,
-                    };
+                    let (direction, bytes) = (direction as u8, transaction.reply);
+                    issue.purpose = Purpose::Ask { direction, bytes };
                 }
                 self.issue_at(issue, due, now)
             }
@@ -553,7 +545,7 @@ impl Running {
     fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> Issue {
         let issue = match (follow, &mut self.stream) {
             (Follow::Answer(direction, bytes), Stream::Iometer(iometer)) => {
-                let draw = iometer.reply(direction, bytes);
+                let draw = iometer.reply(direction.into(), bytes);
                 self.request(draw, now)
             }
             (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
