@@ -20,7 +20,7 @@ use core::cmp::Reverse;
 use super::Job;
 use super::check::{self, WorkloadError};
 use super::fio::Draw;
-use super::worker::{Issue, Poll, Purpose, Running};
+use super::worker::{Issue, Poll, Purpose, Quick, Running};
 use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
 use crate::time::Instant;
@@ -123,7 +123,7 @@ impl Workload {
             self.ready.push_back(index);
         }
         while let Some(&index) = self.ready.front() {
-            if let Some(draw) = self.workers[usize::from(index)].quick(now) {
+            if let Quick::Draw(draw) = self.workers[usize::from(index)].quick(now) {
                 self.rotate();
                 return Some(self.quick_request(index, &draw, now));
             }
@@ -206,10 +206,12 @@ impl Source for Workload {
     #[inline]
     fn next(&mut self, now: Instant) -> Next {
         // A lone worker that only issues needs no turn.
-        if let [only] = &mut self.workers[..]
-            && let Some(draw) = only.quick(now)
-        {
-            return Next::Request(self.quick_request(0, &draw, now));
+        if let [only] = &mut self.workers[..] {
+            match only.quick(now) {
+                Quick::Draw(draw) => return Next::Request(self.quick_request(0, &draw, now)),
+                Quick::Wait => return Next::Completion,
+                Quick::Poll => {}
+            }
         }
         loop {
             if let Some(request) = self.turn(now) {

@@ -76,6 +76,16 @@ pub(crate) enum Poll {
     Ended,
 }
 
+/// The short answer of a worker.
+pub(crate) enum Quick {
+    /// Issue this.
+    Draw(Draw),
+    /// Nothing before one of its requests completes.
+    Wait,
+    /// Ask in full.
+    Poll,
+}
+
 /// Which generator draws.
 #[derive(Clone, Debug)]
 enum Stream {
@@ -127,7 +137,8 @@ pub(crate) struct Running {
     thinking: Option<Thinking>,
     begin: Instant,
     ramp_end: Instant,
-    end: Option<Instant>,
+    /// `FAR` without a run time.
+    end: Instant,
     ramping: bool,
     flushing: bool,
     flush_every: u32,
@@ -143,8 +154,10 @@ pub(crate) struct Running {
     ramp: Span,
     runtime: Option<Span>,
     smallest: [u64; 3],
-    /// No pauses, no flushes, nothing to remember: see [`Running::quick`].
+    /// No pauses, no flushes, nothing to remember: it can cruise.
     plain: bool,
+    /// It does: running, past its ramp, and plain. See [`Running::quick`].
+    cruising: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -193,7 +206,7 @@ impl Running {
             thinking: worker.pace.think.map(Thinking::new),
             begin: Instant::ZERO,
             ramp_end: Instant::ZERO,
-            end: None,
+            end: Instant::FAR,
             ramping: worker.ramp > Span::ZERO,
             flushing: false,
             flush_every: fio.map_or(0, |fio| fio.flush_every),
@@ -212,6 +225,7 @@ impl Running {
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
             plain: false,
+            cruising: false,
         }
         .plainly()
     }
@@ -224,34 +238,30 @@ impl Running {
         self
     }
 
-    /// The next request of a worker that only issues, as most do: what `poll` would answer, in fewer steps. Nothing
-    /// where `poll` must be asked.
+    /// The next request of a worker that only issues, as most do: what `poll` would answer, in fewer steps.
     #[inline]
-    pub(crate) fn quick(&mut self, now: Instant) -> Option<Draw> {
-        if !self.plain
-            || self.phase != Phase::Running
-            || self.in_flight >= self.depth
-            || self.ramping
-        {
-            return None;
+    pub(crate) fn quick(&mut self, now: Instant) -> Quick {
+        if !self.cruising || now >= self.end {
+            return Quick::Poll;
         }
-        if self.end.is_some_and(|end| now >= end) {
-            return None;
+        if self.in_flight >= self.depth {
+            return Quick::Wait;
         }
         let Stream::Fio(fio) = &mut self.stream else {
-            return None;
+            return Quick::Poll;
         };
         match fio.next() {
             Drawn::Request(draw) => {
                 self.in_flight += 1;
-                Some(draw)
+                Quick::Draw(draw)
             }
             ended => {
+                self.cruising = false;
                 self.phase = Phase::Settling {
                     again: ended == Drawn::Pass,
                     verify: false,
                 };
-                None
+                Quick::Poll
             }
         }
     }
@@ -260,7 +270,9 @@ impl Running {
     pub(crate) fn start(&mut self, now: Instant) {
         self.begin = now + self.start_delay;
         self.ramp_end = self.begin + self.ramp;
-        self.end = self.runtime.map(|runtime| self.ramp_end + runtime);
+        self.end = self
+            .runtime
+            .map_or(Instant::FAR, |runtime| self.ramp_end + runtime);
         if let Some(arrival) = &mut self.arrival {
             arrival.begin(self.begin, self.smallest);
         }
@@ -270,7 +282,7 @@ impl Running {
     #[inline]
     pub(crate) fn counts(&self, issued: Instant, finished: Instant) -> bool {
         if matches!(self.stream, Stream::Iometer(_)) {
-            return issued >= self.ramp_end && self.end.is_none_or(|end| finished <= end);
+            return issued >= self.ramp_end && finished <= self.end;
         }
         finished >= self.ramp_end
     }
@@ -299,13 +311,14 @@ impl Running {
 
     #[inline]
     fn run(&mut self, now: Instant) -> Poll {
-        if self.end.is_some_and(|end| now >= end) {
+        if now >= self.end {
             self.pending = None;
             return self.settle(now, false, false);
         }
         if self.ramping && now >= self.ramp_end {
             self.leave_ramp();
         }
+        self.cruising = self.plain && !self.ramping;
         if self.flushing {
             return Poll::Wait;
         }
@@ -341,7 +354,7 @@ impl Running {
 
     /// Nothing before `instant`, or before the end if that is sooner.
     fn until(&self, instant: Instant) -> Poll {
-        Poll::At(self.end.map_or(instant, |end| end.min(instant)))
+        Poll::At(instant.min(self.end))
     }
 
     #[inline]
@@ -426,6 +439,7 @@ impl Running {
     /// Everything in flight is let finish, the last flush is sent; then what follows.
     fn settle(&mut self, now: Instant, again: bool, verify: bool) -> Poll {
         self.phase = Phase::Settling { again, verify };
+        self.cruising = false;
         if self.in_flight > 0 {
             return Poll::Wait;
         }
@@ -449,7 +463,7 @@ impl Running {
 
     fn verify(&mut self, now: Instant, again: bool, at: usize) -> Poll {
         self.phase = Phase::Verifying { again, at };
-        let ended = self.end.is_some_and(|end| now >= end);
+        let ended = now >= self.end;
         let next = self
             .written
             .as_ref()
@@ -580,7 +594,7 @@ impl Running {
     ) -> bool {
         match purpose {
             Purpose::Pair if done => self.follow.push_back((tag, Follow::Flush(intended))),
-            Purpose::Ask { direction, bytes } if self.end.is_none_or(|end| now < end) => {
+            Purpose::Ask { direction, bytes } if now < self.end => {
                 self.follow
                     .push_back((tag, Follow::Answer(direction, bytes)));
             }
