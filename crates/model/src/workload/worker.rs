@@ -8,8 +8,9 @@
 //!                        flush       back
 //! ```
 //! A run time ends the issuing: what is in flight is let finish, then comes the last flush, and no verification. A
-//! flush by `fsync=N` holds back later requests until it is done, as fio's blocking call does, but not those already
-//! in flight; in a mixed job fio repeats it after each read until the next write, here it is sent once. Verification reads in the order of writing, or by place where the writing was random.
+//! flush by `fsync=N` holds back later requests until it is done, as fio's blocking call does, but not those
+//! already in flight; in a mixed job fio repeats it after each read until the next write, here it is sent once.
+//! Verification reads in the order of writing, or by place where the writing was random.
 //!
 //! Not here: which worker is next, tags, how a completion is counted (see `source`).
 
