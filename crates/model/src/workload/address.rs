@@ -194,14 +194,18 @@ impl Address {
         }
     }
 
+    /// Takes block `block`.
+    #[inline]
+    pub(crate) fn take_one(&mut self, block: u64) {
+        if let Cover::Map(map) = &mut self.cover {
+            map.take(block, 1);
+        }
+    }
+
     /// Takes `bytes` from block `block` of `unit` bytes on; how many it got. All, where blocks may come twice.
     #[inline]
     pub(crate) fn take(&mut self, block: u64, bytes: u64, unit: u64) -> u64 {
         match &mut self.cover {
-            Cover::Map(map) if bytes == unit => {
-                map.take(block, 1);
-                bytes
-            }
             Cover::Map(map) => bytes.min(map.take(block, bytes.div_ceil(unit)) * unit),
             _ => bytes,
         }
@@ -471,7 +475,7 @@ impl Normal {
             .sum();
         let mut rank = sum.div_ceil(DRAWS);
         if self.deviation > 0 {
-            let moved = scale(self.deviation, u64::from(self.random.next()), 32) as i64;
+            let moved = scale(self.deviation, u64::from(self.random.next())) as i64;
             let mut by = moved - (self.deviation / 2) as i64;
             // Outside the blocks, fio halves the deviation until it is inside.
             while by != 0

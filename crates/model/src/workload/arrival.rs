@@ -2,9 +2,10 @@
 //!
 //! A rate makes an open arrival process: each request has an instant at which it is due, whatever the device does,
 //! and its response counts from there. What is due while the depth is used up is issued late and catches up. fio
-//! waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done here. Nor
-//! is fio's whole-microsecond, single-precision Poisson gap, which misses the rate asked for: gaps are exponential
-//! to 2^-32 ns, and their mean is the rate's to within 10^-8. fio's first Poisson request comes at once, here after a gap.
+//! waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done here.
+//! Nor is fio's whole-microsecond, single-precision Poisson gap, which misses the rate asked for: gaps are
+//! exponential to 2^-32 ns, and their mean is the rate's to within 10^-8. fio's first Poisson request comes at
+//! once, here after a gap.
 
 use super::fixed;
 use super::{Pace, Process, Rate, Think};

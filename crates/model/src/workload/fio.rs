@@ -298,7 +298,8 @@ impl FioStream {
     fn next_plain(&mut self, plain: Plain) -> Drawn {
         let Plain { direction, bytes } = plain;
         let place = if self.random {
-            self.at_random(0, direction)
+            self.block(0, direction)
+                .map(|block| block * self.align[direction])
         } else {
             self.in_sequence(0, direction)
         };
@@ -307,12 +308,6 @@ impl FioStream {
             file.done = true;
             return self.end_pass();
         };
-        if self.random
-            && self.mapped
-            && let Some(address) = &mut file.address
-        {
-            address.take(place / bytes, bytes, bytes);
-        }
         file.next[direction] = place + bytes;
         self.issued[direction] += 1;
         self.pass_bytes += bytes;
@@ -547,27 +542,30 @@ impl FioStream {
         Some((place, false, false))
     }
 
-    /// A random place; a job that runs by time starts the file again when it is covered.
-    #[inline]
+    /// A random place.
     fn at_random(&mut self, index: usize, direction: usize) -> Option<u64> {
+        let block = self.block(index, direction)?;
+        Some(block * self.align[direction])
+    }
+
+    /// A random block; a job that runs by time starts the file again when it is covered. A plain pattern takes it.
+    #[inline]
+    fn block(&mut self, index: usize, direction: usize) -> Option<u64> {
+        let align = self.align[direction];
         let file = &mut self.files[index];
-        let (blocks, align) = (file.blocks[direction], self.align[direction]);
+        let (blocks, address) = (file.blocks[direction], file.address.as_mut()?);
         if blocks == 0 {
             return None;
         }
-        let address = file.address.as_mut()?;
-        if let Some(block) = address.draw(&mut self.chance, blocks, align) {
-            return Some(block * align);
+        let mut block = address.draw(&mut self.chance, blocks, align);
+        if block.is_none() && self.time_based {
+            file.clear(&self.seeds);
+            block = file.address.as_mut()?.draw(&mut self.chance, blocks, align);
         }
-        if !self.time_based {
-            return None;
+        if self.plain.is_some() {
+            file.address.as_mut()?.take_one(block?);
         }
-        file.clear(&self.seeds);
-        let block = file
-            .address
-            .as_mut()?
-            .draw(&mut self.chance, blocks, align)?;
-        Some(block * align)
+        block
     }
 
     /// The place after the last one of this direction, from the zone's start.
@@ -677,7 +675,8 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
             .iter()
             .all(|&share| share == 0 || share == 100);
     let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
-    (simple && same && !odd).then_some(Plain { direction, bytes })
+    let sound = !pattern.random_map || [0, bytes].contains(&pattern.align[direction]);
+    (simple && same && sound && !odd).then_some(Plain { direction, bytes })
 }
 
 /// The stream of sizes of one direction. A trim-write pair, and a write and its verification, draw alike.

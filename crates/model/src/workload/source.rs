@@ -20,7 +20,7 @@ use core::cmp::Reverse;
 use super::Job;
 use super::check::{self, WorkloadError};
 use super::fio::Draw;
-use super::worker::{Issue, Poll, Purpose, Running};
+use super::worker::{Issue, Poll, Purpose, Quick, Running};
 use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
 use crate::time::Instant;
@@ -123,7 +123,7 @@ impl Workload {
             self.ready.push_back(index);
         }
         while let Some(&index) = self.ready.front() {
-            if let Some(draw) = self.workers[usize::from(index)].quick(now) {
+            if let Quick::Draw(draw) = self.workers[usize::from(index)].quick(now) {
                 self.rotate();
                 return Some(self.quick_request(index, &draw, now));
             }
@@ -205,6 +205,14 @@ impl Workload {
 impl Source for Workload {
     #[inline]
     fn next(&mut self, now: Instant) -> Next {
+        // A lone worker that only issues needs no turn.
+        if let [only] = &mut self.workers[..] {
+            match only.quick(now) {
+                Quick::Draw(draw) => return Next::Request(self.quick_request(0, &draw, now)),
+                Quick::Wait => return Next::Completion,
+                Quick::Poll => {}
+            }
+        }
         loop {
             if let Some(request) = self.turn(now) {
                 return Next::Request(request);
@@ -223,29 +231,24 @@ impl Source for Workload {
 
     #[inline]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
-        let slot = self.slots[completion.tag as usize];
-        let index = usize::from(slot.worker);
-        let worker = &mut self.workers[index];
+        let slot = &self.slots[completion.tag as usize];
+        let (index, purpose, intended) = (slot.worker, slot.purpose, slot.intended);
+        let worker = &mut self.workers[usize::from(index)];
         let done = completion.status == Status::Done;
-        if worker.complete(now, completion.tag, slot.purpose, slot.intended, done) {
-            self.free[index].push(completion.tag);
+        if worker.complete(now, completion.tag, purpose, intended, done) {
+            self.free[usize::from(index)].push(completion.tag);
         }
-        let strict = worker.counts_strictly();
-        let early = if strict {
-            slot.intended
-        } else {
-            completion.finished
-        } < worker.ramp_end();
-        let late = strict && worker.end().is_some_and(|end| completion.finished > end);
-        if core::mem::take(&mut self.blocked[index]) {
-            self.ready.push_back(slot.worker);
+        let counts = worker.counts(intended, completion.finished);
+        if core::mem::take(&mut self.blocked[usize::from(index)]) {
+            self.ready.push_back(index);
         }
-        if early || late || (slot.purpose == Purpose::Pair && done) {
+        // A write that a flush of its own follows does not count: the flush does.
+        if !counts || (purpose == Purpose::Pair && done) {
             return Counted::Out;
         }
         Counted::In {
-            worker: slot.worker,
-            intended: slot.intended,
+            worker: index,
+            intended,
         }
     }
 }

@@ -109,7 +109,7 @@ impl Tausworthe {
     #[inline]
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         match self {
-            Tausworthe::Short(random) => scale(n, u64::from(random.next()), 32),
+            Tausworthe::Short(random) => scale(n, u64::from(random.next())),
             Tausworthe::Long(random) => {
                 let rounded = to_double(u128::from(random.next()));
                 (to_double(u128::from(n) * rounded) >> 64).min(u128::from(n - 1)) as u64
@@ -126,13 +126,17 @@ impl Tausworthe {
     }
 }
 
-/// The whole part of `n * (r / 2^bits)` as 64-bit floating point gives it; below `n`, `r` below 2^`bits`, `bits` 32.
+/// The whole part of `n * (r / 2^32)` as 64-bit floating point gives it; below `n`, `r` below 2^32.
 #[inline]
-pub(crate) fn scale(n: u64, r: u64, bits: u32) -> u64 {
-    if n < 1 << 21 {
-        return (n * r) >> bits;
+pub(crate) fn scale(n: u64, r: u64) -> u64 {
+    if n <= u64::from(u32::MAX) {
+        // At most 11 bits are rounded away: the whole part can change only just below the next whole number.
+        let product = n * r;
+        if product as u32 <= u32::MAX - (1 << 11) {
+            return product >> 32;
+        }
     }
-    (to_double(u128::from(n) * u128::from(r)) >> bits).min(u128::from(n - 1)) as u64
+    (to_double(u128::from(n) * u128::from(r)) >> 32).min(u128::from(n - 1)) as u64
 }
 
 /// `x` rounded to the 53 bits of a double, ties to even.
@@ -376,7 +380,7 @@ mod tests {
             for _ in 0..20_000 {
                 let r = random.next();
                 let float = (n as f64 * (f64::from(r) / 4_294_967_296.0)) as u64;
-                assert_eq!(scale(n, u64::from(r), 32), float.min(n - 1), "{n} {r}");
+                assert_eq!(scale(n, u64::from(r)), float.min(n - 1), "{n} {r}");
             }
         }
     }

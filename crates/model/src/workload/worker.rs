@@ -8,8 +8,9 @@
 //!                        flush       back
 //! ```
 //! A run time ends the issuing: what is in flight is let finish, then comes the last flush, and no verification. A
-//! flush by `fsync=N` holds back later requests until it is done, as fio's blocking call does, but not those already
-//! in flight; in a mixed job fio repeats it after each read until the next write, here it is sent once. Verification reads in the order of writing, or by place where the writing was random.
+//! flush by `fsync=N` holds back later requests until it is done, as fio's blocking call does, but not those
+//! already in flight; in a mixed job fio repeats it after each read until the next write, here it is sent once.
+//! Verification reads in the order of writing, or by place where the writing was random.
 //!
 //! Not here: which worker is next, tags, how a completion is counted (see `source`).
 
@@ -39,7 +40,7 @@ pub(crate) enum Purpose {
     /// An Iometer request that is answered by one of the other direction.
     Ask {
         /// The request's direction.
-        direction: usize,
+        direction: u8,
         /// Bytes of the answer.
         bytes: u32,
     },
@@ -74,6 +75,16 @@ pub(crate) enum Poll {
     Wait,
     /// Nothing more, ever; nothing is in flight.
     Ended,
+}
+
+/// The short answer of a worker.
+pub(crate) enum Quick {
+    /// Issue this.
+    Draw(Draw),
+    /// Nothing before one of its requests completes.
+    Wait,
+    /// Ask in full.
+    Poll,
 }
 
 /// Which generator draws.
@@ -127,7 +138,8 @@ pub(crate) struct Running {
     thinking: Option<Thinking>,
     begin: Instant,
     ramp_end: Instant,
-    end: Option<Instant>,
+    /// `FAR` without a run time.
+    end: Instant,
     ramping: bool,
     flushing: bool,
     flush_every: u32,
@@ -143,14 +155,16 @@ pub(crate) struct Running {
     ramp: Span,
     runtime: Option<Span>,
     smallest: [u64; 3],
-    /// No pauses, no flushes, nothing to remember: see [`Running::quick`].
+    /// No pauses, no flushes, nothing to remember: it can cruise.
     plain: bool,
+    /// It does: running, past its ramp, and plain. See [`Running::quick`].
+    cruising: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Follow {
     Flush(Instant),
-    Answer(usize, u32),
+    Answer(u8, u32),
 }
 
 impl Running {
@@ -193,7 +207,7 @@ impl Running {
             thinking: worker.pace.think.map(Thinking::new),
             begin: Instant::ZERO,
             ramp_end: Instant::ZERO,
-            end: None,
+            end: Instant::FAR,
             ramping: worker.ramp > Span::ZERO,
             flushing: false,
             flush_every: fio.map_or(0, |fio| fio.flush_every),
@@ -212,6 +226,7 @@ impl Running {
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
             plain: false,
+            cruising: false,
         }
         .plainly()
     }
@@ -224,34 +239,30 @@ impl Running {
         self
     }
 
-    /// The next request of a worker that only issues, as most do: what `poll` would answer, in fewer steps. Nothing
-    /// where `poll` must be asked.
+    /// The next request of a worker that only issues, as most do: what `poll` would answer, in fewer steps.
     #[inline]
-    pub(crate) fn quick(&mut self, now: Instant) -> Option<Draw> {
-        if !self.plain
-            || self.phase != Phase::Running
-            || self.in_flight >= self.depth
-            || self.ramping
-        {
-            return None;
+    pub(crate) fn quick(&mut self, now: Instant) -> Quick {
+        if !self.cruising || now >= self.end {
+            return Quick::Poll;
         }
-        if self.end.is_some_and(|end| now >= end) {
-            return None;
+        if self.in_flight >= self.depth {
+            return Quick::Wait;
         }
         let Stream::Fio(fio) = &mut self.stream else {
-            return None;
+            return Quick::Poll;
         };
         match fio.next() {
             Drawn::Request(draw) => {
                 self.in_flight += 1;
-                Some(draw)
+                Quick::Draw(draw)
             }
             ended => {
+                self.cruising = false;
                 self.phase = Phase::Settling {
                     again: ended == Drawn::Pass,
                     verify: false,
                 };
-                None
+                Quick::Poll
             }
         }
     }
@@ -260,25 +271,21 @@ impl Running {
     pub(crate) fn start(&mut self, now: Instant) {
         self.begin = now + self.start_delay;
         self.ramp_end = self.begin + self.ramp;
-        self.end = self.runtime.map(|runtime| self.ramp_end + runtime);
+        self.end = self
+            .runtime
+            .map_or(Instant::FAR, |runtime| self.ramp_end + runtime);
         if let Some(arrival) = &mut self.arrival {
             arrival.begin(self.begin, self.smallest);
         }
     }
 
-    /// When counting begins.
-    pub(crate) fn ramp_end(&self) -> Instant {
-        self.ramp_end
-    }
-
-    /// When issuing ends.
-    pub(crate) fn end(&self) -> Option<Instant> {
-        self.end
-    }
-
-    /// It counts as Iometer does.
-    pub(crate) fn counts_strictly(&self) -> bool {
-        matches!(self.stream, Stream::Iometer(_))
+    /// Whether a request that was issued and finished at these instants is counted.
+    #[inline]
+    pub(crate) fn counts(&self, issued: Instant, finished: Instant) -> bool {
+        if matches!(self.stream, Stream::Iometer(_)) {
+            return issued >= self.ramp_end && finished <= self.end;
+        }
+        finished >= self.ramp_end
     }
 
     /// What to do at `now`.
@@ -305,13 +312,14 @@ impl Running {
 
     #[inline]
     fn run(&mut self, now: Instant) -> Poll {
-        if self.end.is_some_and(|end| now >= end) {
+        if now >= self.end {
             self.pending = None;
             return self.settle(now, false, false);
         }
         if self.ramping && now >= self.ramp_end {
             self.leave_ramp();
         }
+        self.cruising = self.plain && !self.ramping;
         if self.flushing {
             return Poll::Wait;
         }
@@ -347,7 +355,7 @@ impl Running {
 
     /// Nothing before `instant`, or before the end if that is sooner.
     fn until(&self, instant: Instant) -> Poll {
-        Poll::At(self.end.map_or(instant, |end| end.min(instant)))
+        Poll::At(instant.min(self.end))
     }
 
     #[inline]
@@ -360,10 +368,8 @@ impl Running {
                 let direction = transaction.draw.direction;
                 let mut issue = self.request(transaction.draw, due);
                 if transaction.reply > 0 {
-                    issue.purpose = Purpose::Ask {
-                        direction,
-                        bytes: transaction.reply,
-                    };
+                    let (direction, bytes) = (direction as u8, transaction.reply);
+                    issue.purpose = Purpose::Ask { direction, bytes };
                 }
                 self.issue_at(issue, due, now)
             }
@@ -434,6 +440,7 @@ impl Running {
     /// Everything in flight is let finish, the last flush is sent; then what follows.
     fn settle(&mut self, now: Instant, again: bool, verify: bool) -> Poll {
         self.phase = Phase::Settling { again, verify };
+        self.cruising = false;
         if self.in_flight > 0 {
             return Poll::Wait;
         }
@@ -457,7 +464,7 @@ impl Running {
 
     fn verify(&mut self, now: Instant, again: bool, at: usize) -> Poll {
         self.phase = Phase::Verifying { again, at };
-        let ended = self.end.is_some_and(|end| now >= end);
+        let ended = now >= self.end;
         let next = self
             .written
             .as_ref()
@@ -553,7 +560,7 @@ impl Running {
     fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> Issue {
         let issue = match (follow, &mut self.stream) {
             (Follow::Answer(direction, bytes), Stream::Iometer(iometer)) => {
-                let draw = iometer.reply(direction, bytes);
+                let draw = iometer.reply(direction.into(), bytes);
                 self.request(draw, now)
             }
             (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
@@ -588,7 +595,7 @@ impl Running {
     ) -> bool {
         match purpose {
             Purpose::Pair if done => self.follow.push_back((tag, Follow::Flush(intended))),
-            Purpose::Ask { direction, bytes } if self.end.is_none_or(|end| now < end) => {
+            Purpose::Ask { direction, bytes } if now < self.end => {
                 self.follow
                     .push_back((tag, Follow::Answer(direction, bytes)));
             }
