@@ -8,10 +8,11 @@
 //! | C-LOOK | the next higher position, then from the lowest again | one sweep |
 //! | SPTF | the least cost | none of its own |
 //!
-//! Within a sweep no position is served twice for requests that came after it was first served, so a sweep is at most
-//! as long as there are positions. A *window* lets a policy choose among the oldest few only. *Ageing* lowers the cost
-//! of a request by a share of its wait, which bounds the wait by the largest cost divided by the share. A *wait limit*
-//! puts a request that waited longer first, whatever the policy. Ties go to the oldest.
+//! Within a sweep no position is served again for requests that came after it was first served, so a sweep serves at
+//! each position no more than wait at once. A *window* lets a policy choose among the oldest few only. *Ageing* lowers
+//! the cost of a request by a share of its wait, so nothing that came later by more than the largest cost divided by
+//! the share goes before it. A *wait limit* puts a request that waited longer first, whatever the policy. Ties go to
+//! the oldest.
 
 use alloc::vec::Vec;
 
@@ -58,14 +59,17 @@ impl Discipline {
         }
     }
 
-    /// How long a request can be put off, for positions below `positions` and costs of at most `max_cost`.
-    pub fn bound(&self, positions: u64, max_cost: Span) -> Bound {
+    /// How long a request can be put off, for positions below `positions`, at most `waiting` requests at once and costs
+    /// of at most `max_cost`. A [`Bound::Wait`] means: nothing that came later by more than this is served before it.
+    pub fn bound(&self, positions: u64, waiting: u64, max_cost: Span) -> Bound {
+        let sweep = positions * waiting.saturating_sub(1);
         let own = match self.policy {
             Policy::Fcfs => Bound::Passes(0),
-            Policy::Look => Bound::Passes(2 * positions),
-            Policy::CLook => Bound::Passes(positions),
+            Policy::Look => Bound::Passes(2 * sweep),
+            Policy::CLook => Bound::Passes(sweep),
+            // Waits count in whole microseconds: two roundings.
             Policy::Sptf if self.ageing > 0 => Bound::Wait(Span::from_nanos(
-                max_cost.nanos() * 1000 / u64::from(self.ageing),
+                max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000,
             )),
             Policy::Sstf | Policy::Sptf => Bound::None,
         };
@@ -305,4 +309,185 @@ fn nearest<T>(
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Rng, Seed};
+
+    const POLICIES: [Policy; 5] = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
+
+    fn at(us: u64) -> Instant {
+        Instant::from_nanos(us * 1000)
+    }
+
+    /// An item: its number in order of arrival, its position and its cost.
+    type Item = (u32, u64, u64);
+
+    fn discipline(rng: &mut Rng, policy: Policy) -> Discipline {
+        Discipline {
+            policy,
+            window: [0, 0, 3][rng.below(3) as usize],
+            ageing: [0, 0, 200][rng.below(3) as usize],
+            max_wait: [None, None, Some(Span::from_micros(40))][rng.below(3) as usize],
+        }
+    }
+
+    /// The order of preference worked out by sorting all candidates, without the queue's scans. The sweep's memory
+    /// (position, fence, direction) is kept beside it in the same plain form.
+    struct Plain {
+        discipline: Discipline,
+        waiting: Vec<(Instant, Item)>,
+        sweep: u64,
+        fence: u32,
+        rising: bool,
+        next: u32,
+    }
+
+    impl Plain {
+        fn pick(&self, now: Instant, head: u64) -> Item {
+            let (since, oldest) = self.waiting[0];
+            if self.discipline.max_wait.is_some_and(|limit| since + limit < now) {
+                return oldest;
+            }
+            let window = if self.discipline.window == 0 { usize::MAX } else { self.discipline.window as usize };
+            let mut open: Vec<(Instant, Item)> = self.waiting.iter().copied().take(window).collect();
+            let ahead = |item: &Item| item.1 != self.sweep || item.0 < self.fence;
+            let up = |item: &Item| item.1 >= self.sweep && ahead(item);
+            let down = |item: &Item| item.1 <= self.sweep && ahead(item);
+            let rank = |(since, item): &(Instant, Item)| -> (i64, i64, u32) {
+                let (number, position, cost) = *item;
+                let (here, sweep) = (position as i64, self.sweep as i64);
+                let first = match self.discipline.policy {
+                    Policy::Fcfs => (0, 0),
+                    Policy::Sstf => (0, (here - head as i64).abs()),
+                    Policy::Sptf => {
+                        let waited = (now.nanos() - since.nanos()) / 1000;
+                        (0, cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64)
+                    }
+                    Policy::CLook => (if up(item) { 0 } else { 1 }, here),
+                    Policy::Look if self.rising && up(item) => (0, here - sweep),
+                    Policy::Look if !self.rising && down(item) => (0, sweep - here),
+                    Policy::Look if ahead(item) => (1, (here - sweep).abs()),
+                    Policy::Look => (2, 0),
+                };
+                (first.0, first.1, number)
+            };
+            open.sort_by_key(rank);
+            open[0].1
+        }
+
+        fn take(&mut self, item: Item) {
+            self.waiting.retain(|(_, other)| *other != item);
+            if item.1 != self.sweep {
+                (self.rising, self.sweep, self.fence) = (item.1 > self.sweep, item.1, self.next);
+            }
+        }
+    }
+
+    #[test]
+    fn each_choice_equals_a_plain_recomputation() {
+        for seed in 0..400 {
+            let mut rng = Seed(seed).stream("choices");
+            let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
+            let mut queue: Queue<Item> = Queue::new(discipline, 16);
+            let mut plain =
+                Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
+            let (mut now, mut head) = (0, 0);
+            for _ in 0..200 {
+                now += rng.below(12);
+                if queue.len() < 16 && rng.percent(60) {
+                    let item = (plain.next, rng.below(9), rng.below(30) * 1000);
+                    queue.push(at(now), item.1, item);
+                    plain.waiting.push((at(now), item));
+                    plain.next += 1;
+                } else if let Some(choice) = queue.choose(at(now), head, |item| item.2) {
+                    let expected = plain.pick(at(now), head);
+                    let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
+                    assert_eq!(choice.passed as usize, older);
+                    assert_eq!(choice.cost, expected.2);
+                    assert_eq!(queue.take(choice), expected, "seed {seed}: {discipline:?}");
+                    plain.take(expected);
+                    head = expected.1;
+                }
+            }
+        }
+    }
+
+    /// Keeps a victim waiting with arrivals drawn by `arrival` (position, cost), one or more for each one served.
+    /// Answers how many later ones went first, and the largest lateness among them.
+    fn torment(
+        discipline: Discipline,
+        victim: (u64, u64),
+        most: usize,
+        mut arrival: impl FnMut(&Queue<Item>) -> (u64, u64),
+    ) -> (u64, Span) {
+        let mut queue: Queue<Item> = Queue::new(discipline, most);
+        let (mut passes, mut latest) = (0, Span::ZERO);
+        queue.push(at(0), 0, (0, 0, 0));
+        let first = queue.choose(at(0), 0, |_| 0).expect("one waits");
+        queue.take(first);
+        queue.push(at(0), victim.0, (1, victim.0, victim.1));
+        let mut came = alloc::vec![at(0), at(0)];
+        let mut head = 0;
+        for turn in 1..100_000u64 {
+            while queue.len() < most {
+                let (position, cost) = arrival(&queue);
+                queue.push(at(turn), position, (came.len() as u32, position, cost));
+                came.push(at(turn));
+            }
+            let choice = queue.choose(at(turn), head, |item| item.2).expect("some wait");
+            let (number, position, _) = queue.take(choice);
+            if number == 1 {
+                return (passes, latest);
+            }
+            head = position;
+            passes += 1;
+            latest = latest.max(came[number as usize].since(at(0)));
+        }
+        (u64::MAX, latest)
+    }
+
+    #[test]
+    fn nobody_is_put_off_beyond_the_bound() {
+        const POSITIONS: u64 = 12;
+        const MOST: usize = 6;
+        const MAX_COST: u64 = 10_000;
+        let mut starved = 0;
+        for seed in 0..600 {
+            let mut rng = Seed(seed).stream("torment");
+            let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
+            let bound = discipline.bound(POSITIONS, MOST as u64, Span::from_nanos(MAX_COST));
+            let victim = (rng.below(POSITIONS), MAX_COST);
+            // An adversary that sits at the head, one that walks before the sweep, one that draws.
+            let kind = rng.below(3);
+            let arrival = |queue: &Queue<Item>| match kind {
+                0 => (queue.sweep, 0),
+                1 => ((queue.sweep + rng.below(2)) % POSITIONS, rng.below(MAX_COST)),
+                _ => (rng.below(POSITIONS), rng.below(MAX_COST)),
+            };
+            let (passes, latest) = torment(discipline, victim, MOST, arrival);
+            match bound {
+                Bound::None => starved += u32::from(passes == u64::MAX),
+                Bound::Passes(most) => assert!(passes <= most, "{seed}: {passes} > {most}, {discipline:?}"),
+                Bound::Wait(span) => assert!(latest <= span, "{seed}: {latest} > {span}, {discipline:?}"),
+            }
+        }
+        assert!(starved > 0, "without a bound an adversary can starve a request");
+    }
+
+    #[test]
+    fn ties_go_to_the_oldest() {
+        for policy in POLICIES {
+            let mut queue: Queue<u32> = Queue::new(Discipline::plain(policy), 4);
+            for item in 0..4 {
+                queue.push(at(u64::from(item)), 7, item);
+            }
+            for expected in 0..4 {
+                let choice = queue.choose(at(10), 7, |_| 5).expect("some wait");
+                assert_eq!(queue.take(choice), expected, "{policy:?}");
+            }
+        }
+    }
 }

@@ -611,7 +611,8 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
     }
 }
 
-/// The angle of one slot, rounded down: a whole track of them stays within a revolution.
+/// The angle of one slot, rounded down so that a whole track of them stays below a revolution: 2^64 would wrap to
+/// nothing, and does so exactly when the slots are a power of two.
 fn slot_angle(sectors_per_track: u32) -> u64 {
-    ((1u128 << 64) / u128::from(sectors_per_track)).min(u128::from(u64::MAX)) as u64
+    u64::MAX / u64::from(sectors_per_track)
 }

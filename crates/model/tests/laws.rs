@@ -1,0 +1,387 @@
+//! Laws of the drive that can be stated without the drive: places, times and rates computed by hand.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_model::drive::Drive;
+use seekwise_model::drive::geometry::Order;
+use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
+use seekwise_model::queue::Policy;
+use seekwise_model::record::Part;
+use seekwise_model::rng::Seed;
+use seekwise_model::testing::{Small, random_profile};
+use seekwise_model::time::{Instant, Span};
+
+/// A link that takes no time.
+const AT_ONCE: u64 = 1_000_000_000_000_000;
+
+/// 7,200 rpm: 60 s / 7,200 = 8.333333 ms, rounded down.
+const REVOLUTION: u64 = 8_333_333;
+
+fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
+    Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
+}
+
+/// All answers to what is in flight.
+fn answers(drive: &mut Drive) -> Vec<Completion> {
+    let mut all = Vec::new();
+    loop {
+        while let Some(completion) = drive.poll_completion() {
+            all.push(completion);
+        }
+        let Some(next) = drive.poll_timeout() else { return all };
+        drive.handle_timeout(next);
+    }
+}
+
+/// The answer to one request submitted at `now` to a drive with nothing in flight.
+fn ask(drive: &mut Drive, now: Instant, op: Op, lba: u64, sectors: u32) -> Completion {
+    drive.handle_timeout(now);
+    drive.submit(now, request(0, op, lba, sectors)).expect("room");
+    loop {
+        if let Some(completion) = drive.poll_completion() {
+            return completion;
+        }
+        let next = drive.poll_timeout().expect("something in flight");
+        drive.handle_timeout(next);
+    }
+}
+
+/// A host that answers at once: the next request at the instant at which the last one finished.
+fn back_to_back(drive: &mut Drive, from: Instant, op: Op, requests: &[(u64, u32)]) -> Vec<Completion> {
+    let mut now = from;
+    let ask_next = |&(lba, sectors): &(u64, u32)| {
+        let completion = ask(drive, now, op, lba, sectors);
+        assert_eq!(completion.status, Status::Done);
+        now = completion.finished;
+        completion
+    };
+    requests.iter().map(ask_next).collect()
+}
+
+fn consecutive(count: u64, sectors: u32) -> Vec<(u64, u32)> {
+    (0..count).map(|i| (i * u64::from(sectors), sectors)).collect()
+}
+
+fn swift() -> Small {
+    let mut small = Small::default();
+    small.link.rate = AT_ONCE;
+    small
+}
+
+fn near(found: u64, expected: u64, within: u64, what: &str) {
+    assert!(found.abs_diff(expected) <= within, "{what}: found {found}, expected {expected} within {within}");
+}
+
+// Places
+
+fn layouts() -> Vec<Small> {
+    let orders = [Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5), Order::Serpentine(7)];
+    let plain = orders.map(|order| Small { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..Small::default() });
+    let defects = plain.clone().map(|small| Small {
+        spares: 12,
+        slips: vec![0, 1, 60, 61, 62, 200],
+        remaps: vec![2, 45, 100, 201],
+        ..small
+    });
+    plain.into_iter().chain(defects).collect()
+}
+
+#[test]
+fn each_block_has_a_slot_of_its_own() {
+    for small in layouts() {
+        let geometry = small.geometry().expect("fits");
+        let mut tracks: BTreeMap<(u32, u8), Vec<(u64, u64)>> = BTreeMap::new();
+        for lba in 0..geometry.sectors() {
+            let extent = geometry.extent(lba, 1);
+            assert!(extent.cylinder < geometry.cylinders() && extent.head < geometry.surfaces());
+            tracks.entry((extent.cylinder, extent.head)).or_default().push((extent.angle, extent.slot));
+        }
+        for (track, mut slots) in tracks {
+            slots.sort_unstable();
+            let slot = slots[0].1;
+            let per_track = u64::MAX / slot;
+            assert!(slots.len() as u64 <= per_track, "{track:?} holds {} of {per_track}", slots.len());
+            for pair in slots.windows(2) {
+                assert!(pair[1].0 - pair[0].0 >= slot, "two blocks in one slot of {track:?}: {pair:?}\n{small:?}");
+            }
+            let around = slots[0].0.wrapping_sub(slots[slots.len() - 1].0);
+            assert!(slots.len() == 1 || around >= slot, "two blocks in one slot of {track:?}\n{small:?}");
+        }
+    }
+}
+
+#[test]
+fn an_extent_is_what_its_blocks_are() {
+    for small in layouts() {
+        let geometry = small.geometry().expect("fits");
+        let mut lba = 0;
+        while lba < geometry.sectors() {
+            let extent = geometry.extent(lba, u32::MAX);
+            assert_eq!(extent.lba, lba);
+            for k in 0..u64::from(extent.sectors) {
+                let one = geometry.extent(lba + k, 1);
+                let angle = extent.angle.wrapping_add(extent.slot.wrapping_mul(k));
+                assert_eq!((one.cylinder, one.head, one.angle), (extent.cylinder, extent.head, angle), "{small:?}");
+            }
+            lba = extent.end();
+        }
+        assert_eq!(lba, geometry.sectors());
+    }
+}
+
+#[test]
+fn slips_shift_and_remaps_move_within_their_band() {
+    let small = Small { spares: 5, slips: vec![3], remaps: vec![9], ..Small::default() };
+    let geometry = small.geometry().expect("fits");
+    let (before, behind) = (geometry.extent(0, u32::MAX), geometry.extent(3, u32::MAX));
+    assert_eq!(before.sectors, 3);
+    assert_eq!(behind.angle, before.angle.wrapping_add(before.slot.wrapping_mul(4)), "one slot further");
+    assert_eq!(behind.sectors, 6, "up to the remapped block");
+    let moved = geometry.extent(9, u32::MAX);
+    // The band is one cylinder, 128 slots, 5 spare: block 9 takes the spare that the slip left, slot 124 of 128.
+    assert_eq!((moved.sectors, moved.cylinder, moved.head), (1, 0, 1));
+    let track = geometry.extent(64, 1);
+    assert_eq!(moved.angle, track.angle.wrapping_add(track.slot.wrapping_mul(60 - 1)));
+}
+
+#[test]
+fn neighbouring_tracks_are_turned_by_the_skew() {
+    for order in [Order::Cylinder, Order::Serpentine(4)] {
+        let small = Small { order, heads: 2, zones: vec![(8, 64)], ..Small::default() };
+        let (geometry, skews) = (small.geometry().expect("fits"), small.skews());
+        for track in 0..15u64 {
+            let (one, next) = (geometry.extent(track * 64, 1), geometry.extent(track * 64 + 64, 1));
+            let surface_ends = match order {
+                Order::Cylinder => track % 2 == 0,
+                Order::Serpentine(tracks) => (track + 1) % u64::from(tracks) == 0,
+            };
+            let skew = if surface_ends { skews.head } else { skews.cylinder };
+            assert_eq!(next.angle.wrapping_sub(one.angle), skew, "{order:?}, track {track}");
+        }
+    }
+}
+
+// Times
+
+#[test]
+fn nothing_is_faster_than_its_transfer() {
+    for seed in 0..60 {
+        let mut rng = Seed(seed).stream("transfer");
+        let mut small = random_profile(&mut rng);
+        (small.cache.segments, small.cache.write_back) = (0, false);
+        let mut drive = small.drive();
+        let mut now = Instant::ZERO;
+        for _ in 0..40 {
+            let sectors = 1 + rng.below(200) as u32;
+            let lba = rng.below(drive.limits(0).sectors - u64::from(sectors));
+            let op = if rng.percent(50) { Op::Read } else { Op::Write };
+            let completion = ask(&mut drive, now, op, lba, sectors);
+            let mut transfer = Span::ZERO;
+            let mut at = lba;
+            while at < lba + u64::from(sectors) {
+                let left = (lba + u64::from(sectors) - at) as u32;
+                let extent = drive.profile().geometry.extent(at, left);
+                transfer += drive.profile().mechanics.transfer(&extent);
+                at = extent.end();
+            }
+            assert_eq!(completion.parts.get(Part::Transfer), transfer, "seed {seed}");
+            assert_eq!(completion.parts.total(), completion.finished.since(now));
+            now = completion.finished + Span::from_nanos(rng.below(10_000_000));
+        }
+    }
+}
+
+/// Tracks one after another take a revolution and a skew each: the identity `spt / revolution / (1 + skew)`.
+#[test]
+fn a_long_read_runs_at_the_rate_of_its_tracks() {
+    let mut small = swift();
+    small.zones = vec![(40, 64)];
+    let mut drive = small.drive();
+    let tracks = 40u64;
+    let read = ask(&mut drive, Instant::ZERO, Op::Read, 0, 64 * tracks as u32);
+    let (head, cylinder) = (500_000 + 20_000, 600_000 + 20_000);
+    let skews = tracks / 2 * head + (tracks / 2 - 1) * cylinder;
+    near(read.finished.nanos(), tracks * REVOLUTION + skews, 4 * tracks, "forty tracks from rest");
+}
+
+#[test]
+fn back_to_back_requests_lose_no_revolution_without_overhead() {
+    for op in [Op::Read, Op::Write] {
+        let done = back_to_back(&mut swift().drive(), Instant::ZERO, op, &consecutive(64, 1));
+        near(done[63].finished.nanos(), REVOLUTION, 64, "a track sector by sector");
+    }
+}
+
+#[test]
+fn back_to_back_requests_lose_a_revolution_with_overhead() {
+    let mut small = swift();
+    small.overhead.read_miss = Span::from_micros(1);
+    let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Read, &consecutive(10, 1));
+    for pair in done.windows(2) {
+        let took = pair[1].finished.since(pair[0].finished).nanos();
+        near(took, REVOLUTION + REVOLUTION / 64, 4, "a revolution and a sector");
+    }
+}
+
+#[test]
+fn the_angle_drifts_less_than_a_microsecond_in_ten_days() {
+    for millirpm in [4_200_000u64, 5_400_000, 7_200_000, 10_025_000, 15_000_000] {
+        let curve = SeekCurve::table(&[(1, Span::from_millis(1))], 10).expect("a curve");
+        let mechanics = Mechanics::new(curve, Span::ZERO, Span::ZERO, millirpm).expect("a speed");
+        let ten_days = 10 * 86_400 * 1_000_000_000u64;
+        let whole = 60_000_000_000_000u128;
+        let turned = u128::from(ten_days) * u128::from(millirpm) % whole;
+        let exact = ((turned << 64) / whole) as u64;
+        let off = mechanics.angle(Instant::from_nanos(ten_days)).wrapping_sub(exact) as i64;
+        let late = mechanics.turn(off.unsigned_abs());
+        assert!(late < Span::from_micros(1), "{millirpm}: {late}");
+    }
+}
+
+#[test]
+fn seek_formulas_hit_their_figures() {
+    let (one, average, full) = (Span::from_micros(800), Span::from_micros(4_700), Span::from_micros(10_200));
+    let third = SeekCurve::three_point(one, average, full, 9_000).expect("rising");
+    assert_eq!((third.time(1), third.time(3_000), third.time(8_999)), (one, average, full));
+    let lee = SeekCurve::lee(one, average, full, 9_000).expect("rising");
+    assert_eq!(lee.time(1), one);
+    near(lee.mean().nanos(), average.nanos(), 4_700, "Lee's average is the mean over all pairs");
+    near(lee.time(8_999).nanos(), full.nanos(), 2_000, "Lee's full stroke");
+    let hp = SeekCurve::hp(None, (Span::from_micros(3_240), 400_000), 383, (Span::from_micros(8_000), 8_000), 1_962)
+        .expect("positive");
+    // HP 97560 (Ruemmler and Wilkes 1994): 3.24 + 0.4 sqrt(d) ms below 383 cylinders, 8.00 + 0.008 d ms from there.
+    assert_eq!(hp.time(100), Span::from_nanos(7_240_000));
+    assert_eq!(hp.time(383), Span::from_nanos(11_064_000));
+    assert_eq!(hp.time(1_961), Span::from_nanos(23_688_000));
+    let table = SeekCurve::table(&[(1, one), (11, average), (21, full)], 100).expect("rising");
+    assert_eq!((table.time(1), table.time(11), table.time(21)), (one, average, full));
+    assert_eq!(table.time(6).nanos(), (one.nanos() + average.nanos()) / 2);
+    assert_eq!(table.time(0), Span::ZERO);
+}
+
+// The queue
+
+/// Four sectors of one track at a quarter, three quarters, a half and the end: in this order two revolutions, in order
+/// of angle one.
+#[test]
+fn four_requests_on_a_track_take_one_revolution_under_sptf_and_two_under_fcfs() {
+    for (policy, revolutions) in [(Policy::Sptf, 1), (Policy::Fcfs, 2)] {
+        let mut drive = swift().queued(4, policy).drive();
+        for (tag, lba) in [15, 47, 31, 63].into_iter().enumerate() {
+            drive.submit(Instant::ZERO, request(tag as u32, Op::Read, lba, 1)).expect("room");
+        }
+        let last = answers(&mut drive).into_iter().map(|completion| completion.finished).max().expect("four answers");
+        near(last.nanos(), revolutions * REVOLUTION, 8, "the last of four");
+    }
+}
+
+#[test]
+fn a_whole_track_without_latency_takes_one_revolution() {
+    let mut small = swift();
+    small.firmware.zero_latency = true;
+    for phase in 0..32u64 {
+        small.phase = phase << 59 | phase << 20;
+        let read = ask(&mut small.drive(), Instant::ZERO, Op::Read, 0, 64);
+        assert!(read.finished.nanos() <= REVOLUTION + 2, "phase {phase}: {}", read.finished.nanos());
+        small.firmware.zero_latency = false;
+        let plain = ask(&mut small.drive(), Instant::ZERO, Op::Read, 0, 64);
+        assert!(phase == 0 || plain.finished.nanos() > REVOLUTION + 100_000, "phase {phase}");
+        small.firmware.zero_latency = true;
+    }
+}
+
+// The buffer
+
+fn streaming() -> Small {
+    let mut small = Small { zones: vec![(60, 500)], ..Small::default() };
+    small.link.rate = 150_000_000;
+    small.overhead.read_miss = Span::from_micros(300);
+    small.overhead.read_hit = Span::from_micros(100);
+    small
+}
+
+#[test]
+fn a_sequential_stream_runs_at_media_rate_with_segments() {
+    let done = back_to_back(&mut streaming().buffered(4, 1024).drive(), Instant::ZERO, Op::Read, &consecutive(200, 128));
+    // 180 reads of 128 sectors are 46.08 tracks of 500; two tracks take two revolutions, a head and a cylinder skew.
+    let took = done[199].finished.since(done[19].finished).nanos();
+    let expected = 180 * 128 * (2 * REVOLUTION + 520_000 + 620_000) / 1_000;
+    near(took, expected, expected / 100, "media rate");
+}
+
+#[test]
+fn a_sequential_stream_loses_revolutions_without_segments() {
+    let done = back_to_back(&mut streaming().drive(), Instant::ZERO, Op::Read, &consecutive(50, 128));
+    let took = done[49].finished.since(done[0].finished).nanos();
+    assert!(took >= 49 * REVOLUTION, "{took}");
+}
+
+#[test]
+fn a_hit_costs_overhead_and_link() {
+    let mut small = streaming().buffered(2, 1024);
+    small.overhead.completion = Span::from_micros(7);
+    small.link.command = Span::from_micros(11);
+    let mut drive = small.drive();
+    let miss = ask(&mut drive, Instant::ZERO, Op::Read, 0, 8);
+    let later = miss.finished + Span::from_millis(50);
+    let hit = ask(&mut drive, later, Op::Read, 8, 30);
+    let link = 30 * 512 * 1_000_000_000 / 150_000_000;
+    assert_eq!(hit.finished.since(later).nanos(), 100_000 + 7_000 + 11_000 + link);
+    assert_eq!(hit.parts.get(Part::Rotation), Span::ZERO);
+}
+
+fn scattered(count: u64) -> Vec<(u64, u32)> {
+    (0..count).map(|i| (i * 1_237 % 7_000, 8)).collect()
+}
+
+#[test]
+fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
+    let mut small = Small { zones: vec![(80, 64)], ..Small::default() }.buffered(8, 64).write_back(5);
+    small.cache.destage_idle = Span::from_secs(1);
+    small.overhead.write_hit = Span::from_micros(50);
+    let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
+    for completion in &done[..5] {
+        let took = completion.finished.since(completion.submitted);
+        assert_eq!(took, Span::from_nanos(50_000 + 8 * 512), "from the buffer");
+    }
+    assert!(done[5].parts.get(Part::Cache) > Span::ZERO, "the sixth waits for a segment");
+    // In the steady state each write waits for one destage: the pace is that of the same writes without a buffer,
+    // where the arm goes the same ways. A quarter is left for the different rotational waits.
+    small.cache.write_back = false;
+    let through = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
+    let pace = |done: &[Completion]| done[199].finished.since(done[9].finished).nanos() / 190;
+    small.cache.write_back = true;
+    small.firmware.destage.policy = Policy::Fcfs;
+    let back = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
+    near(pace(&back), pace(&through), pace(&through) / 4, "the pace of destaging");
+}
+
+#[test]
+fn a_flush_waits_for_what_is_dirty() {
+    let mut small = Small::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
+    small.cache.destage_idle = Span::from_secs(1);
+    let mut drive = small.drive();
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+    let done = back_to_back(&mut drive, Instant::ZERO, Op::Write, &scattered(4));
+    assert!(drive.poll_landing().is_none(), "nothing on the medium before the flush");
+    let flush = ask(&mut drive, done[3].finished, Op::Flush, 0, 0);
+    let mut landed = 0;
+    while let Some(landing) = drive.poll_landing() {
+        assert_eq!(landing.kind, LandingKind::Landed);
+        assert!(landing.to <= flush.finished);
+        landed += landing.sectors;
+    }
+    assert_eq!(landed, 4 * 8);
+    assert!(flush.parts.get(Part::Cache) > Span::ZERO);
+}
+
+#[test]
+fn an_empty_flush_costs_its_command() {
+    let mut small = Small::default().buffered(8, 64).write_back(5);
+    small.overhead.flush = Span::from_micros(40);
+    small.overhead.completion = Span::from_micros(5);
+    small.link.command = Span::from_micros(3);
+    let flush = ask(&mut small.drive(), Instant::ZERO, Op::Flush, 0, 0);
+    assert_eq!(flush.finished.nanos(), 48_000);
+}
