@@ -18,6 +18,7 @@ pub mod media;
 mod medium;
 mod power;
 pub mod profile;
+pub mod recency;
 pub mod stream;
 
 use alloc::collections::VecDeque;

@@ -7,6 +7,7 @@
 
 use alloc::vec::Vec;
 
+use super::recency::Recency;
 use crate::time::Instant;
 
 /// How a wanted run of blocks stands to the buffer.
@@ -58,15 +59,19 @@ pub struct Buffer {
     segment_sectors: u64,
     starts: Vec<u64>,
     ends: Vec<u64>,
-    used: Vec<u64>,
+    /// The segments that hold anything, by their first block. None is longer than a segment, so those that may hold a
+    /// block begin at most that far before it.
+    index: Vec<(u64, u32)>,
+    recency: Recency,
     dirty: Vec<Option<Dirty>>,
     /// Dirty segments, the first to become so first.
     order: Vec<usize>,
     /// Kept allocations of pieces.
     spare: Vec<Vec<Piece>>,
     dirty_limit: u32,
-    clock: u64,
     serial: u64,
+    /// Changes with every change of what is held, so that a look-up can be kept while it stays.
+    version: u64,
 }
 
 /// What a cached write meets.
@@ -90,13 +95,14 @@ impl Buffer {
             segment_sectors: u64::from(segment_sectors),
             starts: alloc::vec![0; n],
             ends: alloc::vec![0; n],
-            used: alloc::vec![0; n],
+            index: Vec::with_capacity(n),
+            recency: Recency::new(n),
             dirty: alloc::vec![None; n],
             order: Vec::with_capacity(n),
             spare: Vec::new(),
             dirty_limit,
-            clock: 0,
             serial: 0,
+            version: 0,
         }
     }
 
@@ -118,21 +124,49 @@ impl Buffer {
         }
     }
 
-    /// How `lba..end` stands to the buffer.
+    /// How `lba..end` stands to the buffer. A segment that holds all of it goes before one that holds its beginning.
     #[inline]
     pub fn look_up(&self, lba: u64, end: u64) -> Lookup {
-        let mut hit = usize::MAX;
-        let mut extends = usize::MAX;
-        for (segment, (&start, &stop)) in self.starts.iter().zip(&self.ends).enumerate() {
-            let begins = (start <= lba) & (lba <= stop) & (start < stop);
-            let ends = end <= stop;
-            hit = if begins & ends { segment } else { hit };
-            extends = if begins & !ends { segment } else { extends };
+        let after = self.index.partition_point(|&(start, _)| start <= lba);
+        let mut extends = None;
+        for &(start, segment) in self.index[..after].iter().rev() {
+            if lba - start > self.segment_sectors {
+                break;
+            }
+            let stop = self.ends[segment as usize];
+            if end <= stop {
+                return Lookup::Hit(segment as usize);
+            }
+            if lba <= stop && extends.is_none() {
+                extends = Some(segment as usize);
+            }
         }
-        match (hit, extends) {
-            (usize::MAX, usize::MAX) => Lookup::Miss,
-            (usize::MAX, segment) => Lookup::Extends(segment),
-            (segment, _) => Lookup::Hit(segment),
+        extends.map_or(Lookup::Miss, Lookup::Extends)
+    }
+
+    /// A look-up made at the same version still holds.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Sets the blocks of a segment and its place in the index.
+    fn set_span(&mut self, segment: usize, start: u64, end: u64) {
+        self.version += 1;
+        let before = (self.starts[segment], segment as u32);
+        let (was, is) = (before.0 < self.ends[segment], start < end);
+        self.starts[segment] = start;
+        self.ends[segment] = end;
+        if was && is && before.0 == start {
+            return;
+        }
+        if was {
+            let place = self.index.partition_point(|&entry| entry < before);
+            self.index.remove(place);
+        }
+        if is {
+            let entry = (start, segment as u32);
+            let place = self.index.partition_point(|&other| other < entry);
+            self.index.insert(place, entry);
         }
     }
 
@@ -144,19 +178,19 @@ impl Buffer {
     /// Notes that a segment was used.
     #[inline]
     pub fn touch(&mut self, segment: usize) {
-        self.clock += 1;
-        self.used[segment] = self.clock;
+        self.recency.touch(segment);
     }
 
     /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
     pub fn extend(&mut self, segment: usize, end: u64) {
-        self.ends[segment] = end;
-        self.starts[segment] = self.starts[segment].max(end.saturating_sub(self.segment_sectors));
+        let start = self.starts[segment].max(end.saturating_sub(self.segment_sectors));
+        self.set_span(segment, start, end);
     }
 
     /// Blocks from `end` on never came.
     pub fn cut_short(&mut self, segment: usize, end: u64) {
-        self.ends[segment] = self.ends[segment].min(end).max(self.starts[segment]);
+        let (start, stop) = self.span(segment);
+        self.set_span(segment, start, stop.min(end).max(start));
     }
 
     /// True when the segment holds unwritten data.
@@ -167,33 +201,36 @@ impl Buffer {
     /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
     pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
         let free = |&segment: &usize| self.dirty[segment].is_none() && Some(segment) != filling;
-        let segment = (0..self.starts.len())
-            .filter(free)
-            .min_by_key(|&segment| self.used[segment])?;
-        self.starts[segment] = start;
-        self.ends[segment] = start;
+        let segment = self.recency.oldest_first().find(free)?;
+        self.set_span(segment, start, start);
         self.touch(segment);
         Some(segment)
     }
 
     /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten.
     pub fn invalidate(&mut self, lba: u64, end: u64) {
-        for segment in 0..self.starts.len() {
-            let overlaps = self.starts[segment] < end && lba < self.ends[segment];
-            if overlaps && self.dirty[segment].is_none() {
-                if self.starts[segment] < lba {
-                    self.ends[segment] = lba;
+        let from = lba.saturating_sub(self.segment_sectors);
+        let mut place = self.index.partition_point(|&(start, _)| start < from);
+        while let Some(&(start, segment)) = self.index.get(place) {
+            let segment = segment as usize;
+            if start >= end {
+                return;
+            }
+            place += 1;
+            if lba < self.ends[segment] && self.dirty[segment].is_none() {
+                if start < lba {
+                    self.set_span(segment, start, lba);
                 } else {
                     self.forget(segment);
+                    place -= 1;
                 }
             }
         }
     }
 
     fn forget(&mut self, segment: usize) {
-        self.starts[segment] = 0;
-        self.ends[segment] = 0;
-        self.used[segment] = 0;
+        self.set_span(segment, 0, 0);
+        self.recency.demote(segment);
     }
 
     /// What a write of `lba..end` meets; segments below `fence` take no more (a flush waits for them).
@@ -228,7 +265,8 @@ impl Buffer {
     /// A written piece joins a segment that is dirty or becomes so.
     pub fn write(&mut self, segment: usize, piece: Piece, now: Instant, arrived: Instant) {
         self.touch(segment);
-        self.ends[segment] = self.ends[segment].max(piece.end());
+        let (start, stop) = self.span(segment);
+        self.set_span(segment, start, stop.max(piece.end()));
         if let Some(dirty) = &mut self.dirty[segment] {
             dirty.arrived = dirty.arrived.max(arrived);
             dirty.pieces.push(piece);

@@ -1,0 +1,80 @@
+//! Which of a fixed number of things was used longest ago: a doubly linked list in two arrays, constant time.
+
+use alloc::vec::Vec;
+
+/// The order of last use of things numbered from 0.
+#[derive(Clone, Debug)]
+pub struct Recency {
+    /// Neighbours towards the newer and the older end; index `n` is the list's own end.
+    newer: Vec<u32>,
+    older: Vec<u32>,
+}
+
+impl Recency {
+    /// `n` things, the lowest number as if used longest ago.
+    pub fn new(n: usize) -> Recency {
+        let ends = n as u32 + 1;
+        let newer = (0..ends).map(|i| (i + 1) % ends).collect();
+        let older = (0..ends).map(|i| (i + ends - 1) % ends).collect();
+        Recency { newer, older }
+    }
+
+    fn end(&self) -> u32 {
+        self.newer.len() as u32 - 1
+    }
+
+    fn unlink(&mut self, thing: u32) {
+        let (newer, older) = (self.newer[thing as usize], self.older[thing as usize]);
+        self.newer[older as usize] = newer;
+        self.older[newer as usize] = older;
+    }
+
+    fn link(&mut self, older: u32, thing: u32) {
+        let newer = self.newer[older as usize];
+        self.newer[older as usize] = thing;
+        self.older[thing as usize] = older;
+        self.newer[thing as usize] = newer;
+        self.older[newer as usize] = thing;
+    }
+
+    /// `thing` is used now.
+    #[inline]
+    pub fn touch(&mut self, thing: usize) {
+        let thing = thing as u32;
+        self.unlink(thing);
+        self.link(self.older[self.end() as usize], thing);
+    }
+
+    /// `thing` counts as used longest ago.
+    pub fn demote(&mut self, thing: usize) {
+        let thing = thing as u32;
+        self.unlink(thing);
+        self.link(self.end(), thing);
+    }
+
+    /// All things, the one used longest ago first.
+    pub fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
+        let end = self.end();
+        let after = move |&thing: &u32| Some(self.newer[thing as usize]).filter(|&next| next != end);
+        core::iter::successors(after(&end), after).map(|thing| thing as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_order_of_use() {
+        let mut recency = Recency::new(4);
+        let order = |recency: &Recency| recency.oldest_first().collect::<Vec<_>>();
+        assert_eq!(order(&recency), [0, 1, 2, 3]);
+        recency.touch(1);
+        assert_eq!(order(&recency), [0, 2, 3, 1]);
+        recency.demote(3);
+        assert_eq!(order(&recency), [3, 0, 2, 1]);
+        recency.touch(1);
+        assert_eq!(order(&recency), [3, 0, 2, 1]);
+        assert_eq!(order(&Recency::new(0)), []);
+    }
+}
