@@ -9,11 +9,7 @@ use seekwise_formats::{fio_json as json, iometer};
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 3] = [
-    ("icf", icf),
-    ("results_csv", results_csv),
-    ("fio_json", fio_json),
-];
+pub(crate) const ALL: [(&str, Entry); 3] = [("icf", icf), ("results_csv", results_csv), ("fio_json", fio_json)];
 
 /// An Iometer configuration, and the job it makes on a small, a common and the largest drive.
 pub(crate) fn icf(data: &[u8]) {
@@ -22,10 +18,7 @@ pub(crate) fn icf(data: &[u8]) {
     };
     for sectors in [0, 1000, 312_581_808, u64::MAX] {
         if let Ok((job, _)) = config.job(sectors) {
-            assert!(
-                !job.workers.is_empty(),
-                "a job without work must be an error"
-            );
+            assert!(!job.workers.is_empty(), "a job without work must be an error");
         }
     }
 }
@@ -33,10 +26,7 @@ pub(crate) fn icf(data: &[u8]) {
 /// Iometer's results.
 pub(crate) fn results_csv(data: &[u8]) {
     if let Ok((tests, _)) = iometer::results::parse("fuzz.csv", data) {
-        assert!(
-            tests.iter().all(|test| !test.rows.is_empty()),
-            "a test without rows must not be kept"
-        );
+        assert!(tests.iter().all(|test| !test.rows.is_empty()), "a test without rows must not be kept");
     }
 }
 

@@ -8,13 +8,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 ///
 /// If I change one thing between my program and the platter, is it faster, and where did the time go?
 #[derive(Debug, Parser)]
-#[command(name = "seekwise", version, arg_required_else_help = true, after_help = "\
+#[command(
+    name = "seekwise",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
 Examples:
   seekwise study ncq-alone --out out
   seekwise run file-server --on barracuda-7200.7-ncq --set job.depth=32
   seekwise compare random-read --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
 
-Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run.")]
+Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run."
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -21,8 +21,7 @@ use crate::exit::Failure;
 const ROWS: usize = 131_072;
 
 /// Columns before the parts. `op`: 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim. `status`: 0 done, else failed.
-const COLUMNS: [&str; 8] =
-    ["worker", "op", "status", "lba", "sectors", "intended_ns", "submitted_ns", "finished_ns"];
+const COLUMNS: [&str; 8] = ["worker", "op", "status", "lba", "sectors", "intended_ns", "submitted_ns", "finished_ns"];
 
 /// An open log.
 pub struct Log {

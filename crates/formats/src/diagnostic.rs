@@ -25,12 +25,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic about a line of a file.
     pub fn at(file: &str, line: usize, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            file: file.to_owned(),
-            line,
-            message: message.into(),
-            ..Diagnostic::default()
-        }
+        Diagnostic { file: file.to_owned(), line, message: message.into(), ..Diagnostic::default() }
     }
 
     /// Names the key concerned.
@@ -46,11 +41,7 @@ impl Diagnostic {
     }
 
     /// Names the nearest of the `known` words to `word`, if one is near.
-    pub fn nearest_to<'a>(
-        mut self,
-        word: &str,
-        known: impl IntoIterator<Item = &'a str>,
-    ) -> Diagnostic {
+    pub fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         self.nearest = nearest(word, known).map(str::to_owned);
         self
     }

@@ -117,23 +117,12 @@ pub struct Origin {
 /// Reads a job file. All errors are collected; warnings come out of [`JobFile::job`].
 pub fn parse(file_name: &str, text: &str, context: &Context) -> Result<JobFile, Vec<Diagnostic>> {
     let mut errors = Vec::new();
-    let mut read = JobFile {
-        file: file_name.to_owned(),
-        globals: vec![],
-        sections: vec![],
-        warnings: vec![],
-    };
+    let mut read = JobFile { file: file_name.to_owned(), globals: vec![], sections: vec![], warnings: vec![] };
     let mut shared = Settings::default();
     for raw in lines::sections(file_name, text, context, &mut errors) {
         let global = raw.name.starts_with("global");
         let mut settings = shared.clone();
-        let options = apply(
-            &raw,
-            &mut settings,
-            context,
-            &mut read.warnings,
-            &mut errors,
-        );
+        let options = apply(&raw, &mut settings, context, &mut read.warnings, &mut errors);
         if global {
             read.globals.extend(options);
             shared = settings;
@@ -144,29 +133,17 @@ pub fn parse(file_name: &str, text: &str, context: &Context) -> Result<JobFile, 
             }
             let name = settings.name.clone().unwrap_or_else(|| raw.name.clone());
             let header = raw.name;
-            read.sections.push(Section {
-                name,
-                line: raw.line,
-                options,
-                header,
-                settings,
-            });
+            read.sections.push(Section { name, line: raw.line, options, header, settings });
         }
     }
-    if errors.is_empty() {
-        Ok(read)
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(read) } else { Err(errors) }
 }
 
 /// What a job's engine is refused for, at the place where the engine is given. An engine in `[global]` counts only
 /// for the jobs that keep it.
 fn engine_refused(settings: &Settings, file: &str, line: usize) -> Option<Diagnostic> {
     let refusal = settings.engine_refusal()?;
-    let (file, line) = settings
-        .place("ioengine")
-        .map_or((file, line), |(file, line)| (file.as_str(), *line));
+    let (file, line) = settings.place("ioengine").map_or((file, line), |(file, line)| (file.as_str(), *line));
     Some(Diagnostic::at(file, line, refusal).key("ioengine"))
 }
 
@@ -179,11 +156,7 @@ fn apply(
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<Given> {
     let mut given = Vec::new();
-    let mut expanded: Vec<_> = raw
-        .lines
-        .iter()
-        .filter_map(|line| line.expand(context, errors))
-        .collect();
+    let mut expanded: Vec<_> = raw.lines.iter().filter_map(|line| line.expand(context, errors)).collect();
     expanded.sort_by_key(|option| match option.name.as_str() {
         "kb_base" => 0,
         "ioengine" => 1,
@@ -198,11 +171,7 @@ fn apply(
             Err(fault) => errors.push(fault.at(&option)),
         }
     }
-    given.sort_by_key(|option| {
-        raw.lines
-            .iter()
-            .position(|line| line.place == (option.file.clone(), option.line))
-    });
+    given.sort_by_key(|option| raw.lines.iter().position(|line| line.place == (option.file.clone(), option.line)));
     given
 }
 

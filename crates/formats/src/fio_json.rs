@@ -16,10 +16,8 @@ pub use write::write;
 pub const VERSION: &str = "fio-3.33";
 
 /// fio's default percentiles.
-pub const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
+pub const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// [`PERCENTILES`] as the value of fio's option `percentile_list`; some consumers ask for it in the global options.
 pub const PERCENTILE_LIST: &str = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99";
@@ -159,11 +157,7 @@ impl DirectionResult {
     pub fn new(ios: u64, bytes: u64, runtime_ns: u64) -> DirectionResult {
         let seconds = runtime_ns as f64 / 1e9;
         let rate = |count: u64| {
-            if runtime_ns == 0 {
-                0.0
-            } else {
-                count as f64 / seconds
-            }
+            if runtime_ns == 0 { 0.0 } else { count as f64 / seconds }
         };
         DirectionResult {
             bytes,
@@ -223,11 +217,7 @@ impl Samples {
             min: samples.iter().copied().fold(f64::INFINITY, f64::min),
             max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             mean,
-            stddev: if samples.len() > 1 {
-                (squares / (count - 1.0)).sqrt()
-            } else {
-                0.0
-            },
+            stddev: if samples.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
             count: samples.len() as u64,
         }
     }
@@ -263,17 +253,9 @@ impl LatencyBuckets {
         }
         let total: u64 = ns.iter().chain(&us).chain(&ms).sum();
         let percent = |count: u64| {
-            if total == 0 {
-                0.0
-            } else {
-                100.0 * count as f64 / total as f64
-            }
+            if total == 0 { 0.0 } else { 100.0 * count as f64 / total as f64 }
         };
-        LatencyBuckets {
-            ns: ns.map(percent),
-            us: us.map(percent),
-            ms: ms.map(percent),
-        }
+        LatencyBuckets { ns: ns.map(percent), us: us.map(percent), ms: ms.map(percent) }
     }
 }
 

@@ -97,9 +97,7 @@ fn head(reader: &mut Reader<'_>, drive: &mut DriveFile, key: &str, value: &Spann
     let year = || value.get_ref().as_integer()?.as_str().parse().ok();
     let list = || {
         let words = value.get_ref().as_array()?.iter();
-        words
-            .map(|word| word.get_ref().as_str().map(str::to_owned))
-            .collect::<Option<Vec<String>>>()
+        words.map(|word| word.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
     };
     let fits = match key {
         "year" => year().map(|year| drive.year = Some(year)),
@@ -157,8 +155,7 @@ impl DriveFile {
             Some(old) => *old = figure,
             None => {
                 self.figures.push(figure);
-                self.figures
-                    .sort_by_key(|figure| KEYS.iter().position(|key| key.path == figure.key));
+                self.figures.sort_by_key(|figure| KEYS.iter().position(|key| key.path == figure.key));
             }
         }
     }
@@ -172,14 +169,13 @@ impl DriveFile {
     /// What the drive does not take as asked: it goes on with its own limit.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let line = self.figure("cache.segments").map_or(0, |f| f.line);
-        let warning =
-            |message: String| vec![Diagnostic::at(&self.file, line, message).key("cache.segments")];
+        let warning = |message: String| vec![Diagnostic::at(&self.file, line, message).key("cache.segments")];
         let segments = self.number("cache.segments");
         let cached = self.figure("cache.write_back").map(|figure| &figure.value);
         match (segments, self.number("cache.max_segments")) {
-            (Some(asked), Some(limit)) if asked > limit => warning(format!(
-                "the drive has at most {limit} segments and takes those"
-            )),
+            (Some(asked), Some(limit)) if asked > limit => {
+                warning(format!("the drive has at most {limit} segments and takes those"))
+            }
             (Some(0.0), _) if cached == Some(&Value::Flag(true)) => {
                 warning("without segments no write is cached".to_owned())
             }
@@ -205,9 +201,7 @@ pub(crate) fn setting(
     let Some(known) = keys.iter().find(|known| known.path == key) else {
         let paths: Vec<String> = keys.iter().map(|k| figure::join(layer, k.path)).collect();
         let paths = paths.iter().map(String::as_str);
-        return Err(vec![
-            wrong("unknown key".to_owned()).nearest_to(&full, paths),
-        ]);
+        return Err(vec![wrong("unknown key".to_owned()).nearest_to(&full, paths)]);
     };
     let value = figure::from_text(&known.accepts, text)
         .map_err(|found| vec![wrong(found).expected(known.accepts.to_string())])?;

@@ -88,16 +88,8 @@ fn keys_of(layer: &str) -> &'static [Key] {
 impl Stack {
     /// The drive alone, under the driver `direct`.
     pub fn named_drive(name: &str) -> Stack {
-        let named = |name: &str| Layer {
-            name: name.to_owned(),
-            ..Layer::default()
-        };
-        Stack {
-            file: name.to_owned(),
-            drive: named(name),
-            driver: named("direct"),
-            controller: named("none"),
-        }
+        let named = |name: &str| Layer { name: name.to_owned(), ..Layer::default() };
+        Stack { file: name.to_owned(), drive: named(name), driver: named("direct"), controller: named("none") }
     }
 
     /// Reads a stack file; `file` is its name for messages.
@@ -111,18 +103,14 @@ impl Stack {
             match LAYERS.into_iter().find(|layer| *layer == name.get_ref()) {
                 Some(layer) => *stack.layer(layer) = read_layer(&mut reader, layer, line, value),
                 None => {
-                    let wrong = reader
-                        .wrong(line, "unknown key")
-                        .key(name.get_ref().as_ref());
+                    let wrong = reader.wrong(line, "unknown key").key(name.get_ref().as_ref());
                     reader.errors.push(wrong.nearest_to(name.get_ref(), LAYERS));
                 }
             }
         }
         if stack.drive.name.is_empty() {
             let wrong = reader.wrong(0, "missing key").key("drive");
-            reader
-                .errors
-                .push(wrong.expected("the name of a drive, or the path of a profile"));
+            reader.errors.push(wrong.expected("the name of a drive, or the path of a profile"));
         }
         match reader.errors.is_empty() {
             true => Ok(stack),
@@ -169,10 +157,7 @@ impl Stack {
     }
 
     /// Builds the stack. `drives` gives the text of a profile by name or path.
-    pub fn build(
-        &self,
-        drives: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<BuiltStack, Vec<Diagnostic>> {
+    pub fn build(&self, drives: &dyn Fn(&str) -> Option<String>) -> Result<BuiltStack, Vec<Diagnostic>> {
         let hosts = hosts()?;
         let Some(text) = drives(&self.drive.name) else {
             let wrong = Diagnostic::at(&self.file, self.drive.line, "no such drive");
@@ -200,12 +185,7 @@ impl Stack {
     }
 
     /// The figures of a host layer, complete; nothing for the name `none`.
-    fn host(
-        &self,
-        hosts: &[Host],
-        kind: &'static str,
-        layer: &Layer,
-    ) -> Result<Option<Vec<Figure>>, Vec<Diagnostic>> {
+    fn host(&self, hosts: &[Host], kind: &'static str, layer: &Layer) -> Result<Option<Vec<Figure>>, Vec<Diagnostic>> {
         if layer.name == "none" && layer.figures.is_empty() {
             return Ok(None);
         }
@@ -215,11 +195,7 @@ impl Stack {
             None if layer.name.is_empty() || layer.name == "none" => Vec::new(),
             None => {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
-                let wrong = Diagnostic::at(
-                    &self.file,
-                    layer.line,
-                    format!("no {kind} `{}`", layer.name),
-                );
+                let wrong = Diagnostic::at(&self.file, layer.line, format!("no {kind} `{}`", layer.name));
                 return Err(vec![
                     wrong
                         .key(kind)
@@ -237,10 +213,7 @@ impl Stack {
             .map(|key| {
                 Diagnostic::at(&self.file, layer.line, "missing key")
                     .key(format!("{kind}.{}", key.path))
-                    .expected(format!(
-                        "{}, or the name of a ready-made {kind}",
-                        key.accepts
-                    ))
+                    .expected(format!("{}, or the name of a ready-made {kind}", key.accepts))
             })
             .collect();
         match missing.is_empty() {
@@ -250,16 +223,8 @@ impl Stack {
     }
 }
 
-fn read_layer(
-    reader: &mut Reader<'_>,
-    layer: &str,
-    line: usize,
-    value: &Spanned<DeValue<'_>>,
-) -> Layer {
-    let mut read = Layer {
-        line,
-        ..Layer::default()
-    };
+fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> Layer {
+    let mut read = Layer { line, ..Layer::default() };
     match value.get_ref() {
         DeValue::String(name) => read.name = name.to_string(),
         DeValue::Table(table) => {
@@ -281,9 +246,7 @@ fn read_layer(
             }
         }
         _ => {
-            let wrong = reader
-                .wrong(line, "is neither a name nor a table")
-                .key(layer);
+            let wrong = reader.wrong(line, "is neither a name nor a table").key(layer);
             reader.errors.push(wrong);
         }
     }

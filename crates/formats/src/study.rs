@@ -291,16 +291,16 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         let keyed = factor.key.is_some() && !factor.levels.is_empty() && factor.bundle.is_empty();
         let bundled = factor.key.is_none() && factor.levels.is_empty() && !factor.bundle.is_empty();
         if !keyed && !bundled {
-            fault(
-                &factor.name,
-                format!("factor `{}` needs either `key` and `levels`, or `bundle`s", factor.name),
-            );
+            fault(&factor.name, format!("factor `{}` needs either `key` and `levels`, or `bundle`s", factor.name));
         }
     }
     let level_names = |name: &str| study.factor.iter().find(|factor| factor.name == name).map(Factor::level_names);
     for compare in &study.compare {
         let Some(names) = level_names(&compare.factor) else {
-            fault(&compare.name, format!("`{}` compares factor `{}`, which there is none of", compare.name, compare.factor));
+            fault(
+                &compare.name,
+                format!("`{}` compares factor `{}`, which there is none of", compare.name, compare.factor),
+            );
             continue;
         };
         for side in [&compare.from, &compare.to] {
@@ -380,7 +380,9 @@ mod tests {
 
     #[test]
     fn durations() {
-        for (text, nanos) in [("30 s", 30_000_000_000), ("10m", 600_000_000_000), ("500 ms", 500_000_000), ("1.5", 1_500_000_000)] {
+        for (text, nanos) in
+            [("30 s", 30_000_000_000), ("10m", 600_000_000_000), ("500 ms", 500_000_000), ("1.5", 1_500_000_000)]
+        {
             assert_eq!(Duration::parse(text).map(|d| d.nanos), Ok(nanos));
         }
         assert!(Duration::parse("10 sec").is_err());

@@ -18,13 +18,8 @@ fn build(text: &str) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
         "jobs/loop.inc" => Ok("include loop.inc\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
-    let context = Context {
-        environment: &environment,
-        include: &include,
-        page_size: 4096,
-        memory_mb: 1024,
-        processors: 2,
-    };
+    let context =
+        Context { environment: &environment, include: &include, page_size: 4096, memory_mb: 1024, processors: 2 };
     fio::parse("jobs/a.fio", text, &context)?.job(SECTORS)
 }
 
@@ -49,81 +44,41 @@ fn fio_of(worker: &Worker) -> FioPattern {
 /// Checks that these lines of a job are refused, at `line` (from 1) and naming `key`.
 fn refused(lines: &str, line: usize, key: &str) -> Diagnostic {
     let errors = build(&format!("[a]\n{lines}\n")).expect_err(lines);
-    let found = errors
-        .iter()
-        .find(|error| error.line == line + 1 && error.key.as_deref() == Some(key));
-    found
-        .unwrap_or_else(|| panic!("{lines}: no error at line {line} about {key}: {errors:?}"))
-        .clone()
+    let found = errors.iter().find(|error| error.line == line + 1 && error.key.as_deref() == Some(key));
+    found.unwrap_or_else(|| panic!("{lines}: no error at line {line} about {key}: {errors:?}")).clone()
 }
 
 /// Checks that these lines of a job on a raw device are taken with a warning about `key`.
 fn warned(lines: &str, key: &str) -> Diagnostic {
     let (_, warnings) = workers(lines);
-    let found = warnings
-        .iter()
-        .find(|warning| warning.key.as_deref() == Some(key));
-    found
-        .unwrap_or_else(|| panic!("{lines}: no warning about {key}: {warnings:?}"))
-        .clone()
+    let found = warnings.iter().find(|warning| warning.key.as_deref() == Some(key));
+    found.unwrap_or_else(|| panic!("{lines}: no warning about {key}: {warnings:?}")).clone()
 }
 
 #[test]
 fn sizes_and_their_traps() {
-    for (text, bytes) in [
-        ("64k", 65536),
-        ("64kib", 64000),
-        ("64ki", 65536),
-        ("0x10000", 65536),
-        ("(16*4k)", 65536),
-    ] {
-        assert_eq!(
-            pattern(&format!("size={text}\nbs=512")).bytes,
-            bytes,
-            "{text}"
-        );
+    for (text, bytes) in [("64k", 65536), ("64kib", 64000), ("64ki", 65536), ("0x10000", 65536), ("(16*4k)", 65536)] {
+        assert_eq!(pattern(&format!("size={text}\nbs=512")).bytes, bytes, "{text}");
     }
-    assert_eq!(
-        pattern("bs=512\nsize=64k\nkb_base=1000").bytes,
-        64000,
-        "kb_base comes first wherever it stands"
-    );
+    assert_eq!(pattern("bs=512\nsize=64k\nkb_base=1000").bytes, 64000, "kb_base comes first wherever it stands");
     assert_eq!(pattern("bs=512\nsize=64kib\nkb_base=1000").bytes, 65536);
     assert_eq!(pattern("size=8*1024*$pagesize").bytes, 8 << 22);
     assert_eq!(pattern("size=10%").bytes, DRIVE / 10 / 4096 * 4096);
-    assert_eq!(
-        pattern("").bytes,
-        DRIVE,
-        "without a size a device is used whole"
-    );
-    assert_eq!(
-        pattern("size=1m\nsize=2m").bytes,
-        2 << 20,
-        "the later one wins"
-    );
+    assert_eq!(pattern("").bytes, DRIVE, "without a size a device is used whole");
+    assert_eq!(pattern("size=1m\nsize=2m").bytes, 2 << 20, "the later one wins");
     let cut = refused("filename=/dev/sdb\nsize=1.5g", 2, "size");
-    assert!(
-        cut.message
-            .contains("1 bytes are less than the smallest block"),
-        "{cut}"
-    );
-    assert!(
-        warned("io_size=1.5g", "io_size")
-            .message
-            .contains("reads 1")
-    );
+    assert!(cut.message.contains("1 bytes are less than the smallest block"), "{cut}");
+    assert!(warned("io_size=1.5g", "io_size").message.contains("reads 1"));
     assert_eq!(pattern("io_size=1.5g").bytes, 1);
 }
 
 #[test]
 fn triples() {
     let sizes = |bs: &str| {
-        pattern(&format!("bs={bs}"))
-            .blocks
-            .map(|blocks| match blocks {
-                Blocks::Fixed(bytes) => bytes,
-                other => panic!("{other:?}"),
-            })
+        pattern(&format!("bs={bs}")).blocks.map(|blocks| match blocks {
+            Blocks::Fixed(bytes) => bytes,
+            other => panic!("{other:?}"),
+        })
     };
     assert_eq!(sizes("8k,32k,"), [8192, 32768, 4096]);
     assert_eq!(sizes("8k,32k"), [8192, 32768, 32768]);
@@ -133,30 +88,15 @@ fn triples() {
 
 #[test]
 fn times_and_their_traps() {
-    for (text, seconds) in [
-        ("10m", 600),
-        ("10", 10),
-        ("10s", 10),
-        ("10sec", 10),
-        ("1h", 3600),
-    ] {
+    for (text, seconds) in [("10m", 600), ("10", 10), ("10s", 10), ("10sec", 10), ("1h", 3600)] {
         let (workers, warnings) = workers(&format!("runtime={text}"));
         assert_eq!(workers[0].runtime, Some(Span::from_secs(seconds)), "{text}");
         assert_eq!(warnings.len(), usize::from(text == "10sec"), "{text}");
     }
-    assert_eq!(
-        workers("startdelay=500ms").0[0].start_delay,
-        Span::from_millis(500)
-    );
+    assert_eq!(workers("startdelay=500ms").0[0].start_delay, Span::from_millis(500));
     let delay = workers("startdelay=5-10").0[0].start_delay;
-    assert!(
-        (Span::from_secs(5)..=Span::from_secs(10)).contains(&delay),
-        "{delay}"
-    );
-    assert_eq!(
-        workers("thinktime=2000").0[0].pace.think.unwrap().time,
-        Span::from_millis(2)
-    );
+    assert!((Span::from_secs(5)..=Span::from_secs(10)).contains(&delay), "{delay}");
+    assert_eq!(workers("thinktime=2000").0[0].pace.think.unwrap().time, Span::from_millis(2));
     assert_eq!(workers("ramp_time=5").0[0].ramp, Span::from_secs(5));
     refused("runtime=10x", 1, "runtime");
 }
@@ -165,103 +105,39 @@ fn times_and_their_traps() {
 fn sections_globals_and_comments() {
     let text = "[globalx]\nbs=8k ; inline # twice\nfilename=/dev/sdb\n[a]\n[global]\nbs=16k\n[b]\nblocksize=32k\n[c]\n";
     let (job, _) = build(text).unwrap();
-    let sizes: Vec<_> = job
-        .workers
-        .iter()
-        .map(|worker| fio_of(worker).blocks[0].clone())
-        .collect();
-    assert_eq!(
-        sizes,
-        [
-            Blocks::Fixed(8192),
-            Blocks::Fixed(32768),
-            Blocks::Fixed(16384)
-        ]
-    );
+    let sizes: Vec<_> = job.workers.iter().map(|worker| fio_of(worker).blocks[0].clone()).collect();
+    assert_eq!(sizes, [Blocks::Fixed(8192), Blocks::Fixed(32768), Blocks::Fixed(16384)]);
     let file = fio::parse("a.fio", text, &Context::bare()).unwrap();
-    let globals: Vec<_> = file
-        .global_options()
-        .iter()
-        .map(|given| (given.name.as_str(), given.value.as_str()))
-        .collect();
-    assert_eq!(
-        globals,
-        [("bs", "8k"), ("filename", "/dev/sdb"), ("bs", "16k")]
-    );
-    assert_eq!(
-        file.sections()[1].options[0].name,
-        "bs",
-        "aliases are given under fio's own name"
-    );
+    let globals: Vec<_> =
+        file.global_options().iter().map(|given| (given.name.as_str(), given.value.as_str())).collect();
+    assert_eq!(globals, [("bs", "8k"), ("filename", "/dev/sdb"), ("bs", "16k")]);
+    assert_eq!(file.sections()[1].options[0].name, "bs", "aliases are given under fio's own name");
     assert_eq!(job.name, "a");
 }
 
 #[test]
 fn includes_and_variables() {
     let (job, _) = build("[a]\nfilename=/dev/sdb\nioengine=libaio\ninclude common.inc\n").unwrap();
-    assert_eq!(
-        job.workers[0].depth, 3,
-        "includes nest, beside the including file"
-    );
-    assert_eq!(
-        refused("include none.inc", 1, "include").message,
-        "none.inc cannot be read: no such file"
-    );
-    assert!(
-        build("[a]\ninclude section.inc\n").unwrap_err()[0]
-            .message
-            .contains("section in an included file")
-    );
-    assert!(
-        build("[a]\ninclude loop.inc\n").unwrap_err()[0]
-            .message
-            .contains("files deep")
-    );
+    assert_eq!(job.workers[0].depth, 3, "includes nest, beside the including file");
+    assert_eq!(refused("include none.inc", 1, "include").message, "none.inc cannot be read: no such file");
+    assert!(build("[a]\ninclude section.inc\n").unwrap_err()[0].message.contains("section in an included file"));
+    assert!(build("[a]\ninclude loop.inc\n").unwrap_err()[0].message.contains("files deep"));
 
     let (job, _) = build("[a]\nfilename=/dev/sdb\nioengine=libaio\niodepth=${DEPTH}\n").unwrap();
     assert_eq!(job.workers[0].depth, 8);
-    assert!(
-        refused("iodepth=${NONE}", 1, "iodepth")
-            .message
-            .contains("${NONE} is not set")
-    );
-    assert!(
-        build("bs=4k\n[a]\n").unwrap_err()[0]
-            .message
-            .contains("before any section")
-    );
-    assert!(
-        build("[a\nsize=4k\n").unwrap_err()[0]
-            .message
-            .contains("not closed")
-    );
-    assert!(
-        build("[global]\nsize=4k\n").unwrap_err()[0]
-            .message
-            .contains("no job")
-    );
+    assert!(refused("iodepth=${NONE}", 1, "iodepth").message.contains("${NONE} is not set"));
+    assert!(build("bs=4k\n[a]\n").unwrap_err()[0].message.contains("before any section"));
+    assert!(build("[a\nsize=4k\n").unwrap_err()[0].message.contains("not closed"));
+    assert!(build("[global]\nsize=4k\n").unwrap_err()[0].message.contains("no job"));
     assert_eq!(build("").unwrap_err().len(), 1);
 }
 
 #[test]
 fn unknown_words_name_the_nearest() {
-    assert_eq!(
-        refused("iodeph=4", 1, "iodeph").nearest.as_deref(),
-        Some("iodepth")
-    );
-    assert_eq!(
-        refused("ioengine=libaoi", 1, "ioengine").nearest.as_deref(),
-        Some("libaio")
-    );
-    assert_eq!(
-        refused("rw=randreed", 1, "rw").nearest.as_deref(),
-        Some("randread")
-    );
-    assert!(
-        refused("hipri", 1, "hipri")
-            .message
-            .contains("the engine psync has no such option")
-    );
+    assert_eq!(refused("iodeph=4", 1, "iodeph").nearest.as_deref(), Some("iodepth"));
+    assert_eq!(refused("ioengine=libaoi", 1, "ioengine").nearest.as_deref(), Some("libaio"));
+    assert_eq!(refused("rw=randreed", 1, "rw").nearest.as_deref(), Some("randread"));
+    assert!(refused("hipri", 1, "hipri").message.contains("the engine psync has no such option"));
     for (line, key) in [
         ("IODEPTH=4", "IODEPTH"),
         ("iodepth=0", "iodepth"),
@@ -279,11 +155,7 @@ fn unknown_words_name_the_nearest() {
         refused(line, 1, key);
     }
     let errors = build("[a]\nbogus=1\nbs=x\n[b]\nrw=no\n").unwrap_err();
-    assert_eq!(
-        errors.iter().map(|error| error.line).collect::<Vec<_>>(),
-        [2, 3, 5],
-        "all errors at once"
-    );
+    assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [2, 3, 5], "all errors at once");
 }
 
 #[test]
@@ -305,38 +177,23 @@ fn what_the_model_cannot_express_is_refused_by_name() {
         ("ioengine=external:/tmp/x.so", "ioengine"),
     ] {
         refused(line, 1, key);
-        if let Some((option, _)) = line
-            .split_once('=')
-            .filter(|(option, _)| !["wait_for", "read_iolog", "ioengine"].contains(option))
+        if let Some((option, _)) =
+            line.split_once('=').filter(|(option, _)| !["wait_for", "read_iolog", "ioengine"].contains(option))
         {
             let zero = if option == "zonemode" { "none" } else { "0" };
             workers(&format!("{option}={zero}"));
         }
     }
-    refused(
-        "size=1m\niodepth=8\nioengine=libaio\niodepth_low=4",
-        4,
-        "iodepth_low",
-    );
+    refused("size=1m\niodepth=8\nioengine=libaio\niodepth_low=4", 4, "iodepth_low");
     refused("size=1m\nrate=1m\nrate_iops=10", 3, "rate_iops");
     refused("size=1m\nrw=write\nfsync=1\nfdatasync=2", 4, "fdatasync");
     refused("size=1m\nbs=1000", 2, "bs");
-    refused(
-        "size=1m\nnrfiles=4\nfile_service_type=zipf",
-        3,
-        "file_service_type",
-    );
+    refused("size=1m\nnrfiles=4\nfile_service_type=zipf", 3, "file_service_type");
     refused("size=1m\nnrfiles=4\nopenfiles=2", 3, "openfiles");
     // An engine's own options do not hide the engine's refusal.
     let errors = build("[a]\nioengine=http\nhttps=on\nhttp_mode=s3\n").unwrap_err();
     assert_eq!(errors.len(), 1);
-    assert!(
-        errors[0]
-            .message
-            .contains("the engine http is not in this version"),
-        "{}",
-        errors[0]
-    );
+    assert!(errors[0].message.contains("the engine http is not in this version"), "{}", errors[0]);
     // An engine in [global] that no job keeps is nobody's.
     assert!(build("[global]\nioengine=net\nfilename=/dev/sdb\n[a]\nioengine=libaio\n").is_ok());
 }
@@ -355,29 +212,12 @@ fn what_changes_nothing_is_warned_of() {
         ("percentile_list=99:99.9", "percentile_list"),
         ("time_based", "time_based"),
     ] {
-        let lines = if key == "hipri" {
-            "ioengine=io_uring\nhipri"
-        } else {
-            line
-        };
+        let lines = if key == "hipri" { "ioengine=io_uring\nhipri" } else { line };
         warned(lines, key);
     }
-    assert!(
-        warned("direct=0", "direct")
-            .message
-            .contains("no page cache")
-    );
-    assert!(
-        warned("buffered=1", "direct")
-            .message
-            .contains("no page cache")
-    );
-    assert!(
-        workers("group_reporting\nnorandommap\nrandseed=5")
-            .1
-            .is_empty(),
-        "what is honoured is not warned of"
-    );
+    assert!(warned("direct=0", "direct").message.contains("no page cache"));
+    assert!(warned("buffered=1", "direct").message.contains("no page cache"));
+    assert!(workers("group_reporting\nnorandommap\nrandseed=5").1.is_empty(), "what is honoured is not warned of");
 }
 
 #[test]
@@ -392,50 +232,27 @@ fn engines_and_depth() {
         "helper threads lift the cap"
     );
     for engine in ["io_uring", "posixaio", "windowsaio", "null"] {
-        assert_eq!(
-            workers(&format!("ioengine={engine}\niodepth=4")).0[0].depth,
-            4,
-            "{engine}"
-        );
+        assert_eq!(workers(&format!("ioengine={engine}\niodepth=4")).0[0].depth, 4, "{engine}");
     }
     for engine in ["sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "sg"] {
-        assert_eq!(
-            workers(&format!("ioengine={engine}\niodepth=4")).0[0].depth,
-            1,
-            "{engine}"
-        );
+        assert_eq!(workers(&format!("ioengine={engine}\niodepth=4")).0[0].depth, 1, "{engine}");
     }
-    assert_eq!(
-        workers("ioengine=sg\nfilename=/dev/sg1\niodepth=4").0[0].depth,
-        4
-    );
+    assert_eq!(workers("ioengine=sg\nfilename=/dev/sg1\niodepth=4").0[0].depth, 4);
     assert!(pattern("ioengine=sg\nrw=write\nwritefua=1").write_through);
 }
 
 #[test]
 fn directions_and_their_postfix() {
     let sequential = pattern("rw=read:8k");
-    assert_eq!(
-        (sequential.direction, sequential.random),
-        (Direction::Read, [0; 3])
-    );
+    assert_eq!((sequential.direction, sequential.random), (Direction::Read, [0; 3]));
     assert_eq!(sequential.modifier, Some(Modifier::Skip(8192)));
     assert_eq!(pattern("rw=read:-8k").modifier, Some(Modifier::Skip(-8192)));
     let random = pattern("readwrite=randwrite:8");
-    assert_eq!(
-        (random.direction, random.random),
-        (Direction::Write, [100; 3])
-    );
+    assert_eq!((random.direction, random.random), (Direction::Write, [100; 3]));
     assert_eq!(random.modifier, Some(Modifier::Run(8)));
-    assert_eq!(
-        pattern("rw=randwrite:8\nrw_sequencer=identical").modifier,
-        Some(Modifier::Same(8))
-    );
+    assert_eq!(pattern("rw=randwrite:8\nrw_sequencer=identical").modifier, Some(Modifier::Same(8)));
     let mixed = pattern("rw=randrw\nrwmixread=70\nrwmixwrite=40\npercentage_random=60,20");
-    assert_eq!(
-        (mixed.direction, mixed.mix_read, mixed.random),
-        (Direction::Mixed, 60, [60, 20, 20])
-    );
+    assert_eq!((mixed.direction, mixed.mix_read, mixed.random), (Direction::Mixed, 60, [60, 20, 20]));
     assert_eq!(pattern("rw=randtrimwrite").direction, Direction::TrimWrite);
     assert_eq!(pattern("rw=rw").direction, Direction::Mixed);
 }
@@ -452,43 +269,23 @@ fn the_random_map_and_the_seeds() {
     ] {
         assert!(!pattern(lines).random_map, "{lines}");
     }
-    assert!(
-        pattern("rw=randread\nbs=4k,8k").random_map,
-        "only reads have a size here"
-    );
+    assert!(pattern("rw=randread\nbs=4k,8k").random_map, "only reads have a size here");
     assert_eq!(pattern("rw=randread").seed, 0x89);
     assert_eq!(pattern("rw=randread\nrandrepeat=0\nrandseed=7").seed, 7);
     assert_ne!(pattern("rw=randread\nrandrepeat=0").seed, 0x89);
-    let zoned =
-        pattern("rw=randread\nrandom_distribution=zoned:60/10:30/20:10/70\nrandom_generator=lfsr");
-    assert_eq!(
-        zoned.distribution,
-        Distribution::Zoned(vec![(60, 10), (30, 20), (10, 70)])
-    );
+    let zoned = pattern("rw=randread\nrandom_distribution=zoned:60/10:30/20:10/70\nrandom_generator=lfsr");
+    assert_eq!(zoned.distribution, Distribution::Zoned(vec![(60, 10), (30, 20), (10, 70)]));
     assert_eq!(zoned.generator, Generator::Tausworthe);
-    assert_eq!(
-        pattern("rw=randread\nrandom_generator=lfsr").generator,
-        Generator::Lfsr
-    );
+    assert_eq!(pattern("rw=randread\nrandom_generator=lfsr").generator, Generator::Lfsr);
 }
 
 #[test]
 fn sizes_of_requests() {
     let split = pattern("rw=randrw\nbssplit=64k/40:4k/,1m");
-    assert_eq!(
-        split.blocks[0],
-        Blocks::Split(vec![(4096, 60), (65536, 40)])
-    );
+    assert_eq!(split.blocks[0], Blocks::Split(vec![(4096, 60), (65536, 40)]));
     assert_eq!(split.blocks[1], Blocks::Split(vec![(1 << 20, 100)]));
     let range = pattern("bsrange=16k-4k,8k-8k");
-    assert_eq!(
-        range.blocks[0],
-        Blocks::Range {
-            min: 4096,
-            max: 16384,
-            unaligned: false
-        }
-    );
+    assert_eq!(range.blocks[0], Blocks::Range { min: 4096, max: 16384, unaligned: false });
     assert_eq!(range.blocks[1], Blocks::Fixed(8192));
     assert!(pattern("bs_is_seq_rand=1\nbs=4k,64k").sizes_by_randomness);
 }
@@ -501,23 +298,13 @@ fn files_lie_one_after_another_and_a_name_is_one_file() {
     let regions: Vec<Vec<(u64, u64)>> = job
         .workers
         .iter()
-        .map(|worker| {
-            fio_of(worker)
-                .files
-                .iter()
-                .map(|file| (file.start, file.bytes))
-                .collect()
-        })
+        .map(|worker| fio_of(worker).files.iter().map(|file| (file.start, file.bytes)).collect())
         .collect();
     // 5000 bytes each, cut to whole sectors, each on a boundary of 4 KiB.
     assert_eq!(regions[0], [(0, 4608), (8192, 4608)]);
     assert_eq!((regions[1][0].0, regions[2][0].0), (16384, 28672));
     assert_eq!(regions[3], [(40960, 9728)]);
-    assert_eq!(
-        regions[4],
-        [(40960, 20480)],
-        "the file is as long as its longest user needs"
-    );
+    assert_eq!(regions[4], [(40960, 20480)], "the file is as long as its longest user needs");
 }
 
 #[test]
@@ -525,92 +312,36 @@ fn devices_are_the_drive_or_slices_of_it() {
     let (workers_, warnings) = workers("filename=/dev/sda:/dev/sdb");
     let files = fio_of(&workers_[0]).files;
     let slice = DRIVE / 2 / 4096 * 4096;
-    assert_eq!(
-        files,
-        [
-            Region {
-                start: 0,
-                bytes: slice
-            },
-            Region {
-                start: slice,
-                bytes: slice
-            }
-        ]
-    );
-    assert!(
-        warnings[0].message.contains("each is a slice"),
-        "{}",
-        warnings[0]
-    );
-    assert_eq!(
-        pattern("filename=\\\\.\\PhysicalDrive1").files,
-        [Region {
-            start: 0,
-            bytes: DRIVE
-        }]
-    );
+    assert_eq!(files, [Region { start: 0, bytes: slice }, Region { start: slice, bytes: slice }]);
+    assert!(warnings[0].message.contains("each is a slice"), "{}", warnings[0]);
+    assert_eq!(pattern("filename=\\\\.\\PhysicalDrive1").files, [Region { start: 0, bytes: DRIVE }]);
     assert_eq!(pattern("filename=c\\:disk\nsize=1m").files.len(), 1);
     let named = build("[/dev/sdc]\n").unwrap().0;
-    assert_eq!(
-        fio_of(&named.workers[0]).bytes,
-        DRIVE,
-        "a section may be named for a device"
-    );
+    assert_eq!(fio_of(&named.workers[0]).bytes, DRIVE, "a section may be named for a device");
 }
 
 #[test]
 fn offsets_and_sizes() {
     let (clones, _) = workers("numjobs=3\noffset=1g\noffset_increment=2g\nsize=1g");
-    let starts: Vec<u64> = clones
-        .iter()
-        .map(|worker| fio_of(worker).files[0].start >> 30)
-        .collect();
-    assert_eq!(
-        starts,
-        [1, 5, 3],
-        "fio's order: the first clone, then from the last to the second"
-    );
+    let starts: Vec<u64> = clones.iter().map(|worker| fio_of(worker).files[0].start >> 30).collect();
+    assert_eq!(starts, [1, 5, 3], "fio's order: the first clone, then from the last to the second");
     let half = pattern("offset=50%\nbs=64k");
     assert_eq!(half.files[0].start, (DRIVE / 2).next_multiple_of(65536));
     assert_eq!(half.files[0].bytes, DRIVE - half.files[0].start);
     assert_eq!(pattern("size=1g\nio_size=3g").bytes, 3 << 30);
     assert_eq!(pattern("filesize=1m\nfilename=x\nsize=8g").bytes, 1 << 20);
-    assert_eq!(
-        pattern("size=1g\nnumber_ios=100\nloops=3").requests,
-        Some(100)
-    );
+    assert_eq!(pattern("size=1g\nnumber_ios=100\nloops=3").requests, Some(100));
     let large = refused("filename=/dev/sdb\nsize=200g", 2, "size");
-    assert!(
-        large.message.contains("214748364800") && large.message.contains("160041885696"),
-        "{large}"
-    );
-    assert!(
-        refused("size=100g\nnumjobs=2", 1, "size")
-            .message
-            .contains("2 files take 214748364800")
-    );
-    assert!(
-        refused("offset=1\nfilename=/dev/sdb", 1, "offset")
-            .message
-            .contains("sector")
-    );
-    assert!(
-        build("[a]\nrw=read\n").unwrap_err()[0]
-            .message
-            .contains("needs a size")
-    );
+    assert!(large.message.contains("214748364800") && large.message.contains("160041885696"), "{large}");
+    assert!(refused("size=100g\nnumjobs=2", 1, "size").message.contains("2 files take 214748364800"));
+    assert!(refused("offset=1\nfilename=/dev/sdb", 1, "offset").message.contains("sector"));
+    assert!(build("[a]\nrw=read\n").unwrap_err()[0].message.contains("needs a size"));
     let sizes: Vec<u64> = pattern("filename_format=f.$filenum\nfilename=\\:x\nfilesize=1m-2m")
         .files
         .iter()
         .map(|file| file.bytes)
         .collect();
-    assert!(
-        sizes
-            .iter()
-            .all(|bytes| (1 << 20..=2 << 20).contains(bytes)),
-        "{sizes:?}"
-    );
+    assert!(sizes.iter().all(|bytes| (1 << 20..=2 << 20).contains(bytes)), "{sizes:?}");
 }
 
 #[test]
@@ -619,97 +350,34 @@ fn stages_groups_and_clones() {
         [c]\nstonewall\ngroup_reporting\nnumjobs=3\n[d]\ngroup_reporting\n[e]\n";
     let (job, _) = build(text).unwrap();
     let stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
-    assert_eq!(
-        stages,
-        [0, 0, 0, 1, 1, 1, 1, 1],
-        "a barrier before the first job is none"
-    );
+    assert_eq!(stages, [0, 0, 0, 1, 1, 1, 1, 1], "a barrier before the first job is none");
     let groups: Vec<u32> = job.workers.iter().map(|worker| worker.group).collect();
-    assert_eq!(
-        groups,
-        [0, 1, 2, 3, 3, 3, 3, 4],
-        "reported together only with group_reporting"
-    );
+    assert_eq!(groups, [0, 1, 2, 3, 3, 3, 3, 4], "reported together only with group_reporting");
     let file = fio::parse("a.fio", text, &Context::bare()).unwrap();
-    let origins: Vec<(usize, u32, u32)> = file
-        .origins()
-        .iter()
-        .map(|origin| (origin.section, origin.clone, origin.group_id))
-        .collect();
-    assert_eq!(
-        origins,
-        [
-            (0, 0, 0),
-            (0, 1, 0),
-            (1, 0, 1),
-            (2, 0, 2),
-            (2, 2, 2),
-            (2, 1, 2),
-            (3, 0, 2),
-            (4, 0, 2)
-        ]
-    );
+    let origins: Vec<(usize, u32, u32)> =
+        file.origins().iter().map(|origin| (origin.section, origin.clone, origin.group_id)).collect();
+    assert_eq!(origins, [(0, 0, 0), (0, 1, 0), (1, 0, 1), (2, 0, 2), (2, 2, 2), (2, 1, 2), (3, 0, 2), (4, 0, 2)]);
 }
 
 #[test]
 fn durability_pace_and_verification() {
     let durable = pattern("rw=write\nfdatasync=8\nend_fsync=1\nsync=dsync");
-    assert_eq!(
-        (
-            durable.flush_every,
-            durable.flush_at_end,
-            durable.write_through
-        ),
-        (8, true, true)
-    );
+    assert_eq!((durable.flush_every, durable.flush_at_end, durable.write_through), (8, true, true));
     let reads = pattern("rw=read\nfsync=8\nend_fsync=1\nsync=1");
-    assert_eq!(
-        (reads.flush_every, reads.flush_at_end, reads.write_through),
-        (0, false, false)
-    );
+    assert_eq!((reads.flush_every, reads.flush_at_end, reads.write_through), (0, false, false));
     let paced = workers(
         "rate_iops=100,50,\nrate_process=poisson\nthinktime=1ms\nthinktime_blocks=4\nthinktime_blocks_type=issue",
     );
     let pace = &paced.0[0].pace;
-    assert_eq!(
-        pace.rate,
-        [Some(Rate::Requests(100)), Some(Rate::Requests(50)), None]
-    );
+    assert_eq!(pace.rate, [Some(Rate::Requests(100)), Some(Rate::Requests(50)), None]);
     assert_eq!(pace.process, Process::Poisson);
-    assert_eq!(
-        pace.think,
-        Some(Think {
-            time: Span::from_millis(1),
-            blocks: 4,
-            on_issue: true
-        })
-    );
-    assert_eq!(
-        workers("rate=,1m").0[0].pace.rate,
-        [None, Some(Rate::Bytes(1 << 20)), Some(Rate::Bytes(1 << 20))]
-    );
+    assert_eq!(pace.think, Some(Think { time: Span::from_millis(1), blocks: 4, on_issue: true }));
+    assert_eq!(workers("rate=,1m").0[0].pace.rate, [None, Some(Rate::Bytes(1 << 20)), Some(Rate::Bytes(1 << 20))]);
     assert!(pattern("rw=randwrite\nverify=crc32c").verify);
     assert!(!pattern("rw=randwrite\nverify=crc32c\ndo_verify=0").verify);
     assert!(!pattern("rw=randread\nverify=crc32c").verify);
-    assert!(
-        !pattern("rw=write\nverify=md5\ntime_based\nruntime=5").verify,
-        "the writing takes all of the runtime"
-    );
+    assert!(!pattern("rw=write\nverify=md5\ntime_based\nruntime=5").verify, "the writing takes all of the runtime");
     let strided = pattern("zonemode=strided\nzonesize=1m\nzonerange=4m\nzoneskip=8m");
-    assert_eq!(
-        strided.strided,
-        Some(Strided {
-            range: 4 << 20,
-            size: 1 << 20,
-            skip: 8 << 20
-        })
-    );
-    assert_eq!(
-        pattern("zonesize=1m").strided,
-        Some(Strided {
-            range: 1 << 20,
-            size: 1 << 20,
-            skip: 0
-        })
-    );
+    assert_eq!(strided.strided, Some(Strided { range: 4 << 20, size: 1 << 20, skip: 8 << 20 }));
+    assert_eq!(pattern("zonesize=1m").strided, Some(Strided { range: 1 << 20, size: 1 << 20, skip: 0 }));
 }

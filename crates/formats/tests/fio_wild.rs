@@ -19,10 +19,7 @@ fn wild() -> Option<PathBuf> {
     let shared = std::env::var_os("SEEKWISE_SHARED").map_or(beside, PathBuf::from);
     let wild = shared.join("wild");
     if !wild.join("fio-examples").is_dir() {
-        println!(
-            "skipped: no job files in {}; set SEEKWISE_SHARED",
-            wild.display()
-        );
+        println!("skipped: no job files in {}; set SEEKWISE_SHARED", wild.display());
         return None;
     }
     Some(wild)
@@ -30,17 +27,10 @@ fn wild() -> Option<PathBuf> {
 
 /// All files below a directory, sorted.
 fn files(directory: &Path, into: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
-        if path.is_dir() {
-            files(&path, into)
-        } else {
-            into.push(path)
-        }
+        if path.is_dir() { files(&path, into) } else { into.push(path) }
     }
 }
 
@@ -59,15 +49,7 @@ fn variable(name: &str) -> Option<String> {
         () if has("DIRECT") && !has("DIRECTORY") => "1",
         () if has("DEV") || has("FILENAME") || has("DISK") => "/dev/sdb",
         () if has("DIR") => "/mnt",
-        () if has("DEPTH")
-            || has("JOBS")
-            || has("WORKERS")
-            || has("COUNT")
-            || has("NRFILES")
-            || has("PORT") =>
-        {
-            "4"
-        }
+        () if has("DEPTH") || has("JOBS") || has("WORKERS") || has("COUNT") || has("NRFILES") || has("PORT") => "4",
         () => "value",
     };
     Some(value.to_owned())
@@ -108,22 +90,12 @@ const REFUSED: &[(&str, usize)] = &[
 ];
 
 /// Workers and warnings of a job file.
-fn read(
-    path: &Path,
-    environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<(usize, usize), Vec<Diagnostic>> {
+fn read(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<(usize, usize), Vec<Diagnostic>> {
     let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     let include = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
-    let context = Context {
-        environment,
-        include: &include,
-        page_size: 4096,
-        memory_mb: 8192,
-        processors: 4,
-    };
+    let context = Context { environment, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
     let file = fio::parse(&path.to_string_lossy(), &text, &context)?;
-    file.job(SECTORS)
-        .map(|(job, warnings)| (job.workers.len(), warnings.len()))
+    file.job(SECTORS).map(|(job, warnings)| (job.workers.len(), warnings.len()))
 }
 
 /// The reason under which a refusal is counted: the option, and the message without names and figures.
@@ -168,39 +140,18 @@ fn every_wild_job_is_a_job_or_a_named_reason() {
                 *disagreed.entry(reason(errors)).or_default() += 1;
             }
         }
-        tally
-            .entry((verdicts[&name], result.is_ok()))
-            .or_default()
-            .push(name);
+        tally.entry((verdicts[&name], result.is_ok())).or_default().push(name);
     }
     let count = |fio, here| tally.get(&(fio, here)).map_or(0, Vec::len);
-    println!(
-        "{} of {} job files give a job",
-        count(true, true) + count(false, true),
-        paths.len()
-    );
-    println!(
-        "of those that fio 3.33 parses: {} a job, {} refused",
-        count(true, true),
-        count(true, false)
-    );
-    println!(
-        "of those that it does not: {} a job, {} refused",
-        count(false, true),
-        count(false, false)
-    );
+    println!("{} of {} job files give a job", count(true, true) + count(false, true), paths.len());
+    println!("of those that fio 3.33 parses: {} a job, {} refused", count(true, true), count(true, false));
+    println!("of those that it does not: {} a job, {} refused", count(false, true), count(false, false));
     for (reason, files) in &reasons {
         println!("{files:4}  {reason}");
     }
     assert_eq!(paths.len(), 158);
     assert_eq!((count(true, true), count(false, false)), AGREED);
-    assert_eq!(
-        disagreed,
-        REFUSED
-            .iter()
-            .map(|(reason, files)| (reason.to_string(), *files))
-            .collect()
-    );
+    assert_eq!(disagreed, REFUSED.iter().map(|(reason, files)| (reason.to_string(), *files)).collect());
     let newer = tally.get(&(false, true)).cloned().unwrap_or_default();
     assert_eq!(newer, NEWER, "refused by fio 3.33 and a job here");
 }
@@ -211,18 +162,11 @@ fn damaged_files_never_panic() {
     let mut paths = Vec::new();
     files(&wild.join("fio-examples"), &mut paths);
     let include = |_: &str| Err("nothing to include".to_owned());
-    let context = Context {
-        environment: &variable,
-        include: &include,
-        page_size: 4096,
-        memory_mb: 8192,
-        processors: 4,
-    };
+    let context =
+        Context { environment: &variable, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
     let (mut state, mut tried, mut jobs) = (1u64, 0, 0);
     let mut next = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
     for path in &paths {
@@ -243,8 +187,7 @@ fn damaged_files_never_panic() {
             }
             let text = String::from_utf8_lossy(&damaged);
             tried += 1;
-            let built =
-                fio::parse("damaged.fio", &text, &context).and_then(|file| file.job(SECTORS));
+            let built = fio::parse("damaged.fio", &text, &context).and_then(|file| file.job(SECTORS));
             if let Ok((job, _)) = built {
                 assert!(!job.workers.is_empty());
                 jobs += 1;

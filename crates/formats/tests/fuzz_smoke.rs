@@ -36,12 +36,10 @@ const ICF: &[u8] = b"Version 1.1.0\r\n'TEST SETUP ==\r\n'Test Description\r\n\td
 'Target\r\n\tC:\r\n'End target\r\n'Target\r\n\tPHYSICALDRIVE:1\r\n'End target\r\n'End worker\r\n\
 'End manager\r\n'END manager list\r\n";
 
-const OLD_ICF: &[u8] =
-    b"3.26.97\nTEST SETUP\n'Test Type\n\tNORMAL\n'END test setup\nACCESS SPECIFICATIONS\n'size\n\
+const OLD_ICF: &[u8] = b"3.26.97\nTEST SETUP\n'Test Type\n\tNORMAL\n'END test setup\nACCESS SPECIFICATIONS\n'size\n\
 2048 100 67 100 0 1\n512,30,100,0,0,1\n4096,70,0,50,0,1\n'END access specifications\n";
 
-const CSV: &[u8] =
-    b"'Test Type,Test Description\n0,d\n'Version\n1.1.0\n'Time Stamp\ns\n'Access specifications\n\
+const CSV: &[u8] = b"'Test Type,Test Description\n0,d\n'Version\n1.1.0\n'Time Stamp\ns\n'Access specifications\n\
 'Access specification name,default assignment\nA,0\n'size,% of size\n512,100,1,2,3,4,5,6,\n\
 'End access specifications\n'Results\n\
 'Target Type,Target Name,IOps,MBps,Read MBps (Decimal),Queue Depth,0 to 50 uS, >= 10 s\n\
@@ -77,10 +75,7 @@ const WORDS: [&[u8]; 16] = [
 
 #[test]
 fn parsers_return_on_changed_files() {
-    let cases = std::env::var("SEEKWISE_FUZZ_CASES")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(CASES);
+    let cases = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
     // One thread a parser: the streams of chance are named, so order does not matter.
     std::thread::scope(|scope| {
         for (name, entry) in entries::ALL {
@@ -100,17 +95,10 @@ fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
             panic!("{name} panics on {:?}", String::from_utf8_lossy(&case));
         }
         longest = longest.max(begun.elapsed().as_millis());
-        assert!(
-            longest < LONGEST_MS,
-            "{name} took {longest} ms on {:?}",
-            String::from_utf8_lossy(&case)
-        );
+        assert!(longest < LONGEST_MS, "{name} took {longest} ms on {:?}", String::from_utf8_lossy(&case));
     }
     let seconds = start.elapsed().as_secs();
-    println!(
-        "{name}: {cases} cases of {} seeds in {seconds} s, the longest took {longest} ms",
-        seeds.len()
-    );
+    println!("{name}: {cases} cases of {} seeds in {seconds} s, the longest took {longest} ms", seeds.len());
 }
 
 #[test]
@@ -120,12 +108,7 @@ fn the_seeds_are_valid() {
         let (config, _) = iometer::icf::parse("seed", bytes).unwrap();
         assert!(config.job(1_000_000).is_ok());
     }
-    assert_eq!(
-        iometer::results::parse("seed", CSV).unwrap().0[0]
-            .rows
-            .len(),
-        3
-    );
+    assert_eq!(iometer::results::parse("seed", CSV).unwrap().0[0].rows.len(), 3);
     assert_eq!(fio_json::read(JSON).unwrap().len(), 2);
 }
 
@@ -136,24 +119,16 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "fio_json" => (&[JSON], "wild/fio-json", &[".json", ".output"]),
         other => panic!("no seeds for {other}"),
     };
-    let wild = shared_files::files(folder, ends)
-        .into_iter()
-        .filter_map(|path| std::fs::read(path).ok());
+    let wild = shared_files::files(folder, ends).into_iter().filter_map(|path| std::fs::read(path).ok());
     let mut seeds: Vec<Vec<u8>> = own.iter().map(|seed| seed.to_vec()).chain(wild).collect();
-    seeds
-        .iter_mut()
-        .for_each(|seed| seed.truncate(LONGEST_SEED));
+    seeds.iter_mut().for_each(|seed| seed.truncate(LONGEST_SEED));
     seeds
 }
 
 /// A seed with one to eight changes.
 fn changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     // Our own seeds are whole and short, so half of the cases come from the first.
-    let index = if rng.percent(50) {
-        0
-    } else {
-        rng.below(seeds.len() as u64) as usize
-    };
+    let index = if rng.percent(50) { 0 } else { rng.below(seeds.len() as u64) as usize };
     let mut case = seeds[index].clone();
     for _ in 0..=rng.below(8) {
         change(&mut case, rng);
@@ -177,10 +152,7 @@ fn change(case: &mut Vec<u8>, rng: &mut Rng) {
             let word = WORDS[rng.below(WORDS.len() as u64) as usize];
             case.splice(place..end.min(place + word.len()), word.iter().copied());
         }
-        4 => case[place..end]
-            .iter_mut()
-            .filter(|byte| byte.is_ascii_digit())
-            .for_each(|byte| *byte = b'9'),
+        4 => case[place..end].iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = b'9'),
         _ => {
             if let Some(byte) = case.get_mut(place) {
                 *byte ^= 1 << rng.below(8);

@@ -65,37 +65,19 @@ fn old_files_count_mib_and_lack_columns() {
     let (tests, warnings) = parse(OLD);
     assert_eq!(tests.len(), 1);
     let test = &tests[0];
-    assert_eq!(
-        (test.description.as_str(), test.version.as_str()),
-        ("nightly", "2006.07.27")
-    );
+    assert_eq!((test.description.as_str(), test.version.as_str()), ("nightly", "2006.07.27"));
     assert_eq!(test.started.as_deref(), Some("2007-01-02 03:04:05:678"));
     assert_eq!(test.ended.as_deref(), Some("2007-01-02 03:14:05:000"));
-    assert_eq!(
-        (test.specs[0].name.as_str(), test.specs[0].lines.len()),
-        ("File Server; old", 2)
-    );
+    assert_eq!((test.specs[0].name.as_str(), test.specs[0].lines.len()), ("File Server; old", 2));
     let all = &test.rows[0];
     assert_eq!(all.bytes_per_second.total, Some(2.0 * 1_048_576.0));
     assert_eq!(all.bytes_per_second.read, Some(1.5 * 1_048_576.0));
-    assert_eq!(
-        (all.iops.total, all.mean_ms.write, all.max_ms.total),
-        (Some(100.5), Some(12.0), None)
-    );
-    assert_eq!(
-        (all.disks, all.queue_depth, all.ios.read),
-        (Some(2), Some(32), Some(4830.0))
-    );
+    assert_eq!((all.iops.total, all.mean_ms.write, all.max_ms.total), (Some(100.5), Some(12.0), None));
+    assert_eq!((all.disks, all.queue_depth, all.ios.read), (Some(2), Some(32), Some(4830.0)));
     assert_eq!(all.cpu_effectiveness, Some(125.6));
     assert!(all.histogram.is_empty());
-    assert_eq!(
-        (&test.rows[1].subject, test.rows[1].iops.total),
-        (&Subject::Processor, None)
-    );
-    assert_eq!(
-        (&test.rows[2].subject, test.rows[2].iops.total),
-        (&Subject::Disk, Some(50.25))
-    );
+    assert_eq!((&test.rows[1].subject, test.rows[1].iops.total), (&Subject::Processor, None));
+    assert_eq!((&test.rows[2].subject, test.rows[2].iops.total), (&Subject::Disk, Some(50.25)));
     assert_eq!(
         warnings,
         [
@@ -113,14 +95,8 @@ fn new_files_have_both_units_and_a_histogram() {
     assert_eq!(all.bytes_per_second.total, Some(4.0 * 1_048_576.0));
     assert_eq!(all.bytes_per_second.read, Some(1_000_000.0));
     assert_eq!(all.histogram, [(0, 7), (2_000_000, 2), (10_000_000, 0)]);
-    assert_eq!(
-        (tests[0].started.as_deref(), tests[0].ended.as_deref()),
-        (Some("start"), Some("middle"))
-    );
-    assert_eq!(
-        (tests[1].specs[0].name.as_str(), tests[1].started.as_deref()),
-        ("B", Some("middle"))
-    );
+    assert_eq!((tests[0].started.as_deref(), tests[0].ended.as_deref()), (Some("start"), Some("middle")));
+    assert_eq!((tests[1].specs[0].name.as_str(), tests[1].started.as_deref()), ("B", Some("middle")));
     assert_eq!(tests[1].rows[0].time_stamp.as_deref(), Some("12:00"));
     assert_eq!(warnings, ["r.csv:25: `Aborted test` is left out"]);
 }
@@ -144,36 +120,18 @@ fn other_files_are_refused() {
 fn real_heads_and_captions_are_read() {
     for path in shared_files::files("wild/iometer/results-golden", &[".txt"]) {
         let masked = std::fs::read_to_string(&path).unwrap();
-        let bare = |line: &str| {
-            line.strip_prefix("ROW ")
-                .unwrap_or(line)
-                .split(" ERR=")
-                .next()
-                .unwrap_or("")
-                .to_owned()
-        };
+        let bare =
+            |line: &str| line.strip_prefix("ROW ").unwrap_or(line).split(" ERR=").next().unwrap_or("").to_owned();
         let text: Vec<String> = masked.lines().map(bare).collect();
         let (tests, _) = parse(&text.join("\n"));
         assert_eq!(tests.len(), 1, "{}", path.display());
         let test = &tests[0];
         assert_eq!(
-            (
-                test.version.as_str(),
-                test.started.as_deref(),
-                test.ended.as_deref()
-            ),
+            (test.version.as_str(), test.started.as_deref(), test.ended.as_deref()),
             ("1.1.0", Some("<TS>"), Some("<TS>"))
         );
-        assert_eq!(
-            (test.specs[0].lines[0].size, test.specs[0].lines[0].share),
-            (65_536, 100)
-        );
-        let of = |subject: Subject| {
-            test.rows
-                .iter()
-                .filter(|row| row.subject == subject)
-                .count() as u64
-        };
+        assert_eq!((test.specs[0].lines[0].size, test.specs[0].lines[0].share), (65_536, 100));
+        let of = |subject: Subject| test.rows.iter().filter(|row| row.subject == subject).count() as u64;
         let all = &test.rows[0];
         assert_eq!(
             (all.workers, all.disks),
@@ -181,10 +139,7 @@ fn real_heads_and_captions_are_read() {
             "{}",
             path.display()
         );
-        assert_eq!(
-            (all.managers, of(Subject::Processor)),
-            (Some(of(Subject::Manager)), 32)
-        );
+        assert_eq!((all.managers, of(Subject::Processor)), (Some(of(Subject::Manager)), 32));
         assert!(all.spec == test.specs[0].name && all.iops.total.is_none());
     }
 }

@@ -13,16 +13,12 @@ const DRIVE: u64 = 312_581_808;
 
 fn parse(path: &Path) -> (Config, Vec<String>) {
     let bytes = std::fs::read(path).unwrap();
-    let (config, warnings) =
-        icf::parse(&path.to_string_lossy(), &bytes).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let (config, warnings) = icf::parse(&path.to_string_lossy(), &bytes).unwrap_or_else(|errors| panic!("{errors:?}"));
     (config, warnings.iter().map(ToString::to_string).collect())
 }
 
 fn named(paths: &[std::path::PathBuf], name: &str) -> Option<Config> {
-    paths
-        .iter()
-        .find(|path| path.ends_with(name))
-        .map(|path| parse(path).0)
+    paths.iter().find(|path| path.ends_with(name)).map(|path| parse(path).0)
 }
 
 #[test]
@@ -38,35 +34,16 @@ fn each_becomes_a_job_or_is_refused_with_a_reason() {
             Ok((job, warnings))
         }) {
             Ok((job, warnings)) => {
-                let stages = job
-                    .workers
-                    .iter()
-                    .map(|worker| worker.stage + 1)
-                    .max()
-                    .unwrap();
-                println!(
-                    "{name}: {stages} tests, {} streams, {} warnings",
-                    job.workers.len(),
-                    warnings.len()
-                );
+                let stages = job.workers.iter().map(|worker| worker.stage + 1).max().unwrap();
+                println!("{name}: {stages} tests, {} streams, {} warnings", job.workers.len(), warnings.len());
                 jobs += 1;
                 for worker in &job.workers {
-                    let seekwise_model::workload::Pattern::Iometer(pattern) = &worker.pattern
-                    else {
-                        panic!()
-                    };
-                    assert!(
-                        pattern.area.bytes > 0
-                            && pattern.area.start + pattern.area.bytes <= DRIVE * 512,
-                        "{name}"
-                    );
+                    let seekwise_model::workload::Pattern::Iometer(pattern) = &worker.pattern else { panic!() };
+                    assert!(pattern.area.bytes > 0 && pattern.area.start + pattern.area.bytes <= DRIVE * 512, "{name}");
                     assert!(worker.depth > 0 && worker.runtime.is_some(), "{name}");
                 }
             }
-            Err(errors) => refused
-                .entry(errors[0].message.clone())
-                .or_default()
-                .push(name),
+            Err(errors) => refused.entry(errors[0].message.clone()).or_default().push(name),
         }
     }
     println!("{jobs} jobs; refused: {refused:#?}");
@@ -83,22 +60,10 @@ fn each_becomes_a_job_or_is_refused_with_a_reason() {
 fn what_iometer_saves_is_read_without_unknown_keys() {
     for path in shared_files::files("wild/iometer/icf-resaved", &[".save.txt"]) {
         let (config, warnings) = parse(&path);
-        assert!(
-            config.unknown.is_empty(),
-            "{}: {:?}",
-            path.display(),
-            config.unknown
-        );
+        assert!(config.unknown.is_empty(), "{}: {:?}", path.display(), config.unknown);
         // The harness that kept these files masks the version and puts its exit code first.
-        let masked = |text: &&String| {
-            text.contains("outside every section") || text.contains("version has not three")
-        };
-        assert_eq!(
-            warnings.iter().filter(|text| !masked(text)).count(),
-            0,
-            "{}: {warnings:?}",
-            path.display()
-        );
+        let masked = |text: &&String| text.contains("outside every section") || text.contains("version has not three");
+        assert_eq!(warnings.iter().filter(|text| !masked(text)).count(), 0, "{}: {warnings:?}", path.display());
         let (job, _) = config.job(DRIVE).unwrap();
         assert!(!job.workers.is_empty());
     }
@@ -108,10 +73,9 @@ fn what_iometer_saves_is_read_without_unknown_keys() {
 fn a_file_is_read_as_iometer_read_it() {
     let sources = shared_files::files("wild/iometer/icf", &[".icf"]);
     let saved = shared_files::files("wild/iometer/icf-resaved", &[".save.txt"]);
-    let (Some(mut source), Some(mut saved_again)) = (
-        named(&sources, "two_managers_run.icf"),
-        named(&saved, "two_managers_run.save.txt"),
-    ) else {
+    let (Some(mut source), Some(mut saved_again)) =
+        (named(&sources, "two_managers_run.icf"), named(&saved, "two_managers_run.save.txt"))
+    else {
         return;
     };
     // Iometer numbers managers itself when it saves; lines and version are those of another file.
@@ -123,11 +87,7 @@ fn a_file_is_read_as_iometer_read_it() {
             manager.id = 0;
             for worker in &mut manager.workers {
                 worker.line = 0;
-                worker
-                    .assigned
-                    .iter_mut()
-                    .chain(&mut worker.targets)
-                    .for_each(|(line, _)| *line = 0);
+                worker.assigned.iter_mut().chain(&mut worker.targets).for_each(|(line, _)| *line = 0);
             }
         }
     }
@@ -139,31 +99,15 @@ fn a_file_is_read_as_iometer_read_it() {
 fn as_many_streams_run_as_iometer_ran() {
     let sources = shared_files::files("wild/iometer/icf", &[".icf"]);
     for path in shared_files::files("wild/iometer/results-golden", &[".golden.txt"]) {
-        let name = path
-            .file_name()
-            .unwrap()
-            .to_string_lossy()
-            .replace(".golden.txt", ".icf");
+        let name = path.file_name().unwrap().to_string_lossy().replace(".golden.txt", ".icf");
         let Some(config) = named(&sources, &name) else {
             continue;
         };
         let golden = std::fs::read_to_string(&path).unwrap();
-        let all = golden
-            .lines()
-            .find_map(|line| line.strip_prefix("ROW ALL,All,")?.split(" ERR").next())
-            .unwrap();
-        let workers = config
-            .managers
-            .iter()
-            .map(|manager| manager.workers.len())
-            .sum::<usize>();
+        let all = golden.lines().find_map(|line| line.strip_prefix("ROW ALL,All,")?.split(" ERR").next()).unwrap();
+        let workers = config.managers.iter().map(|manager| manager.workers.len()).sum::<usize>();
         let job = config.job(DRIVE).unwrap().0;
-        let ours = format!(
-            "{},{},{workers},{}",
-            config.specs[0].spec.name,
-            config.managers.len(),
-            job.workers.len()
-        );
+        let ours = format!("{},{},{workers},{}", config.specs[0].spec.name, config.managers.len(), job.workers.len());
         assert_eq!(ours, all, "{name}");
     }
 }
@@ -175,29 +119,10 @@ fn rich_settings_survive() {
         return;
     };
     let worker = &config.managers[0].workers[0];
-    assert_eq!(
-        (worker.outstanding, worker.connection, worker.fixed_seed),
-        (8, Some(5), Some(12345))
-    );
-    assert_eq!(
-        (
-            worker.maximum_size,
-            worker.starting_sector,
-            worker.data_pattern
-        ),
-        (1024, 64, 1)
-    );
-    let ours = standard::specs()
-        .into_iter()
-        .find(|spec| spec.name == "All in one");
-    assert_eq!(
-        config
-            .specs
-            .iter()
-            .find(|spec| spec.spec.name == "All in one")
-            .map(|spec| spec.spec.clone()),
-        ours
-    );
+    assert_eq!((worker.outstanding, worker.connection, worker.fixed_seed), (8, Some(5), Some(12345)));
+    assert_eq!((worker.maximum_size, worker.starting_sector, worker.data_pattern), (1024, 64, 1));
+    let ours = standard::specs().into_iter().find(|spec| spec.name == "All in one");
+    assert_eq!(config.specs.iter().find(|spec| spec.spec.name == "All in one").map(|spec| spec.spec.clone()), ours);
 }
 
 /// Iometer's own list as one of its builds saved it equals the table, name by name and row by row.
@@ -208,25 +133,15 @@ fn the_standard_table_holds_iometers_own_list() {
         let ours = standard::specs();
         assert_eq!(config.specs.len(), 31);
         for specification in &config.specs {
-            let same = ours
-                .iter()
-                .find(|spec| spec.name == specification.spec.name);
+            let same = ours.iter().find(|spec| spec.name == specification.spec.name);
             assert_eq!(same, Some(&specification.spec));
         }
     }
     for path in shared_files::files("wild/iometer/icf/autotest__tp-qemu", &["/iometer.icf"]) {
         let (config, _) = parse(&path);
         let ours = standard::specs();
-        for specification in config
-            .specs
-            .iter()
-            .filter(|specification| specification.spec.name.contains("% random"))
-        {
-            assert_eq!(
-                ours.iter()
-                    .find(|spec| spec.name == specification.spec.name),
-                Some(&specification.spec)
-            );
+        for specification in config.specs.iter().filter(|specification| specification.spec.name.contains("% random")) {
+            assert_eq!(ours.iter().find(|spec| spec.name == specification.spec.name), Some(&specification.spec));
         }
     }
 }

@@ -47,19 +47,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The profile of a built-in drive as TOML.
 pub fn text(name: &str) -> Option<&'static str> {
-    DRIVES
-        .iter()
-        .find(|drive| drive.0 == name)
-        .map(|drive| drive.1)
+    DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1)
 }
 
 /// Reads a built-in drive. An unknown name is an error that names the nearest.
 pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     match text(name) {
         Some(text) => profile::parse(&format!("{name}.toml"), text),
-        None => Err(vec![
-            Diagnostic::at(name, 0, "no such built-in drive").nearest_to(name, names()),
-        ]),
+        None => Err(vec![Diagnostic::at(name, 0, "no such built-in drive").nearest_to(name, names())]),
     }
 }
 

@@ -49,12 +49,19 @@ pub fn report(material: &Material<'_>) -> Report {
         interval: interval_text(study),
         verdicts: verdicts.into_iter().map(|(_, verdict)| verdict).collect(),
         stack: layers(prepared),
-        factors: study.factor.iter().map(|factor| report::Factor {
-            name: factor.name.clone(),
-            unit: factor.unit.clone(),
-            levels: factor.level_names(),
-        }).collect(),
-        cells: (0..cells.len()).filter(|&cell| !evidence.runs(cell).is_empty()).map(|cell| row(cells, &evidence, cell)).collect(),
+        factors: study
+            .factor
+            .iter()
+            .map(|factor| report::Factor {
+                name: factor.name.clone(),
+                unit: factor.unit.clone(),
+                levels: factor.level_names(),
+            })
+            .collect(),
+        cells: (0..cells.len())
+            .filter(|&cell| !evidence.runs(cell).is_empty())
+            .map(|cell| row(cells, &evidence, cell))
+            .collect(),
         claims: evidence.claims().iter().map(claim).collect(),
         warnings: warnings(prepared),
         provenance: provenance(prepared),
@@ -159,13 +166,7 @@ fn spread(findings: &[&Finding]) -> Option<String> {
     if findings.len() < 2 {
         return None;
     }
-    Some(format!(
-        "From {:.3} × ({}) to {:.3} × ({}).",
-        ratio(&least)?,
-        least.cell,
-        ratio(&most)?,
-        most.cell
-    ))
+    Some(format!("From {:.3} × ({}) to {:.3} × ({}).", ratio(&least)?, least.cell, ratio(&most)?, most.cell))
 }
 
 fn differs(material: &Material<'_>, finding: &Finding) -> Vec<String> {
@@ -204,7 +205,10 @@ fn row(cells: &[Cell], evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         ios: runs.iter().map(|run| run.all.ios).sum(),
         iops: mean(|run| run.all.iops),
         bytes_per_s: mean(|run| run.all.bytes_per_s),
-        response_ms: Response { mean: evidence.mean(cell, |run| run.all.response_ms.mean).estimate, ..Response::of(&histogram) },
+        response_ms: Response {
+            mean: evidence.mean(cell, |run| run.all.response_ms.mean).estimate,
+            ..Response::of(&histogram)
+        },
         reads: kind(|run| &run.read),
         writes: kind(|run| &run.write),
         histogram: histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect(),

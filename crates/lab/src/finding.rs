@@ -111,9 +111,10 @@ impl<'a> Evidence<'a> {
                 Metric::Iops | Metric::BytesPerS => Better::Higher,
             }
         };
-        let asked = pairs.iter().enumerate().filter_map(|(index, pair)| {
-            pair.map(|paired| (index, Comparison { paired, better: metric(index) }))
-        });
+        let asked = pairs
+            .iter()
+            .enumerate()
+            .filter_map(|(index, pair)| pair.map(|paired| (index, Comparison { paired, better: metric(index) })));
         let (places, comparisons): (Vec<usize>, Vec<Comparison>) = asked.unzip();
         let criteria = Criteria::new(0.05, self.study.margin_percent / 100.0).unwrap_or_default();
         let mut judged = vec![None; pairs.len()];

@@ -22,10 +22,7 @@ pub struct BuiltIn {
 
 /// All built-in patterns: Iometer's and its users' access specifications.
 pub fn patterns() -> Vec<BuiltIn> {
-    iometer::standard::specs()
-        .into_iter()
-        .map(|spec| BuiltIn { name: slug(&spec.name), spec })
-        .collect()
+    iometer::standard::specs().into_iter().map(|spec| BuiltIn { name: slug(&spec.name), spec }).collect()
 }
 
 /// Lower case, words joined by dashes: `File Server` is `file-server`.
@@ -64,11 +61,7 @@ pub struct Loaded {
 }
 
 /// Loads a job by the name of a pattern or of a file, for a drive of `sectors`. `read` fetches files.
-pub fn load(
-    name: &str,
-    sectors: u64,
-    read: &dyn Fn(&str) -> Option<String>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(name: &str, sectors: u64, read: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, Vec<Diagnostic>> {
     let patterns = patterns();
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors);

@@ -57,12 +57,15 @@ pub fn cells(study: &Study) -> Vec<Cell> {
             None => factor.bundle.iter().map(|bundle| (bundle.name.clone(), flatten(&bundle.set))).collect(),
         };
         let with = |cell: &Cell| {
-            levels.iter().map(|(name, set)| {
-                let mut cell = cell.clone();
-                cell.levels.push(name.clone());
-                cell.settings.extend(set.iter().cloned());
-                cell
-            }).collect::<Vec<_>>()
+            levels
+                .iter()
+                .map(|(name, set)| {
+                    let mut cell = cell.clone();
+                    cell.levels.push(name.clone());
+                    cell.settings.extend(set.iter().cloned());
+                    cell
+                })
+                .collect::<Vec<_>>()
         };
         cells = cells.iter().flat_map(with).collect();
     }

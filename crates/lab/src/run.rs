@@ -133,12 +133,7 @@ pub struct Measured {
 }
 
 /// Runs `job` on `stack`; `watch` sees each counted record after the statistics have.
-pub fn measure(
-    stack: &Stack,
-    job: &Job,
-    seed: u64,
-    mut watch: impl FnMut(&Record),
-) -> Result<Measured, SimError> {
+pub fn measure(stack: &Stack, job: &Job, seed: u64, mut watch: impl FnMut(&Record)) -> Result<Measured, SimError> {
     let groups: Vec<u16> = job.workers.iter().map(|worker| worker.group as u16).collect();
     let mut recorder = Recorder::new(&groups);
     let outcome = sim::run(stack, job, Seed(seed), &mut |record| {

@@ -23,11 +23,7 @@ fn data_comes_back_as_it_went_in() {
         // Through text as well, so that both sides have passed the same reader of decimal numbers.
         let json = serde_json::to_string(&report).expect("a report is plain data");
         let expected: Value = serde_json::from_str(&json).expect("and JSON");
-        assert!(
-            data(&html(&report)) == expected,
-            "{} came back changed",
-            report.title
-        );
+        assert!(data(&html(&report)) == expected, "{} came back changed", report.title);
     }
 }
 
@@ -47,30 +43,15 @@ fn hostile_names_change_no_element_of_the_page() {
     report.command = "/*report-data*/<!--report-plain-->".to_owned();
     let page = html(&report);
     let plain = html(&Report::default());
-    for tag in [
-        "<script",
-        "</script",
-        "<noscript",
-        "</noscript",
-        "</title",
-        "<img",
-        "<!--",
-    ] {
-        assert_eq!(
-            page.matches(tag).count(),
-            plain.matches(tag).count(),
-            "{tag}"
-        );
+    for tag in ["<script", "</script", "<noscript", "</noscript", "</title", "<img", "<!--"] {
+        assert_eq!(page.matches(tag).count(), plain.matches(tag).count(), "{tag}");
     }
     assert_eq!(data(&page)["title"], hostile);
 }
 
 #[test]
 fn large_seeds_survive() {
-    let report = Report {
-        seed: u64::MAX,
-        ..Report::default()
-    };
+    let report = Report { seed: u64::MAX, ..Report::default() };
     assert_eq!(data(&html(&report))["seed"], "18446744073709551615");
 }
 
@@ -86,14 +67,8 @@ fn page_types_name_every_field() {
     let mut missing = Vec::new();
     let mut report = sample::study();
     report.cells.truncate(1);
-    collect_missing(
-        &serde_json::to_value(&report).expect("plain data"),
-        &mut missing,
-    );
-    assert!(
-        missing.is_empty(),
-        "web/src/report.ts does not know {missing:?}"
-    );
+    collect_missing(&serde_json::to_value(&report).expect("plain data"), &mut missing);
+    assert!(missing.is_empty(), "web/src/report.ts does not know {missing:?}");
 }
 
 fn collect_missing(value: &Value, missing: &mut Vec<String>) {
@@ -115,29 +90,16 @@ fn collect_missing(value: &Value, missing: &mut Vec<String>) {
 fn anatomy_names_the_parts_of_the_model() {
     use seekwise_model::record::Part;
     let report = serde_json::to_string(&sample::run().cells[0].anatomy_ms).expect("plain data");
-    let offsets: Vec<_> = Part::ALL
-        .iter()
-        .map(|part| report.find(&format!("\"{}\":", part.name())))
-        .collect();
-    assert!(
-        offsets.iter().all(Option::is_some) && offsets.is_sorted(),
-        "{report}"
-    );
+    let offsets: Vec<_> = Part::ALL.iter().map(|part| report.find(&format!("\"{}\":", part.name()))).collect();
+    assert!(offsets.iter().all(Option::is_some) && offsets.is_sorted(), "{report}");
     assert_eq!(report.matches(':').count(), Part::COUNT);
 }
 
 #[test]
 fn sample_anatomy_adds_up() {
     for cell in sample::study().cells {
-        let Value::Object(parts) = serde_json::to_value(cell.anatomy_ms).expect("plain data")
-        else {
-            panic!("a map")
-        };
+        let Value::Object(parts) = serde_json::to_value(cell.anatomy_ms).expect("plain data") else { panic!("a map") };
         let sum: f64 = parts.values().filter_map(Value::as_f64).sum();
-        assert!(
-            (sum / cell.response_ms.mean - 1.0).abs() < 1e-9,
-            "{}: {sum}",
-            cell.id
-        );
+        assert!((sum / cell.response_ms.mean - 1.0).abs() < 1e-9, "{}: {sum}", cell.id);
     }
 }

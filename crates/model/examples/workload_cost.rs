@@ -11,8 +11,8 @@ use seekwise_model::record::Parts;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern,
-    Generator, IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Worker, Workload,
+    AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator,
+    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Worker, Workload,
 };
 
 /// The best of so many batches is told: others on the machine only slow a batch down.
@@ -30,10 +30,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         blocks: [(); 3].map(|()| Blocks::Fixed(4096)),
         align: [0; 3],
         sizes_by_randomness: false,
-        files: vec![Region {
-            start: 0,
-            bytes: BYTES,
-        }],
+        files: vec![Region { start: 0, bytes: BYTES }],
         file_service: FileService::RoundRobin,
         bytes: BYTES,
         requests: None,
@@ -51,16 +48,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
 }
 
 fn iometer() -> Pattern {
-    let shares = [
-        (512, 10),
-        (1024, 5),
-        (2048, 5),
-        (4096, 60),
-        (8192, 2),
-        (16_384, 4),
-        (32_768, 4),
-        (65_536, 10),
-    ];
+    let shares = [(512, 10), (1024, 5), (2048, 5), (4096, 60), (8192, 2), (16_384, 4), (32_768, 4), (65_536, 10)];
     let line = |(size, share)| AccessLine {
         size,
         share,
@@ -72,24 +60,15 @@ fn iometer() -> Pattern {
         reply: 0,
     };
     Pattern::Iometer(IometerPattern {
-        spec: AccessSpec {
-            name: "File Server".into(),
-            lines: shares.into_iter().map(line).collect(),
-        },
-        area: Region {
-            start: 0,
-            bytes: BYTES,
-        },
+        spec: AccessSpec { name: "File Server".into(), lines: shares.into_iter().map(line).collect() },
+        area: Region { start: 0, bytes: BYTES },
         worker_seed: 1,
         target_seed: 1,
     })
 }
 
 fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
-    if std::env::args()
-        .nth(1)
-        .is_some_and(|part| !name.contains(&part))
-    {
+    if std::env::args().nth(1).is_some_and(|part| !name.contains(&part)) {
         return;
     }
     let worker = Worker {
@@ -114,10 +93,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         fua: false,
         volatile_cache: true,
     };
-    let job = Job {
-        name: name.into(),
-        workers: vec![worker; workers],
-    };
+    let job = Job { name: name.into(), workers: vec![worker; workers] };
     let began = Clock::now();
     let mut workload = Workload::new(&job, &limits, Seed(0)).expect("a sound job");
     let built = began.elapsed();
@@ -137,13 +113,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
                 Next::At(_) | Next::Completion => {
                     let tag = in_flight.pop_front().expect("something is in flight");
                     let (status, parts) = (Status::Done, Parts::default());
-                    let completion = Completion {
-                        tag,
-                        status,
-                        submitted: now,
-                        finished: now,
-                        parts,
-                    };
+                    let completion = Completion { tag, status, submitted: now, finished: now, parts };
                     workload.complete(now, &completion);
                 }
                 Next::Done => panic!("it goes on"),
@@ -156,45 +126,13 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
 
 fn main() {
     let closed = Pace::default;
-    time(
-        "sequential",
-        1,
-        fio(0, false, Distribution::Uniform),
-        closed(),
-    );
-    time(
-        "random, no map",
-        1,
-        fio(100, false, Distribution::Uniform),
-        closed(),
-    );
-    time(
-        "random, map",
-        1,
-        fio(100, true, Distribution::Uniform),
-        closed(),
-    );
-    time(
-        "random, no map, 16 workers",
-        16,
-        fio(100, false, Distribution::Uniform),
-        closed(),
-    );
-    let zipf = Distribution::Zipf {
-        theta: 1_200_000,
-        center: None,
-    };
+    time("sequential", 1, fio(0, false, Distribution::Uniform), closed());
+    time("random, no map", 1, fio(100, false, Distribution::Uniform), closed());
+    time("random, map", 1, fio(100, true, Distribution::Uniform), closed());
+    time("random, no map, 16 workers", 16, fio(100, false, Distribution::Uniform), closed());
+    let zipf = Distribution::Zipf { theta: 1_200_000, center: None };
     time("zipf 1.2", 1, fio(100, false, zipf), closed());
-    let pace = Pace {
-        think: None,
-        rate: [Some(Rate::Requests(1_000_000)), None, None],
-        process: Process::Poisson,
-    };
-    time(
-        "random, no map, Poisson",
-        1,
-        fio(100, false, Distribution::Uniform),
-        pace,
-    );
+    let pace = Pace { think: None, rate: [Some(Rate::Requests(1_000_000)), None, None], process: Process::Poisson };
+    time("random, no map, Poisson", 1, fio(100, false, Distribution::Uniform), pace);
     time("Iometer File Server", 1, iometer(), closed());
 }

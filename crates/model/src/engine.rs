@@ -125,11 +125,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             }
             self.step(next.max(self.now), recorder)?;
         }
-        if self.in_flight > 0 || self.waiting.is_some() {
-            Err(Stuck::Silent(self.now))
-        } else {
-            Ok(())
-        }
+        if self.in_flight > 0 || self.waiting.is_some() { Err(Stuck::Silent(self.now)) } else { Ok(()) }
     }
 
     /// Issues one request, if there is one and there is room.
@@ -143,11 +139,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                     (request, self.now)
                 }
                 next => {
-                    self.wake = if let Next::At(at) = next {
-                        Some(at)
-                    } else {
-                        None
-                    };
+                    self.wake = if let Next::At(at) = next { Some(at) } else { None };
                     self.done = next == Next::Done;
                     return false;
                 }
@@ -164,10 +156,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                 true
             }
             Err(request) => {
-                assert!(
-                    self.in_flight > 0,
-                    "the device refused a request with nothing in flight"
-                );
+                assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
                 self.waiting = Some((request, offered));
                 self.wake = None;
                 false
@@ -185,10 +174,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     fn complete(&mut self, mut completion: Completion, recorder: &mut impl FnMut(&Record)) {
-        let flying = self
-            .flying
-            .get_mut(completion.tag as usize)
-            .and_then(Option::take);
+        let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");
         self.in_flight -= 1;
         self.failures += u64::from(completion.status != Status::Done);
@@ -199,12 +185,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                 completion.parts.add(Part::Driver, waited);
                 completion.submitted = from;
             }
-            recorder(&Record {
-                worker,
-                request,
-                intended: from,
-                completion,
-            });
+            recorder(&Record { worker, request, intended: from, completion });
         }
     }
 }

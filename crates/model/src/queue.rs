@@ -51,12 +51,7 @@ pub struct Discipline {
 impl Discipline {
     /// The plain policy.
     pub const fn plain(policy: Policy) -> Discipline {
-        Discipline {
-            policy,
-            window: 0,
-            ageing: 0,
-            max_wait: None,
-        }
+        Discipline { policy, window: 0, ageing: 0, max_wait: None }
     }
 
     /// How long a request can be put off, for positions below `positions`, at most `waiting` requests at once and costs
@@ -68,9 +63,9 @@ impl Discipline {
             Policy::Look => Bound::Passes(2 * sweep),
             Policy::CLook => Bound::Passes(sweep),
             // Waits count in whole microseconds: two roundings.
-            Policy::Sptf if self.ageing > 0 => Bound::Wait(Span::from_nanos(
-                max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000,
-            )),
+            Policy::Sptf if self.ageing > 0 => {
+                Bound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000))
+            }
             Policy::Sstf | Policy::Sptf => Bound::None,
         };
         match (own, self.max_wait) {
@@ -153,20 +148,13 @@ impl<T: Copy> Queue<T> {
 
     /// Adds a request that waits `since` then, at `position`. Instants must not fall.
     pub fn push(&mut self, since: Instant, position: u64, item: T) {
-        self.waiting.push(Waiting {
-            order: self.next_order,
-            since,
-            position,
-            item,
-        });
+        self.waiting.push(Waiting { order: self.next_order, since, position, item });
         self.next_order += 1;
     }
 
     /// Those that wait, oldest first, with how long since.
     pub fn iter(&self) -> impl Iterator<Item = (Instant, &T)> {
-        self.waiting
-            .iter()
-            .map(|waiting| (waiting.since, &waiting.item))
+        self.waiting.iter().map(|waiting| (waiting.since, &waiting.item))
     }
 
     /// Takes out the requests that `gone` names.
@@ -191,12 +179,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The next to serve at `now`. `head` is the present position (SSTF), `cost` the positioning time (SPTF).
-    pub fn choose(
-        &self,
-        now: Instant,
-        head: u64,
-        mut cost: impl FnMut(&T) -> u64,
-    ) -> Option<Choice> {
+    pub fn choose(&self, now: Instant, head: u64, mut cost: impl FnMut(&T) -> u64) -> Option<Choice> {
         let first = self.waiting.first()?;
         if self.overdue(now, first) {
             return Some(self.chosen(0, cost(&first.item)));
@@ -209,9 +192,7 @@ impl<T: Copy> Queue<T> {
         let index = match self.discipline.policy {
             Policy::Fcfs => 0,
             Policy::Sstf => least(open, |waiting| waiting.position.abs_diff(head)),
-            Policy::CLook => self
-                .above(open)
-                .unwrap_or_else(|| least(open, |waiting| waiting.position)),
+            Policy::CLook => self.above(open).unwrap_or_else(|| least(open, |waiting| waiting.position)),
             Policy::Look => self.elevator(open),
             Policy::Sptf => return Some(self.shortest(now, open, cost)),
         };
@@ -219,30 +200,15 @@ impl<T: Copy> Queue<T> {
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
-        self.discipline
-            .max_wait
-            .is_some_and(|limit| now.saturating_since(oldest.since) > limit)
+        self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
     fn chosen(&self, index: usize, cost: u64) -> Choice {
-        Choice {
-            index,
-            cost,
-            passed: index as u32,
-        }
+        Choice { index, cost, passed: index as u32 }
     }
 
-    fn shortest(
-        &self,
-        now: Instant,
-        open: &[Waiting<T>],
-        mut cost: impl FnMut(&T) -> u64,
-    ) -> Choice {
-        let mut best = Choice {
-            index: 0,
-            cost: u64::MAX,
-            passed: 0,
-        };
+    fn shortest(&self, now: Instant, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
+        let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
         let mut least = i64::MAX;
         for (index, waiting) in open.iter().enumerate() {
             let plain = cost(&waiting.item);
@@ -275,17 +241,9 @@ impl<T: Copy> Queue<T> {
     }
 
     fn elevator(&self, open: &[Waiting<T>]) -> usize {
-        let onward = if self.rising {
-            self.above(open)
-        } else {
-            self.below(open)
-        };
+        let onward = if self.rising { self.above(open) } else { self.below(open) };
         let back = |_: ()| {
-            if self.rising {
-                self.below(open)
-            } else {
-                self.above(open)
-            }
+            if self.rising { self.below(open) } else { self.above(open) }
         };
         onward.or_else(|| back(())).unwrap_or(0)
     }
@@ -392,8 +350,7 @@ mod tests {
             let mut rng = Seed(seed).stream("choices");
             let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
             let mut queue: Queue<Item> = Queue::new(discipline, 16);
-            let mut plain =
-                Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
+            let mut plain = Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
             let (mut now, mut head) = (0, 0);
             for _ in 0..200 {
                 now += rng.below(12);

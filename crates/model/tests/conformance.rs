@@ -30,13 +30,10 @@ fn cached() -> Small {
     Small::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
 }
 
-const CONTROLLER: Layer = Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30), rate: 20_000_000 });
-const DRIVER: Layer = Layer::Driver(DriverSpec {
-    capacity: 64,
-    depth: 4,
-    queue: Discipline::plain(Policy::CLook),
-    max_transfer: 40,
-});
+const CONTROLLER: Layer =
+    Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30), rate: 20_000_000 });
+const DRIVER: Layer =
+    Layer::Driver(DriverSpec { capacity: 64, depth: 4, queue: Discipline::plain(Policy::CLook), max_transfer: 40 });
 
 #[test]
 fn a_plain_drive_keeps_the_contract() {

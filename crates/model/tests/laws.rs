@@ -303,7 +303,8 @@ fn streaming() -> Small {
 
 #[test]
 fn a_sequential_stream_runs_at_media_rate_with_segments() {
-    let done = back_to_back(&mut streaming().buffered(4, 1024).drive(), Instant::ZERO, Op::Read, &consecutive(200, 128));
+    let done =
+        back_to_back(&mut streaming().buffered(4, 1024).drive(), Instant::ZERO, Op::Read, &consecutive(200, 128));
     // 180 reads of 128 sectors are 46.08 tracks of 500; two tracks take two revolutions, a head and a cylinder skew.
     let took = done[199].finished.since(done[19].finished).nanos();
     let expected = 180 * 128 * (2 * REVOLUTION + 520_000 + 620_000) / 1_000;

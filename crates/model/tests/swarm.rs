@@ -3,7 +3,9 @@
 //!
 //! The anatomy checker does not know how long a part should take, only that the parts leave no gap; laws do.
 
-use seekwise_model::block::{Completion, Control, Counted, Device, Flags, LandingKind, Next, Op, Request, Source, Status};
+use seekwise_model::block::{
+    Completion, Control, Counted, Device, Flags, LandingKind, Next, Op, Request, Source, Status,
+};
 use seekwise_model::engine::Engine;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::{Rng, Seed};

@@ -10,8 +10,8 @@ use seekwise_model::block::{Flags, Next, Op, Source};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, Direction, Fault, FileService, FioPattern, Job, Modifier, Pace, Pattern, Process, Rate,
-    Region, Step, Think, Workload,
+    Blocks, Direction, Fault, FileService, FioPattern, Job, Modifier, Pace, Pattern, Process, Rate, Region, Step,
+    Think, Workload,
 };
 
 #[test]
@@ -33,10 +33,7 @@ fn a_map_gives_each_block_once_and_no_map_repeats() {
         places.len()
     };
     assert_eq!(places(&one(fio(Direction::Read, 100, 4 << 20))), 1024);
-    let free = FioPattern {
-        random_map: false,
-        ..fio(Direction::Read, 100, 4 << 20)
-    };
+    let free = FioPattern { random_map: false, ..fio(Direction::Read, 100, 4 << 20) };
     // Of n draws from n, 1 - 1/e are different: 647 of 1024, with a deviation of 10.
     assert!((600..700).contains(&places(&one(free))));
 }
@@ -45,18 +42,8 @@ fn a_map_gives_each_block_once_and_no_map_repeats() {
 fn each_direction_has_its_own_sequential_position() {
     let run = run(&one(fio(Direction::Mixed, 0, 4 << 20)), Span::ZERO);
     for op in [Op::Read, Op::Write] {
-        let places: Vec<u64> = run
-            .issued
-            .iter()
-            .filter(|i| i.op == op)
-            .map(|i| i.lba)
-            .collect();
-        assert!(
-            places
-                .iter()
-                .enumerate()
-                .all(|(i, &lba)| lba == i as u64 * 8)
-        );
+        let places: Vec<u64> = run.issued.iter().filter(|i| i.op == op).map(|i| i.lba).collect();
+        assert!(places.iter().enumerate().all(|(i, &lba)| lba == i as u64 * 8));
     }
 }
 
@@ -69,14 +56,7 @@ fn stages_follow_one_another_and_delays_count_from_a_stage() {
     job.workers[2].stage = 1;
     job.workers[2].start_delay = Span::from_millis(1);
     let run = run(&job, Span::from_micros(10));
-    let first = |worker: u16| {
-        run.issued
-            .iter()
-            .find(|i| i.origin == worker)
-            .expect("it ran")
-            .at
-            .nanos()
-    };
+    let first = |worker: u16| run.issued.iter().find(|i| i.origin == worker).expect("it ran").at.nanos();
     assert_eq!(first(0), 0);
     assert_eq!(first(1), 100_000);
     assert_eq!(first(2), 1_100_000);
@@ -104,55 +84,22 @@ fn time_based_begins_again() {
     job.workers[0].runtime = Some(Span::from_micros(255));
     let run = run(&job, Span::from_micros(10));
     assert_eq!(run.issued.len(), 26);
-    assert!(
-        run.issued
-            .iter()
-            .enumerate()
-            .all(|(i, issue)| issue.lba == i as u64 % 10 * 8)
-    );
+    assert!(run.issued.iter().enumerate().all(|(i, issue)| issue.lba == i as u64 % 10 * 8));
 }
 
 #[test]
 fn loops_sizes_and_numbers_end_a_job() {
     let count = |pattern| run(&one(pattern), Span::ZERO).issued.len();
-    assert_eq!(
-        count(FioPattern {
-            loops: 3,
-            ..fio(Direction::Read, 0, 40_960)
-        }),
-        30
-    );
-    assert_eq!(
-        count(FioPattern {
-            bytes: 20_480,
-            ..fio(Direction::Read, 0, 40_960)
-        }),
-        5
-    );
-    assert_eq!(
-        count(FioPattern {
-            bytes: 102_400,
-            ..fio(Direction::Read, 0, 40_960)
-        }),
-        25
-    );
-    assert_eq!(
-        count(FioPattern {
-            requests: Some(7),
-            ..fio(Direction::Read, 0, 40_960)
-        }),
-        7
-    );
+    assert_eq!(count(FioPattern { loops: 3, ..fio(Direction::Read, 0, 40_960) }), 30);
+    assert_eq!(count(FioPattern { bytes: 20_480, ..fio(Direction::Read, 0, 40_960) }), 5);
+    assert_eq!(count(FioPattern { bytes: 102_400, ..fio(Direction::Read, 0, 40_960) }), 25);
+    assert_eq!(count(FioPattern { requests: Some(7), ..fio(Direction::Read, 0, 40_960) }), 7);
 }
 
 #[test]
 fn think_time_pauses_after_its_blocks_with_nothing_in_flight() {
     let mut job = one(fio(Direction::Read, 0, 81_920));
-    job.workers[0].pace.think = Some(Think {
-        time: Span::from_millis(1),
-        blocks: 4,
-        on_issue: false,
-    });
+    job.workers[0].pace.think = Some(Think { time: Span::from_millis(1), blocks: 4, on_issue: false });
     let run = run(&job, Span::from_micros(10));
     let at: Vec<u64> = run.issued.iter().map(|i| i.at.nanos() / 10_000).collect();
     assert_eq!(at[..6], [0, 1, 2, 3, 104, 105]);
@@ -165,12 +112,7 @@ fn a_linear_rate_is_kept_without_drift_and_catches_up() {
     job.workers[0].pace.rate[0] = Some(Rate::Requests(3_000));
     let due = |i: u64| i * 1_000_000_000 / 3_000;
     let run1 = run(&job, Span::from_micros(10));
-    assert!(
-        run1.issued
-            .iter()
-            .enumerate()
-            .all(|(i, issue)| issue.at.nanos() == due(i as u64))
-    );
+    assert!(run1.issued.iter().enumerate().all(|(i, issue)| issue.at.nanos() == due(i as u64)));
     // A device that cannot keep up: responses count from when a request was due.
     let run2 = run(&job, Span::from_micros(500));
     let last = run2.counted().last().expect("some");
@@ -178,48 +120,22 @@ fn a_linear_rate_is_kept_without_drift_and_catches_up() {
     assert_eq!(last.0.nanos(), 3000 * 500_000);
     job.workers[0].pace.rate[0] = Some(Rate::Bytes(4096 * 1000));
     let run3 = run(&job, Span::from_micros(10));
-    assert!(
-        run3.issued
-            .iter()
-            .enumerate()
-            .all(|(i, issue)| issue.at.nanos() == i as u64 * 1_000_000)
-    );
+    assert!(run3.issued.iter().enumerate().all(|(i, issue)| issue.at.nanos() == i as u64 * 1_000_000));
 }
 
 #[test]
 fn poisson_has_the_rate_it_was_asked_for_and_exponential_gaps() {
-    for (rate, bytes) in [
-        (Rate::Requests(2_000), false),
-        (Rate::Bytes(2_000 * 4096), true),
-    ] {
-        let mut job = one(FioPattern {
-            requests: Some(50_000),
-            ..fio(Direction::Read, 100, 1 << 30)
-        });
+    for (rate, bytes) in [(Rate::Requests(2_000), false), (Rate::Bytes(2_000 * 4096), true)] {
+        let mut job = one(FioPattern { requests: Some(50_000), ..fio(Direction::Read, 100, 1 << 30) });
         job.workers[0].depth = 64;
-        job.workers[0].pace = Pace {
-            think: None,
-            rate: [Some(rate), None, None],
-            process: Process::Poisson,
-        };
+        job.workers[0].pace = Pace { think: None, rate: [Some(rate), None, None], process: Process::Poisson };
         let run = run(&job, Span::from_micros(1));
         let at: Vec<u64> = run.issued.iter().map(|i| i.at.nanos()).collect();
-        assert!(
-            run.issued
-                .iter()
-                .zip(run.counted())
-                .all(|(issue, (_, intended))| issue.at == intended)
-        );
+        assert!(run.issued.iter().zip(run.counted()).all(|(issue, (_, intended))| issue.at == intended));
         // 50,000 exponential gaps have a mean with a standard error of 0.45 %; four of them.
         let mean = at[at.len() - 1] as f64 / at.len() as f64;
-        assert!(
-            (mean / 500_000.0 - 1.0).abs() < 0.018,
-            "mean gap {mean} ns, bytes {bytes}"
-        );
-        let mut gaps: Vec<f64> = at
-            .windows(2)
-            .map(|w| (w[1] - w[0]) as f64 / 500_000.0)
-            .collect();
+        assert!((mean / 500_000.0 - 1.0).abs() < 0.018, "mean gap {mean} ns, bytes {bytes}");
+        let mut gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) as f64 / 500_000.0).collect();
         gaps.sort_by(f64::total_cmp);
         let n = gaps.len() as f64;
         let distance = gaps
@@ -234,15 +150,8 @@ fn poisson_has_the_rate_it_was_asked_for_and_exponential_gaps() {
 
 #[test]
 fn mixed_rates_each_keep_their_own() {
-    let mut job = one(FioPattern {
-        requests: Some(3_000),
-        ..fio(Direction::Mixed, 100, 1 << 30)
-    });
-    job.workers[0].pace.rate = [
-        Some(Rate::Requests(2_000)),
-        Some(Rate::Requests(1_000)),
-        None,
-    ];
+    let mut job = one(FioPattern { requests: Some(3_000), ..fio(Direction::Mixed, 100, 1 << 30) });
+    job.workers[0].pace.rate = [Some(Rate::Requests(2_000)), Some(Rate::Requests(1_000)), None];
     let run = run(&job, Span::from_micros(10));
     let end = run.issued.last().expect("some").at.nanos();
     let reads = run.issued.iter().filter(|i| i.op == Op::Read).count();
@@ -252,62 +161,31 @@ fn mixed_rates_each_keep_their_own() {
 
 #[test]
 fn flushes_come_after_their_writes_and_at_the_end() {
-    let pattern = FioPattern {
-        flush_every: 3,
-        flush_at_end: true,
-        ..fio(Direction::Write, 0, 4096 * 7)
-    };
+    let pattern = FioPattern { flush_every: 3, flush_at_end: true, ..fio(Direction::Write, 0, 4096 * 7) };
     let run = run(&one(pattern), Span::from_micros(10));
-    let ops: String = run
-        .issued
-        .iter()
-        .map(|i| if i.op == Op::Flush { 'f' } else { 'w' })
-        .collect();
+    let ops: String = run.issued.iter().map(|i| if i.op == Op::Flush { 'f' } else { 'w' }).collect();
     assert_eq!(ops, "wwwfwwwfwf");
 }
 
 #[test]
 fn write_through_is_fua_or_a_pair_that_counts_once() {
-    let pattern = FioPattern {
-        write_through: true,
-        ..fio(Direction::Write, 0, 40_960)
-    };
+    let pattern = FioPattern { write_through: true, ..fio(Direction::Write, 0, 40_960) };
     let job = one(pattern);
     let fua = run_on(&job, Span::from_micros(10), limits(true));
-    assert!(
-        fua.issued
-            .iter()
-            .all(|i| i.flags == Flags::FUA && i.op == Op::Write)
-    );
+    assert!(fua.issued.iter().all(|i| i.flags == Flags::FUA && i.op == Op::Write));
     let pair = run_on(&job, Span::from_micros(10), limits(false));
     assert_eq!(pair.issued.len(), 20);
     assert_eq!(pair.counted().count(), 10);
     // A pair takes two services, and its response runs from the write.
-    let spans: Vec<u64> = pair
-        .counted()
-        .map(|(at, intended)| at.since(intended).nanos())
-        .collect();
+    let spans: Vec<u64> = pair.counted().map(|(at, intended)| at.since(intended).nanos()).collect();
     assert!(spans.iter().all(|&span| span == 20_000));
-    let served: Vec<_> = pair
-        .completed
-        .iter()
-        .filter(|c| c.counted.is_some())
-        .map(|c| c.served)
-        .collect();
-    assert!(
-        served
-            .iter()
-            .all(|&(op, sectors)| op == Op::Write && sectors == 8)
-    );
+    let served: Vec<_> = pair.completed.iter().filter(|c| c.counted.is_some()).map(|c| c.served).collect();
+    assert!(served.iter().all(|&(op, sectors)| op == Op::Write && sectors == 8));
 }
 
 #[test]
 fn verification_reads_what_was_written_in_order_of_place() {
-    let pattern = FioPattern {
-        verify: true,
-        flush_at_end: true,
-        ..fio(Direction::Write, 100, 40_960)
-    };
+    let pattern = FioPattern { verify: true, flush_at_end: true, ..fio(Direction::Write, 100, 40_960) };
     let mut job = one(pattern);
     job.workers[0].depth = 4;
     let run = run(&job, Span::from_micros(10));
@@ -315,11 +193,7 @@ fn verification_reads_what_was_written_in_order_of_place() {
     assert_eq!(run.issued[10].op, Op::Flush);
     let reads: Vec<u64> = run.issued[11..].iter().map(|i| i.lba).collect();
     assert_eq!(reads, (0..10).map(|i| i * 8).collect::<Vec<u64>>());
-    let written = run
-        .completed
-        .iter()
-        .position(|c| c.op == Op::Flush)
-        .expect("a flush");
+    let written = run.completed.iter().position(|c| c.op == Op::Flush).expect("a flush");
     assert!(run.completed[written].at <= run.issued[11].at);
 }
 
@@ -330,42 +204,20 @@ fn a_trim_is_followed_by_a_write_of_the_same_place() {
         assert_eq!(run.issued.len(), 20);
         for pair in run.issued.chunks(2) {
             assert_eq!((pair[0].op, pair[1].op), (Op::Trim, Op::Write));
-            assert_eq!(
-                (pair[0].lba, pair[0].sectors),
-                (pair[1].lba, pair[1].sectors)
-            );
+            assert_eq!((pair[0].lba, pair[0].sectors), (pair[1].lba, pair[1].sectors));
         }
     }
 }
 
 #[test]
 fn files_are_served_in_turn_in_order_or_at_random() {
-    let files: Vec<Region> = (0..3)
-        .map(|i| Region {
-            start: i << 20,
-            bytes: 16_384,
-        })
-        .collect();
+    let files: Vec<Region> = (0..3).map(|i| Region { start: i << 20, bytes: 16_384 }).collect();
     let order = |file_service| {
-        let pattern = FioPattern {
-            files: files.clone(),
-            file_service,
-            ..fio(Direction::Read, 0, 49_152)
-        };
-        run(&one(pattern), Span::ZERO)
-            .issued
-            .iter()
-            .map(|i| i.lba >> 11)
-            .collect::<Vec<u64>>()
+        let pattern = FioPattern { files: files.clone(), file_service, ..fio(Direction::Read, 0, 49_152) };
+        run(&one(pattern), Span::ZERO).issued.iter().map(|i| i.lba >> 11).collect::<Vec<u64>>()
     };
-    assert_eq!(
-        order(FileService::RoundRobin),
-        [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]
-    );
-    assert_eq!(
-        order(FileService::Sequential),
-        [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
-    );
+    assert_eq!(order(FileService::RoundRobin), [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert_eq!(order(FileService::Sequential), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
     let mut random = order(FileService::Random);
     assert_ne!(random, order(FileService::RoundRobin));
     random.sort_unstable();
@@ -378,63 +230,34 @@ fn sizes_go_by_randomness_and_places_by_alignment() {
         random: [50; 3],
         sizes_by_randomness: true,
         random_map: false,
-        blocks: [
-            Blocks::Fixed(65_536),
-            Blocks::Fixed(4096),
-            Blocks::Fixed(4096),
-        ],
+        blocks: [Blocks::Fixed(65_536), Blocks::Fixed(4096), Blocks::Fixed(4096)],
         ..fio(Direction::Read, 100, 64 << 20)
     };
     let issued = run(&one(sized), Span::ZERO).issued;
     let mut next = 0;
     for issue in &issued {
-        assert_eq!(
-            issue.sectors,
-            if issue.lba == next { 128 } else { 8 },
-            "{}",
-            issue.lba
-        );
+        assert_eq!(issue.sectors, if issue.lba == next { 128 } else { 8 }, "{}", issue.lba);
         next = issue.lba + u64::from(issue.sectors);
     }
-    let aligned = FioPattern {
-        align: [512; 3],
-        random_map: false,
-        ..fio(Direction::Read, 100, 4 << 20)
-    };
+    let aligned = FioPattern { align: [512; 3], random_map: false, ..fio(Direction::Read, 100, 4 << 20) };
     let issued = run(&one(aligned), Span::ZERO).issued;
     assert!(issued.iter().any(|i| i.lba % 8 == 3) && issued.iter().all(|i| i.lba + 8 <= 8192));
 }
 
 #[test]
 fn identical_runs_stay_where_they_are() {
-    let pattern = FioPattern {
-        modifier: Some(Modifier::Same(4)),
-        random_map: false,
-        ..fio(Direction::Read, 100, 4 << 20)
-    };
+    let pattern =
+        FioPattern { modifier: Some(Modifier::Same(4)), random_map: false, ..fio(Direction::Read, 100, 4 << 20) };
     let issued = run(&one(pattern), Span::ZERO).issued;
-    assert!(
-        issued
-            .chunks(4)
-            .all(|four| four.iter().all(|i| i.lba == four[0].lba))
-    );
-    assert!(
-        issued
-            .chunks(4)
-            .zip(issued.chunks(4).skip(1))
-            .any(|(a, b)| a[0].lba != b[0].lba)
-    );
+    assert!(issued.chunks(4).all(|four| four.iter().all(|i| i.lba == four[0].lba)));
+    assert!(issued.chunks(4).zip(issued.chunks(4).skip(1)).any(|(a, b)| a[0].lba != b[0].lba));
 }
 
 #[test]
 fn zones_cluster_on_the_disk() {
     use seekwise_model::workload::Distribution::Zoned;
     let distribution = Zoned(vec![(60, 10), (30, 20), (10, 70)]);
-    let pattern = FioPattern {
-        distribution,
-        random_map: false,
-        ..fio(Direction::Read, 100, 400 << 20)
-    };
+    let pattern = FioPattern { distribution, random_map: false, ..fio(Direction::Read, 100, 400 << 20) };
     let issued = run(&one(pattern), Span::ZERO).issued;
     let total = 800 << 10;
     let share = |from: u64, to: u64| {
@@ -450,24 +273,12 @@ fn zones_cluster_on_the_disk() {
 fn a_large_drive_is_covered_in_bounded_memory() {
     // 18 TB in 4 KiB blocks: 4.4 G, over the bitmap's limit and over 32 bits.
     let bytes = 18_000_000_000_000 / 4096 * 4096;
-    let pattern = FioPattern {
-        requests: Some(200_000),
-        ..fio(Direction::Read, 100, bytes)
-    };
-    let big = seekwise_model::block::Limits {
-        sectors: bytes / 512,
-        ..limits(false)
-    };
+    let pattern = FioPattern { requests: Some(200_000), ..fio(Direction::Read, 100, bytes) };
+    let big = seekwise_model::block::Limits { sectors: bytes / 512, ..limits(false) };
     let issued = run_on(&one(pattern), Span::ZERO, big).issued;
     let mut places: Vec<u64> = issued.iter().map(|i| i.lba / 8).collect();
-    let upper = places
-        .iter()
-        .filter(|&&block| block >= bytes / 4096 / 2)
-        .count();
-    assert!(
-        upper.abs_diff(100_000) < 900,
-        "four standard errors of a half of 200,000: {upper}"
-    );
+    let upper = places.iter().filter(|&&block| block >= bytes / 4096 / 2).count();
+    assert!(upper.abs_diff(100_000) < 900, "four standard errors of a half of 200,000: {upper}");
     places.sort_unstable();
     places.dedup();
     assert_eq!(places.len(), 200_000);
@@ -475,50 +286,15 @@ fn a_large_drive_is_covered_in_bounded_memory() {
 
 #[test]
 fn a_script_is_a_closed_loop_or_keeps_its_times() {
-    let step = |at: u64, lba| Step {
-        at: Span::from_micros(at),
-        op: Op::Read,
-        lba,
-        sectors: 8,
-    };
-    let job = |steps| Job {
-        name: "s".into(),
-        workers: vec![worker(Pattern::Script(steps))],
-    };
-    let closed = run(
-        &job(vec![step(0, 80), step(0, 8), step(0, 16)]),
-        Span::from_micros(10),
-    );
+    let step = |at: u64, lba| Step { at: Span::from_micros(at), op: Op::Read, lba, sectors: 8 };
+    let job = |steps| Job { name: "s".into(), workers: vec![worker(Pattern::Script(steps))] };
+    let closed = run(&job(vec![step(0, 80), step(0, 8), step(0, 16)]), Span::from_micros(10));
+    assert_eq!(closed.issued.iter().map(|i| i.at.nanos()).collect::<Vec<_>>(), [0, 10_000, 20_000]);
+    assert!(closed.counted().all(|(at, intended)| at.since(intended).nanos() == 10_000));
+    let timed = run(&job(vec![step(0, 80), step(5, 8), step(100, 16)]), Span::from_micros(10));
+    assert_eq!(timed.issued.iter().map(|i| i.at.nanos()).collect::<Vec<_>>(), [0, 10_000, 100_000]);
     assert_eq!(
-        closed
-            .issued
-            .iter()
-            .map(|i| i.at.nanos())
-            .collect::<Vec<_>>(),
-        [0, 10_000, 20_000]
-    );
-    assert!(
-        closed
-            .counted()
-            .all(|(at, intended)| at.since(intended).nanos() == 10_000)
-    );
-    let timed = run(
-        &job(vec![step(0, 80), step(5, 8), step(100, 16)]),
-        Span::from_micros(10),
-    );
-    assert_eq!(
-        timed
-            .issued
-            .iter()
-            .map(|i| i.at.nanos())
-            .collect::<Vec<_>>(),
-        [0, 10_000, 100_000]
-    );
-    assert_eq!(
-        timed
-            .counted()
-            .map(|(at, intended)| at.since(intended).nanos())
-            .collect::<Vec<_>>(),
+        timed.counted().map(|(at, intended)| at.since(intended).nanos()).collect::<Vec<_>>(),
         [10_000, 15_000, 10_000]
     );
 }
@@ -528,9 +304,7 @@ fn the_same_seed_gives_the_same_stream_and_another_another() {
     let job = one(fio(Direction::Mixed, 100, 4 << 20));
     let stream = |seed| {
         let mut workload = Workload::new(&job, &limits(false), Seed(seed)).expect("a sound job");
-        let Next::Request(request) = workload.next(Instant::ZERO) else {
-            panic!("no request")
-        };
+        let Next::Request(request) = workload.next(Instant::ZERO) else { panic!("no request") };
         (request.lba, request.op)
     };
     assert_eq!(stream(0), stream(0));
@@ -539,46 +313,17 @@ fn the_same_seed_gives_the_same_stream_and_another_another() {
 
 #[test]
 fn what_cannot_run_is_told_before() {
-    let fault = |job: &Job| {
-        Workload::new(job, &limits(false), Seed(0))
-            .err()
-            .map(|error| error.fault)
-    };
+    let fault = |job: &Job| Workload::new(job, &limits(false), Seed(0)).err().map(|error| error.fault);
     let of = |pattern| fault(&one(pattern));
     let base = || fio(Direction::Read, 0, 1 << 20);
     assert_eq!(fault(&Job::default()), Some(Fault::Workers));
-    let odd = FioPattern {
-        blocks: [(); 3].map(|()| Blocks::Fixed(1000)),
-        ..base()
-    };
-    assert_eq!(
-        of(odd),
-        Some(Fault::Sector {
-            what: "a block",
-            bytes: 1000,
-            sector: 512
-        })
-    );
-    let far = FioPattern {
-        files: vec![Region {
-            start: 0,
-            bytes: 1 << 50,
-        }],
-        ..base()
-    };
+    let odd = FioPattern { blocks: [(); 3].map(|()| Blocks::Fixed(1000)), ..base() };
+    assert_eq!(of(odd), Some(Fault::Sector { what: "a block", bytes: 1000, sector: 512 }));
+    let far = FioPattern { files: vec![Region { start: 0, bytes: 1 << 50 }], ..base() };
     assert!(matches!(of(far), Some(Fault::OutOfRange { .. })));
-    let large = FioPattern {
-        blocks: [(); 3].map(|()| Blocks::Fixed(1 << 26)),
-        ..base()
-    };
+    let large = FioPattern { blocks: [(); 3].map(|()| Blocks::Fixed(1 << 26)), ..base() };
     assert!(matches!(of(large), Some(Fault::TooLarge { .. })));
-    let small = FioPattern {
-        files: vec![Region {
-            start: 0,
-            bytes: 2048,
-        }],
-        ..base()
-    };
+    let small = FioPattern { files: vec![Region { start: 0, bytes: 2048 }], ..base() };
     assert_eq!(of(small), Some(Fault::NothingFits));
     let mut endless = one(base());
     endless.workers[0].time_based = true;
@@ -586,9 +331,6 @@ fn what_cannot_run_is_told_before() {
     let mut idle = one(base());
     idle.workers[0].depth = 0;
     assert_eq!(fault(&idle), Some(Fault::Depth));
-    let run = FioPattern {
-        modifier: Some(Modifier::Run(8)),
-        ..base()
-    };
+    let run = FioPattern { modifier: Some(Modifier::Run(8)), ..base() };
     assert!(matches!(of(run), Some(Fault::Conflict(_))));
 }

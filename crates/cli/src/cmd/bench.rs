@@ -33,7 +33,8 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     }
     let mut table = tables::table(["workload", "million requests/s", "ns a request", "stream"]);
     for (_, what, rate, hash) in &rows {
-        let cells = [(*what).to_owned(), format!("{:.2}", rate / 1e6), format!("{:.0}", 1e9 / rate), format!("{hash:016x}")];
+        let cells =
+            [(*what).to_owned(), format!("{:.2}", rate / 1e6), format!("{:.0}", 1e9 / rate), format!("{hash:016x}")];
         table.add_row(cells);
     }
     print(&table.to_string())?;

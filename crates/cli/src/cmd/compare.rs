@@ -116,7 +116,10 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
     ]);
     let mut study = toml::Table::from_iter([
         ("title".to_owned(), text(&format!("{} on {}", args.job, args.on.target))),
-        ("question".to_owned(), text(&format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target))),
+        (
+            "question".to_owned(),
+            text(&format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target)),
+        ),
         ("seed".to_owned(), toml::Value::Integer(args.on.seed as i64)),
         ("runs".to_owned(), toml::Value::Integer(i64::from(args.runs))),
         ("job".to_owned(), text(&args.job)),

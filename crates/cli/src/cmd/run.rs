@@ -17,8 +17,9 @@ pub fn run(args: &args::Run, json: bool) -> Outcome {
     let prepared = target::prepare(&cell)?;
     warn(&prepared.warnings);
     let mut log = args.log.as_deref().map(Log::create).transpose()?;
-    let bar = ProgressBar::new_spinner()
-        .with_style(ProgressStyle::with_template("{spinner} {pos} requests, {elapsed} gone").expect("a valid template"));
+    let bar = ProgressBar::new_spinner().with_style(
+        ProgressStyle::with_template("{spinner} {pos} requests, {elapsed} gone").expect("a valid template"),
+    );
     let mut count = 0u64;
     let mut failure: Option<Failure> = None;
     let measured = measure(&prepared.stack, &prepared.job, args.on.seed, |record| {
@@ -61,13 +62,26 @@ fn again(args: &args::Run) -> String {
 }
 
 fn text(record: &RunRecord, measured: &Measured) -> String {
-    let mut table = tables::table(["", "requests", "requests/s", "MB/s", "mean ms", "p50", "p90", "p99", "p99.9", "p99.99", "max ms"]);
+    let mut table = tables::table([
+        "",
+        "requests",
+        "requests/s",
+        "MB/s",
+        "mean ms",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "p99.99",
+        "max ms",
+    ]);
     for (name, view) in [("reads", &record.read), ("writes", &record.write), ("all", &record.all)] {
         if view.ios > 0 {
             table.add_row(row(name, view));
         }
     }
-    let mut text = format!("{} on {}, {:.3} s of virtual time\n{table}\n\n", record.job, record.target, record.elapsed_s);
+    let mut text =
+        format!("{} on {}, {:.3} s of virtual time\n{table}\n\n", record.job, record.target, record.elapsed_s);
     text.push_str("Where the time of the mean request went:\n");
     let total: f64 = record.anatomy_ms.values().sum();
     for part in seekwise_model::record::Part::ALL {
@@ -86,13 +100,19 @@ fn text(record: &RunRecord, measured: &Measured) -> String {
 fn row(name: &str, view: &View) -> Vec<String> {
     let r = &view.response_ms;
     let ms = [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max];
-    let mut row = vec![name.to_owned(), view.ios.to_string(), format!("{:.1}", view.iops), format!("{:.2}", view.bytes_per_s / 1e6)];
+    let mut row = vec![
+        name.to_owned(),
+        view.ios.to_string(),
+        format!("{:.1}", view.iops),
+        format!("{:.2}", view.bytes_per_s / 1e6),
+    ];
     row.extend(ms.map(|ms| format!("{ms:.3}")));
     row
 }
 
 fn csv(record: &RunRecord) -> String {
-    let mut text = "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms\n".to_owned();
+    let mut text =
+        "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms\n".to_owned();
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     for (kind, view) in [("read", &record.read), ("write", &record.write), ("all", &record.all)] {
         let r = &view.response_ms;

@@ -17,7 +17,8 @@ pub fn studies(json: bool) -> Outcome {
         rows.push((name, parse(name, text)?));
     }
     if json {
-        let list = rows.iter().map(|(name, study)| json!({"name": name, "title": study.title, "question": study.question}));
+        let list =
+            rows.iter().map(|(name, study)| json!({"name": name, "title": study.title, "question": study.question}));
         print_json(&list.collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }

@@ -202,7 +202,12 @@ fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
         let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
         let p99 = evidence.mean(index, |run| run.all.response_ms.p99).estimate;
         let mut row: Vec<TableCell> = cell.levels.iter().map(TableCell::new).collect();
-        let figures = [format!("{:.1} ± {half:.1}", iops.estimate), format!("{bytes:.2}"), format!("{mean:.2}"), format!("{p99:.2}")];
+        let figures = [
+            format!("{:.1} ± {half:.1}", iops.estimate),
+            format!("{bytes:.2}"),
+            format!("{mean:.2}"),
+            format!("{p99:.2}"),
+        ];
         row.extend(figures.iter().map(TableCell::new));
         table.add_row(row);
     }

@@ -42,24 +42,12 @@ const DEEPEST: usize = 64;
 
 /// The value of an expression with units.
 pub(super) fn with_units(text: &str, units: Units) -> Result<i128, String> {
-    let mut reader = Reader {
-        rest: text,
-        units,
-        unit_seen: false,
-        depth: 0,
-    };
+    let mut reader = Reader { rest: text, units, unit_seen: false, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.trim().is_empty() {
-        return Err(format!(
-            "`{}` is not understood in an expression",
-            reader.rest.trim()
-        ));
+        return Err(format!("`{}` is not understood in an expression", reader.rest.trim()));
     }
-    let value = if reader.unit_seen {
-        value
-    } else {
-        product(value, Whole(units.implied))?
-    };
+    let value = if reader.unit_seen { value } else { product(value, Whole(units.implied))? };
     match value {
         Whole(n) => Ok(n),
         Real(x) if x.is_finite() && x.abs() < 1e18 => Ok(x as i128),
@@ -69,13 +57,7 @@ pub(super) fn with_units(text: &str, units: Units) -> Result<i128, String> {
 
 /// The value of an expression of plain numbers.
 pub(super) fn whole(text: &str) -> Result<i128, String> {
-    with_units(
-        text,
-        Units {
-            time: false,
-            implied: 1,
-        },
-    )
+    with_units(text, Units { time: false, implied: 1 })
 }
 
 fn combine(
@@ -85,9 +67,7 @@ fn combine(
     real: fn(f64, f64) -> f64,
 ) -> Result<Number, String> {
     match (a, b) {
-        (Whole(a), Whole(b)) => whole(a, b)
-            .map(Whole)
-            .ok_or_else(|| "the expression has no value".to_owned()),
+        (Whole(a), Whole(b)) => whole(a, b).map(Whole).ok_or_else(|| "the expression has no value".to_owned()),
         _ => Ok(Real(real(a.real(), b.real()))),
     }
 }
@@ -185,23 +165,15 @@ impl Reader<'_> {
         let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         let body = hexadecimal.unwrap_or(text);
         let digit = |c: char| {
-            if hexadecimal.is_some() {
-                c.is_ascii_hexdigit()
-            } else {
-                c.is_ascii_digit() || c == '.'
-            }
+            if hexadecimal.is_some() { c.is_ascii_hexdigit() } else { c.is_ascii_digit() || c == '.' }
         };
         let end = body.find(|c| !digit(c)).unwrap_or(body.len());
         let (digits, rest) = body.split_at(end);
         self.rest = rest;
         let wrong = |_| format!("a number is missing before `{rest}`");
         match hexadecimal {
-            Some(_) => i128::from_str_radix(digits, 16)
-                .map(Whole)
-                .map_err(|e| wrong(e.to_string())),
-            None if digits.contains('.') => {
-                digits.parse().map(Real).map_err(|_| wrong(String::new()))
-            }
+            Some(_) => i128::from_str_radix(digits, 16).map(Whole).map_err(|e| wrong(e.to_string())),
+            None if digits.contains('.') => digits.parse().map(Real).map_err(|_| wrong(String::new())),
             None => digits.parse().map(Whole).map_err(|_| wrong(String::new())),
         }
     }
@@ -209,9 +181,7 @@ impl Reader<'_> {
     /// The unit that follows, as a factor.
     fn unit(&mut self) -> Result<Option<i128>, String> {
         let text = self.rest.trim_start();
-        let end = text
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(text.len());
+        let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         if end == 0 {
             return Ok(None);
         }
@@ -265,37 +235,9 @@ mod tests {
         ] {
             assert_eq!(whole(text), Ok(value), "{text}");
         }
-        assert_eq!(
-            with_units(
-                "2+3",
-                Units {
-                    time: true,
-                    implied: 1_000_000
-                }
-            ),
-            Ok(5_000_000)
-        );
-        assert_eq!(
-            with_units(
-                "1m+30s",
-                Units {
-                    time: true,
-                    implied: 1_000_000
-                }
-            ),
-            Ok(90_000_000)
-        );
-        for text in [
-            "",
-            "1/0",
-            "1%0",
-            "(1",
-            "2 furlongs",
-            "1+",
-            "9^99",
-            &"(".repeat(5000),
-            &"-".repeat(5000),
-        ] {
+        assert_eq!(with_units("2+3", Units { time: true, implied: 1_000_000 }), Ok(5_000_000));
+        assert_eq!(with_units("1m+30s", Units { time: true, implied: 1_000_000 }), Ok(90_000_000));
+        for text in ["", "1/0", "1%0", "(1", "2 furlongs", "1+", "9^99", &"(".repeat(5000), &"-".repeat(5000)] {
             assert!(whole(text).is_err(), "{text}");
         }
     }

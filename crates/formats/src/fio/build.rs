@@ -5,8 +5,8 @@
 
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
-    Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Modifier, Pace,
-    Pattern, Rate, Strided, Think, Worker,
+    Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Modifier, Pace, Pattern, Rate, Strided,
+    Think, Worker,
 };
 
 use super::engines::Runs;
@@ -34,76 +34,45 @@ struct Findings {
 
 /// Builds the job.
 pub(super) fn job(file: &JobFile, sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut found = Findings {
-        warnings: file.warnings.clone(),
-        errors: Vec::new(),
-    };
+    let mut found = Findings { warnings: file.warnings.clone(), errors: Vec::new() };
     if file.sections.is_empty() {
         return Err(vec![
-            Diagnostic::at(&file.file, 0, "there is no job in the file")
-                .expected("a section such as [job]"),
+            Diagnostic::at(&file.file, 0, "there is no job in the file").expected("a section such as [job]"),
         ]);
     }
-    let workers: usize = file
-        .sections
-        .iter()
-        .map(|section| section.settings.numjobs as usize)
-        .sum();
+    let workers: usize = file.sections.iter().map(|section| section.settings.numjobs as usize).sum();
     if workers > MOST_WORKERS {
-        let message = format!(
-            "the jobs have {workers} workers together, and at most {MOST_WORKERS} are possible"
-        );
+        let message = format!("the jobs have {workers} workers together, and at most {MOST_WORKERS} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).key("numjobs")]);
     }
     let files = |section: &Section| section.settings.files() * u64::from(section.settings.numjobs);
     let files: u64 = file.sections.iter().map(files).sum();
     if files > MOST_FILES {
-        let message = format!(
-            "the workers have {files} files together, and at most {MOST_FILES} are possible"
-        );
+        let message = format!("the workers have {files} files together, and at most {MOST_FILES} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).key("nrfiles")]);
     }
     buffered(file, &mut found.warnings);
-    let shapes: Vec<Worker> = (0..file.sections.len())
-        .map(|section| shape(file, section, &mut found))
-        .collect();
+    let shapes: Vec<Worker> = (0..file.sections.len()).map(|section| shape(file, section, &mut found)).collect();
     let clones = clones(file);
     let drive = sectors.saturating_mul(512);
     let plans = layout::lay_out(file, &clones, drive, &mut found.warnings, &mut found.errors);
     if !found.errors.is_empty() {
         return Err(found.errors);
     }
-    let complete =
-        |(clone, plan): (&Clone, Plan)| worker(file, &shapes[clone.section], clone, plan);
-    let workers = clones
-        .iter()
-        .zip(plans.into_iter().flatten())
-        .map(complete)
-        .collect();
-    Ok((
-        Job {
-            name: name(&file.file),
-            workers,
-        },
-        found.warnings,
-    ))
+    let complete = |(clone, plan): (&Clone, Plan)| worker(file, &shapes[clone.section], clone, plan);
+    let workers = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
+    Ok((Job { name: name(&file.file), workers }, found.warnings))
 }
 
 /// The file's name without directory and ending.
 fn name(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    name.rsplit_once('.')
-        .map_or(name, |(stem, _)| stem)
-        .to_owned()
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
 }
 
 /// Section, clone and group of each worker.
 pub(super) fn origins(file: &JobFile) -> Vec<Origin> {
-    let origin = |clone: &Clone| Origin {
-        section: clone.section,
-        clone: clone.number,
-        group_id: clone.group_id,
-    };
+    let origin = |clone: &Clone| Origin { section: clone.section, clone: clone.number, group_id: clone.group_id };
     clones(file).iter().map(origin).collect()
 }
 
@@ -124,14 +93,7 @@ fn clones(file: &JobFile) -> Vec<Clone> {
             }
             reported = settings.group_reporting.then_some(group_id);
             let draw = layout::mix(seed(settings).wrapping_mul(clones.len() as u64 + 1));
-            clones.push(Clone {
-                section,
-                number,
-                draw,
-                stage,
-                group_id,
-                group,
-            });
+            clones.push(Clone { section, number, draw, stage, group_id, group });
         }
     }
     clones
@@ -139,21 +101,13 @@ fn clones(file: &JobFile) -> Vec<Clone> {
 
 /// `randseed`, which overrides `randrepeat` as in fio. The model tells threads apart by the worker's number.
 fn seed(settings: &Settings) -> u64 {
-    settings.randseed.unwrap_or(if settings.randrepeat {
-        RANDSEED
-    } else {
-        NOT_REPEATED
-    })
+    settings.randseed.unwrap_or(if settings.randrepeat { RANDSEED } else { NOT_REPEATED })
 }
 
 /// One warning for all jobs that go through the page cache in fio.
 fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
-    let names: Vec<&str> = file
-        .sections
-        .iter()
-        .filter(|job| job.settings.cached())
-        .map(|job| job.name.as_str())
-        .collect();
+    let names: Vec<&str> =
+        file.sections.iter().filter(|job| job.settings.cached()).map(|job| job.name.as_str()).collect();
     let Some(first) = names.first() else { return };
     let which = match names.len() {
         1 => format!("job {first} is"),
@@ -163,11 +117,7 @@ fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
         "{which} buffered (fio's default); there is no page cache in this version: \
          the drive is measured as with direct=1"
     );
-    let section = file
-        .sections
-        .iter()
-        .position(|job| job.settings.cached())
-        .unwrap_or(0);
+    let section = file.sections.iter().position(|job| job.settings.cached()).unwrap_or(0);
     let line = file.sections[section].line;
     warnings.push(Diagnostic::at(&file.file, line, message).key("direct"));
 }
@@ -189,12 +139,7 @@ fn worker(file: &JobFile, shape: &Worker, clone: &Clone, plan: Plan) -> Worker {
 fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
     let section = &file.sections[index];
     let settings = &section.settings;
-    let mut check = Check {
-        file,
-        index,
-        settings,
-        found,
-    };
+    let mut check = Check { file, index, settings, found };
     let depth = check.depth();
     let time_based = check.time_based();
     let pace = check.pace();
@@ -223,22 +168,15 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn warn(&mut self, key: &'static str, message: impl Into<String>) {
-        self.found
-            .warnings
-            .push(self.file.at(self.index, key, message));
+        self.found.warnings.push(self.file.at(self.index, key, message));
     }
 
     fn refuse(&mut self, key: &'static str, message: impl Into<String>) {
-        self.found
-            .errors
-            .push(self.file.at(self.index, key, message));
+        self.found.errors.push(self.file.at(self.index, key, message));
     }
 
     fn writes(&self) -> bool {
-        matches!(
-            self.settings.direction,
-            Direction::Write | Direction::Mixed | Direction::TrimWrite
-        )
+        matches!(self.settings.direction, Direction::Write | Direction::Mixed | Direction::TrimWrite)
     }
 
     /// Directions in use: read, write, trim.
@@ -257,9 +195,7 @@ impl Check<'_> {
         let character = |name: &String| name.starts_with("/dev/sg") || name.starts_with("/dev/bsg");
         match self.settings.engine().runs {
             Runs::Synchronous => true,
-            Runs::ScsiGeneric => {
-                !self.settings.filenames.iter().all(character) || self.settings.filenames.is_empty()
-            }
+            Runs::ScsiGeneric => !self.settings.filenames.iter().all(character) || self.settings.filenames.is_empty(),
             Runs::Asynchronous | Runs::Refused(_) => false,
         }
     }
@@ -276,26 +212,17 @@ impl Check<'_> {
         }
         let depth = if one { 1 } else { settings.iodepth };
         if settings.iodepth_low > 0 && settings.iodepth_low < u64::from(depth) {
-            self.refuse(
-                "iodepth_low",
-                "a worker here fills its depth at each completion, not at a low mark",
-            );
+            self.refuse("iodepth_low", "a worker here fills its depth at each completion, not at a low mark");
         }
         if settings.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
-            self.refuse(
-                "serialize_overlap",
-                "requests in flight that overlap are not held back in this version",
-            );
+            self.refuse("serialize_overlap", "requests in flight that overlap are not held back in this version");
         }
         depth
     }
 
     fn time_based(&mut self) -> bool {
         if self.settings.time_based && self.settings.runtime == 0 {
-            self.warn(
-                "time_based",
-                "without a runtime it does nothing, as in fio: the job ends with its bytes",
-            );
+            self.warn("time_based", "without a runtime it does nothing, as in fio: the job ends with its bytes");
         }
         self.settings.time_based && self.settings.runtime > 0
     }
@@ -310,17 +237,13 @@ impl Check<'_> {
             && settings.thinktime > 0
             && (given(settings.rate) || given(settings.rate_iops))
         {
-            self.refuse(
-                "rate_ignore_thinktime",
-                "a rate here always makes up for think time",
-            );
+            self.refuse("rate_ignore_thinktime", "a rate here always makes up for think time");
         }
-        let rate =
-            |direction: usize| match (settings.rate[direction], settings.rate_iops[direction]) {
-                (0, 0) => None,
-                (0, requests) => Some(Rate::Requests(requests)),
-                (bytes, _) => Some(Rate::Bytes(bytes)),
-            };
+        let rate = |direction: usize| match (settings.rate[direction], settings.rate_iops[direction]) {
+            (0, 0) => None,
+            (0, requests) => Some(Rate::Requests(requests)),
+            (bytes, _) => Some(Rate::Bytes(bytes)),
+        };
         let think = Think {
             time: Span::from_nanos(settings.thinktime),
             blocks: settings.thinktime_blocks,
@@ -340,11 +263,7 @@ impl Check<'_> {
         let writes = self.writes();
         FioPattern {
             direction: settings.direction,
-            random: if settings.random {
-                settings.percentage_random
-            } else {
-                [0; 3]
-            },
+            random: if settings.random { settings.percentage_random } else { [0; 3] },
             mix_read: settings.mix_read,
             modifier: self.modifier(),
             blocks,
@@ -371,11 +290,7 @@ impl Check<'_> {
         let settings = self.settings;
         let blocks = match (&settings.bssplit[direction], settings.bsrange[direction]) {
             (Some(split), _) => Blocks::Split(split.clone()),
-            (None, Some((min, max))) if min < max => Blocks::Range {
-                min,
-                max,
-                unaligned: settings.unaligned,
-            },
+            (None, Some((min, max))) if min < max => Blocks::Range { min, max, unaligned: settings.unaligned },
             (None, Some((size, _))) => Blocks::Fixed(size),
             (None, None) => Blocks::Fixed(settings.bs[direction]),
         };
@@ -388,19 +303,8 @@ impl Check<'_> {
         if let Some(odd) = sizes.iter().find(|size| used && **size % 512 != 0) {
             self.refuse(key, format!("{odd} bytes are not whole sectors of 512"));
         }
-        if used
-            && matches!(
-                blocks,
-                Blocks::Range {
-                    unaligned: true,
-                    ..
-                }
-            )
-        {
-            self.warn(
-                "bs_unaligned",
-                "sizes are cut to whole sectors, as a drive has no others",
-            );
+        if used && matches!(blocks, Blocks::Range { unaligned: true, .. }) {
+            self.warn("bs_unaligned", "sizes are cut to whole sectors, as a drive has no others");
         }
         blocks
     }
@@ -413,10 +317,7 @@ impl Check<'_> {
             (n, true) if self.settings.identical => Some(Modifier::Same(count(n))),
             (n, true) => Some(Modifier::Run(count(n))),
             (bytes, false) if bytes % 512 != 0 => {
-                self.refuse(
-                    "rw",
-                    format!("a gap of {bytes} bytes is not whole sectors of 512"),
-                );
+                self.refuse("rw", format!("a gap of {bytes} bytes is not whole sectors of 512"));
                 None
             }
             (bytes, false) => Some(Modifier::Skip(bytes)),
@@ -424,11 +325,7 @@ impl Check<'_> {
     }
 
     fn align(&mut self) -> [u64; 3] {
-        let align = if self.settings.random {
-            self.settings.align
-        } else {
-            [0; 3]
-        };
+        let align = if self.settings.random { self.settings.align } else { [0; 3] };
         if let Some(odd) = align.iter().find(|bytes| **bytes % 512 != 0) {
             self.refuse("ba", format!("{odd} bytes are not whole sectors of 512"));
         }
@@ -440,18 +337,13 @@ impl Check<'_> {
     fn random_map(&self) -> bool {
         let settings = self.settings;
         let least = |direction| settings.least_block_of(direction);
-        let aligned =
-            (0..3).all(|direction| [0, least(direction)].contains(&settings.align[direction]));
+        let aligned = (0..3).all(|direction| [0, least(direction)].contains(&settings.align[direction]));
         let alike = match settings.direction {
             Direction::Mixed => least(0) == least(1),
             Direction::TrimWrite => least(1) == least(2),
             _ => true,
         };
-        settings.random
-            && !settings.norandommap
-            && settings.distribution == Distribution::Uniform
-            && aligned
-            && alike
+        settings.random && !settings.norandommap && settings.distribution == Distribution::Uniform && aligned && alike
     }
 
     /// The other distributions draw by themselves, in fio too.
@@ -471,17 +363,11 @@ impl Check<'_> {
         match settings.openfiles {
             0 => {}
             1 => {
-                self.warn(
-                    "openfiles",
-                    "one file is open at a time: each is done before the next",
-                );
+                self.warn("openfiles", "one file is open at a time: each is done before the next");
                 return FileService::Sequential;
             }
             open if open < files => {
-                self.refuse(
-                    "openfiles",
-                    format!("{open} of {files} files open at a time are not in this version"),
-                );
+                self.refuse("openfiles", format!("{open} of {files} files open at a time are not in this version"));
             }
             _ => {}
         }
@@ -500,10 +386,7 @@ impl Check<'_> {
             (0, n) | (n, 0) => n,
             (a, b) if a == b => a,
             (a, b) => {
-                self.refuse(
-                    "fdatasync",
-                    format!("fsync={a} and fdatasync={b} together are not in this version"),
-                );
+                self.refuse("fdatasync", format!("fsync={a} and fdatasync={b} together are not in this version"));
                 a
             }
         }
@@ -512,41 +395,24 @@ impl Check<'_> {
     /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
     fn strided(&mut self) -> Option<Strided> {
         let settings = self.settings;
-        let wanted = settings
-            .zonemode
-            .map_or(settings.zonesize > 0, |mode| mode == "strided");
+        let wanted = settings.zonemode.map_or(settings.zonesize > 0, |mode| mode == "strided");
         if settings.zonemode == Some("none") && settings.zonesize > 0 {
             self.refuse("zonesize", "it needs zonemode=strided");
         }
         if wanted && settings.zonesize == 0 {
             self.refuse("zonesize", "zonemode=strided needs it");
         }
-        let range = if settings.zonerange > 0 {
-            settings.zonerange
-        } else {
-            settings.zonesize
-        };
-        if wanted
-            && [range, settings.zonesize, settings.zoneskip]
-                .iter()
-                .any(|bytes| bytes % 512 != 0)
-        {
+        let range = if settings.zonerange > 0 { settings.zonerange } else { settings.zonesize };
+        if wanted && [range, settings.zonesize, settings.zoneskip].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        (wanted && settings.files() == 1).then_some(Strided {
-            range,
-            size: settings.zonesize,
-            skip: settings.zoneskip,
-        })
+        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zonesize, skip: settings.zoneskip })
     }
 
     fn verify(&mut self, time_based: bool) -> bool {
         let wanted = self.settings.verify && self.settings.do_verify;
         if wanted && time_based && self.settings.direction != Direction::Mixed {
-            self.warn(
-                "verify",
-                "nothing is read back, as in fio: the writing takes all of the runtime",
-            );
+            self.warn("verify", "nothing is read back, as in fio: the writing takes all of the runtime");
             return false;
         }
         wanted
@@ -561,11 +427,7 @@ impl Settings {
 
     /// How many files each clone has.
     fn files(&self) -> u64 {
-        if self.filenames.is_empty() {
-            self.nrfiles
-        } else {
-            self.filenames.len() as u64
-        }
+        if self.filenames.is_empty() { self.nrfiles } else { self.filenames.len() as u64 }
     }
 }
 

@@ -20,10 +20,7 @@ pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed
     for entry in text.split(':').filter(|entry| !entry.trim().is_empty()) {
         let (size, percent) = entry.split_once('/').unwrap_or((entry, ""));
         let size = number::integer(size, kb_base, notes)?;
-        let size = u64::try_from(size)
-            .ok()
-            .filter(|size| *size > 0)
-            .ok_or_else(expected)?;
+        let size = u64::try_from(size).ok().filter(|size| *size > 0).ok_or_else(expected)?;
         given.push((size, blank_or(percent).ok_or_else(expected)?));
     }
     if given.is_empty() || given.len() > MOST_SPLITS {
@@ -34,16 +31,11 @@ pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed
     let sum: u64 = table.iter().map(|(_, percent)| percent).sum();
     if let Some(last) = table.last_mut().filter(|_| sum < 100) {
         if given.iter().all(|(_, percent)| percent.is_some()) {
-            notes.push(format!(
-                "the percentages add up to {sum}; as in fio the rest goes to the largest size"
-            ));
+            notes.push(format!("the percentages add up to {sum}; as in fio the rest goes to the largest size"));
         }
         last.1 += 100 - sum;
     }
-    Ok(table
-        .into_iter()
-        .map(|(size, percent)| (size, percent as u8))
-        .collect())
+    Ok(table.into_iter().map(|(size, percent)| (size, percent as u8)).collect())
 }
 
 /// A percentage, or `None` for a blank one.
@@ -52,44 +44,25 @@ fn blank_or(text: &str) -> Option<Option<u64>> {
     if text.is_empty() {
         return Some(None);
     }
-    text.parse()
-        .ok()
-        .filter(|percent| *percent <= 100)
-        .map(Some)
+    text.parse().ok().filter(|percent| *percent <= 100).map(Some)
 }
 
 /// Blanks share what is left of 100; `None` when more than 100 was given.
 fn share<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
     let sum: u64 = given.iter().filter_map(|(_, percent)| *percent).sum();
-    let blanks = given
-        .iter()
-        .filter(|(_, percent)| percent.is_none())
-        .count() as u64;
+    let blanks = given.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
     let rest = 100u64.checked_sub(sum)?;
     let each = rest.checked_div(blanks).unwrap_or(0);
-    Some(
-        given
-            .iter()
-            .map(|(what, percent)| (*what, percent.unwrap_or(each)))
-            .collect(),
-    )
+    Some(given.iter().map(|(what, percent)| (*what, percent.unwrap_or(each))).collect())
 }
 
 /// The distribution a `random_distribution` names.
-pub(super) fn distribution(
-    word: &str,
-    rest: Option<&str>,
-    kb_base: u64,
-) -> Result<Distribution, Fault> {
+pub(super) fn distribution(word: &str, rest: Option<&str>, kb_base: u64) -> Result<Distribution, Fault> {
     match word {
         "random" => Ok(Distribution::Uniform),
         "zoned" => one_for_all(rest, zoned).map(Distribution::Zoned),
-        "zoned_abs" => {
-            one_for_all(rest, |text| zoned_absolute(text, kb_base)).map(Distribution::ZonedAbsolute)
-        }
-        "sequence" => Err(Fault::new(
-            "a fixed sequence of blocks is not in this version",
-        )),
+        "zoned_abs" => one_for_all(rest, |text| zoned_absolute(text, kb_base)).map(Distribution::ZonedAbsolute),
+        "sequence" => Err(Fault::new("a fixed sequence of blocks is not in this version")),
         _ => parametric(word, rest.unwrap_or("")),
     }
 }
@@ -98,25 +71,16 @@ pub(super) fn distribution(
 fn parametric(word: &str, rest: &str) -> Result<Distribution, Fault> {
     let (first, centre) = rest.split_once([':', ',']).unwrap_or((rest, ""));
     let read = |text: &str, default| {
-        if text.trim().is_empty() {
-            Some(default)
-        } else {
-            small(text)
-        }
+        if text.trim().is_empty() { Some(default) } else { small(text) }
     };
-    let center = match centre.trim() {
-        "" => None,
-        text => Some(
-            small(text)
-                .filter(|centre| *centre <= 1_000_000)
-                .ok_or_else(|| {
-                    Fault::new(format!("`{text}` is not a centre"))
-                        .expected("a decimal number from 0 to 1")
-                })?,
-        ),
-    };
-    let wrong =
-        |expected| Fault::new(format!("`{word}:{first}` is not a value for it")).expected(expected);
+    let center =
+        match centre.trim() {
+            "" => None,
+            text => Some(small(text).filter(|centre| *centre <= 1_000_000).ok_or_else(|| {
+                Fault::new(format!("`{text}` is not a centre")).expected("a decimal number from 0 to 1")
+            })?),
+        };
+    let wrong = |expected| Fault::new(format!("`{word}:{first}` is not a value for it")).expected(expected);
     match word {
         "zipf" => match read(first, 1_100_000).filter(|theta| *theta > 0 && *theta != 1_000_000) {
             Some(theta) => Ok(Distribution::Zipf { theta, center }),
@@ -139,19 +103,12 @@ fn small(text: &str) -> Option<u32> {
 }
 
 /// Zones may be given for each direction; the model has one table for all.
-fn one_for_all<T: PartialEq>(
-    rest: Option<&str>,
-    read: impl Fn(&str) -> Result<T, Fault>,
-) -> Result<T, Fault> {
+fn one_for_all<T: PartialEq>(rest: Option<&str>, read: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Fault> {
     let mut tables = rest.unwrap_or("").split(',').map(read);
-    let first = tables
-        .next()
-        .unwrap_or_else(|| Err(Fault::new("no zones are given")))?;
+    let first = tables.next().unwrap_or_else(|| Err(Fault::new("no zones are given")))?;
     for other in tables {
         if other? != first {
-            return Err(Fault::new(
-                "zones that differ between reads, writes and trims are not in this version",
-            ));
+            return Err(Fault::new("zones that differ between reads, writes and trims are not in this version"));
         }
     }
     Ok(first)
@@ -164,48 +121,29 @@ fn zones(text: &str) -> Result<Vec<(u8, &str)>, Fault> {
     let mut zones = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.trim().is_empty()) {
         let (access, size) = entry.split_once('/').ok_or_else(wrong)?;
-        let access: u8 = access
-            .trim()
-            .parse()
-            .ok()
-            .filter(|access| *access <= 100)
-            .ok_or_else(wrong)?;
+        let access: u8 = access.trim().parse().ok().filter(|access| *access <= 100).ok_or_else(wrong)?;
         zones.push((access, size.trim()));
     }
     let sum: u32 = zones.iter().map(|(access, _)| u32::from(*access)).sum();
-    if sum == 100 && zones.len() <= MOST_ZONES {
-        Ok(zones)
-    } else {
-        Err(wrong())
-    }
+    if sum == 100 && zones.len() <= MOST_ZONES { Ok(zones) } else { Err(wrong()) }
 }
 
 fn zoned(text: &str) -> Result<Vec<(u8, u8)>, Fault> {
     let zones = zones(text)?;
-    let wrong = || {
-        Fault::new(format!("the zones `{text}` are not understood"))
-            .expected("sizes of 100 % at most")
-    };
+    let wrong = || Fault::new(format!("the zones `{text}` are not understood")).expected("sizes of 100 % at most");
     let mut given = Vec::new();
     for (access, size) in zones {
         given.push((access, blank_or(size).ok_or_else(wrong)?));
     }
     let table = share(&given).ok_or_else(wrong)?;
-    Ok(table
-        .into_iter()
-        .map(|(access, size)| (access, size as u8))
-        .collect())
+    Ok(table.into_iter().map(|(access, size)| (access, size as u8)).collect())
 }
 
 fn zoned_absolute(text: &str, kb_base: u64) -> Result<Vec<(u8, u64)>, Fault> {
     let mut table = Vec::new();
     for (access, size) in zones(text)? {
-        let bytes = number::integer(size, kb_base, &mut Vec::new())
-            .ok()
-            .and_then(|bytes| u64::try_from(bytes).ok());
-        let wrong = || {
-            Fault::new(format!("`{size}` is not the size of a zone")).expected("a size in bytes")
-        };
+        let bytes = number::integer(size, kb_base, &mut Vec::new()).ok().and_then(|bytes| u64::try_from(bytes).ok());
+        let wrong = || Fault::new(format!("`{size}` is not the size of a zone")).expected("a size in bytes");
         table.push((access, bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)?));
     }
     Ok(table)
@@ -219,80 +157,36 @@ mod tests {
     fn blanks_share_the_rest_and_sizes_are_sorted() {
         let read = |text| split(text, 1024, &mut Vec::new());
         assert_eq!(read("64k/40:4k/60"), Ok(vec![(4096, 60), (65536, 40)]));
-        assert_eq!(
-            read("4k/50:8k/:16k/"),
-            Ok(vec![(4096, 50), (8192, 25), (16384, 25)])
-        );
-        assert_eq!(
-            read("4k:8k:16k"),
-            Ok(vec![(4096, 33), (8192, 33), (16384, 34)])
-        );
+        assert_eq!(read("4k/50:8k/:16k/"), Ok(vec![(4096, 50), (8192, 25), (16384, 25)]));
+        assert_eq!(read("4k:8k:16k"), Ok(vec![(4096, 33), (8192, 33), (16384, 34)]));
         assert_eq!(read("4k"), Ok(vec![(4096, 100)]));
         assert!(read("4k/60:8k/60").is_err());
         assert!(read("4k/x").is_err());
         let mut notes = Vec::new();
-        assert_eq!(
-            split("4k/40:8k/40", 1024, &mut notes),
-            Ok(vec![(4096, 40), (8192, 60)])
-        );
+        assert_eq!(split("4k/40:8k/40", 1024, &mut notes), Ok(vec![(4096, 40), (8192, 60)]));
         assert_eq!(notes.len(), 1);
     }
 
     #[test]
     fn distributions_have_fios_defaults_and_limits() {
         let read = |word, rest| distribution(word, rest, 1024).ok();
-        assert_eq!(
-            read("zipf", None),
-            Some(Distribution::Zipf {
-                theta: 1_100_000,
-                center: None
-            })
-        );
+        assert_eq!(read("zipf", None), Some(Distribution::Zipf { theta: 1_100_000, center: None }));
         assert_eq!(
             read("zipf", Some("1.2:0.25")),
-            Some(Distribution::Zipf {
-                theta: 1_200_000,
-                center: Some(250_000)
-            })
+            Some(Distribution::Zipf { theta: 1_200_000, center: Some(250_000) })
         );
-        assert_eq!(
-            read("pareto", Some("0.9")),
-            Some(Distribution::Pareto {
-                h: 900_000,
-                center: None
-            })
-        );
-        assert_eq!(
-            read("normal", Some("12.5")),
-            Some(Distribution::Normal {
-                deviation: 12_500_000,
-                center: None
-            })
-        );
-        assert_eq!(
-            read("zoned", Some("50/5:30/15:20/")),
-            Some(Distribution::Zoned(vec![(50, 5), (30, 15), (20, 80)]))
-        );
+        assert_eq!(read("pareto", Some("0.9")), Some(Distribution::Pareto { h: 900_000, center: None }));
+        assert_eq!(read("normal", Some("12.5")), Some(Distribution::Normal { deviation: 12_500_000, center: None }));
+        assert_eq!(read("zoned", Some("50/5:30/15:20/")), Some(Distribution::Zoned(vec![(50, 5), (30, 15), (20, 80)])));
         assert_eq!(
             read("zoned_abs", Some("60/20g:40/100g")),
-            Some(Distribution::ZonedAbsolute(vec![
-                (60, 20 << 30),
-                (40, 100 << 30)
-            ]))
+            Some(Distribution::ZonedAbsolute(vec![(60, 20 << 30), (40, 100 << 30)]))
         );
-        for (word, rest) in [
-            ("zipf", "1.0"),
-            ("pareto", "1.5"),
-            ("normal", "100"),
-            ("zoned", "50/5:30/15"),
-            ("sequence", "2,0"),
-        ] {
+        for (word, rest) in
+            [("zipf", "1.0"), ("pareto", "1.5"), ("normal", "100"), ("zoned", "50/5:30/15"), ("sequence", "2,0")]
+        {
             assert_eq!(read(word, Some(rest)), None, "{word}:{rest}");
         }
-        assert_eq!(
-            read("zoned", Some("60/10:40/90,50/10:50/90")),
-            None,
-            "differs between directions"
-        );
+        assert_eq!(read("zoned", Some("60/10:40/90,50/10:50/90")), None, "differs between directions");
     }
 }

@@ -26,19 +26,11 @@ pub(super) struct Engine {
 }
 
 const fn engine(name: &'static str, runs: Runs) -> Engine {
-    Engine {
-        name,
-        runs,
-        note: None,
-    }
+    Engine { name, runs, note: None }
 }
 
 const fn noted(name: &'static str, runs: Runs, note: &'static str) -> Engine {
-    Engine {
-        name,
-        runs,
-        note: Some(note),
-    }
+    Engine { name, runs, note: Some(note) }
 }
 
 const NETWORK: Runs = Refused("it measures a network or a remote store, not a drive");

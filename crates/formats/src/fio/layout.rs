@@ -72,10 +72,7 @@ pub(super) fn lay_out(
 ) -> Vec<Option<Plan>> {
     let mut targets = Vec::new();
     let mut index = BTreeMap::new();
-    let used: Vec<Vec<usize>> = clones
-        .iter()
-        .map(|clone| named(file, clone, &mut targets, &mut index))
-        .collect();
+    let used: Vec<Vec<usize>> = clones.iter().map(|clone| named(file, clone, &mut targets, &mut index)).collect();
     slice_devices(file, &mut targets, drive, warnings);
     let mut sized = Vec::new();
     let mut reported = vec![false; file.sections.len()];
@@ -92,42 +89,22 @@ pub(super) fn lay_out(
         }
     }
     place(file, &mut targets, drive, errors);
-    let region = |&(target, offset, bytes): &(usize, u64, u64)| Region {
-        start: targets[target].start + offset,
-        bytes,
-    };
-    let plan = |sized: Sized| Plan {
-        files: sized.parts.iter().map(region).collect(),
-        bytes: sized.bytes,
-    };
+    let region = |&(target, offset, bytes): &(usize, u64, u64)| Region { start: targets[target].start + offset, bytes };
+    let plan = |sized: Sized| Plan { files: sized.parts.iter().map(region).collect(), bytes: sized.bytes };
     sized.into_iter().map(|sized| sized.map(plan)).collect()
 }
 
 /// The targets of a clone, entered in the table on first use.
-fn named(
-    file: &JobFile,
-    clone: &Clone,
-    targets: &mut Vec<Target>,
-    index: &mut BTreeMap<String, usize>,
-) -> Vec<usize> {
+fn named(file: &JobFile, clone: &Clone, targets: &mut Vec<Target>, index: &mut BTreeMap<String, usize>) -> Vec<usize> {
     let section = &file.sections[clone.section];
     let enter = |name: String| {
         *index.entry(name.clone()).or_insert_with(|| {
             let device = is_device(&name);
-            targets.push(Target {
-                name,
-                device,
-                bytes: 0,
-                start: 0,
-                by: clone.section,
-            });
+            targets.push(Target { name, device, bytes: 0, start: 0, by: clone.section });
             targets.len() - 1
         })
     };
-    names(&section.settings, &section.header, clone.number)
-        .into_iter()
-        .map(enter)
-        .collect()
+    names(&section.settings, &section.header, clone.number).into_iter().map(enter).collect()
 }
 
 /// The names of a clone's files: `filename`, or made from `filename_format`.
@@ -151,13 +128,8 @@ fn names(settings: &Settings, header: &str, number: u32) -> Vec<String> {
         format => format,
     };
     let name = |filenum: u64| {
-        let name = format
-            .replace("$filenum", &filenum.to_string())
-            .replace("$jobnum", &number.to_string());
-        within(
-            name.replace("$clientuid", "localhost")
-                .replace("$jobname", header),
-        )
+        let name = format.replace("$filenum", &filenum.to_string()).replace("$jobnum", &number.to_string());
+        within(name.replace("$clientuid", "localhost").replace("$jobname", header))
     };
     (0..settings.nrfiles).map(name).collect()
 }
@@ -168,38 +140,21 @@ fn is_device(name: &str) -> bool {
 }
 
 /// Gives each device its bytes: the drive, or an equal slice when there are several names for the one drive.
-fn slice_devices(
-    file: &JobFile,
-    targets: &mut [Target],
-    drive: u64,
-    warnings: &mut Vec<Diagnostic>,
-) {
+fn slice_devices(file: &JobFile, targets: &mut [Target], drive: u64, warnings: &mut Vec<Diagnostic>) {
     let devices = targets.iter().filter(|target| target.device).count() as u64;
     if devices == 0 {
         return;
     }
-    let slice = if devices == 1 {
-        drive
-    } else {
-        drive / devices / ALIGNMENT * ALIGNMENT
-    };
-    for (number, target) in targets
-        .iter_mut()
-        .filter(|target| target.device)
-        .enumerate()
-    {
+    let slice = if devices == 1 { drive } else { drive / devices / ALIGNMENT * ALIGNMENT };
+    for (number, target) in targets.iter_mut().filter(|target| target.device).enumerate() {
         (target.bytes, target.start) = (slice, slice * number as u64);
     }
     let about = |message| Diagnostic::at(&file.file, 0, message).key("filename");
     if devices > 1 {
-        warnings.push(about(format!(
-            "{devices} devices on one drive: each is a slice of {slice} bytes, in order"
-        )));
+        warnings.push(about(format!("{devices} devices on one drive: each is a slice of {slice} bytes, in order")));
     }
     if devices < targets.len() as u64 {
-        warnings.push(about(
-            "the drive is used raw and for files; they overlap".to_owned(),
-        ));
+        warnings.push(about("the drive is used raw and for files; they overlap".to_owned()));
     }
 }
 
@@ -217,27 +172,17 @@ fn size(
         _ => 0,
     };
     if asked > 0 && asked < least {
-        return Err((
-            "size",
-            format!("{asked} bytes are less than the smallest block of {least}"),
-        ));
+        return Err(("size", format!("{asked} bytes are less than the smallest block of {least}")));
     }
     let exists = used.iter().any(|&target| targets[target].bytes > 0);
     let fills = asked == 0 && !exists && settings.fill_device && settings.filesize.is_none();
     if asked == 0 && settings.filesize.is_none() && !exists && !fills {
-        return Err((
-            "size",
-            "the job needs a size: its files do not exist and nothing says how long they are"
-                .into(),
-        ));
+        return Err(("size", "the job needs a size: its files do not exist and nothing says how long they are".into()));
     }
     let asked = if fills { drive } else { asked };
     let count = used.len() as u64;
     let (each, mut extra) = (asked / count, asked % count / least);
-    let mut sized = Sized {
-        parts: Vec::with_capacity(used.len()),
-        bytes: 0,
-    };
+    let mut sized = Sized { parts: Vec::with_capacity(used.len()), bytes: 0 };
     let mut total = 0u64;
     for (number, &target) in used.iter().enumerate() {
         let larger = if extra > 0 { least } else { 0 };
@@ -257,16 +202,9 @@ fn size(
         });
         sized.parts.push((target, offset, bytes / SECTOR * SECTOR));
     }
-    let all = if asked == 0 || total > 0 && asked > total {
-        total
-    } else {
-        asked
-    };
+    let all = if asked == 0 || total > 0 && asked > total { total } else { asked };
     if all < least {
-        return Err((
-            "bs",
-            format!("blocks of {least} bytes are larger than the {all} bytes there are"),
-        ));
+        return Err(("bs", format!("blocks of {least} bytes are larger than the {all} bytes there are")));
     }
     sized.bytes = match settings.io_size {
         Some(Amount::Bytes(bytes)) => bytes,
@@ -281,69 +219,32 @@ fn share(bytes: u64, percent: u64) -> u64 {
 }
 
 fn too_large(target: &Target, offset: u64, bytes: u64, drive: u64) -> String {
-    let place = if offset > 0 {
-        format!(" from byte {offset}")
-    } else {
-        String::new()
-    };
-    let have = if target.device && target.bytes < drive {
-        "its slice has"
-    } else {
-        "the drive has"
-    };
+    let place = if offset > 0 { format!(" from byte {offset}") } else { String::new() };
+    let have = if target.device && target.bytes < drive { "its slice has" } else { "the drive has" };
     let limit = if target.device { target.bytes } else { drive };
-    format!(
-        "{} asks for {bytes} bytes{place}, and {have} {limit}",
-        target.name
-    )
+    format!("{} asks for {bytes} bytes{place}, and {have} {limit}", target.name)
 }
 
 /// Offset and bytes of one file that has `real` bytes so far; `each` is its share of `size`.
-fn part(
-    settings: &Settings,
-    clone: &Clone,
-    number: u64,
-    real: u64,
-    each: u64,
-) -> Result<(u64, u64), Refusal> {
+fn part(settings: &Settings, clone: &Clone, number: u64, real: u64, each: u64) -> Result<(u64, u64), Refusal> {
     let offset = start_offset(settings, clone, real)?;
     if offset % SECTOR != 0 {
-        return Err((
-            "offset",
-            format!("byte {offset} is not the first of a sector of {SECTOR}"),
-        ));
+        return Err(("offset", format!("byte {offset} is not the first of a sector of {SECTOR}")));
     }
-    let beyond = |end: u64| {
-        (
-            "offset",
-            format!("the job begins at byte {offset} of a file of {end}"),
-        )
-    };
-    let rest = |end: u64| {
-        end.checked_sub(offset)
-            .filter(|bytes| *bytes > 0)
-            .ok_or_else(|| beyond(end))
-    };
+    let beyond = |end: u64| ("offset", format!("the job begins at byte {offset} of a file of {end}"));
+    let rest = |end: u64| end.checked_sub(offset).filter(|bytes| *bytes > 0).ok_or_else(|| beyond(end));
     let mut bytes = match settings.filesize {
         None if each > 0 => each,
         None => rest(real)?,
         Some((low, high)) if (low..=high).contains(&real) => rest(real)?,
         Some((low, high)) => rest(file_size(settings, clone, number, low, high))?,
     };
-    if let Some(Amount::Percent(percent)) =
-        settings.size.filter(|size| *size != Amount::Percent(100))
-    {
+    if let Some(Amount::Percent(percent)) = settings.size.filter(|size| *size != Amount::Percent(100)) {
         bytes = share(offset.saturating_add(bytes), percent).min(bytes);
         bytes -= bytes % settings.least_block();
     }
     if bytes < settings.least_block() {
-        return Err((
-            "size",
-            format!(
-                "a file of {bytes} bytes is less than a block of {}",
-                settings.least_block()
-            ),
-        ));
+        return Err(("size", format!("a file of {bytes} bytes is less than a block of {}", settings.least_block())));
     }
     Ok((offset, bytes))
 }
@@ -357,13 +258,9 @@ fn start_offset(settings: &Settings, clone: &Clone, real: u64) -> Result<u64, Re
     let percent = |amount: Amount| matches!(amount, Amount::Percent(1..));
     let increment = of(settings.offset_increment).checked_mul(u64::from(clone.number));
     let offset = increment.and_then(|increment| increment.checked_add(of(settings.offset)));
-    let offset =
-        offset.ok_or_else(|| ("offset_increment", "the offset has no value".to_owned()))?;
+    let offset = offset.ok_or_else(|| ("offset_increment", "the offset has no value".to_owned()))?;
     if percent(settings.offset) || percent(settings.offset_increment) {
-        let unit = settings
-            .offset_align
-            .filter(|unit| *unit > 0)
-            .unwrap_or(settings.least_block());
+        let unit = settings.offset_align.filter(|unit| *unit > 0).unwrap_or(settings.least_block());
         let offset = offset.checked_next_multiple_of(unit);
         return offset.ok_or_else(|| ("offset", "the offset has no value".to_owned()));
     }
@@ -395,19 +292,14 @@ fn place(file: &JobFile, targets: &mut [Target], drive: u64, errors: &mut Vec<Di
     let mut full = None;
     for target in targets.iter_mut().filter(|target| !target.device) {
         target.start = next;
-        next = next
-            .saturating_add(target.bytes)
-            .saturating_add(ALIGNMENT - 1)
-            / ALIGNMENT
-            * ALIGNMENT;
+        next = next.saturating_add(target.bytes).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         if next > drive && full.is_none() {
             full = Some(target.by);
         }
     }
     if let Some(section) = full {
         let files = targets.iter().filter(|target| !target.device).count();
-        let message =
-            format!("{files} files take {next} bytes together, and the drive has {drive}");
+        let message = format!("{files} files take {next} bytes together, and the drive has {drive}");
         errors.push(file.at(section, "size", message));
     }
 }
@@ -415,10 +307,7 @@ fn place(file: &JobFile, targets: &mut [Target], drive: u64, errors: &mut Vec<Di
 impl Settings {
     /// The smallest block of any direction.
     pub(super) fn least_block(&self) -> u64 {
-        (0..3)
-            .map(|direction| self.least_block_of(direction))
-            .min()
-            .unwrap_or(1)
+        (0..3).map(|direction| self.least_block_of(direction)).min().unwrap_or(1)
     }
 
     /// The smallest block of one direction.
@@ -433,22 +322,12 @@ impl Settings {
 
 impl JobFile {
     /// A diagnostic about an option of a section: at the option, or at the section's header when it is not given.
-    pub(super) fn at(
-        &self,
-        section: usize,
-        key: &'static str,
-        message: impl Into<String>,
-    ) -> Diagnostic {
+    pub(super) fn at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
         let section = &self.sections[section];
         let (file, line) = match section.settings.place(key) {
             Some((file, line)) => (file.as_str(), *line),
             None => (self.file.as_str(), section.line),
         };
-        Diagnostic::at(
-            file,
-            line,
-            format!("job {}: {}", section.name, message.into()),
-        )
-        .key(key)
+        Diagnostic::at(file, line, format!("job {}: {}", section.name, message.into())).key(key)
     }
 }

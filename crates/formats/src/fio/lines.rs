@@ -40,12 +40,7 @@ pub(super) struct Expanded {
 impl Expanded {
     pub(super) fn given(self) -> Given {
         let (file, line) = self.place;
-        Given {
-            name: self.name,
-            value: self.value.unwrap_or_default(),
-            file,
-            line,
-        }
+        Given { name: self.name, value: self.value.unwrap_or_default(), file, line }
     }
 
     /// A diagnostic at this option.
@@ -57,19 +52,11 @@ impl Expanded {
 /// The text before a comment, without outer blanks.
 fn bare(line: &str) -> &str {
     let line = line.split(';').next().unwrap_or("");
-    line.split('#')
-        .next()
-        .unwrap_or("")
-        .trim_matches(|c: char| c.is_whitespace() || c.is_control())
+    line.split('#').next().unwrap_or("").trim_matches(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// All sections of a file.
-pub(super) fn sections(
-    file: &str,
-    text: &str,
-    context: &Context,
-    errors: &mut Vec<Diagnostic>,
-) -> Vec<RawSection> {
+pub(super) fn sections(file: &str, text: &str, context: &Context, errors: &mut Vec<Diagnostic>) -> Vec<RawSection> {
     let mut sections: Vec<RawSection> = Vec::new();
     let mut astray = false;
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -79,30 +66,15 @@ pub(super) fn sections(
         }
         if line.starts_with('[') {
             match header(line) {
-                Some(name) => sections.push(RawSection {
-                    name: name.to_owned(),
-                    line: number,
-                    lines: vec![],
-                }),
+                Some(name) => sections.push(RawSection { name: name.to_owned(), line: number, lines: vec![] }),
                 None => {
-                    let wrong = Diagnostic::at(
-                        file,
-                        number,
-                        format!("the section header {line} is not closed"),
-                    );
+                    let wrong = Diagnostic::at(file, number, format!("the section header {line} is not closed"));
                     errors.push(wrong.expected("[name]"));
-                    sections.push(RawSection {
-                        name: String::new(),
-                        line: number,
-                        lines: vec![],
-                    });
+                    sections.push(RawSection { name: String::new(), line: number, lines: vec![] });
                 }
             }
         } else if let Some(section) = sections.last_mut() {
-            let raw = RawLine {
-                text: line.to_owned(),
-                place: (file.to_owned(), number),
-            };
+            let raw = RawLine { text: line.to_owned(), place: (file.to_owned(), number) };
             take(raw, &mut section.lines, context, errors, 0);
         } else if !astray {
             astray = true;
@@ -121,27 +93,15 @@ fn header(line: &str) -> Option<&str> {
 }
 
 /// Adds a line to a section, or the lines of the file it includes.
-fn take(
-    raw: RawLine,
-    into: &mut Vec<RawLine>,
-    context: &Context,
-    errors: &mut Vec<Diagnostic>,
-    depth: usize,
-) {
-    let Some(path) = raw
-        .text
-        .strip_prefix("include")
-        .filter(|rest| rest.starts_with([' ', '\t']))
-    else {
+fn take(raw: RawLine, into: &mut Vec<RawLine>, context: &Context, errors: &mut Vec<Diagnostic>, depth: usize) {
+    let Some(path) = raw.text.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) else {
         into.push(raw);
         return;
     };
     let (path, (file, number)) = (path.trim().to_owned(), raw.place);
     let fail = |message: String| Diagnostic::at(&file, number, message).key("include");
     if depth == DEEPEST_INCLUDE {
-        errors.push(fail(format!(
-            "{path} is included more than {DEEPEST_INCLUDE} files deep"
-        )));
+        errors.push(fail(format!("{path} is included more than {DEEPEST_INCLUDE} files deep")));
         return;
     }
     let beside = beside(&file, &path);
@@ -154,14 +114,9 @@ fn take(
     for (index, line) in text.lines().enumerate() {
         let line = bare(line);
         if line.starts_with('[') {
-            errors.push(
-                Diagnostic::at(&name, index + 1, "a section in an included file").key("include"),
-            );
+            errors.push(Diagnostic::at(&name, index + 1, "a section in an included file").key("include"));
         } else if !line.is_empty() {
-            let raw = RawLine {
-                text: line.to_owned(),
-                place: (name.clone(), index + 1),
-            };
+            let raw = RawLine { text: line.to_owned(), place: (name.clone(), index + 1) };
             take(raw, into, context, errors, depth + 1);
         }
     }
@@ -177,31 +132,16 @@ fn beside(file: &str, path: &str) -> String {
 
 impl RawLine {
     /// Puts in variables and keywords, and splits name from value. An arithmetic that fails is an error.
-    pub(super) fn expand(
-        &self,
-        context: &Context,
-        errors: &mut Vec<Diagnostic>,
-    ) -> Option<Expanded> {
+    pub(super) fn expand(&self, context: &Context, errors: &mut Vec<Diagnostic>) -> Option<Expanded> {
         let (text, unset) = environment(&self.text, context);
         let (text, replaced) = keywords(&text, context);
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
             None => (text.trim(), None),
         };
-        let name = options::find(name)
-            .map_or(name, |known| known.name)
-            .to_owned();
-        let mut expanded = Expanded {
-            name,
-            value,
-            unset,
-            place: self.place.clone(),
-        };
-        if let Some(value) = expanded
-            .value
-            .as_ref()
-            .filter(|value| replaced && value.contains(['+', '-', '*', '/']))
-        {
+        let name = options::find(name).map_or(name, |known| known.name).to_owned();
+        let mut expanded = Expanded { name, value, unset, place: self.place.clone() };
+        if let Some(value) = expanded.value.as_ref().filter(|value| replaced && value.contains(['+', '-', '*', '/'])) {
             match arithmetic::whole(value) {
                 Ok(number) => expanded.value = Some(number.to_string()),
                 // Text with an operator in it, a path for one, stays as it is.
@@ -237,11 +177,7 @@ fn environment(text: &str, context: &Context) -> (String, Vec<String>) {
 
 /// Replaces fio's keywords; also says whether there was one.
 fn keywords(text: &str, context: &Context) -> (String, bool) {
-    let known = [
-        ("$pagesize", context.page_size),
-        ("$mb_memory", context.memory_mb),
-        ("$ncpus", context.processors),
-    ];
+    let known = [("$pagesize", context.page_size), ("$mb_memory", context.memory_mb), ("$ncpus", context.processors)];
     let replace = |text: String, (word, value): (&str, u64)| text.replace(word, &value.to_string());
     let out = known.into_iter().fold(text.to_owned(), replace);
     let replaced = out != text;

@@ -35,16 +35,9 @@ fn pieces(text: &str) -> Option<Pieces<'_>> {
     };
     if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
         let whole = u64::from_str_radix(digits, 16).ok()?;
-        return Some(Pieces {
-            negative,
-            whole,
-            fraction: false,
-            suffix: "",
-        });
+        return Some(Pieces { negative, whole, fraction: false, suffix: "" });
     }
-    let end = body
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(body.len());
+    let end = body.find(|c: char| !c.is_ascii_digit()).unwrap_or(body.len());
     let whole = body[..end].parse().ok()?;
     let rest = &body[end..];
     match rest.strip_prefix('.') {
@@ -54,12 +47,7 @@ fn pieces(text: &str) -> Option<Pieces<'_>> {
             fraction: true,
             suffix: rest.trim_start_matches(|c: char| c.is_ascii_digit()),
         }),
-        None => Some(Pieces {
-            negative,
-            whole,
-            fraction: false,
-            suffix: rest.trim_start(),
-        }),
+        None => Some(Pieces { negative, whole, fraction: false, suffix: rest.trim_start() }),
     }
 }
 
@@ -72,13 +60,7 @@ fn expression(text: &str) -> Option<&str> {
 pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<i64> {
     let text = text.trim();
     if let Some(expression) = expression(text) {
-        let value = arithmetic::with_units(
-            expression,
-            Units {
-                time: false,
-                implied: 1,
-            },
-        )?;
+        let value = arithmetic::with_units(expression, Units { time: false, implied: 1 })?;
         return i64::try_from(value).map_err(|_| A_SIZE.to_owned());
     }
     let pieces = pieces(text).ok_or(A_SIZE)?;
@@ -89,31 +71,21 @@ pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Pars
         ));
         1
     } else {
-        let factor = size_factor(&pieces.suffix.to_ascii_lowercase(), kb_base)
-            .ok_or_else(|| not_a_size(pieces.suffix))?;
+        let factor =
+            size_factor(&pieces.suffix.to_ascii_lowercase(), kb_base).ok_or_else(|| not_a_size(pieces.suffix))?;
         if pieces.suffix.len() == 3 {
-            let other = if kb_base == 1024 {
-                "powers of 1000"
-            } else {
-                "powers of 1024"
-            };
-            notes.push(format!(
-                "fio reads `{text}` in {other} while kb_base is {kb_base}"
-            ));
+            let other = if kb_base == 1024 { "powers of 1000" } else { "powers of 1024" };
+            notes.push(format!("fio reads `{text}` in {other} while kb_base is {kb_base}"));
         }
         factor
     };
-    let value =
-        i128::from(pieces.whole) * i128::from(factor) * if pieces.negative { -1 } else { 1 };
+    let value = i128::from(pieces.whole) * i128::from(factor) * if pieces.negative { -1 } else { 1 };
     i64::try_from(value).map_err(|_| "a number that fits in 63 bits".to_owned())
 }
 
 fn not_a_size(suffix: &str) -> String {
     match suffix {
-        "z" | "Z" => {
-            "a size in bytes: `z` counts zones of a zoned device, which are not in this version"
-                .to_owned()
-        }
+        "z" | "Z" => "a size in bytes: `z` counts zones of a zoned device, which are not in this version".to_owned(),
         "%" => "a number, not a percentage".to_owned(),
         _ => A_SIZE.to_owned(),
     }
@@ -136,55 +108,32 @@ fn size_factor(suffix: &str, kb_base: u64) -> Option<u64> {
 /// A size that is not negative, or a percentage.
 pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<Amount> {
     if let Some(percent) = text.trim().strip_suffix('%') {
-        let percent = percent
-            .trim()
-            .parse()
-            .ok()
-            .filter(|percent| *percent <= 100);
-        return percent
-            .map(Amount::Percent)
-            .ok_or_else(|| "a percentage from 0% to 100%".to_owned());
+        let percent = percent.trim().parse().ok().filter(|percent| *percent <= 100);
+        return percent.map(Amount::Percent).ok_or_else(|| "a percentage from 0% to 100%".to_owned());
     }
     let value = integer(text, kb_base, notes)?;
-    u64::try_from(value)
-        .map(Amount::Bytes)
-        .map_err(|_| "a size that is not negative".to_owned())
+    u64::try_from(value).map(Amount::Bytes).map_err(|_| "a size that is not negative".to_owned())
 }
 
 /// A time in nanoseconds; a bare number counts in units of `unit` microseconds.
 pub(super) fn time(text: &str, unit: u64, notes: &mut Vec<String>) -> Parsed<u64> {
     let text = text.trim();
     let nanoseconds = |micros: i128| {
-        let nanos = micros
-            .checked_mul(1000)
-            .and_then(|nanos| i64::try_from(nanos).ok());
-        nanos
-            .and_then(|nanos| u64::try_from(nanos).ok())
-            .ok_or_else(|| "a time from 0 to 292 years".to_owned())
+        let nanos = micros.checked_mul(1000).and_then(|nanos| i64::try_from(nanos).ok());
+        nanos.and_then(|nanos| u64::try_from(nanos).ok()).ok_or_else(|| "a time from 0 to 292 years".to_owned())
     };
     if let Some(expression) = expression(text) {
-        let units = Units {
-            time: true,
-            implied: i128::from(unit),
-        };
+        let units = Units { time: true, implied: i128::from(unit) };
         return nanoseconds(arithmetic::with_units(expression, units)?);
     }
-    let pieces = pieces(text)
-        .filter(|pieces| !pieces.negative)
-        .ok_or(A_TIME)?;
+    let pieces = pieces(text).filter(|pieces| !pieces.negative).ok_or(A_TIME)?;
     let factor = if pieces.fraction {
-        notes.push(format!(
-            "fio cuts `{text}` at the point; write a whole number of a smaller unit"
-        ));
+        notes.push(format!("fio cuts `{text}` at the point; write a whole number of a smaller unit"));
         unit
     } else {
-        let (factor, strict) =
-            time_factor(&pieces.suffix.to_ascii_lowercase(), unit).ok_or(A_TIME)?;
+        let (factor, strict) = time_factor(&pieces.suffix.to_ascii_lowercase(), unit).ok_or(A_TIME)?;
         if !strict {
-            notes.push(format!(
-                "fio itself reads `{text}` as {} us: it knows only us, ms, s, m, h, d",
-                pieces.whole
-            ));
+            notes.push(format!("fio itself reads `{text}` as {} us: it knows only us, ms, s, m, h, d", pieces.whole));
         }
         factor
     };
@@ -216,15 +165,9 @@ pub(super) fn millionths(text: &str) -> Option<u64> {
     if whole.is_empty() && fraction.is_empty() || fraction.contains(|c: char| !c.is_ascii_digit()) {
         return None;
     }
-    let whole: u64 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().ok()?
-    };
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
     let digits: String = fraction.chars().chain("000000".chars()).take(6).collect();
-    whole
-        .checked_mul(1_000_000)?
-        .checked_add(digits.parse().ok()?)
+    whole.checked_mul(1_000_000)?.checked_add(digits.parse().ok()?)
 }
 
 /// Splits `read,write,trim` and reads each. A part without a comma behind it holds for those that follow; an empty
@@ -234,14 +177,8 @@ pub(super) fn triple<T: Clone>(
     separators: &[char],
     mut read: impl FnMut(&str) -> Parsed<T>,
 ) -> Parsed<[Option<T>; 3]> {
-    let separator = separators
-        .iter()
-        .find(|separator| text.find(**separator).is_some_and(|at| at > 0));
-    let separator = if text.starts_with(',') {
-        Some(&',')
-    } else {
-        separator
-    };
+    let separator = separators.iter().find(|separator| text.find(**separator).is_some_and(|at| at > 0));
+    let separator = if text.starts_with(',') { Some(&',') } else { separator };
     let mut parts: Vec<&str> = match separator {
         Some(separator) => text.split(*separator).map(str::trim).collect(),
         None => vec![text.trim()],
@@ -258,11 +195,7 @@ pub(super) fn triple<T: Clone>(
     }
     let mut values = [None, None, None];
     for (slot, part) in values.iter_mut().zip(&parts) {
-        *slot = if part.is_empty() {
-            None
-        } else {
-            Some(read(part)?)
-        };
+        *slot = if part.is_empty() { None } else { Some(read(part)?) };
     }
     if !closed {
         let last = values[parts.len() - 1].clone();
@@ -297,23 +230,9 @@ mod tests {
             assert_eq!(size(text, 1024).0, Ok(binary), "{text}");
             assert_eq!(size(text, 1000).0, Ok(decimal), "{text}");
         }
-        assert_eq!(
-            size("1.5g", 1024),
-            (Ok(1), 1),
-            "cut at the point, with a note"
-        );
+        assert_eq!(size("1.5g", 1024), (Ok(1), 1), "cut at the point, with a note");
         assert_eq!(size("4k", 1024).1, 0);
-        for text in [
-            "",
-            "k",
-            "4q",
-            "4kx",
-            "3z",
-            "20%",
-            "0xzz",
-            "99999999999g",
-            "12é",
-        ] {
+        for text in ["", "k", "4q", "4kx", "3z", "20%", "0xzz", "99999999999g", "12é"] {
             assert!(size(text, 1024).0.is_err(), "{text}");
         }
     }
@@ -328,22 +247,14 @@ mod tests {
         assert_eq!(at("10"), (Ok(10_000_000_000), 0));
         assert_eq!(at("10sec"), (Ok(10_000_000_000), 1));
         assert_eq!(at("5ms"), (Ok(5_000_000), 0));
-        assert_eq!(
-            at("(1m+30)"),
-            (Ok(60_000_030_000), 0),
-            "a unit anywhere makes a bare number microseconds"
-        );
+        assert_eq!(at("(1m+30)"), (Ok(60_000_030_000), 0), "a unit anywhere makes a bare number microseconds");
         assert!(at("10x").0.is_err());
         assert!(at("-1").0.is_err());
     }
 
     #[test]
     fn a_part_without_a_comma_holds_for_the_rest() {
-        let read = |text: &str| {
-            triple(text, &[',', ':', '-'], |part| {
-                integer(part, 1024, &mut Vec::new())
-            })
-        };
+        let read = |text: &str| triple(text, &[',', ':', '-'], |part| integer(part, 1024, &mut Vec::new()));
         assert_eq!(read("8k"), Ok([Some(8192); 3]));
         assert_eq!(read("8k,32k"), Ok([Some(8192), Some(32768), Some(32768)]));
         assert_eq!(read("8k,32k,"), Ok([Some(8192), Some(32768), None]));

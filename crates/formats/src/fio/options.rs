@@ -30,12 +30,7 @@ pub(super) struct Known {
 }
 
 const fn o(name: &'static str, alias: &'static str, kind: Kind, fate: Fate) -> Known {
-    Known {
-        name,
-        alias,
-        kind,
-        fate,
-    }
+    Known { name, alias, kind, fate }
 }
 
 /// Largest count.
@@ -48,39 +43,24 @@ const SECONDS: Kind = Time(1_000_000);
 const MICROSECONDS: Kind = Time(1);
 
 // Why an option is harmless.
-const HOST: Fate =
-    Harmless("it concerns the host's processors, memory or scheduling, not the drive");
+const HOST: Fate = Harmless("it concerns the host's processors, memory or scheduling, not the drive");
 const REPORT: Fate = Harmless("it shapes fio's own report; results here have a form of their own");
 const LOG: Fate = Harmless("fio's log files are not written; this program has a log of its own");
 const BYTES: Fate = Harmless("what the bytes are makes no difference to the drive");
 const CACHE: Fate = Harmless("there is no page cache in this version");
-const FILES: Fate =
-    Harmless("files are laid out on the drive before the run, and nothing is created or removed");
+const FILES: Fate = Harmless("files are laid out on the drive before the run, and nothing is created or removed");
 const VERIFY: Fate = Harmless("how fio checks what it reads back makes no difference to the drive");
 const ZONED: Fate = Harmless("it matters only with zonemode=zbd, which is refused by itself");
 const AT_ONCE: Fate = Harmless("here requests reach the drive at once, so batches change nothing");
-const ALONE: Fate =
-    Harmless("it does nothing without the option it belongs to, which is refused by itself");
+const ALONE: Fate = Harmless("it does nothing without the option it belongs to, which is refused by itself");
 const SYSTEM: Fate = Harmless("it acts on the operating system, which is not part of the run");
 
 // Why an option is refused.
-const TRACE: Fate = Refused(
-    "a trace cannot be replayed or written from a job file in this version",
-    &[],
-);
-const LATENCY: Fate = Refused(
-    "the depth of a worker is fixed here; it is not steered by a latency",
-    &[],
-);
+const TRACE: Fate = Refused("a trace cannot be replayed or written from a job file in this version", &[]);
+const LATENCY: Fate = Refused("the depth of a worker is fixed here; it is not steered by a latency", &[]);
 const DATA_PLACEMENT: Fate = Refused("data placement is a matter of flash devices", &[]);
-const FLOW: Fate = Refused(
-    "jobs cannot be balanced against one another in this version",
-    &[],
-);
-const FLOOR: Fate = Refused(
-    "a job is not stopped for falling below a rate in this version",
-    &[],
-);
+const FLOW: Fate = Refused("jobs cannot be balanced against one another in this version", &[]);
+const FLOOR: Fate = Refused("a job is not stopped for falling below a rate in this version", &[]);
 const BY_CODE: Fate = Refused("an outside program cannot be part of a repeatable run", &[]);
 
 const DIRECTIONS: Kind = Word(&[
@@ -119,16 +99,7 @@ const CHECKS: Kind = Word(&[
     "pattern_hdr",
     "null",
 ]);
-const DISTRIBUTIONS: Kind = Word(&[
-    "random",
-    "zipf",
-    "pareto",
-    "normal",
-    "gauss",
-    "zoned",
-    "zoned_abs",
-    "sequence",
-]);
+const DISTRIBUTIONS: Kind = Word(&["random", "zipf", "pareto", "normal", "gauss", "zoned", "zoned_abs", "sequence"]);
 
 /// All options that are not an engine's own.
 #[rustfmt::skip]
@@ -407,18 +378,8 @@ pub(super) struct EngineOption {
     pub(super) fate: Fate,
 }
 
-const fn e(
-    name: &'static str,
-    engines: &'static [&'static str],
-    kind: Kind,
-    fate: Fate,
-) -> EngineOption {
-    EngineOption {
-        name,
-        engines,
-        kind,
-        fate,
-    }
+const fn e(name: &'static str, engines: &'static [&'static str], kind: Kind, fate: Fate) -> EngineOption {
+    EngineOption { name, engines, kind, fate }
 }
 
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
@@ -500,9 +461,7 @@ pub(super) const ENGINE_OPTIONS: &[EngineOption] = &[
 /// The option of this name or alias. As in fio, names are whole and in this case.
 pub(super) fn find(name: &str) -> Option<&'static Known> {
     let threads = |known: &Known| known.alias == name && !known.alias.is_empty();
-    OPTIONS
-        .iter()
-        .find(|known| known.name == name || threads(known))
+    OPTIONS.iter().find(|known| known.name == name || threads(known))
 }
 
 /// The engine option of this name.
@@ -512,14 +471,6 @@ pub(super) fn find_of_engine(name: &str) -> Option<&'static EngineOption> {
 
 /// All names and aliases, for the nearest word.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let own = OPTIONS
-        .iter()
-        .flat_map(|known| [known.name, known.alias])
-        .filter(|name| !name.is_empty());
-    own.chain(
-        ENGINE_OPTIONS
-            .iter()
-            .filter(|option| !option.engines.is_empty())
-            .map(|option| option.name),
-    )
+    let own = OPTIONS.iter().flat_map(|known| [known.name, known.alias]).filter(|name| !name.is_empty());
+    own.chain(ENGINE_OPTIONS.iter().filter(|option| !option.engines.is_empty()).map(|option| option.name))
 }

@@ -173,9 +173,7 @@ impl Settings {
     pub(super) fn apply(&mut self, option: &Expanded) -> Result<Vec<String>, Fault> {
         let mut notes: Vec<String> = Vec::new();
         for variable in &option.unset {
-            notes.push(format!(
-                "the variable ${{{variable}}} is not set, so it is empty"
-            ));
+            notes.push(format!("the variable ${{{variable}}} is not set, so it is empty"));
         }
         let (name, kind, fate) = match options::find(&option.name) {
             Some(known) => (known.name, known.kind, known.fate),
@@ -213,10 +211,7 @@ impl Settings {
     /// Why the engine does not run here, if so.
     pub(super) fn engine_refusal(&self) -> Option<String> {
         match self.engine().runs {
-            Runs::Refused(reason) => Some(format!(
-                "the engine {} is not in this version: {reason}",
-                self.engine
-            )),
+            Runs::Refused(reason) => Some(format!("the engine {} is not in this version: {reason}", self.engine)),
             _ => None,
         }
     }
@@ -226,25 +221,15 @@ impl Settings {
         let engine = self.engine();
         let refused = matches!(engine.runs, Runs::Refused(_));
         match options::find_of_engine(name) {
-            Some(own) if own.engines.contains(&engine.name) => {
-                Ok(Some((own.name, own.kind, own.fate)))
-            }
+            Some(own) if own.engines.contains(&engine.name) => Ok(Some((own.name, own.kind, own.fate))),
             Some(_) if refused => Ok(None),
             Some(own) => {
-                let takers = if own.engines.is_empty() {
-                    "engines that are refused".to_owned()
-                } else {
-                    own.engines.join(", ")
-                };
-                Err(Fault::new(format!(
-                    "the engine {} has no such option; it belongs to {takers}",
-                    engine.name
-                )))
+                let takers =
+                    if own.engines.is_empty() { "engines that are refused".to_owned() } else { own.engines.join(", ") };
+                Err(Fault::new(format!("the engine {} has no such option; it belongs to {takers}", engine.name)))
             }
             None if engines::is_outside(engine) => Ok(None),
-            None => Err(Fault::new("unknown option")
-                .expected("a fio option")
-                .nearest_to(name, options::names())),
+            None => Err(Fault::new("unknown option").expected("a fio option").nearest_to(name, options::names())),
         }
     }
 
@@ -281,16 +266,9 @@ impl Settings {
         Ok(true)
     }
 
-    fn set_shape(
-        &mut self,
-        name: &str,
-        value: &Value,
-        notes: &mut Vec<String>,
-    ) -> Result<bool, Fault> {
+    fn set_shape(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
         match (name, value) {
-            ("rw", Value::Word(word, postfix)) => {
-                self.set_direction(word, postfix.as_deref(), notes)?
-            }
+            ("rw", Value::Word(word, postfix)) => self.set_direction(word, postfix.as_deref(), notes)?,
             ("rw_sequencer", _) => self.identical = value.is_word("identical"),
             ("rwmixread", _) => self.mix_read = value.number() as u8,
             ("rwmixwrite", _) => self.mix_read = 100 - value.number() as u8,
@@ -302,11 +280,8 @@ impl Settings {
                 }
             }
             ("bssplit", Value::Text(text)) => {
-                let given =
-                    number::triple(text, &[','], |part| draw::split(part, self.kb_base, notes));
-                let given = given.map_err(|expected| {
-                    Fault::new("`bssplit` is not understood").expected(expected)
-                })?;
+                let given = number::triple(text, &[','], |part| draw::split(part, self.kb_base, notes));
+                let given = given.map_err(|expected| Fault::new("`bssplit` is not understood").expected(expected))?;
                 for (slot, given) in self.bssplit.iter_mut().zip(given) {
                     *slot = given.or(slot.take());
                 }
@@ -350,20 +325,14 @@ impl Settings {
         Ok(true)
     }
 
-    fn set_concurrency(
-        &mut self,
-        name: &str,
-        value: &Value,
-        notes: &mut Vec<String>,
-    ) -> Result<bool, Fault> {
+    fn set_concurrency(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
         match name {
             "kb_base" => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
             "ioengine" => {
                 let text = value.text();
                 let Some(engine) = engines::find(&text) else {
                     let known = engines::ENGINES.iter().map(|engine| engine.name);
-                    return Err(Fault::new(format!("`{text}` is not an I/O engine"))
-                        .nearest_to(&text, known));
+                    return Err(Fault::new(format!("`{text}` is not an I/O engine")).nearest_to(&text, known));
                 };
                 self.engine = engine.name;
                 notes.extend(engine.note.map(str::to_owned));
@@ -404,11 +373,7 @@ impl Settings {
             ("rate", Value::Ints(given)) => keep(&mut self.rate, given),
             ("rate_iops", Value::Ints(given)) => keep(&mut self.rate_iops, given),
             ("rate_process", _) => {
-                self.rate_process = if value.is_word("poisson") {
-                    Process::Poisson
-                } else {
-                    Process::Linear
-                }
+                self.rate_process = if value.is_word("poisson") { Process::Poisson } else { Process::Linear }
             }
             ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.on(),
             _ => return false,
@@ -417,12 +382,7 @@ impl Settings {
     }
 
     /// The directions of `rw` and the number behind its colon.
-    fn set_direction(
-        &mut self,
-        word: &str,
-        postfix: Option<&str>,
-        notes: &mut Vec<String>,
-    ) -> Result<(), Fault> {
+    fn set_direction(&mut self, word: &str, postfix: Option<&str>, notes: &mut Vec<String>) -> Result<(), Fault> {
         let (random, plain) = match word.strip_prefix("rand") {
             Some(plain) => (true, plain),
             None => (false, word),
@@ -437,16 +397,9 @@ impl Settings {
         };
         self.postfix = None;
         if let Some(text) = postfix {
-            let value = number::integer(text, self.kb_base, notes)
-                .ok()
-                .filter(|value| !random || *value >= 1);
-            let expected = if random {
-                "a count from 1 after the colon"
-            } else {
-                "a size after the colon"
-            };
-            let wrong =
-                || Fault::new(format!("`{word}:{text}` is not a value for it")).expected(expected);
+            let value = number::integer(text, self.kb_base, notes).ok().filter(|value| !random || *value >= 1);
+            let expected = if random { "a count from 1 after the colon" } else { "a size after the colon" };
+            let wrong = || Fault::new(format!("`{word}:{text}` is not a value for it")).expected(expected);
             self.postfix = Some(value.ok_or_else(wrong)?);
         }
         Ok(())
@@ -473,11 +426,7 @@ fn names(text: &str) -> Result<Vec<String>, Fault> {
         }
     }
     names.retain(|name| !name.is_empty());
-    if names.is_empty() {
-        Err(Fault::new("no name is given"))
-    } else {
-        Ok(names)
-    }
+    if names.is_empty() { Err(Fault::new("no name is given")) } else { Ok(names) }
 }
 
 /// The service of `file_service_type`; `None` where the model has no such choice, which matters with several files.
@@ -485,10 +434,7 @@ fn file_service(value: &Value) -> Result<Option<FileService>, Fault> {
     let Value::Word(word, rest) = value else {
         return Ok(None);
     };
-    let requests = match rest
-        .as_deref()
-        .filter(|_| matches!(*word, "random" | "roundrobin" | "sequential"))
-    {
+    let requests = match rest.as_deref().filter(|_| matches!(*word, "random" | "roundrobin" | "sequential")) {
         Some(text) => text.trim().parse::<u32>().map_err(|_| {
             Fault::new(format!("`{word}:{text}` is not a value for it"))
                 .expected("a number of requests after the colon")
@@ -572,18 +518,9 @@ mod tests {
     #[test]
     fn every_honoured_option_is_taken_and_every_other_one_says_so() {
         for known in options::OPTIONS {
-            let value = if known.name == "ioengine" {
-                "libaio".to_owned()
-            } else {
-                sample(known.kind)
-            };
+            let value = if known.name == "ioengine" { "libaio".to_owned() } else { sample(known.kind) };
             let place = ("a.fio".to_owned(), 1);
-            let option = Expanded {
-                name: known.name.to_owned(),
-                value: Some(value),
-                unset: vec![],
-                place,
-            };
+            let option = Expanded { name: known.name.to_owned(), value: Some(value), unset: vec![], place };
             let mut settings = Settings::default();
             match (known.fate, settings.apply(&option)) {
                 (Fate::Honoured, taken) => assert!(taken.is_ok(), "{}: {taken:?}", known.name),
@@ -594,9 +531,7 @@ mod tests {
                     assert!(taken.is_ok_and(|notes| notes.len() == 1), "{}", known.name)
                 }
                 (Fate::Refused(..), Ok(_)) => assert!(
-                    ["0", "none", "1"]
-                        .iter()
-                        .any(|zero| option.value.as_deref() == Some(zero)),
+                    ["0", "none", "1"].iter().any(|zero| option.value.as_deref() == Some(zero)),
                     "{}",
                     known.name
                 ),
@@ -618,10 +553,7 @@ mod tests {
     fn a_colon_can_be_part_of_a_name() {
         assert_eq!(names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
         assert_eq!(names("c\\:disk").unwrap(), ["c:disk"]);
-        assert_eq!(
-            names("\\\\.\\PhysicalDrive0").unwrap(),
-            ["\\\\.\\PhysicalDrive0"]
-        );
+        assert_eq!(names("\\\\.\\PhysicalDrive0").unwrap(), ["\\\\.\\PhysicalDrive0"]);
         assert!(names(":").is_err());
     }
 }

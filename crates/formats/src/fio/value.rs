@@ -80,10 +80,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(message: impl Into<String>) -> Fault {
-        Fault {
-            message: message.into(),
-            ..Fault::default()
-        }
+        Fault { message: message.into(), ..Fault::default() }
     }
 
     pub(super) fn expected(mut self, expected: impl Into<String>) -> Fault {
@@ -91,22 +88,14 @@ impl Fault {
         self
     }
 
-    pub(super) fn nearest_to<'a>(
-        mut self,
-        word: &str,
-        known: impl IntoIterator<Item = &'a str>,
-    ) -> Fault {
+    pub(super) fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Fault {
         self.nearest = nearest(word, known).map(str::to_owned);
         self
     }
 
     /// The diagnostic at the option; names variables that were not set.
     pub(super) fn at(self, option: &Expanded) -> Diagnostic {
-        let unset: String = option
-            .unset
-            .iter()
-            .map(|name| format!("; the variable ${{{name}}} is not set"))
-            .collect();
+        let unset: String = option.unset.iter().map(|name| format!("; the variable ${{{name}}} is not set")).collect();
         let mut diagnostic = option.diagnostic(self.message + &unset);
         diagnostic.expected = self.expected;
         diagnostic.nearest = self.nearest;
@@ -115,12 +104,7 @@ impl Fault {
 }
 
 /// Reads `text` as `kind`; what fio reads otherwise than it looks goes to `notes`.
-pub(super) fn read(
-    kind: Kind,
-    text: Option<&str>,
-    kb_base: u64,
-    notes: &mut Vec<String>,
-) -> Result<Value, Fault> {
+pub(super) fn read(kind: Kind, text: Option<&str>, kb_base: u64, notes: &mut Vec<String>) -> Result<Value, Fault> {
     let Some(text) = text else {
         return match kind {
             Kind::Flag => Ok(Value::Switch(true)),
@@ -142,14 +126,11 @@ pub(super) fn read(
             _ => Err("0 or 1".to_owned()),
         },
         Kind::Int(low, high) => int(text, low, high, kb_base, notes).map(Value::Int),
-        Kind::Ints(low, high) => number::triple(text, &[',', ':', '-'], |part| {
-            int(part, low, high, kb_base, notes)
-        })
-        .map(Value::Ints),
-        Kind::Size => number::amount(text, kb_base, notes).map(Value::Size),
-        Kind::SizeRange => {
-            range(text, |part| bytes(part, kb_base, notes)).map(|(a, b)| Value::SizeRange(a, b))
+        Kind::Ints(low, high) => {
+            number::triple(text, &[',', ':', '-'], |part| int(part, low, high, kb_base, notes)).map(Value::Ints)
         }
+        Kind::Size => number::amount(text, kb_base, notes).map(Value::Size),
+        Kind::SizeRange => range(text, |part| bytes(part, kb_base, notes)).map(|(a, b)| Value::SizeRange(a, b)),
         Kind::Ranges => ranges(text, kb_base, notes).map(Value::Ranges),
         Kind::Time(unit) => number::time(text, unit, notes).map(Value::Time),
         Kind::TimeRange(unit) => {
@@ -158,9 +139,7 @@ pub(super) fn read(
         Kind::Decimals(most) => decimals(text, most).map(Value::Text),
         Kind::Word(_) | Kind::Text | Kind::Any => unreachable!("returned above"),
     };
-    read.map_err(|expected| {
-        Fault::new(format!("`{text}` is not a value for it")).expected(expected)
-    })
+    read.map_err(|expected| Fault::new(format!("`{text}` is not a value for it")).expected(expected))
 }
 
 fn describe(kind: Kind) -> String {
@@ -177,26 +156,12 @@ fn describe(kind: Kind) -> String {
 }
 
 fn bounds(low: i64, high: i64) -> String {
-    if high >= i64::from(u32::MAX) {
-        format!("a number from {low}")
-    } else {
-        format!("a number from {low} to {high}")
-    }
+    if high >= i64::from(u32::MAX) { format!("a number from {low}") } else { format!("a number from {low} to {high}") }
 }
 
-fn int(
-    text: &str,
-    low: i64,
-    high: i64,
-    kb_base: u64,
-    notes: &mut Vec<String>,
-) -> Result<i64, String> {
+fn int(text: &str, low: i64, high: i64, kb_base: u64, notes: &mut Vec<String>) -> Result<i64, String> {
     let value = number::integer(text, kb_base, notes)?;
-    if (low..=high).contains(&value) {
-        Ok(value)
-    } else {
-        Err(bounds(low, high))
-    }
+    if (low..=high).contains(&value) { Ok(value) } else { Err(bounds(low, high)) }
 }
 
 fn bytes(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<u64, String> {
@@ -204,10 +169,7 @@ fn bytes(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<u64, Strin
 }
 
 /// `a`, `a-b`, `a:b` or `a,b`; swapped when reversed.
-fn range(
-    text: &str,
-    mut read: impl FnMut(&str) -> Result<u64, String>,
-) -> Result<(u64, u64), String> {
+fn range(text: &str, mut read: impl FnMut(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
     if text.starts_with('(') {
         return read(text).map(|value| (value, value));
     }
@@ -220,11 +182,7 @@ fn range(
     }
 }
 
-fn ranges(
-    text: &str,
-    kb_base: u64,
-    notes: &mut Vec<String>,
-) -> Result<[Option<(u64, u64)>; 3], String> {
+fn ranges(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<[Option<(u64, u64)>; 3], String> {
     number::triple(text, &[','], |part| {
         if !part.contains(['-', ':']) {
             return Err("a range of sizes such as 4k-16k".to_owned());
@@ -239,9 +197,7 @@ fn decimals(text: &str, most: u64) -> Result<String, String> {
     if text.split([':', ',']).all(fits) {
         Ok(text.to_owned())
     } else {
-        Err(format!(
-            "decimal numbers from 0 to {most}, separated by `:`"
-        ))
+        Err(format!("decimal numbers from 0 to {most}, separated by `:`"))
     }
 }
 
@@ -254,8 +210,7 @@ fn word(text: &str, words: &'static [&'static str]) -> Result<Value, Fault> {
     match words.iter().find(|word| **word == head) {
         Some(word) => Ok(Value::Word(word, rest)),
         None => {
-            let fault =
-                Fault::new(format!("`{head}` is not a value for it")).expected(words.join(", "));
+            let fault = Fault::new(format!("`{head}` is not a value for it")).expected(words.join(", "));
             Err(fault.nearest_to(head, words.iter().copied()))
         }
     }

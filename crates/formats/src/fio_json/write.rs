@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencySummary, Samples,
-};
+use super::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencySummary, Samples};
 
 const DEPTH_LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const DEPTH_BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -23,26 +21,14 @@ pub fn write(output: &FioOutput) -> String {
     document.insert("timestamp_ms".into(), json!(output.timestamp_ms));
     document.insert("time".into(), json!(calendar(seconds)));
     document.insert("global options".into(), options(&output.global_options));
-    let jobs = if output.from_client {
-        "client_stats"
-    } else {
-        "jobs"
-    };
+    let jobs = if output.from_client { "client_stats" } else { "jobs" };
     document.insert(jobs.into(), output.jobs.iter().map(job).collect());
-    document.insert(
-        "disk_util".into(),
-        output.disk_util.iter().map(disk).collect(),
-    );
+    document.insert("disk_util".into(), output.disk_util.iter().map(disk).collect());
     format!("{:#}\n", Value::Object(document))
 }
 
 fn options(options: &BTreeMap<String, String>) -> Value {
-    Value::Object(
-        options
-            .iter()
-            .map(|(key, value)| (key.clone(), json!(value)))
-            .collect(),
-    )
+    Value::Object(options.iter().map(|(key, value)| (key.clone(), json!(value))).collect())
 }
 
 /// Six decimals; what is no number (the mean of nothing) is 0, for JSON has no word for it.
@@ -74,10 +60,7 @@ fn job(job: &JobResult) -> Value {
             put("trim", direction(&job.trim));
         }
     }
-    put(
-        "sync",
-        json!({ "total_ios": job.sync_ios, "lat_ns": latency(&job.sync_latency) }),
-    );
+    put("sync", json!({ "total_ios": job.sync_ios, "lat_ns": latency(&job.sync_latency) }));
     put("job_runtime", json!(job.runtime_ms));
     put("usr_cpu", real(job.usr_cpu));
     put("sys_cpu", real(job.sys_cpu));
@@ -96,14 +79,8 @@ fn distributions(job: &JobResult, mut put: impl FnMut(&str, Value)) {
     let names: Vec<&str> = edges.iter().map(String::as_str).collect();
     let long: Vec<&str> = names.iter().copied().chain(["2000", ">=2000"]).collect();
     put("iodepth_level", buckets(&DEPTH_LEVELS, &job.iodepth_level));
-    put(
-        "iodepth_submit",
-        buckets(&DEPTH_BATCHES, &job.iodepth_submit),
-    );
-    put(
-        "iodepth_complete",
-        buckets(&DEPTH_BATCHES, &job.iodepth_complete),
-    );
+    put("iodepth_submit", buckets(&DEPTH_BATCHES, &job.iodepth_submit));
+    put("iodepth_complete", buckets(&DEPTH_BATCHES, &job.iodepth_complete));
     put("latency_ns", buckets(&names, &job.latency.ns));
     put("latency_us", buckets(&names, &job.latency.us));
     put("latency_ms", buckets(&long, &job.latency.ms));
@@ -114,13 +91,7 @@ fn distributions(job: &JobResult, mut put: impl FnMut(&str, Value)) {
 }
 
 fn buckets(names: &[&str], percents: &[f64]) -> Value {
-    Value::Object(
-        names
-            .iter()
-            .zip(percents)
-            .map(|(name, &percent)| ((*name).to_owned(), real(percent)))
-            .collect(),
-    )
+    Value::Object(names.iter().zip(percents).map(|(name, &percent)| ((*name).to_owned(), real(percent))).collect())
 }
 
 fn direction(direction: &DirectionResult) -> Value {
@@ -167,17 +138,11 @@ fn latency(latency: &LatencySummary) -> Value {
     object.insert("stddev".into(), real(latency.stddev));
     object.insert("N".into(), json!(latency.n));
     if !latency.percentiles.is_empty() {
-        let pairs = latency
-            .percentiles
-            .iter()
-            .map(|(percent, ns)| (format!("{percent:.6}"), json!(ns)));
+        let pairs = latency.percentiles.iter().map(|(percent, ns)| (format!("{percent:.6}"), json!(ns)));
         object.insert("percentile".into(), Value::Object(pairs.collect()));
     }
     if !latency.bins.is_empty() {
-        let pairs = latency
-            .bins
-            .iter()
-            .map(|(ns, count)| (ns.to_string(), json!(count)));
+        let pairs = latency.bins.iter().map(|(ns, count)| (ns.to_string(), json!(count)));
         object.insert("bins".into(), Value::Object(pairs.collect()));
     }
     Value::Object(object)
@@ -221,8 +186,7 @@ fn calendar(seconds: u64) -> String {
     let mut year = 1970 + days / 146_097 * 400;
     let mut day = days % 146_097;
     let leap = |year: u64| {
-        let leaps =
-            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let leaps = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         u64::from(leaps)
     };
     while day >= 365 + leap(year) {
@@ -237,11 +201,7 @@ fn calendar(seconds: u64) -> String {
     }
     let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
     let weekday = DAYS[(days % 7) as usize];
-    format!(
-        "{weekday} {} {:2} {hour:02}:{minute:02}:{second:02} {year}",
-        MONTHS[month].0,
-        day + 1
-    )
+    format!("{weekday} {} {:2} {hour:02}:{minute:02}:{second:02} {year}", MONTHS[month].0, day + 1)
 }
 
 #[cfg(test)]

@@ -41,28 +41,13 @@ impl Config {
     pub fn job(&self, device_sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut plan = Plan::new(self, device_sectors);
         let runners = plan.runners();
-        let workers = if plan.errors.is_empty() {
-            plan.stages(&runners)
-        } else {
-            Vec::new()
-        };
+        let workers = if plan.errors.is_empty() { plan.stages(&runners) } else { Vec::new() };
         if workers.is_empty() && plan.errors.is_empty() {
-            plan.error(
-                0,
-                "Test Type",
-                "no test of this configuration would run anything",
-            );
+            plan.error(0, "Test Type", "no test of this configuration would run anything");
         }
         if plan.errors.is_empty() {
-            let name = if self.description.is_empty() {
-                &self.file
-            } else {
-                &self.description
-            };
-            let job = Job {
-                name: name.clone(),
-                workers,
-            };
+            let name = if self.description.is_empty() { &self.file } else { &self.description };
+            let job = Job { name: name.clone(), workers };
             Ok((job, plan.warnings))
         } else {
             Err(plan.errors)
@@ -107,75 +92,42 @@ impl<'a> Plan<'a> {
     fn new(config: &'a Config, sectors: u64) -> Plan<'a> {
         let mut names: BTreeMap<String, &AccessSpec> = BTreeMap::new();
         // Of several alike the first counts, and a name as written before one in other letters.
-        for fold in [str::to_owned as fn(&str) -> String, |name: &str| {
-            name.to_lowercase()
-        }] {
+        for fold in [str::to_owned as fn(&str) -> String, |name: &str| name.to_lowercase()] {
             for specification in &config.specs {
-                names
-                    .entry(fold(&specification.spec.name))
-                    .or_insert(&specification.spec);
+                names.entry(fold(&specification.spec.name)).or_insert(&specification.spec);
             }
         }
         let (warnings, errors) = (Vec::new(), Vec::new());
-        Plan {
-            config,
-            sectors,
-            names,
-            standard: OnceCell::new(),
-            warnings,
-            errors,
-        }
+        Plan { config, sectors, names, standard: OnceCell::new(), warnings, errors }
     }
 
     fn warn(&mut self, line: usize, message: impl Into<String>) {
-        self.warnings
-            .push(Diagnostic::at(&self.config.file, line, message));
+        self.warnings.push(Diagnostic::at(&self.config.file, line, message));
     }
 
     fn error(&mut self, line: usize, key: &str, message: impl Into<String>) {
-        self.errors
-            .push(Diagnostic::at(&self.config.file, line, message).key(key));
+        self.errors.push(Diagnostic::at(&self.config.file, line, message).key(key));
     }
 
     fn runners(&mut self) -> Vec<Runner> {
         let workers = self.disk_workers();
-        let assigned = workers
-            .iter()
-            .any(|(_, worker)| !worker.assigned.is_empty());
-        let standing = if assigned || workers.is_empty() {
-            Vec::new()
-        } else {
-            self.specs_of_nobody()
-        };
+        let assigned = workers.iter().any(|(_, worker)| !worker.assigned.is_empty());
+        let standing = if assigned || workers.is_empty() { Vec::new() } else { self.specs_of_nobody() };
         let mut runners = Vec::new();
         for (manager, settings) in workers {
             if assigned && settings.assigned.is_empty() {
                 self.warn(
                     settings.line,
-                    format!(
-                        "worker `{}` has no access specification and stays idle",
-                        settings.name
-                    ),
+                    format!("worker `{}` has no access specification and stays idle", settings.name),
                 );
                 continue;
             }
-            let specs = if assigned {
-                self.assigned_specs(&settings)
-            } else {
-                standing.clone()
-            };
+            let specs = if assigned { self.assigned_specs(&settings) } else { standing.clone() };
             if let Some(transactions) = settings.connection {
-                let message = format!(
-                    "closing and opening the disk after {transactions} transactions is left out"
-                );
+                let message = format!("closing and opening the disk after {transactions} transactions is left out");
                 self.warn(settings.line, message);
             }
-            runners.push(Runner {
-                manager,
-                settings,
-                specs,
-                targets: Vec::new(),
-            });
+            runners.push(Runner { manager, settings, specs, targets: Vec::new() });
         }
         self.place(&mut runners);
         runners
@@ -184,34 +136,17 @@ impl<'a> Plan<'a> {
     /// The disk workers with the index of their manager; one of our own when the file lists no workers.
     fn disk_workers(&mut self) -> Vec<(usize, Worker)> {
         let config = self.config;
-        let all = config
-            .managers
-            .iter()
-            .enumerate()
-            .flat_map(|(m, manager)| manager.workers.iter().map(move |w| (m, w)));
-        let (network, disk): (Vec<_>, Vec<_>) =
-            all.partition(|(_, worker)| worker.network.is_some());
+        let all =
+            config.managers.iter().enumerate().flat_map(|(m, manager)| manager.workers.iter().map(move |w| (m, w)));
+        let (network, disk): (Vec<_>, Vec<_>) = all.partition(|(_, worker)| worker.network.is_some());
         for (_, worker) in &network {
-            self.warn(
-                worker.line,
-                format!(
-                    "network worker `{}` is left out: only disks are modelled",
-                    worker.name
-                ),
-            );
+            self.warn(worker.line, format!("network worker `{}` is left out: only disks are modelled", worker.name));
         }
         if !disk.is_empty() {
-            return disk
-                .into_iter()
-                .map(|(manager, worker)| (manager, worker.clone()))
-                .collect();
+            return disk.into_iter().map(|(manager, worker)| (manager, worker.clone())).collect();
         }
         if let Some((_, worker)) = network.first() {
-            self.error(
-                worker.line,
-                "Worker type",
-                "nothing remains to run: all workers are network workers",
-            );
+            self.error(worker.line, "Worker type", "nothing remains to run: all workers are network workers");
             return Vec::new();
         }
         let spawned = match config.disk_workers {
@@ -225,40 +160,25 @@ impl<'a> Plan<'a> {
     /// What runs when no worker has a specification: those for new disk workers, otherwise all.
     fn specs_of_nobody(&mut self) -> Vec<Option<AccessSpec>> {
         let specs = &self.config.specs;
-        let default: Vec<_> = specs
-            .iter()
-            .filter(|spec| matches!(spec.assignment, Assignment::All | Assignment::Disk))
-            .collect();
+        let default: Vec<_> =
+            specs.iter().filter(|spec| matches!(spec.assignment, Assignment::All | Assignment::Disk)).collect();
         let (chosen, which) = if default.is_empty() {
             (specs.iter().collect(), "all of them")
         } else {
             (default, "those assigned to new disk workers")
         };
         if chosen.is_empty() {
-            self.error(
-                0,
-                "ACCESS SPECIFICATIONS",
-                "nothing to run: the file has no access specification",
-            );
+            self.error(0, "ACCESS SPECIFICATIONS", "nothing to run: the file has no access specification");
         } else {
             let count = chosen.len();
-            let message = format!(
-                "no worker has an access specification assigned: {which} run in turn ({count})"
-            );
+            let message = format!("no worker has an access specification assigned: {which} run in turn ({count})");
             self.warn(0, message);
         }
-        chosen
-            .into_iter()
-            .map(|specification| Some(specification.spec.clone()))
-            .collect()
+        chosen.into_iter().map(|specification| Some(specification.spec.clone())).collect()
     }
 
     fn assigned_specs(&mut self, worker: &Worker) -> Vec<Option<AccessSpec>> {
-        worker
-            .assigned
-            .iter()
-            .filter_map(|(line, name)| self.resolve(*line, name))
-            .collect()
+        worker.assigned.iter().filter_map(|(line, name)| self.resolve(*line, name)).collect()
     }
 
     /// The specification of this name: of the file, otherwise of the standard ones. `Some(None)` is "Idle".
@@ -270,11 +190,8 @@ impl<'a> Plan<'a> {
         if folded == "idle" {
             return Some(None);
         }
-        let standard = self
-            .standard
-            .get_or_init(standard::specs)
-            .iter()
-            .find(|spec| spec.name.eq_ignore_ascii_case(name));
+        let standard =
+            self.standard.get_or_init(standard::specs).iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
         if let Some(spec) = standard.cloned() {
             let what = "the standard one of that name is taken";
             self.warn(line, format!("`{name}` is not in this file; {what}"));
@@ -284,17 +201,8 @@ impl<'a> Plan<'a> {
         let mut error = Diagnostic::at(&self.config.file, line, message).key(name);
         // A file can hold thousands of wrong names; the first ones say enough.
         if self.errors.len() < MOST_SUGGESTIONS && name.len() <= LONGEST_WORD {
-            let short = self
-                .config
-                .specs
-                .iter()
-                .map(|other| other.spec.name.as_str());
-            error = error.nearest_to(
-                name,
-                short
-                    .take(MOST_CANDIDATES)
-                    .filter(|name| name.len() <= LONGEST_WORD),
-            );
+            let short = self.config.specs.iter().map(|other| other.spec.name.as_str());
+            error = error.nearest_to(name, short.take(MOST_CANDIDATES).filter(|name| name.len() <= LONGEST_WORD));
         }
         self.errors.push(error);
         None
@@ -307,12 +215,10 @@ impl<'a> Plan<'a> {
         for runner in runners.iter() {
             for (line, name) in &runner.settings.targets {
                 let next = slices.len() as u64;
-                slices
-                    .entry((runner.manager, name.clone()))
-                    .or_insert_with(|| {
-                        order.push((*line, name.clone()));
-                        next
-                    });
+                slices.entry((runner.manager, name.clone())).or_insert_with(|| {
+                    order.push((*line, name.clone()));
+                    next
+                });
             }
         }
         let slice = self.slice(&order);
@@ -322,26 +228,15 @@ impl<'a> Plan<'a> {
             if settings.targets.is_empty() {
                 self.warn(
                     settings.line,
-                    format!(
-                        "worker `{}` has no target: it works on the whole drive",
-                        settings.name
-                    ),
+                    format!("worker `{}` has no target: it works on the whole drive", settings.name),
                 );
                 let area = self.area(settings, 0, self.sectors);
-                runner.targets.push(Target {
-                    name: "drive".to_owned(),
-                    area,
-                    seed: seed(settings, &mut stream),
-                });
+                runner.targets.push(Target { name: "drive".to_owned(), area, seed: seed(settings, &mut stream) });
             }
             for (_, name) in &settings.targets {
                 let first = slices[&(runner.manager, name.clone())] * slice;
                 let area = self.area(settings, first, slice);
-                runner.targets.push(Target {
-                    name: name.clone(),
-                    area,
-                    seed: seed(settings, &mut stream),
-                });
+                runner.targets.push(Target { name: name.clone(), area, seed: seed(settings, &mut stream) });
             }
         }
     }
@@ -356,22 +251,12 @@ impl<'a> Plan<'a> {
         if count < 2 {
             return self.sectors;
         }
-        let names: Vec<&str> = targets
-            .iter()
-            .take(8)
-            .map(|(_, name)| name.as_str())
-            .collect();
-        let more = if targets.len() > names.len() {
-            ", …"
-        } else {
-            ""
-        };
+        let names: Vec<&str> = targets.iter().take(8).map(|(_, name)| name.as_str()).collect();
+        let more = if targets.len() > names.len() { ", …" } else { "" };
         let names = names.join(", ");
         self.warn(
             targets[0].0,
-            format!(
-                "{count} targets share the drive, in equal slices in this order: {names}{more}"
-            ),
+            format!("{count} targets share the drive, in equal slices in this order: {names}{more}"),
         );
         self.sectors / count / SLICE_UNIT * SLICE_UNIT
     }
@@ -380,48 +265,28 @@ impl<'a> Plan<'a> {
     fn area(&mut self, worker: &Worker, first: u64, sectors: u64) -> Region {
         let (start, maximum) = (worker.starting_sector, worker.maximum_size);
         if start >= sectors {
-            let message = format!(
-                "worker `{}` starts at sector {start} of a target of {sectors}",
-                worker.name
-            );
+            let message = format!("worker `{}` starts at sector {start} of a target of {sectors}", worker.name);
             self.error(worker.line, "starting sector", message);
             return Region { start: 0, bytes: 0 };
         }
         let rest = sectors - start;
         if maximum > rest {
-            let message = format!(
-                "worker `{}` wants {maximum} sectors of a target that has {rest}; it gets those",
-                worker.name
-            );
+            let message =
+                format!("worker `{}` wants {maximum} sectors of a target that has {rest}; it gets those", worker.name);
             self.warn(worker.line, message);
         }
-        let used = if maximum == 0 {
-            rest
-        } else {
-            maximum.min(rest)
-        };
-        match (
-            (first + start).checked_mul(SECTOR),
-            used.checked_mul(SECTOR),
-        ) {
+        let used = if maximum == 0 { rest } else { maximum.min(rest) };
+        match ((first + start).checked_mul(SECTOR), used.checked_mul(SECTOR)) {
             (Some(start), Some(bytes)) => Region { start, bytes },
             _ => {
-                self.error(
-                    0,
-                    "Disk maximum size",
-                    "the drive has more bytes than 64 bits count",
-                );
+                self.error(0, "Disk maximum size", "the drive has more bytes than 64 bits count");
                 Region { start: 0, bytes: 0 }
             }
         }
     }
 
     fn stages(&mut self, runners: &[Runner]) -> Vec<workload::Worker> {
-        let series = runners
-            .iter()
-            .map(|runner| runner.specs.len())
-            .max()
-            .unwrap_or(0);
+        let series = runners.iter().map(|runner| runner.specs.len()).max().unwrap_or(0);
         let runtime = self.runtime();
         let mut streams = Vec::new();
         let mut stage = 0;
@@ -431,25 +296,15 @@ impl<'a> Plan<'a> {
             let tests = self.tests(&present);
             let total: usize = tests.iter().flat_map(|test| &test.active).sum();
             if (streams.len() + total) as u64 > MOST_STREAMS {
-                self.error(
-                    0,
-                    "Test Type",
-                    format!("more than {MOST_STREAMS} streams in all tests together"),
-                );
+                self.error(0, "Test Type", format!("more than {MOST_STREAMS} streams in all tests together"));
             }
             if !self.errors.is_empty() {
                 return Vec::new();
             }
             for test in tests {
                 for (runner, &count) in present.iter().zip(&test.active) {
-                    let stream =
-                        |target| self.stream(runner, index, target, (stage, runtime, test.depth));
-                    let made: Vec<_> = runner
-                        .targets
-                        .iter()
-                        .take(count)
-                        .filter_map(stream)
-                        .collect();
+                    let stream = |target| self.stream(runner, index, target, (stage, runtime, test.depth));
+                    let made: Vec<_> = runner.targets.iter().take(count).filter_map(stream).collect();
                     streams.extend(made);
                 }
                 stage += 1;
@@ -464,12 +319,7 @@ impl<'a> Plan<'a> {
             return self.config.run_time;
         }
         let seconds = DEFAULT_RUN.nanos() / 1_000_000_000;
-        self.warn(
-            0,
-            format!(
-                "the run time is 0, which means until stopped: each test runs {seconds} s here"
-            ),
-        );
+        self.warn(0, format!("the run time is 0, which means until stopped: each test runs {seconds} s here"));
         DEFAULT_RUN
     }
 
@@ -483,10 +333,7 @@ impl<'a> Plan<'a> {
         let spec = runner.specs.get(index)?.clone()?;
         let depth = depth.unwrap_or(runner.settings.outstanding);
         Some(workload::Worker {
-            name: format!(
-                "{} on {}: {}, depth {depth}",
-                runner.settings.name, target.name, spec.name
-            ),
+            name: format!("{} on {}: {}, depth {depth}", runner.settings.name, target.name, spec.name),
             stage,
             group: stage,
             start_delay: Span::ZERO,
@@ -511,19 +358,12 @@ impl<'a> Plan<'a> {
             let Some(Some(spec)) = runner.specs.get(index) else {
                 continue;
             };
-            let need = |row: &workload::AccessLine| {
-                u64::from(row.size.max(row.reply)) + u64::from(row.align.max(512))
-            };
+            let need = |row: &workload::AccessLine| u64::from(row.size.max(row.reply)) + u64::from(row.align.max(512));
             let largest = spec.lines.iter().map(need).max().unwrap_or(0);
-            if let Some(target) = runner
-                .targets
-                .iter()
-                .find(|target| target.area.bytes < largest)
-            {
+            if let Some(target) = runner.targets.iter().find(|target| target.area.bytes < largest) {
                 let (name, bytes) = (&target.name, target.area.bytes);
-                let message = format!(
-                    "the {bytes} bytes of `{name}` are too few for its requests ({largest} with alignment)"
-                );
+                let message =
+                    format!("the {bytes} bytes of `{name}` are too few for its requests ({largest} with alignment)");
                 self.error(runner.settings.line, &spec.name.clone(), message);
             }
         }
@@ -532,40 +372,24 @@ impl<'a> Plan<'a> {
     /// The tests of one access specification, in Iometer's order.
     fn tests(&mut self, present: &[&Runner]) -> Vec<Test> {
         let config = self.config;
-        let fixed = |active: Vec<usize>| Test {
-            active,
-            depth: None,
-        };
+        let fixed = |active: Vec<usize>| Test { active, depth: None };
         let each = |targets: u64| limited(present, u64::MAX, targets);
         let mut tests = match config.test_type {
             TestType::Normal => vec![fixed(each(u64::MAX))],
-            TestType::CycleTargets => rising(config.target_cycling, each)
-                .into_iter()
-                .map(fixed)
-                .collect(),
+            TestType::CycleTargets => rising(config.target_cycling, each).into_iter().map(fixed).collect(),
             TestType::CycleWorkers => {
-                let workers = rising(config.worker_cycling, |workers| {
-                    limited(present, workers, u64::MAX)
-                });
+                let workers = rising(config.worker_cycling, |workers| limited(present, workers, u64::MAX));
                 workers.into_iter().map(fixed).collect()
             }
-            TestType::IncrementTargetsParallel => rising(config.target_cycling, |targets| {
-                dealt(present, targets, true)
-            })
-            .into_iter()
-            .map(fixed)
-            .collect(),
-            TestType::IncrementTargetsSerial => rising(config.target_cycling, |targets| {
-                dealt(present, targets, false)
-            })
-            .into_iter()
-            .map(fixed)
-            .collect(),
+            TestType::IncrementTargetsParallel => {
+                rising(config.target_cycling, |targets| dealt(present, targets, true)).into_iter().map(fixed).collect()
+            }
+            TestType::IncrementTargetsSerial => {
+                rising(config.target_cycling, |targets| dealt(present, targets, false)).into_iter().map(fixed).collect()
+            }
             TestType::CycleWorkersAndTargets => workers_and_targets(config, present),
             TestType::CycleOutstandingIos => self.depths(vec![each(u64::MAX)]),
-            TestType::CycleOutstandingIosAndTargets => {
-                self.depths(rising(config.target_cycling, each))
-            }
+            TestType::CycleOutstandingIosAndTargets => self.depths(rising(config.target_cycling, each)),
         };
         tests.retain(|test| test.active.iter().any(|&targets| targets > 0));
         tests
@@ -574,30 +398,21 @@ impl<'a> Plan<'a> {
     /// Each of these at every depth.
     fn depths(&mut self, actives: Vec<Vec<usize>>) -> Vec<Test> {
         let cycling = self.config.depth_cycling;
-        if cycling.steps.start == 0
-            || (cycling.steps.step == 0 && cycling.steps.start <= cycling.end)
-        {
+        if cycling.steps.start == 0 || (cycling.steps.step == 0 && cycling.steps.start <= cycling.end) {
             self.error(0, "Queue Depth Cycling", "a depth or step of 0 never ends");
             return Vec::new();
         }
         let mut tests = Vec::new();
         let mut streams = 0;
         for active in actives {
-            for depth in counts(cycling.steps).take_while(|&depth| depth <= u64::from(cycling.end))
-            {
+            for depth in counts(cycling.steps).take_while(|&depth| depth <= u64::from(cycling.end)) {
                 streams += active.iter().sum::<usize>() as u64;
                 if streams > MOST_STREAMS || active.is_empty() {
                     // The caller says so; no need to list them all.
-                    tests.push(Test {
-                        active,
-                        depth: None,
-                    });
+                    tests.push(Test { active, depth: None });
                     return tests;
                 }
-                tests.push(Test {
-                    active: active.clone(),
-                    depth: u32::try_from(depth).ok(),
-                });
+                tests.push(Test { active: active.clone(), depth: u32::try_from(depth).ok() });
             }
         }
         tests
@@ -606,9 +421,8 @@ impl<'a> Plan<'a> {
 
 /// Has a file system in Iometer: a drive letter, a mount point. `1: "MODEL"`, `PHYSICALDRIVE:0` and `sda` have none.
 fn is_file_system(name: &str) -> bool {
-    let letter = name
-        .split_once(':')
-        .is_some_and(|(drive, _)| drive.len() == 1 && drive.as_bytes()[0].is_ascii_alphabetic());
+    let letter =
+        name.split_once(':').is_some_and(|(drive, _)| drive.len() == 1 && drive.as_bytes()[0].is_ascii_alphabetic());
     letter || name.contains('[') || (name.starts_with('/') && !name.starts_with("/dev/"))
 }
 
@@ -629,11 +443,7 @@ fn counts(cycling: Cycling) -> impl Iterator<Item = u64> {
     let (start, step) = (u64::from(cycling.start), u64::from(cycling.step));
     let powers = cycling.exponential && step != 1;
     std::iter::successors(Some(start), move |&count| {
-        Some(if powers {
-            count.saturating_mul(step)
-        } else {
-            count.saturating_add(step)
-        })
+        Some(if powers { count.saturating_mul(step) } else { count.saturating_add(step) })
     })
 }
 
@@ -659,14 +469,7 @@ fn limited(present: &[&Runner], workers: u64, targets: u64) -> Vec<usize> {
     let active = present.iter().map(|runner| {
         let used = used.entry(runner.manager).or_insert(0);
         *used += 1;
-        if *used > workers {
-            0
-        } else {
-            runner
-                .targets
-                .len()
-                .min(usize::try_from(targets).unwrap_or(usize::MAX))
-        }
+        if *used > workers { 0 } else { runner.targets.len().min(usize::try_from(targets).unwrap_or(usize::MAX)) }
     });
     active.collect()
 }
@@ -675,9 +478,7 @@ fn limited(present: &[&Runner], workers: u64, targets: u64) -> Vec<usize> {
 fn dealt(present: &[&Runner], targets: u64, parallel: bool) -> Vec<usize> {
     let mut left: BTreeMap<usize, u64> = BTreeMap::new();
     let active = present.iter().map(|runner| {
-        let left = left
-            .entry(if parallel { runner.manager } else { 0 })
-            .or_insert(targets);
+        let left = left.entry(if parallel { runner.manager } else { 0 }).or_insert(targets);
         let count = (runner.targets.len() as u64).min(*left);
         *left -= count;
         count as usize
@@ -696,14 +497,9 @@ fn workers_and_targets(config: &Config, present: &[&Runner]) -> Vec<Test> {
             break;
         }
         running = now;
-        let targets = rising(config.target_cycling, |targets| {
-            limited(present, workers, targets)
-        });
+        let targets = rising(config.target_cycling, |targets| limited(present, workers, targets));
         streams += targets.iter().flatten().sum::<usize>();
-        tests.extend(targets.into_iter().map(|active| Test {
-            active,
-            depth: None,
-        }));
+        tests.extend(targets.into_iter().map(|active| Test { active, depth: None }));
     }
     tests
 }

@@ -6,12 +6,7 @@
 use std::borrow::Cow;
 
 /// Words a section starts with, with or without an apostrophe before them.
-const SECTIONS: [&str; 4] = [
-    "test setup",
-    "results display",
-    "access specifications",
-    "manager list",
-];
+const SECTIONS: [&str; 4] = ["test setup", "results display", "access specifications", "manager list"];
 
 /// Words a key starts with. All other apostrophe lines after a key are captions.
 const KEYS: [&str; 28] = [
@@ -69,18 +64,14 @@ impl Line<'_> {
     /// Its words in small letters, one blank between them, without the apostrophe.
     pub(super) fn words(&self) -> String {
         let bare = self.text.strip_prefix('\'').unwrap_or(self.text);
-        bare.split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .to_lowercase()
+        bare.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
     }
 
     /// The section that starts here. Asked of every line, so it copies nothing.
     pub(super) fn section(&self) -> Option<&'static str> {
         let bare = self.text.trim_start_matches('\'').trim_start();
         SECTIONS.into_iter().find(|section| {
-            let (Some(head), Some(rest)) = (bare.get(..section.len()), bare.get(section.len()..))
-            else {
+            let (Some(head), Some(rest)) = (bare.get(..section.len()), bare.get(section.len()..)) else {
                 return false;
             };
             let ruled = rest.trim_start_matches(['=', ' ', '\t']).is_empty();
@@ -97,10 +88,7 @@ impl Line<'_> {
         }
         let words = self.words();
         let whole = |rest: &str| !rest.starts_with(char::is_alphanumeric);
-        words.starts_with("end ")
-            || KEYS
-                .into_iter()
-                .any(|key| words.strip_prefix(key).is_some_and(whole))
+        words.starts_with("end ") || KEYS.into_iter().any(|key| words.strip_prefix(key).is_some_and(whole))
     }
 }
 
@@ -122,17 +110,9 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str) -> Lines<'a> {
         // A lone CR ends a line too: old editors left such files.
-        let unix = text
-            .split('\n')
-            .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
-        let lines = unix.enumerate().map(|(index, line)| Line {
-            number: index + 1,
-            text: line.trim(),
-        });
-        Lines {
-            lines: lines.collect(),
-            next: 0,
-        }
+        let unix = text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
+        let lines = unix.enumerate().map(|(index, line)| Line { number: index + 1, text: line.trim() });
+        Lines { lines: lines.collect(), next: 0 }
     }
 
     pub(super) fn peek(&self) -> Option<Line<'a>> {

@@ -8,10 +8,7 @@ use std::collections::BTreeMap;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessLine, AccessSpec};
 
-use super::icf::{
-    Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version,
-    Worker,
-};
+use super::icf::{Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version, Worker};
 use super::lines::{LONGEST_WORD, Line, Lines, fields, known_keys};
 use crate::diagnostic::Diagnostic;
 
@@ -27,20 +24,11 @@ const TEST_TYPES: [(&str, TestType); 8] = [
     ("NORMAL", TestType::Normal),
     ("CYCLE_TARGETS", TestType::CycleTargets),
     ("CYCLE_WORKERS", TestType::CycleWorkers),
-    (
-        "INCREMENT_TARGETS_PARALLEL",
-        TestType::IncrementTargetsParallel,
-    ),
+    ("INCREMENT_TARGETS_PARALLEL", TestType::IncrementTargetsParallel),
     ("INCREMENT_TARGETS_SERIAL", TestType::IncrementTargetsSerial),
-    (
-        "CYCLE_WORKERS_AND_TARGETS",
-        TestType::CycleWorkersAndTargets,
-    ),
+    ("CYCLE_WORKERS_AND_TARGETS", TestType::CycleWorkersAndTargets),
     ("CYCLE_OUTSTANDING_IOS", TestType::CycleOutstandingIos),
-    (
-        "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
-        TestType::CycleOutstandingIosAndTargets,
-    ),
+    ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", TestType::CycleOutstandingIosAndTargets),
 ];
 
 /// The reader: a place in the file and what was read so far.
@@ -55,11 +43,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: &str, text: &'a str) -> Reader<'a> {
-        let once = Cycling {
-            start: 1,
-            step: 1,
-            exponential: false,
-        };
+        let once = Cycling { start: 1, step: 1, exponential: false };
         let config = Config {
             file: file.to_owned(),
             version: Version::Unstated,
@@ -71,35 +55,21 @@ impl<'a> Reader<'a> {
             record: "ALL".to_owned(),
             worker_cycling: once,
             target_cycling: once,
-            depth_cycling: DepthCycling {
-                steps: once,
-                end: 1,
-            },
+            depth_cycling: DepthCycling { steps: once, end: 1 },
             test_type: TestType::Normal,
             specs: Vec::new(),
             managers: Vec::new(),
             unknown: Vec::new(),
         };
-        Reader {
-            lines: Lines::new(text),
-            config,
-            unnamed: BTreeMap::new(),
-            warnings: Vec::new(),
-            errors: Vec::new(),
-        }
+        Reader { lines: Lines::new(text), config, unnamed: BTreeMap::new(), warnings: Vec::new(), errors: Vec::new() }
     }
 
     fn warn(&mut self, line: usize, message: impl Into<String>) {
-        self.warnings
-            .push(Diagnostic::at(&self.config.file, line, message));
+        self.warnings.push(Diagnostic::at(&self.config.file, line, message));
     }
 
     fn error(&mut self, line: usize, key: &str, message: impl Into<String>, expected: &str) {
-        self.errors.push(
-            Diagnostic::at(&self.config.file, line, message)
-                .key(key)
-                .expected(expected),
-        );
+        self.errors.push(Diagnostic::at(&self.config.file, line, message).key(key).expected(expected));
     }
 
     /// Reads all sections, in any order; the number of them.
@@ -114,13 +84,8 @@ impl<'a> Reader<'a> {
                 Some("manager list") => self.section(Self::manager_key),
                 Some(_) => self.section(|_, _, _| {}),
                 None if words.is_empty() || words.starts_with("end ") => {}
-                None if words.starts_with("version") || line.number == 1 && words == "3.26.97" => {
-                    self.version(line)
-                }
-                None => self.warn(
-                    line.number,
-                    "this text is outside every section and is left out",
-                ),
+                None if words.starts_with("version") || line.number == 1 && words == "3.26.97" => self.version(line),
+                None => self.warn(line.number, "this text is outside every section and is left out"),
             }
         }
         sections
@@ -158,15 +123,10 @@ impl<'a> Reader<'a> {
         self.config.version = match numbers[..] {
             // Written once as month, day and year: the only version so named.
             [3, 26, 97, ..] => Version::Dated(19_980_105),
-            [year @ 1901..=9999, month @ 0..=99, day @ 0..=99, ..] => {
-                Version::Dated(year * 10_000 + month * 100 + day)
-            }
+            [year @ 1901..=9999, month @ 0..=99, day @ 0..=99, ..] => Version::Dated(year * 10_000 + month * 100 + day),
             [major, minor, patch, ..] => Version::Numbered([major, minor, patch]),
             _ => {
-                return self.warn(
-                    line.number,
-                    "the version has not three numbers and is left out",
-                );
+                return self.warn(line.number, "the version has not three numbers and is left out");
             }
         };
     }
@@ -179,8 +139,7 @@ impl<'a> Reader<'a> {
         } else if key("run time") {
             self.config.run_time = self.hours_minutes_seconds(value);
         } else if key("ramp up time") {
-            self.config.ramp =
-                Span::from_secs(self.number(value, "Ramp Up Time", value.text, LONGEST_RUN));
+            self.config.ramp = Span::from_secs(self.number(value, "Ramp Up Time", value.text, LONGEST_RUN));
         } else if key("default disk workers") || key("default workers") {
             self.config.disk_workers = self.spawn(value, "Default Disk Workers to Spawn");
         } else if key("default network workers") {
@@ -208,9 +167,7 @@ impl<'a> Reader<'a> {
             warning = warning.nearest_to(&line.words(), known_keys());
         }
         self.warnings.push(warning);
-        self.config
-            .unknown
-            .push((line.number, key.to_owned(), value.text.to_owned()));
+        self.config.unknown.push((line.number, key.to_owned(), value.text.to_owned()));
     }
 
     /// A whole number from 0 to `most`. Says what is wrong and gives 0 otherwise.
@@ -219,12 +176,7 @@ impl<'a> Reader<'a> {
             Ok(number) if number <= most => number,
             _ => {
                 let message = format!("`{text}` is not a number in range");
-                self.error(
-                    line.number,
-                    key,
-                    message,
-                    &format!("a whole number from 0 to {most}"),
-                );
+                self.error(line.number, key, message, &format!("a whole number from 0 to {most}"));
                 0
             }
         }
@@ -237,12 +189,7 @@ impl<'a> Reader<'a> {
     fn hours_minutes_seconds(&mut self, value: Line<'a>) -> Span {
         let parts = fields(value.text);
         if parts.len() != 3 {
-            self.error(
-                value.number,
-                "Run Time",
-                "has not three numbers",
-                "hours, minutes and seconds",
-            );
+            self.error(value.number, "Run Time", "has not three numbers", "hours, minutes and seconds");
             return Span::ZERO;
         }
         let mut seconds = 0u64;
@@ -266,33 +213,16 @@ impl<'a> Reader<'a> {
             [start, step, kind] => (start, start, step, kind),
             [start, end, step, kind] => (start, end, step, kind),
             _ => {
-                self.error(
-                    value.number,
-                    key,
-                    "has not the right number of fields",
-                    "start, (end,) step and step type",
-                );
+                self.error(value.number, key, "has not the right number of fields", "start, (end,) step and step type");
                 return self.config.depth_cycling;
             }
         };
         let exponential = kind.eq_ignore_ascii_case("EXPONENTIAL");
         if !exponential && !kind.eq_ignore_ascii_case("LINEAR") {
-            self.error(
-                value.number,
-                key,
-                format!("`{kind}` is no step type"),
-                "LINEAR or EXPONENTIAL",
-            );
+            self.error(value.number, key, format!("`{kind}` is no step type"), "LINEAR or EXPONENTIAL");
         }
-        let steps = Cycling {
-            start: self.small(value, key, start),
-            step: self.small(value, key, step),
-            exponential,
-        };
-        DepthCycling {
-            steps,
-            end: self.small(value, key, end),
-        }
+        let steps = Cycling { start: self.small(value, key, start), step: self.small(value, key, step), exponential };
+        DepthCycling { steps, end: self.small(value, key, end) }
     }
 
     fn test_type(&mut self, value: Line<'a>) {
@@ -302,13 +232,8 @@ impl<'a> Reader<'a> {
             None => {
                 let names = TEST_TYPES.map(|(name, _)| name);
                 let message = format!("`{}` is no test type", value.text);
-                let diagnostic =
-                    Diagnostic::at(&self.config.file, value.number, message).key("Test Type");
-                self.errors.push(
-                    diagnostic
-                        .expected(names.join(", "))
-                        .nearest_to(&word, names),
-                );
+                let diagnostic = Diagnostic::at(&self.config.file, value.number, message).key("Test Type");
+                self.errors.push(diagnostic.expected(names.join(", ")).nearest_to(&word, names));
             }
         }
     }
@@ -330,20 +255,14 @@ impl<'a> Reader<'a> {
             } else if words.starts_with("size") {
                 let rows = self.rows();
                 match &mut named {
-                    Some(specification) => specification
-                        .spec
-                        .lines
-                        .extend(rows.into_iter().map(|(_, row)| row)),
+                    Some(specification) => specification.spec.lines.extend(rows.into_iter().map(|(_, row)| row)),
                     None => self.unnamed(rows),
                 }
             } else if line.is_key() && !words.starts_with("end ") {
                 let value = self.lines.value();
                 self.unknown(line, value);
             } else if !line.text.is_empty() {
-                self.warn(
-                    line.number,
-                    "this row belongs to no access specification and is left out",
-                );
+                self.warn(line.number, "this row belongs to no access specification and is left out");
             }
         }
         self.keep(named);
@@ -363,15 +282,8 @@ impl<'a> Reader<'a> {
                 Assignment::None
             }
         };
-        let spec = AccessSpec {
-            name: name.trim().to_owned(),
-            lines: Vec::new(),
-        };
-        Specification {
-            line: value.number,
-            assignment,
-            spec,
-        }
+        let spec = AccessSpec { name: name.trim().to_owned(), lines: Vec::new() };
+        Specification { line: value.number, assignment, spec }
     }
 
     /// The rows up to the next key. Rows of no share are dropped, as Iometer does.
@@ -379,9 +291,7 @@ impl<'a> Reader<'a> {
         let mut rows = Vec::new();
         for line in self.lines.rows() {
             match self.row(line) {
-                Some(row) if row.share == 0 => {
-                    self.warn(line.number, "a row with a share of 0 % is left out")
-                }
+                Some(row) if row.share == 0 => self.warn(line.number, "a row with a share of 0 % is left out"),
                 Some(row) => rows.push((line.number, row)),
                 None => {}
             }
@@ -394,17 +304,11 @@ impl<'a> Reader<'a> {
         let parts = fields(line.text);
         if !(6..=8).contains(&parts.len()) {
             let message = format!("a row of {} fields", parts.len());
-            self.error(
-                line.number,
-                "size",
-                message,
-                "size,% of size,% reads,% random,delay,burst,align,reply",
-            );
+            self.error(line.number, "size", message, "size,% of size,% reads,% random,delay,burst,align,reply");
             return None;
         }
         let field = |index: usize| parts.get(index).copied().unwrap_or("0");
-        let percent =
-            |reader: &mut Self, key, index| reader.number(line, key, field(index), 100) as u8;
+        let percent = |reader: &mut Self, key, index| reader.number(line, key, field(index), 100) as u8;
         let row = AccessLine {
             size: self.small(line, "size", field(0)),
             share: percent(self, "% of size", 1),
@@ -416,23 +320,11 @@ impl<'a> Reader<'a> {
             reply: self.small(line, "reply", field(7)),
         };
         if errors == self.errors.len() && row.size == 0 {
-            self.error(
-                line.number,
-                "size",
-                "a request of 0 bytes",
-                "at least a sector",
-            );
+            self.error(line.number, "size", "a request of 0 bytes", "at least a sector");
         }
-        for (key, bytes) in [
-            ("size", row.size),
-            ("align", row.align),
-            ("reply", row.reply),
-        ] {
+        for (key, bytes) in [("size", row.size), ("align", row.align), ("reply", row.reply)] {
             if bytes % 512 != 0 {
-                self.warn(
-                    line.number,
-                    format!("{key} {bytes} is not a multiple of 512 bytes; a disk refuses it"),
-                );
+                self.warn(line.number, format!("{key} {bytes} is not a multiple of 512 bytes; a disk refuses it"));
             }
         }
         (errors == self.errors.len()).then_some(row)
@@ -440,13 +332,10 @@ impl<'a> Reader<'a> {
 
     /// Specifications without names (before 1998-05-21): each ends where its shares reach 100 %.
     fn unnamed(&mut self, rows: Vec<(usize, AccessLine)>) {
-        if let (Version::Numbered(_), Some(&(line, _)))
-        | (Version::Dated(NAMED_SINCE..), Some(&(line, _))) = (self.config.version, rows.first())
+        if let (Version::Numbered(_), Some(&(line, _))) | (Version::Dated(NAMED_SINCE..), Some(&(line, _))) =
+            (self.config.version, rows.first())
         {
-            self.warn(
-                line,
-                "rows without an access specification's name, as in files older than 1998-05-21",
-            );
+            self.warn(line, "rows without an access specification's name, as in files older than 1998-05-21");
         }
         let mut lines: Vec<AccessLine> = Vec::new();
         let mut first = 0;
@@ -470,16 +359,8 @@ impl<'a> Reader<'a> {
         };
         let number = self.unnamed.entry(base.clone()).or_insert(0);
         *number += 1;
-        let name = if *number == 1 {
-            base
-        } else {
-            format!("{base} {number}")
-        };
-        self.keep(Some(Specification {
-            line,
-            assignment: Assignment::All,
-            spec: AccessSpec { name, lines },
-        }));
+        let name = if *number == 1 { base } else { format!("{base} {number}") };
+        self.keep(Some(Specification { line, assignment: Assignment::All, spec: AccessSpec { name, lines } }));
     }
 
     fn keep(&mut self, specification: Option<Specification>) {
@@ -492,12 +373,7 @@ impl<'a> Reader<'a> {
             return;
         }
         if rows > MOST_LINES {
-            self.error(
-                number,
-                &name.clone(),
-                format!("{rows} rows"),
-                "at most 100, Iometer's limit",
-            );
+            self.error(number, &name.clone(), format!("{rows} rows"), "at most 100, Iometer's limit");
         } else if sum != 100 && self.errors.iter().all(|error| error.line < number) {
             let message = format!("the shares of its {rows} rows sum to {sum} %");
             self.error(number, &name.clone(), message, "100 %");
@@ -512,19 +388,13 @@ impl<'a> Reader<'a> {
             let value = self.lines.value();
             let (id, name) = value.text.split_once(',').unwrap_or(("0", value.text));
             let id = self.small(value, "Manager ID", id);
-            self.config.managers.push(Manager {
-                id,
-                name: name.trim().to_owned(),
-                ..Manager::default()
-            });
+            self.config.managers.push(Manager { id, name: name.trim().to_owned(), ..Manager::default() });
         } else if key("manager network address") {
             let address = self.lines.value().text.to_owned();
             self.manager(line).address = address;
         } else if words == "worker" {
             let value = self.lines.value();
-            self.manager(line)
-                .workers
-                .push(Worker::new(value.number, value.text));
+            self.manager(line).workers.push(Worker::new(value.number, value.text));
         } else {
             self.worker_key(line, words);
         }
@@ -533,10 +403,7 @@ impl<'a> Reader<'a> {
     /// The manager being read; one without a name if the file has a worker before any manager.
     fn manager(&mut self, line: Line<'a>) -> &mut Manager {
         if self.config.managers.is_empty() {
-            self.warn(
-                line.number,
-                "this belongs to no manager; one without a name is assumed",
-            );
+            self.warn(line.number, "this belongs to no manager; one without a name is assumed");
             self.config.managers.push(Manager::default());
         }
         let last = self.config.managers.len() - 1;
@@ -545,13 +412,8 @@ impl<'a> Reader<'a> {
 
     fn worker(&mut self, line: Line<'a>) -> &mut Worker {
         if self.manager(line).workers.is_empty() {
-            self.warn(
-                line.number,
-                "this belongs to no worker; one without a name is assumed",
-            );
-            self.manager(line)
-                .workers
-                .push(Worker::new(line.number, ""));
+            self.warn(line.number, "this belongs to no worker; one without a name is assumed");
+            self.manager(line).workers.push(Worker::new(line.number, ""));
         }
         let workers = &mut self.manager(line).workers;
         let last = workers.len() - 1;
@@ -565,9 +427,7 @@ impl<'a> Reader<'a> {
         }
         if key("assigned access specs") {
             let rows = self.lines.rows();
-            self.worker(line)
-                .assigned
-                .extend(rows.iter().map(|row| (row.number, row.text.to_owned())));
+            self.worker(line).assigned.extend(rows.iter().map(|row| (row.number, row.text.to_owned())));
             return;
         }
         let value = self.lines.value();
@@ -578,18 +438,8 @@ impl<'a> Reader<'a> {
         } else if key("disk maximum size") {
             self.disk_size(line, value);
         } else if words == "target" {
-            self.worker(line)
-                .targets
-                .push((value.number, value.text.to_owned()));
-        } else if ![
-            "target type",
-            "target manager id",
-            "local network",
-            "vi outstanding",
-        ]
-        .into_iter()
-        .any(key)
-        {
+            self.worker(line).targets.push((value.number, value.text.to_owned()));
+        } else if !["target type", "target manager id", "local network", "vi outstanding"].into_iter().any(key) {
             self.unknown(line, value);
         }
     }
@@ -600,12 +450,7 @@ impl<'a> Reader<'a> {
             self.worker(line).network = Some(protocol.trim_start_matches([',', ' ']).to_owned());
         } else if word != "DISK" {
             let message = format!("`{}` is no worker type", value.text);
-            self.error(
-                value.number,
-                "Worker type",
-                message,
-                "DISK or NETWORK,protocol",
-            );
+            self.error(value.number, "Worker type", message, "DISK or NETWORK,protocol");
         }
     }
 
@@ -613,22 +458,12 @@ impl<'a> Reader<'a> {
     fn outstanding(&mut self, line: Line<'a>, value: Line<'a>) {
         let parts = fields(value.text);
         let field = |index: usize| parts.get(index).copied();
-        let enabled =
-            |index: usize| field(index).is_some_and(|word| word.eq_ignore_ascii_case("ENABLED"));
+        let enabled = |index: usize| field(index).is_some_and(|word| word.eq_ignore_ascii_case("ENABLED"));
         let depth = self.small(value, "Number of outstanding IOs", field(0).unwrap_or(""));
         if depth == 0 && field(0).is_some_and(|text| text.parse() == Ok(0)) {
-            self.error(
-                value.number,
-                "Number of outstanding IOs",
-                "no request in flight",
-                "at least 1",
-            );
+            self.error(value.number, "Number of outstanding IOs", "no request in flight", "at least 1");
         }
-        let transactions = self.small(
-            value,
-            "transactions per connection",
-            field(2).unwrap_or("1"),
-        );
+        let transactions = self.small(value, "transactions per connection", field(2).unwrap_or("1"));
         let seed = self.number(value, "fixed seed value", field(4).unwrap_or("0"), u64::MAX);
         let worker = self.worker(line);
         worker.outstanding = depth;
@@ -644,23 +479,14 @@ impl<'a> Reader<'a> {
         let start = self.number(value, "starting sector", field(1), u64::MAX);
         let pattern = self.small(value, "Data pattern", field(2));
         let worker = self.worker(line);
-        (
-            worker.maximum_size,
-            worker.starting_sector,
-            worker.data_pattern,
-        ) = (maximum, start, pattern);
+        (worker.maximum_size, worker.starting_sector, worker.data_pattern) = (maximum, start, pattern);
     }
 }
 
 fn ends_section(words: &str) -> bool {
-    [
-        "end test setup",
-        "end results display",
-        "end access specifications",
-        "end manager list",
-    ]
-    .into_iter()
-    .any(|end| words.starts_with(end))
+    ["end test setup", "end results display", "end access specifications", "end manager list"]
+        .into_iter()
+        .any(|end| words.starts_with(end))
 }
 
 fn sum(lines: &[AccessLine]) -> u32 {

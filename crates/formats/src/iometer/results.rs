@@ -144,23 +144,14 @@ const BINS: [(&str, u64); 21] = [
 /// A file without a results caption.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<Test>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = decode(bytes);
-    let mut reader = Reader {
-        file,
-        ..Reader::default()
-    };
+    let mut reader = Reader { file, ..Reader::default() };
     for (index, line) in text.lines().enumerate() {
         reader.line(index + 1, line.trim());
     }
     reader.close();
     if !reader.captioned {
-        let error = Diagnostic::at(
-            file,
-            0,
-            "this is not an Iometer result: it has no results caption",
-        );
-        return Err(vec![
-            error.expected("a line that begins with 'Target Type,Target Name"),
-        ]);
+        let error = Diagnostic::at(file, 0, "this is not an Iometer result: it has no results caption");
+        return Err(vec![error.expected("a line that begins with 'Target Type,Target Name")]);
     }
     Ok((reader.tests, reader.warnings))
 }
@@ -205,33 +196,17 @@ impl Reader<'_> {
             Next::Description => {
                 self.close();
                 self.test = Test::default();
-                self.test.description = text
-                    .split_once(',')
-                    .map_or(text, |(_, text)| text)
-                    .to_owned();
+                self.test.description = text.split_once(',').map_or(text, |(_, text)| text).to_owned();
             }
             Next::Version => self.test.version = text.to_owned(),
             Next::TimeStamp => self.time_stamp(text),
             Next::SpecName => {
-                let name = text
-                    .rsplit_once(',')
-                    .map_or(text, |(name, _)| name)
-                    .trim()
-                    .to_owned();
-                self.test.specs.push(AccessSpec {
-                    name,
-                    lines: Vec::new(),
-                });
+                let name = text.rsplit_once(',').map_or(text, |(name, _)| name).trim().to_owned();
+                self.test.specs.push(AccessSpec { name, lines: Vec::new() });
             }
             Next::SpecLine => return self.spec_line(number, text),
             Next::Row => return self.row(number, text),
-            Next::Nothing => self.warn(
-                number,
-                format!(
-                    "`{}` is left out",
-                    text.chars().take(40).collect::<String>()
-                ),
-            ),
+            Next::Nothing => self.warn(number, format!("`{}` is left out", text.chars().take(40).collect::<String>())),
         }
         self.next = Next::Nothing;
     }
@@ -251,10 +226,7 @@ impl Reader<'_> {
             Next::SpecLine
         } else if starts("target type") || starts("timestamp,") {
             self.captioned = true;
-            let names = words
-                .split(',')
-                .enumerate()
-                .map(|(index, name)| (name.trim().to_owned(), index));
+            let names = words.split(',').enumerate().map(|(index, name)| (name.trim().to_owned(), index));
             self.columns = names.filter(|(name, _)| !name.is_empty()).collect();
             Next::Row
         } else if starts("access specifications") && !self.test.rows.is_empty() {
@@ -291,16 +263,9 @@ impl Reader<'_> {
     }
 
     fn spec_line(&mut self, number: usize, text: &str) {
-        let parts: Vec<Option<u32>> = fields(text)
-            .into_iter()
-            .map(|part| part.parse().ok())
-            .collect();
+        let parts: Vec<Option<u32>> = fields(text).into_iter().map(|part| part.parse().ok()).collect();
         let field = |index: usize| parts.get(index).copied().flatten();
-        let percent = |index: usize| {
-            field(index)
-                .filter(|&percent| percent <= 100)
-                .map(|percent| percent as u8)
-        };
+        let percent = |index: usize| field(index).filter(|&percent| percent <= 100).map(|percent| percent as u8);
         let line = match (field(0), percent(1), percent(2), percent(3)) {
             (Some(size), Some(share), Some(reads), Some(random)) => AccessLine {
                 size,
@@ -323,42 +288,23 @@ impl Reader<'_> {
     fn row(&mut self, number: usize, text: &str) {
         let values: Vec<&str> = text.split(',').map(str::trim).collect();
         if values.len() < 2 {
-            return self.warn(
-                number,
-                format!(
-                    "`{}` is left out",
-                    text.chars().take(40).collect::<String>()
-                ),
-            );
+            return self.warn(number, format!("`{}` is left out", text.chars().take(40).collect::<String>()));
         }
-        let mut cells = Cells {
-            columns: &self.columns,
-            values: &values,
-            wrong: Vec::new(),
-        };
+        let mut cells = Cells { columns: &self.columns, values: &values, wrong: Vec::new() };
         let subject = subject(cells.text("target type"));
         // Old versions write the wrong number of commas here, so nothing after the name can be trusted.
         let fits = values.len() == self.columns.len()
-            || values.len() == self.columns.len() + 1
-                && values.last().is_some_and(|last| last.is_empty());
+            || values.len() == self.columns.len() + 1 && values.last().is_some_and(|last| last.is_empty());
         let filled = values.iter().skip(2).any(|value| !value.is_empty());
         let mistrusted = subject == Subject::Processor && !fits && filled;
         let row = if mistrusted {
-            Row {
-                line: number,
-                subject,
-                name: cells.text("target name").to_owned(),
-                ..Row::default()
-            }
+            Row { line: number, subject, name: cells.text("target name").to_owned(), ..Row::default() }
         } else {
             cells.row(number, subject)
         };
         let wrong = cells.wrong.join(", ");
         if mistrusted {
-            self.warn(
-                number,
-                "this processor's row does not fit the caption; its figures are left out",
-            );
+            self.warn(number, "this processor's row does not fit the caption; its figures are left out");
         }
         if !wrong.is_empty() {
             self.warn(number, format!("no number in: {wrong}"));
@@ -387,11 +333,7 @@ struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     fn text(&self, caption: &str) -> &'a str {
-        self.columns
-            .get(caption)
-            .and_then(|&index| self.values.get(index))
-            .copied()
-            .unwrap_or("")
+        self.columns.get(caption).and_then(|&index| self.values.get(index)).copied().unwrap_or("")
     }
 
     fn figure(&mut self, caption: &str) -> Option<f64> {
@@ -405,30 +347,17 @@ impl<'a> Cells<'a> {
 
     fn count(&mut self, caption: &str) -> Option<u64> {
         // Some versions write counts with a decimal point.
-        self.figure(caption)
-            .filter(|&count| count >= 0.0)
-            .map(|count| count as u64)
+        self.figure(caption).filter(|&count| count >= 0.0).map(|count| count as u64)
     }
 
     fn split(&mut self, total: &str, read: &str, write: &str) -> Split {
-        Split {
-            total: self.figure(total),
-            read: self.figure(read),
-            write: self.figure(write),
-        }
+        Split { total: self.figure(total), read: self.figure(read), write: self.figure(write) }
     }
 
     /// Throughput from the most exact column there is.
     fn throughput(&mut self, direction: &str) -> Option<f64> {
-        let units = [
-            ("mibps (binary)", MIB),
-            ("mbps (binary)", MIB),
-            ("mbps (decimal)", MB),
-            ("mbps", MIB),
-        ];
-        units
-            .into_iter()
-            .find_map(|(unit, bytes)| Some(self.figure(&format!("{direction}{unit}"))? * bytes))
+        let units = [("mibps (binary)", MIB), ("mbps (binary)", MIB), ("mbps (decimal)", MB), ("mbps", MIB)];
+        units.into_iter().find_map(|(unit, bytes)| Some(self.figure(&format!("{direction}{unit}"))? * bytes))
     }
 
     fn row(&mut self, line: usize, subject: Subject) -> Row {
@@ -448,16 +377,8 @@ impl<'a> Cells<'a> {
                 read: self.throughput("read "),
                 write: self.throughput("write "),
             },
-            mean_ms: self.split(
-                "average response time",
-                "average read response time",
-                "average write response time",
-            ),
-            max_ms: self.split(
-                "maximum response time",
-                "maximum read response time",
-                "maximum write response time",
-            ),
+            mean_ms: self.split("average response time", "average read response time", "average write response time"),
+            max_ms: self.split("maximum response time", "maximum read response time", "maximum write response time"),
             errors: self.split("errors", "read errors", "write errors"),
             bytes: self.split("", "bytes read", "bytes written"),
             ios: self.split("", "read i/os", "write i/os"),
@@ -472,8 +393,6 @@ impl<'a> Cells<'a> {
     }
 
     fn histogram(&mut self) -> Vec<(u64, u64)> {
-        BINS.iter()
-            .filter_map(|&(caption, edge)| Some((edge, self.count(caption)?)))
-            .collect()
+        BINS.iter().filter_map(|&(caption, edge)| Some((edge, self.count(caption)?))).collect()
     }
 }

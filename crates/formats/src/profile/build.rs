@@ -3,9 +3,7 @@
 use seekwise_model::block::CutSector;
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
-use seekwise_model::drive::profile::{
-    Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead,
-};
+use seekwise_model::drive::profile::{Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -102,10 +100,7 @@ fn geometry(figures: &Figures<'_>) -> Result<Geometry, Errors> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    let skews = Skews {
-        head: figures.angle("geometry.head_skew"),
-        cylinder: figures.angle("geometry.track_skew"),
-    };
+    let skews = Skews { head: figures.angle("geometry.head_skew"), cylinder: figures.angle("geometry.track_skew") };
     let lay = |row: &ZoneRow| {
         let spt: Vec<u32> = row.spt.iter().copied().cycle().take(heads).collect();
         Zone::lay(row.first, row.cylinders, order, &spt, skews, 0)
@@ -123,37 +118,22 @@ fn misplaced(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Optio
         _ if first == expected => return None,
         None => here,
         Some(before) => {
-            let relation = if first < expected {
-                "overlaps"
-            } else {
-                "leaves a gap after"
-            };
+            let relation = if first < expected { "overlaps" } else { "leaves a gap after" };
             let line = rows[before].line;
-            format!(
-                "{here} and {relation} zone {before} (line {line}), which ends before {expected}"
-            )
+            format!("{here} and {relation} zone {before} (line {line}), which ends before {expected}")
         }
     };
     let diagnostic = Diagnostic::at(file, row.line, message).key("geometry.zones");
     Some(diagnostic.expected(format!("first = {expected}")))
 }
 
-fn bad_tracks(
-    file: &str,
-    row: &ZoneRow,
-    index: usize,
-    heads: usize,
-    physical: u32,
-) -> Option<Diagnostic> {
+fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u32) -> Option<Diagnostic> {
     let wrong = |message: String, expected: String| {
         let diagnostic = Diagnostic::at(file, row.line, message);
         Some(diagnostic.key("geometry.zones").expected(expected))
     };
     if row.spt.len() != 1 && row.spt.len() != heads {
-        let message = format!(
-            "zone {index} has sectors a track for {} heads",
-            row.spt.len()
-        );
+        let message = format!("zone {index} has sectors a track for {} heads", row.spt.len());
         return wrong(message, format!("one figure, or {heads}"));
     }
     if physical == 0 || row.spt.iter().any(|spt| spt % physical != 0) {
@@ -180,30 +160,19 @@ fn layout_error(figures: &Figures<'_>, error: &LayoutError) -> Diagnostic {
 fn mechanics(figures: &Figures<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
     let millirpm = (figures.number("mechanics.rpm") * 1000.0).round() as u64;
     let curve = seek_curve(figures, cylinders)?;
-    Mechanics::new(
-        curve,
-        figures.span("mechanics.head_switch_ms"),
-        figures.span("mechanics.write_settle_ms"),
-        millirpm,
-    )
-    .map_err(|error| vec![figures.seek_error(error)])
+    Mechanics::new(curve, figures.span("mechanics.head_switch_ms"), figures.span("mechanics.write_settle_ms"), millirpm)
+        .map_err(|error| vec![figures.seek_error(error)])
 }
 
 fn seek_curve(figures: &Figures<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
-    const THREE: [&str; 3] = [
-        "mechanics.seek.single_ms",
-        "mechanics.seek.average_ms",
-        "mechanics.seek.full_ms",
-    ];
+    const THREE: [&str; 3] = ["mechanics.seek.single_ms", "mechanics.seek.average_ms", "mechanics.seek.full_ms"];
     let form = figures.word("mechanics.seek.form");
     let needed: &[&'static str] = match form {
         "table" => &["mechanics.seek.points"],
         _ => &THREE,
     };
     let absent = needed.iter().filter(|key| figures.find(key).is_none());
-    let missing: Errors = absent
-        .map(|key| figures.lacking(key, &format!("the seek curve `{form}`")))
-        .collect();
+    let missing: Errors = absent.map(|key| figures.lacking(key, &format!("the seek curve `{form}`"))).collect();
     if !missing.is_empty() {
         return Err(missing);
     }
@@ -263,10 +232,7 @@ impl<'a> Figures<'a> {
     }
 
     fn flag(&self, key: &str) -> bool {
-        matches!(
-            self.find(key).map(|figure| &figure.value),
-            Some(Value::Flag(true))
-        )
+        matches!(self.find(key).map(|figure| &figure.value), Some(Value::Flag(true)))
     }
 
     fn word(&self, key: &str) -> &'a str {
@@ -332,14 +298,10 @@ impl<'a> Figures<'a> {
 
     fn seek_error(&self, error: SeekError) -> Diagnostic {
         let (key, message) = match error {
-            SeekError::Points => (
-                "mechanics.seek.points",
-                "distances do not rise from 1, or there are none",
-            ),
-            SeekError::Times => (
-                "mechanics.seek.average_ms",
-                "no rising curve has these single-track, average and full-stroke times",
-            ),
+            SeekError::Points => ("mechanics.seek.points", "distances do not rise from 1, or there are none"),
+            SeekError::Times => {
+                ("mechanics.seek.average_ms", "no rising curve has these single-track, average and full-stroke times")
+            }
             SeekError::Speed => ("mechanics.rpm", "the platter does not turn"),
         };
         Diagnostic::at(self.file, self.line(key), message).key(key)

@@ -39,11 +39,8 @@ impl fmt::Display for Kind {
     }
 }
 
-const KINDS: [(&str, Kind); 3] = [
-    ("measured", Kind::Measured),
-    ("datasheet", Kind::Datasheet),
-    ("inferred", Kind::Inferred),
-];
+const KINDS: [(&str, Kind); 3] =
+    [("measured", Kind::Measured), ("datasheet", Kind::Datasheet), ("inferred", Kind::Inferred)];
 
 /// What a key takes; bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
@@ -162,13 +159,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
-        Reader {
-            file,
-            text,
-            sources: BTreeMap::new(),
-            cited: BTreeSet::new(),
-            errors: Vec::new(),
-        }
+        Reader { file, text, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
     }
 
     /// The document's table; syntax errors go to `errors`.
@@ -176,8 +167,7 @@ impl<'a> Reader<'a> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
             let line = error.span().map_or(0, |span| self.line(span.start));
-            self.errors
-                .push(Diagnostic::at(self.file, line, error.message().to_owned()));
+            self.errors.push(Diagnostic::at(self.file, line, error.message().to_owned()));
         }
         table.into_inner()
     }
@@ -185,10 +175,7 @@ impl<'a> Reader<'a> {
     /// The line of a byte, from 1.
     pub(crate) fn line(&self, byte: usize) -> usize {
         let end = byte.min(self.text.len());
-        1 + self.text.as_bytes()[..end]
-            .iter()
-            .filter(|&&b| b == b'\n')
-            .count()
+        1 + self.text.as_bytes()[..end].iter().filter(|&&b| b == b'\n').count()
     }
 
     /// A diagnostic about a line of this file.
@@ -200,20 +187,18 @@ impl<'a> Reader<'a> {
     pub(crate) fn read_sources(&mut self, value: &Spanned<DeValue<'_>>) {
         let line = self.line(value.span().start);
         let Some(table) = value.get_ref().as_table() else {
-            self.errors
-                .push(Diagnostic::at(self.file, line, "not a table").key("sources"));
+            self.errors.push(Diagnostic::at(self.file, line, "not a table").key("sources"));
             return;
         };
         for (name, text) in table {
             match text.get_ref().as_str() {
                 Some(text) => {
-                    self.sources
-                        .insert(name.get_ref().to_string(), text.to_owned());
+                    self.sources.insert(name.get_ref().to_string(), text.to_owned());
                 }
                 None => {
                     let line = self.line(text.span().start);
-                    let wrong = Diagnostic::at(self.file, line, "not a text")
-                        .key(format!("sources.{}", name.get_ref()));
+                    let wrong =
+                        Diagnostic::at(self.file, line, "not a text").key(format!("sources.{}", name.get_ref()));
                     self.errors.push(wrong);
                 }
             }
@@ -240,9 +225,7 @@ impl<'a> Reader<'a> {
                 match value.get_ref().as_table() {
                     Some(inner) => self.walk(inner, &path, keys, bare, out),
                     None => {
-                        let wrong = Diagnostic::at(self.file, line, "is a section")
-                            .key(path)
-                            .expected("a table");
+                        let wrong = Diagnostic::at(self.file, line, "is a section").key(path).expected("a table");
                         self.errors.push(wrong);
                     }
                 }
@@ -254,21 +237,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn figure(
-        &mut self,
-        key: &'static Key,
-        value: &Spanned<DeValue<'_>>,
-        line: usize,
-        bare: bool,
-    ) -> Option<Figure> {
+    fn figure(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>, line: usize, bare: bool) -> Option<Figure> {
         let entry = match value.get_ref().as_table() {
             Some(table) => self.entry(key, table, line)?,
-            None if bare => Entry {
-                value,
-                kind: Kind::Set,
-                source: format!("{}:{line}", self.file),
-                misses: None,
-            },
+            None if bare => Entry { value, kind: Kind::Set, source: format!("{}:{line}", self.file), misses: None },
             None => {
                 self.errors.push(no_source(self.file, line, key.path));
                 return None;
@@ -286,64 +258,45 @@ impl<'a> Reader<'a> {
                 line,
             }),
             Err((at, found)) => {
-                let wrong = Diagnostic::at(self.file, at, found)
-                    .key(key.path)
-                    .expected(key.accepts.to_string());
+                let wrong = Diagnostic::at(self.file, at, found).key(key.path).expected(key.accepts.to_string());
                 self.errors.push(wrong);
                 None
             }
         }
     }
 
-    fn entry<'t, 'i>(
-        &mut self,
-        key: &Key,
-        table: &'t DeTable<'i>,
-        line: usize,
-    ) -> Option<Entry<'t, 'i>> {
+    fn entry<'t, 'i>(&mut self, key: &Key, table: &'t DeTable<'i>, line: usize) -> Option<Entry<'t, 'i>> {
         let (mut value, mut origin, mut misses) = (None, None, None);
         for (name, inner) in table {
             let name = name.get_ref().as_ref();
             let kind = KINDS.iter().find(|kind| kind.0 == name);
             match (name, kind, inner.get_ref().as_str()) {
                 ("value", _, _) => value = Some(inner),
-                ("misses", _, Some(text)) if key.path.starts_with("checks.") => {
-                    misses = Some(text.to_owned())
-                }
-                (_, Some(&(_, kind)), Some(text))
-                    if origin.is_none() && !text.trim().is_empty() =>
-                {
+                ("misses", _, Some(text)) if key.path.starts_with("checks.") => misses = Some(text.to_owned()),
+                (_, Some(&(_, kind)), Some(text)) if origin.is_none() && !text.trim().is_empty() => {
                     origin = Some((kind, self.cite(text, key.path, line)));
                 }
                 (_, Some(_), _) => {
-                    let wrong =
-                        Diagnostic::at(self.file, line, format!("`{name}` is not a source"))
-                            .key(key.path)
-                            .expected("one text: a citation or a derivation");
+                    let wrong = Diagnostic::at(self.file, line, format!("`{name}` is not a source"))
+                        .key(key.path)
+                        .expected("one text: a citation or a derivation");
                     self.errors.push(wrong);
                 }
                 _ => {
                     let known = ["value", "measured", "datasheet", "inferred", "misses"];
                     let wrong = self.wrong(line, format!("unknown word `{name}`"));
-                    self.errors
-                        .push(wrong.key(key.path).nearest_to(name, known));
+                    self.errors.push(wrong.key(key.path).nearest_to(name, known));
                 }
             }
         }
         if value.is_none() {
-            self.errors
-                .push(Diagnostic::at(self.file, line, "figure without a value").key(key.path));
+            self.errors.push(Diagnostic::at(self.file, line, "figure without a value").key(key.path));
         }
         if origin.is_none() {
             self.errors.push(no_source(self.file, line, key.path));
         }
         let (kind, source) = origin?;
-        Some(Entry {
-            value: value?,
-            kind,
-            source,
-            misses,
-        })
+        Some(Entry { value: value?, kind, source, misses })
     }
 
     /// Puts citations in place of their `@names`.
@@ -353,9 +306,7 @@ impl<'a> Reader<'a> {
         while let Some(at) = rest.find('@') {
             full.push_str(&rest[..at]);
             rest = &rest[at + 1..];
-            let end = rest
-                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .unwrap_or(rest.len());
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
             match self.sources.get(name) {
                 Some(citation) => {
@@ -363,10 +314,9 @@ impl<'a> Reader<'a> {
                     self.cited.insert(name.to_owned());
                 }
                 None => {
-                    let wrong =
-                        Diagnostic::at(self.file, line, format!("unknown source `@{name}`"))
-                            .key(key)
-                            .nearest_to(name, self.sources.keys().map(String::as_str));
+                    let wrong = Diagnostic::at(self.file, line, format!("unknown source `@{name}`"))
+                        .key(key)
+                        .nearest_to(name, self.sources.keys().map(String::as_str));
                     self.errors.push(wrong);
                 }
             }
@@ -378,24 +328,14 @@ impl<'a> Reader<'a> {
 
     /// Sources that no figure cites are left-overs: errors.
     pub(crate) fn check_cited(&mut self) {
-        let idle = self
-            .sources
-            .keys()
-            .filter(|name| !self.cited.contains(*name));
-        let wrong = |name| {
-            self.wrong(0, "no figure cites it")
-                .key(format!("sources.{name}"))
-        };
+        let idle = self.sources.keys().filter(|name| !self.cited.contains(*name));
+        let wrong = |name| self.wrong(0, "no figure cites it").key(format!("sources.{name}"));
         let wrong: Vec<Diagnostic> = idle.map(wrong).collect();
         self.errors.extend(wrong);
     }
 
     /// The value as a key accepts it, or the line and what is wrong.
-    fn value(
-        &self,
-        accepts: &Accepts,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<Value, (usize, String)> {
+    fn value(&self, accepts: &Accepts, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
         let line = self.line(value.span().start);
         match accepts {
             Accepts::Zones => self.zones(value),
@@ -406,10 +346,7 @@ impl<'a> Reader<'a> {
 
     fn zones(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
         let line = self.line(value.span().start);
-        let rows = value
-            .get_ref()
-            .as_array()
-            .ok_or((line, "not a list".to_owned()))?;
+        let rows = value.get_ref().as_array().ok_or((line, "not a list".to_owned()))?;
         let rows = rows.iter().map(|row| self.zone(row));
         Ok(Value::Zones(rows.collect::<Result<_, _>>()?))
     }
@@ -417,16 +354,8 @@ impl<'a> Reader<'a> {
     fn zone(&self, row: &Spanned<DeValue<'_>>) -> Result<ZoneRow, (usize, String)> {
         let line = self.line(row.span().start);
         let wrong = |what: &str| (line, what.to_owned());
-        let table = row
-            .get_ref()
-            .as_table()
-            .ok_or(wrong("a zone is not a table"))?;
-        let mut zone = ZoneRow {
-            line,
-            first: 0,
-            cylinders: 0,
-            spt: Vec::new(),
-        };
+        let table = row.get_ref().as_table().ok_or(wrong("a zone is not a table"))?;
+        let mut zone = ZoneRow { line, first: 0, cylinders: 0, spt: Vec::new() };
         let mut seen_first = false;
         for (name, value) in table {
             let value = value.get_ref();
@@ -436,19 +365,12 @@ impl<'a> Reader<'a> {
                     seen_first = true;
                 }
                 "cylinders" => {
-                    zone.cylinders = count(value)
-                        .filter(|&n| n > 0)
-                        .ok_or(wrong("`cylinders` is not a count above 0"))?;
+                    zone.cylinders =
+                        count(value).filter(|&n| n > 0).ok_or(wrong("`cylinders` is not a count above 0"))?;
                 }
                 "spt" => {
                     let one = count(value).map(|spt| vec![spt]);
-                    let list = || {
-                        value
-                            .as_array()?
-                            .iter()
-                            .map(|v| count(v.get_ref()))
-                            .collect()
-                    };
+                    let list = || value.as_array()?.iter().map(|v| count(v.get_ref())).collect();
                     zone.spt = one
                         .or_else(list)
                         .filter(|spt: &Vec<u32>| spt.iter().all(|&n| n > 0))
@@ -465,20 +387,14 @@ impl<'a> Reader<'a> {
 
     fn points(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
         let at = |value: &Spanned<DeValue<'_>>| self.line(value.span().start);
-        let rows = value
-            .get_ref()
-            .as_array()
-            .ok_or((at(value), "not a list".to_owned()))?;
+        let rows = value.get_ref().as_array().ok_or((at(value), "not a list".to_owned()))?;
         let point = |row: &Spanned<DeValue<'_>>| {
             let pair = row.get_ref().as_array().filter(|pair| pair.len() == 2)?;
             let time = number(pair[1].get_ref()).filter(|&ms| (0.0..=1000.0).contains(&ms))?;
             Some((count(pair[0].get_ref())?, time))
         };
-        let read =
-            |row| point(row).ok_or_else(|| (at(row), "not a distance and a time".to_owned()));
-        Ok(Value::Points(
-            rows.iter().map(read).collect::<Result<_, _>>()?,
-        ))
+        let read = |row| point(row).ok_or_else(|| (at(row), "not a distance and a time".to_owned()));
+        Ok(Value::Points(rows.iter().map(read).collect::<Result<_, _>>()?))
     }
 }
 
@@ -514,9 +430,7 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
 fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
     match accepts {
         Accepts::Whole(low, high) => match whole(value) {
-            Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => {
-                Ok(Value::Whole(n as u64))
-            }
+            Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => Ok(Value::Whole(n as u64)),
             Some(n) => Err(format!("{n} is out of range")),
             None => Err(format!("is a {}", value.type_str())),
         },
@@ -554,12 +468,8 @@ fn count(value: &DeValue<'_>) -> Option<u32> {
 }
 
 fn number(value: &DeValue<'_>) -> Option<f64> {
-    let float = value
-        .as_float()
-        .and_then(|float| float.as_str().parse().ok());
-    float
-        .or_else(|| whole(value).map(|n| n as f64))
-        .filter(|n: &f64| n.is_finite())
+    let float = value.as_float().and_then(|float| float.as_str().parse().ok());
+    float.or_else(|| whole(value).map(|n| n as f64)).filter(|n: &f64| n.is_finite())
 }
 
 pub(crate) fn join(prefix: &str, name: &str) -> String {

@@ -12,21 +12,11 @@ const MS: Accepts = Number(0.0, 10_000.0);
 const SECTORS: Accepts = Whole(0, 1 << 24);
 
 const fn must(path: &'static str, unit: &'static str, accepts: Accepts) -> Key {
-    Key {
-        path,
-        unit,
-        accepts,
-        required: true,
-    }
+    Key { path, unit, accepts, required: true }
 }
 
 const fn may(path: &'static str, unit: &'static str, accepts: Accepts) -> Key {
-    Key {
-        path,
-        unit,
-        accepts,
-        required: false,
-    }
+    Key { path, unit, accepts, required: false }
 }
 
 /// All keys, in the order in which they are shown. Left out, an optional key is nothing: no limit, no window, no
@@ -43,11 +33,7 @@ pub static KEYS: &[Key] = &[
     must("mechanics.rpm", "rpm", Number(1.0, 100_000.0)),
     must("mechanics.head_switch_ms", "ms", MS),
     must("mechanics.write_settle_ms", "ms", MS),
-    must(
-        "mechanics.seek.form",
-        "",
-        Word(&["table", "sibling", "lee", "three-point"]),
-    ),
+    must("mechanics.seek.form", "", Word(&["table", "sibling", "lee", "three-point"])),
     may("mechanics.seek.single_ms", "ms", MS),
     may("mechanics.seek.average_ms", "ms", MS),
     may("mechanics.seek.full_ms", "ms", MS),
@@ -82,11 +68,7 @@ pub static KEYS: &[Key] = &[
     must("link.command_ms", "ms", MS),
     must("link.max_transfer_sectors", "sectors", Whole(1, 65_536)),
     must("link.fua", "", Flag),
-    must(
-        "power.cut_sector",
-        "",
-        Word(&["finished", "old", "unreadable"]),
-    ),
+    must("power.cut_sector", "", Word(&["finished", "old", "unreadable"])),
     may("checks.average_seek_ms", "ms", MS),
     may("checks.average_write_seek_ms", "ms", MS),
     may("checks.single_seek_ms", "ms", MS),

@@ -36,24 +36,14 @@ const SHAPE: [(u32, u32); 19] = [
 ];
 
 /// The curve of a sibling for a stroke of `cylinders`; times in milliseconds. Fails when no such curve rises.
-pub(super) fn sibling(
-    single: f64,
-    average: f64,
-    full: f64,
-    cylinders: u32,
-) -> Result<SeekCurve, SeekError> {
+pub(super) fn sibling(single: f64, average: f64, full: f64, cylinders: u32) -> Result<SeekCurve, SeekError> {
     let points = stretched(cylinders);
     let base = SeekCurve::table(&points, cylinders)?;
     let ms = |span: Span| span.nanos() as f64 / 1e6;
-    let (first, mean, last) = (
-        ms(base.time(1)),
-        ms(base.mean()),
-        ms(base.time(cylinders.max(2) - 1)),
-    );
+    let (first, mean, last) = (ms(base.time(1)), ms(base.mean()), ms(base.time(cylinders.max(2) - 1)));
     // The mean of (d - 1) / (C - 2) over pairs of different cylinders: d is (C + 1) / 3 on average.
     let third = 1.0 / 3.0;
-    let a =
-        ((average - single) - third * (full - single)) / ((mean - first) - third * (last - first));
+    let a = ((average - single) - third * (full - single)) / ((mean - first) - third * (last - first));
     let b = (full - single) - a * (last - first);
     let stroke = f64::from(cylinders.max(3) - 2);
     let scale = |&(d, t): &(u32, Span)| {
@@ -92,11 +82,7 @@ mod tests {
         let curve = sibling(1.0, 8.5, 16.7, 89_000).unwrap();
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         assert!((ms(curve.time(1)) - 1.0).abs() < 0.001);
-        assert!(
-            (ms(curve.mean()) - 8.5).abs() < 0.01,
-            "{}",
-            ms(curve.mean())
-        );
+        assert!((ms(curve.mean()) - 8.5).abs() < 0.01, "{}", ms(curve.mean()));
         assert!((ms(curve.time(88_999)) - 16.7).abs() < 0.001);
         assert!(ms(curve.time(200)) > 1.5);
     }

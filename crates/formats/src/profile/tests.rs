@@ -89,11 +89,7 @@ fn the_small_profile_builds() {
 
 #[test]
 fn names_the_nearest_key() {
-    check(
-        "rpm =",
-        "rmp =",
-        "d.toml:19: `mechanics.rmp`: unknown key; did you mean `mechanics.rpm`?",
-    );
+    check("rpm =", "rmp =", "d.toml:19: `mechanics.rmp`: unknown key; did you mean `mechanics.rpm`?");
 }
 
 #[test]
@@ -101,17 +97,11 @@ fn asks_for_a_source() {
     let expected = "d.toml:19: `mechanics.rpm`: figure without a source; \
                     expected { value = …, measured | datasheet | inferred = \"…\" }";
     check("{ value = 7200, inferred = \"a\" }", "7200", expected);
-    check(
-        "{ value = 7200, inferred = \"a\" }",
-        "{ value = 7200 }",
-        expected,
-    );
+    check("{ value = 7200, inferred = \"a\" }", "{ value = 7200 }", expected);
     check(
         "{ value = 7200, inferred = \"a\" }",
         "{ value = 7200, infered = \"a\" }",
-        &format!(
-            "d.toml:19: `mechanics.rpm`: unknown word `infered`; did you mean `inferred`?\n{expected}"
-        ),
+        &format!("d.toml:19: `mechanics.rpm`: unknown word `infered`; did you mean `inferred`?\n{expected}"),
     );
     check(
         "{ value = 7200, inferred = \"a\" }",
@@ -142,11 +132,7 @@ fn tells_type_and_range() {
 
 #[test]
 fn tells_what_is_missing() {
-    check(
-        "rpm = { value = 7200, inferred = \"a\" }\n",
-        "",
-        "d.toml: `mechanics.rpm`: missing key",
-    );
+    check("rpm = { value = 7200, inferred = \"a\" }\n", "", "d.toml: `mechanics.rpm`: missing key");
     check(
         "run_tracks = { value = 5, inferred = \"a\" }\n",
         "",
@@ -182,11 +168,7 @@ fn names_both_zones() {
 
 #[test]
 fn compares_claim_and_room() {
-    check(
-        "7_900",
-        "8_001",
-        "d.toml:14: `geometry.zones`: the zones hold 8000 sectors, the drive claims 8001",
-    );
+    check("7_900", "8_001", "d.toml:14: `geometry.zones`: the zones hold 8000 sectors, the drive claims 8001");
 }
 
 #[test]
@@ -211,9 +193,7 @@ fn tells_what_does_not_go_together() {
 
 #[test]
 fn reports_all_at_once() {
-    let text = SMALL
-        .replace("rpm =", "rmp =")
-        .replace("value = 32, inferred", "value = 32, source");
+    let text = SMALL.replace("rpm =", "rmp =").replace("value = 32, inferred", "value = 32, source");
     assert_eq!(errors_of(&text).lines().count(), 5);
 }
 

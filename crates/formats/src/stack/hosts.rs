@@ -10,12 +10,7 @@ use crate::profile::{discipline, keys::POLICIES, span};
 const HOSTS: &str = include_str!("hosts.toml");
 
 const fn key(path: &'static str, unit: &'static str, accepts: Accepts, required: bool) -> Key {
-    Key {
-        path,
-        unit,
-        accepts,
-        required,
-    }
+    Key { path, unit, accepts, required }
 }
 
 /// The keys of a driver.
@@ -24,24 +19,9 @@ pub static DRIVER_KEYS: &[Key] = &[
     key("depth", "", Accepts::Whole(1, 65_536), true),
     key("queue.policy", "", POLICIES, true),
     key("queue.window", "", Accepts::Whole(0, 65_536), false),
-    key(
-        "queue.ageing",
-        "1/1000",
-        Accepts::Whole(0, 1_000_000),
-        false,
-    ),
-    key(
-        "queue.max_wait_ms",
-        "ms",
-        Accepts::Number(0.001, 1e6),
-        false,
-    ),
-    key(
-        "max_transfer_sectors",
-        "sectors",
-        Accepts::Whole(1, 65_536),
-        true,
-    ),
+    key("queue.ageing", "1/1000", Accepts::Whole(0, 1_000_000), false),
+    key("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), false),
+    key("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), true),
 ];
 
 /// The keys of a controller.
@@ -78,11 +58,7 @@ pub fn hosts() -> Result<Vec<Host>, Vec<Diagnostic>> {
             if let Some(entry) = entry.get_ref().as_table() {
                 reader.walk(entry, "", keys, false, &mut figures);
             }
-            hosts.push(Host {
-                layer,
-                name: name.get_ref().to_string(),
-                figures,
-            });
+            hosts.push(Host { layer, name: name.get_ref().to_string(), figures });
         }
     }
     match reader.errors.is_empty() {

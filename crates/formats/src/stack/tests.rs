@@ -34,10 +34,7 @@ fn names_and_overrides_make_a_stack() {
     stack.set("driver.queue.window", "4").unwrap();
     let built = stack.build(&drives).unwrap();
     let driver = built.driver.unwrap();
-    assert_eq!(
-        (driver.queue.policy, driver.queue.window),
-        (Policy::CLook, 4)
-    );
+    assert_eq!((driver.queue.policy, driver.queue.window), (Policy::CLook, 4));
     assert_eq!(driver.max_transfer, 256);
     let controller = built.controller.unwrap();
     assert_eq!((controller.depth, controller.rate), (1, 90_000_000));
@@ -45,10 +42,7 @@ fn names_and_overrides_make_a_stack() {
     assert!(!built.profile.cache.write_back);
     let find = |key: &str| built.settings.iter().find(|s| s.key == key).unwrap();
     assert_eq!(find("controller.rate_mb_s").source, "s.toml:4");
-    assert_eq!(
-        find("drive.cache.write_back").source,
-        "--set drive.cache.write_back=false"
-    );
+    assert_eq!(find("drive.cache.write_back").source, "--set drive.cache.write_back=false");
     assert_eq!(find("controller.depth").kind, Kind::Datasheet);
 }
 
@@ -75,10 +69,7 @@ fn errors_name_key_and_nearest() {
         "s.toml: `drive`: missing key; expected the name of a drive, or the path of a profile\n\
          s.toml:1: `drve`: unknown key; did you mean `drive`?\n"
     );
-    assert_eq!(
-        error_of("drive = \"x\"\n"),
-        "s.toml:1: `x`: no such drive\n"
-    );
+    assert_eq!(error_of("drive = \"x\"\n"), "s.toml:1: `x`: no such drive\n");
     assert_eq!(
         error_of("drive = \"barracuda\"\n[controller]\ndepth = 1\nrate_mb_s = 5\n"),
         "s.toml:2: `controller.command_ms`: missing key; \

@@ -9,10 +9,7 @@ pub(crate) fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&store.join(folder), ends, &mut found);
     if found.is_empty() {
-        eprintln!(
-            "skipped: no files under {} (SEEKWISE_SHARED names the store)",
-            store.join(folder).display()
-        );
+        eprintln!("skipped: no files under {} (SEEKWISE_SHARED names the store)", store.join(folder).display());
     }
     found.sort();
     found

@@ -15,11 +15,7 @@ mod sample;
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "out".to_owned());
     std::fs::create_dir_all(&folder)?;
-    for (name, report) in [
-        ("study", sample::study()),
-        ("compare", sample::compare()),
-        ("run", sample::run()),
-    ] {
+    for (name, report) in [("study", sample::study()), ("compare", sample::compare()), ("run", sample::run())] {
         let path = Path::new(&folder).join(format!("sample-{name}.html"));
         std::fs::write(&path, html(&report))?;
         println!("{}", path.display());

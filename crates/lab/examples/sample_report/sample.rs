@@ -4,8 +4,7 @@
 //! queue that reorders, and a log-normal spread). They are not results of the model and stand for no drive.
 
 use seekwise_lab::report::{
-    Anatomy, Cell, Claim, Factor, Interval, Layer, Outcome, Provenance, Report, Response, Setting,
-    Verdict,
+    Anatomy, Cell, Claim, Factor, Interval, Layer, Outcome, Provenance, Report, Response, Setting, Verdict,
 };
 
 const SYNTHETIC: &str = "Sample data: every figure on this page is made up by a formula.";
@@ -20,41 +19,11 @@ struct Side {
 }
 
 const SIDES: [Side; 5] = [
-    Side {
-        name: "old drive · Adaptec",
-        reorders: false,
-        gain: 0.035,
-        overhead: 0.42,
-        drives: 1.0,
-    },
-    Side {
-        name: "new drive · Adaptec",
-        reorders: false,
-        gain: 0.045,
-        overhead: 0.35,
-        drives: 1.0,
-    },
-    Side {
-        name: "new drive · ICH6R, NCQ off",
-        reorders: false,
-        gain: 0.050,
-        overhead: 0.31,
-        drives: 1.0,
-    },
-    Side {
-        name: "new drive · ICH6R, NCQ on",
-        reorders: true,
-        gain: 0.165,
-        overhead: 0.33,
-        drives: 1.0,
-    },
-    Side {
-        name: "two new drives · ICH6R, RAID 0, NCQ on",
-        reorders: true,
-        gain: 0.150,
-        overhead: 0.36,
-        drives: 2.0,
-    },
+    Side { name: "old drive · Adaptec", reorders: false, gain: 0.035, overhead: 0.42, drives: 1.0 },
+    Side { name: "new drive · Adaptec", reorders: false, gain: 0.045, overhead: 0.35, drives: 1.0 },
+    Side { name: "new drive · ICH6R, NCQ off", reorders: false, gain: 0.050, overhead: 0.31, drives: 1.0 },
+    Side { name: "new drive · ICH6R, NCQ on", reorders: true, gain: 0.165, overhead: 0.33, drives: 1.0 },
+    Side { name: "two new drives · ICH6R, RAID 0, NCQ on", reorders: true, gain: 0.150, overhead: 0.36, drives: 2.0 },
 ];
 
 /// One pattern: its name, KiB a request, share of reads, milliseconds of seek and of rotation at depth 1.
@@ -67,69 +36,15 @@ struct Pattern {
 }
 
 const PATTERNS: [Pattern; 9] = [
-    Pattern {
-        name: "File Server",
-        kib: 10.9,
-        reads: 0.8,
-        seek: 7.6,
-        rotation: 4.1,
-    },
-    Pattern {
-        name: "Web Server",
-        kib: 15.2,
-        reads: 1.0,
-        seek: 8.0,
-        rotation: 4.2,
-    },
-    Pattern {
-        name: "OLTP 2 KiB",
-        kib: 2.0,
-        reads: 0.67,
-        seek: 7.4,
-        rotation: 4.1,
-    },
-    Pattern {
-        name: "OLTP 4 KiB",
-        kib: 4.0,
-        reads: 0.67,
-        seek: 7.4,
-        rotation: 4.1,
-    },
-    Pattern {
-        name: "OLTP 8 KiB",
-        kib: 8.0,
-        reads: 0.67,
-        seek: 7.5,
-        rotation: 4.1,
-    },
-    Pattern {
-        name: "sequential read",
-        kib: 64.0,
-        reads: 1.0,
-        seek: 0.02,
-        rotation: 0.0,
-    },
-    Pattern {
-        name: "sequential write",
-        kib: 64.0,
-        reads: 0.0,
-        seek: 0.02,
-        rotation: 0.03,
-    },
-    Pattern {
-        name: "random read",
-        kib: 4.0,
-        reads: 1.0,
-        seek: 8.5,
-        rotation: 4.17,
-    },
-    Pattern {
-        name: "random write",
-        kib: 4.0,
-        reads: 0.0,
-        seek: 4.9,
-        rotation: 3.0,
-    },
+    Pattern { name: "File Server", kib: 10.9, reads: 0.8, seek: 7.6, rotation: 4.1 },
+    Pattern { name: "Web Server", kib: 15.2, reads: 1.0, seek: 8.0, rotation: 4.2 },
+    Pattern { name: "OLTP 2 KiB", kib: 2.0, reads: 0.67, seek: 7.4, rotation: 4.1 },
+    Pattern { name: "OLTP 4 KiB", kib: 4.0, reads: 0.67, seek: 7.4, rotation: 4.1 },
+    Pattern { name: "OLTP 8 KiB", kib: 8.0, reads: 0.67, seek: 7.5, rotation: 4.1 },
+    Pattern { name: "sequential read", kib: 64.0, reads: 1.0, seek: 0.02, rotation: 0.0 },
+    Pattern { name: "sequential write", kib: 64.0, reads: 0.0, seek: 0.02, rotation: 0.03 },
+    Pattern { name: "random read", kib: 4.0, reads: 1.0, seek: 8.5, rotation: 4.17 },
+    Pattern { name: "random write", kib: 4.0, reads: 0.0, seek: 4.9, rotation: 3.0 },
 ];
 
 const DEPTHS: [u32; 3] = [1, 8, 64];
@@ -151,8 +66,7 @@ pub(crate) fn study() -> Report {
     report.question = "Is a desktop drive faster when the drive itself orders its queue (NCQ), and does it need a \
                        host that can speak it?"
         .to_owned();
-    report.expectation =
-        Some("File Server gains about 25 % at depth 64; nothing changes at depth 1.".to_owned());
+    report.expectation = Some("File Server gains about 25 % at depth 64; nothing changes at depth 1.".to_owned());
     report.command = "seekwise study ncq --runs 10 --seed 20041201 --out out/ncq".to_owned();
     report.verdicts = study_verdicts(&report.cells);
     report.claims = claims();
@@ -162,32 +76,13 @@ pub(crate) fn study() -> Report {
 /// A comparison: one setting, two sides.
 pub(crate) fn compare() -> Report {
     let (sides, patterns, depths) = (&SIDES[2..4], &PATTERNS[..1], &DEPTHS[2..]);
-    let cells: Vec<Cell> = sides
-        .iter()
-        .map(|side| cell(side, &patterns[0], depths[0]))
-        .collect();
-    let mut report = frame(
-        cells,
-        factors(sides, patterns, depths)
-            .into_iter()
-            .take(1)
-            .collect(),
-    );
-    report
-        .cells
-        .iter_mut()
-        .for_each(|cell| cell.levels.truncate(1));
+    let cells: Vec<Cell> = sides.iter().map(|side| cell(side, &patterns[0], depths[0])).collect();
+    let mut report = frame(cells, factors(sides, patterns, depths).into_iter().take(1).collect());
+    report.cells.iter_mut().for_each(|cell| cell.levels.truncate(1));
     report.title = "NCQ off and on, File Server, depth 64".to_owned();
     report.question = "Is File Server at depth 64 faster with NCQ?".to_owned();
-    report.command =
-        "seekwise compare file-server --on stack.toml --vary controller.ncq=off,on --runs 10"
-            .to_owned();
-    report.verdicts = vec![verdict(
-        &report.cells,
-        "controller.ncq",
-        (0, 1),
-        "File Server, depth 64",
-    )];
+    report.command = "seekwise compare file-server --on stack.toml --vary controller.ncq=off,on --runs 10".to_owned();
+    report.verdicts = vec![verdict(&report.cells, "controller.ncq", (0, 1), "File Server, depth 64")];
     report
 }
 
@@ -233,24 +128,9 @@ fn factors(sides: &[Side], patterns: &[Pattern], depths: &[u32]) -> Vec<Factor> 
         levels,
     };
     vec![
-        factor(
-            "stack",
-            None,
-            sides.iter().map(|side| side.name.to_owned()).collect(),
-        ),
-        factor(
-            "pattern",
-            None,
-            patterns
-                .iter()
-                .map(|pattern| pattern.name.to_owned())
-                .collect(),
-        ),
-        factor(
-            "depth",
-            Some("requests in flight"),
-            depths.iter().map(u32::to_string).collect(),
-        ),
+        factor("stack", None, sides.iter().map(|side| side.name.to_owned()).collect()),
+        factor("pattern", None, patterns.iter().map(|pattern| pattern.name.to_owned()).collect()),
+        factor("depth", Some("requests in flight"), depths.iter().map(u32::to_string).collect()),
     ]
 }
 
@@ -269,11 +149,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
     let runs = f64::from(RUNS);
     let ios = (iops * RUNTIME_S * runs).round();
     let waiting = (mean - service_ms).max(0.0);
-    let in_drive = if side.reorders {
-        waiting * f64::from(depth.min(32)) / f64::from(depth)
-    } else {
-        0.0
-    };
+    let in_drive = if side.reorders { waiting * f64::from(depth.min(32)) / f64::from(depth) } else { 0.0 };
     let half_width = 0.006 + 0.002 * f64::from(depth % 7);
     let flags = if pattern.name == "sequential write" && depth == 64 {
         vec!["the first 20 s were not steady and are left out".to_owned()]
@@ -284,11 +160,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
     let apart = pattern.reads > 0.0 && pattern.reads < 1.0;
     Cell {
         id: format!("{}/{}/{depth}", side.name, pattern.name),
-        levels: vec![
-            side.name.to_owned(),
-            pattern.name.to_owned(),
-            depth.to_string(),
-        ],
+        levels: vec![side.name.to_owned(), pattern.name.to_owned(), depth.to_string()],
         runs: RUNS,
         ios: ios as u64,
         iops: around(iops, half_width),
@@ -297,11 +169,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
         reads: apart.then(|| self::response(mean * 1.06, spread)),
         writes: apart.then(|| self::response(mean * 0.8, spread)),
         histogram: histogram(mean, spread, ios),
-        anatomy_ms: Anatomy {
-            driver: waiting - in_drive,
-            queue: in_drive,
-            ..service
-        },
+        anatomy_ms: Anatomy { driver: waiting - in_drive, queue: in_drive, ..service },
         flags,
     }
 }
@@ -338,11 +206,7 @@ fn total(a: &Anatomy) -> f64 {
 }
 
 fn around(estimate: f64, half_width: f64) -> Interval {
-    Interval {
-        estimate,
-        low: estimate * (1.0 - half_width),
-        high: estimate * (1.0 + half_width),
-    }
+    Interval { estimate, low: estimate * (1.0 - half_width), high: estimate * (1.0 + half_width) }
 }
 
 /// Quantiles of a log-normal distribution: the normal quantiles of 0.9, 0.99, 0.999, 0.9999 and about 1 in 10^6.
@@ -350,15 +214,7 @@ fn response(mean: f64, spread: f64) -> Response {
     let p50 = mean * (-spread * spread / 2.0).exp();
     let at = |z: f64| p50 * (spread * z).exp();
     let [p90, p99, p99_9, p99_99, max] = [1.2816, 2.3263, 3.0902, 3.7190, 4.7534].map(at);
-    Response {
-        mean,
-        p50,
-        p90,
-        p99,
-        p99_9,
-        p99_99,
-        max,
-    }
+    Response { mean, p50, p90, p99, p99_9, p99_99, max }
 }
 
 /// The same distribution in buckets 6 % wide.
@@ -381,22 +237,13 @@ fn histogram(mean: f64, spread: f64, ios: f64) -> Vec<(f64, u64)> {
 /// The normal distribution function (Abramowitz and Stegun 26.2.17, error below 7.5e-8).
 fn normal(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
-    let series = [
-        1.330_274_429,
-        -1.821_255_978,
-        1.781_477_937,
-        -0.356_563_782,
-        0.319_381_530,
-    ];
-    let tail = series.iter().fold(0.0, |sum, c| sum * t + c) * t * (-z * z / 2.0).exp()
-        / std::f64::consts::TAU.sqrt();
+    let series = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
+    let tail = series.iter().fold(0.0, |sum, c| sum * t + c) * t * (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
 fn study_verdicts(cells: &[Cell]) -> Vec<Verdict> {
-    let index = |side: usize, pattern: usize, depth: usize| {
-        (side * PATTERNS.len() + pattern) * DEPTHS.len() + depth
-    };
+    let index = |side: usize, pattern: usize, depth: usize| (side * PATTERNS.len() + pattern) * DEPTHS.len() + depth;
     let mut verdicts = Vec::new();
     for depth in [2, 1, 0] {
         for (at, pattern) in PATTERNS.iter().enumerate() {
@@ -414,25 +261,16 @@ fn verdict(cells: &[Cell], factor: &str, (a, b): (usize, usize), condition: &str
     let ratio = around(b.iops.estimate / a.iops.estimate, 0.012);
     let change = (ratio.estimate - 1.0) * 100.0;
     let (outcome, headline) = match ratio {
-        _ if condition.starts_with("sequential write") => (
-            Outcome::NotEnoughData,
-            format!("{condition}: the runs cannot tell."),
-        ),
-        Interval { low, .. } if low > 1.02 => (
-            Outcome::Faster,
-            format!("{condition}: {change:.0} % more requests per second with NCQ."),
-        ),
-        Interval { high, .. } if high < 0.98 => (
-            Outcome::Slower,
-            format!(
-                "{condition}: {:.0} % fewer requests per second with NCQ.",
-                -change
-            ),
-        ),
-        _ => (
-            Outcome::NoDifference,
-            format!("{condition}: NCQ makes no difference within ± 2 %."),
-        ),
+        _ if condition.starts_with("sequential write") => {
+            (Outcome::NotEnoughData, format!("{condition}: the runs cannot tell."))
+        }
+        Interval { low, .. } if low > 1.02 => {
+            (Outcome::Faster, format!("{condition}: {change:.0} % more requests per second with NCQ."))
+        }
+        Interval { high, .. } if high < 0.98 => {
+            (Outcome::Slower, format!("{condition}: {:.0} % fewer requests per second with NCQ.", -change))
+        }
+        _ => (Outcome::NoDifference, format!("{condition}: NCQ makes no difference within ± 2 %.")),
     };
     let open = outcome == Outcome::NotEnoughData;
     Verdict {
@@ -460,8 +298,7 @@ fn verdict(cells: &[Cell], factor: &str, (a, b): (usize, usize), condition: &str
 
 fn refused(cells: &[Cell], (a, b): (usize, usize)) -> Verdict {
     Verdict {
-        headline: "Old drive on Adaptec against new drive with NCQ: not credited to NCQ."
-            .to_owned(),
+        headline: "Old drive on Adaptec against new drive with NCQ: not credited to NCQ.".to_owned(),
         factor: "controller.ncq".to_owned(),
         side_a: cells[a].levels[0].clone(),
         side_b: cells[b].levels[0].clone(),
@@ -469,18 +306,8 @@ fn refused(cells: &[Cell], (a, b): (usize, usize)) -> Verdict {
         cell_ids: vec![cells[a].id.clone(), cells[b].id.clone()],
         metric: "requests per second".to_owned(),
         verdict: Outcome::Refused,
-        differs: [
-            "controller.ncq",
-            "controller.model",
-            "drive.model",
-            "drive.cache.size",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        note: Some(
-            "The sides differ in four settings. Declare them as one bundle to compare them."
-                .to_owned(),
-        ),
+        differs: ["controller.ncq", "controller.model", "drive.model", "drive.cache.size"].map(str::to_owned).to_vec(),
+        note: Some("The sides differ in four settings. Declare them as one bundle to compare them.".to_owned()),
         ..Verdict::default()
     }
 }
@@ -499,21 +326,11 @@ fn stack() -> Vec<Layer> {
             .collect(),
     };
     vec![
-        layer(
-            "program",
-            "Iometer pattern",
-            &[
-                ["depth", "1, 8, 64 requests", "study"],
-                ["align", "512 B", "study"],
-            ],
-        ),
+        layer("program", "Iometer pattern", &[["depth", "1, 8, 64 requests", "study"], ["align", "512 B", "study"]]),
         layer(
             "driver",
             "iastor",
-            &[
-                ["scheduler", "first come, first served", "default"],
-                ["cost", "14 µs a request", "inferred"],
-            ],
+            &[["scheduler", "first come, first served", "default"], ["cost", "14 µs a request", "inferred"]],
         ),
         layer(
             "controller",
@@ -576,16 +393,14 @@ fn claims() -> Vec<Claim> {
         ),
     ];
     rows.iter()
-        .map(
-            |&(id, finding, condition, figure, reproduced, mechanism)| Claim {
-                id: id.to_owned(),
-                class: "queue".to_owned(),
-                finding: finding.to_owned(),
-                condition: condition.to_owned(),
-                figure: figure.to_owned(),
-                reproduced,
-                mechanism: mechanism.to_owned(),
-            },
-        )
+        .map(|&(id, finding, condition, figure, reproduced, mechanism)| Claim {
+            id: id.to_owned(),
+            class: "queue".to_owned(),
+            finding: finding.to_owned(),
+            condition: condition.to_owned(),
+            figure: figure.to_owned(),
+            reproduced,
+            mechanism: mechanism.to_owned(),
+        })
         .collect()
 }

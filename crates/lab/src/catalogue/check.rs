@@ -48,53 +48,20 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     let last = geometry.sectors() - 1;
     let inner = geometry.zone_spans().filter(|span| span.0 < span.1);
     // The last zone with room for a fair stretch: short rests at the end say nothing.
-    let inner = inner
-        .filter(|span| span.1 - span.0 > geometry.sectors() / 1000)
-        .last();
-    let rate = |span: Option<(u64, u64)>, write: bool| {
-        span.map_or(0.0, |(first, end)| sustained(profile, first, end, write))
-    };
+    let inner = inner.filter(|span| span.1 - span.0 > geometry.sectors() / 1000).last();
+    let rate =
+        |span: Option<(u64, u64)>, write: bool| span.map_or(0.0, |(first, end)| sustained(profile, first, end, write));
     let outer = geometry.zone_spans().next();
     let capacity = geometry.extent(last, 1).end() as f64;
     let compared = [
         ("capacity", "geometry.sectors", capacity, 0.0),
-        (
-            "average seek, read",
-            "checks.average_seek_ms",
-            ms(seek.mean()),
-            SEEK,
-        ),
-        (
-            "average seek, write",
-            "checks.average_write_seek_ms",
-            ms(seek.mean()) + settle,
-            SEEK,
-        ),
-        (
-            "single-track seek",
-            "checks.single_seek_ms",
-            ms(seek.time(1)),
-            SEEK,
-        ),
+        ("average seek, read", "checks.average_seek_ms", ms(seek.mean()), SEEK),
+        ("average seek, write", "checks.average_write_seek_ms", ms(seek.mean()) + settle, SEEK),
+        ("single-track seek", "checks.single_seek_ms", ms(seek.time(1)), SEEK),
         ("full-stroke seek", "checks.full_seek_ms", ms(full), SEEK),
-        (
-            "half a revolution",
-            "checks.latency_ms",
-            ms(mechanics.revolution()) / 2.0,
-            TURN,
-        ),
-        (
-            "rate, outermost zone",
-            "checks.outer_mb_s",
-            rate(outer, false),
-            RATE,
-        ),
-        (
-            "rate, innermost zone",
-            "checks.inner_mb_s",
-            rate(inner, false),
-            RATE,
-        ),
+        ("half a revolution", "checks.latency_ms", ms(mechanics.revolution()) / 2.0, TURN),
+        ("rate, outermost zone", "checks.outer_mb_s", rate(outer, false), RATE),
+        ("rate, innermost zone", "checks.inner_mb_s", rate(inner, false), RATE),
     ];
     let mut checks: Vec<Check> = compared
         .into_iter()
@@ -104,13 +71,7 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     checks
 }
 
-fn compare(
-    drive: &DriveFile,
-    what: &'static str,
-    key: &str,
-    found: f64,
-    tolerance: f64,
-) -> Option<Check> {
+fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, tolerance: f64) -> Option<Check> {
     let figure = drive.figure(key)?;
     let expected = drive.number(key)?;
     let met = (found - expected).abs() <= tolerance * expected;
@@ -152,21 +113,13 @@ mod tests {
     fn every_drive_passes_its_own_checks() {
         for name in names() {
             let drive = load(name).unwrap();
-            let profile = drive
-                .profile()
-                .unwrap_or_else(|errors| panic!("{errors:?}"));
+            let profile = drive.profile().unwrap_or_else(|errors| panic!("{errors:?}"));
             let checks = checks(&drive, &profile);
             assert!(checks.len() >= 3, "{name}");
             for check in checks {
                 let (what, expected, found) = (check.what, check.expected, check.found);
-                println!(
-                    "{name:26} {what:28} {expected:14.2} {found:14.2} {}",
-                    check.ok
-                );
-                assert!(
-                    check.ok,
-                    "{name}: {what}: expected {expected}, found {found}"
-                );
+                println!("{name:26} {what:28} {expected:14.2} {found:14.2} {}", check.ok);
+                assert!(check.ok, "{name}: {what}: expected {expected}, found {found}");
             }
         }
     }
@@ -176,9 +129,7 @@ mod tests {
         let mut drive = load("barracuda-7200.7").unwrap();
         drive.set("mechanics.rpm", "5400").unwrap();
         let profile = drive.profile().unwrap();
-        let failed = checks(&drive, &profile)
-            .into_iter()
-            .filter(|check| !check.ok);
+        let failed = checks(&drive, &profile).into_iter().filter(|check| !check.ok);
         let failed: Vec<&str> = failed.map(|check| check.what).collect();
         assert!(failed.contains(&"half a revolution"), "{failed:?}");
         assert!(failed.contains(&"rate, outermost zone"), "{failed:?}");
@@ -189,9 +140,7 @@ mod tests {
         let mut drive = load("barracuda-7200.7").unwrap();
         drive.set("geometry.track_skew", "0.05").unwrap();
         let profile = drive.profile().unwrap();
-        let rate = checks(&drive, &profile)
-            .into_iter()
-            .find(|check| check.what == "rate, outermost zone");
+        let rate = checks(&drive, &profile).into_iter().find(|check| check.what == "rate, outermost zone");
         assert!(rate.unwrap().found < 35.0);
     }
 
@@ -212,20 +161,14 @@ mod tests {
                     assert!(extent.cylinder < geometry.cylinders(), "{name} {lba}");
                     assert!(extent.head < geometry.surfaces());
                     let second = geometry.extent(lba + u64::from(extent.sectors) - 1, 1);
-                    assert_eq!(
-                        (second.cylinder, second.head),
-                        (extent.cylinder, extent.head)
-                    );
+                    assert_eq!((second.cylinder, second.head), (extent.cylinder, extent.head));
                     lba = extent.end();
                     if lba >= geometry.sectors() {
                         break;
                     }
                 }
             }
-            assert_eq!(
-                geometry.extent(geometry.sectors() - 1, 9).end(),
-                geometry.sectors()
-            );
+            assert_eq!(geometry.extent(geometry.sectors() - 1, 9).end(), geometry.sectors());
         }
     }
 }

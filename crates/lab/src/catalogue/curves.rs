@@ -17,10 +17,7 @@ pub struct Curves {
 
 /// Both curves of a drive.
 pub fn curves(profile: &Profile) -> Curves {
-    Curves {
-        seek: seek(profile),
-        rate: rate(profile),
-    }
+    Curves { seek: seek(profile), rate: rate(profile) }
 }
 
 /// About 120 distances: closer together where the curve bends.
@@ -34,18 +31,12 @@ fn seek(profile: &Profile) -> Vec<(f64, f64)> {
     let mut distances: Vec<u32> = (0..=steps).map(distance).collect();
     distances.dedup();
     let time = |d: u32| profile.mechanics.seek().time(d).nanos() as f64 / 1e6;
-    distances
-        .into_iter()
-        .map(|d| (f64::from(d), time(d)))
-        .collect()
+    distances.into_iter().map(|d| (f64::from(d), time(d))).collect()
 }
 
 fn rate(profile: &Profile) -> Vec<(f64, f64)> {
     let gb = |lba: u64| (lba * SECTOR) as f64 / 1e9;
-    let spans = profile
-        .geometry
-        .zone_spans()
-        .filter(|(first, end)| first < end);
+    let spans = profile.geometry.zone_spans().filter(|(first, end)| first < end);
     // Rests of a zone too short for a whole band would show as needles.
     let whole = spans.filter(|(first, end)| end - first > profile.geometry.sectors() / 1000);
     whole
@@ -61,11 +52,7 @@ fn rate(profile: &Profile) -> Vec<(f64, f64)> {
 pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
     const TRACKS: usize = 5_000;
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
-    let settle = if write {
-        mechanics.switch_and_settle().1.nanos()
-    } else {
-        0
-    };
+    let settle = if write { mechanics.switch_and_settle().1.nanos() } else { 0 };
     let mut extent = geometry.extent(first, u32::MAX);
     let mut nanos = mechanics.transfer(&extent).nanos();
     for _ in 0..TRACKS {
@@ -73,13 +60,8 @@ pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
             break;
         }
         let next = geometry.extent(extent.end(), u32::MAX);
-        let arm = Arm {
-            cylinder: extent.cylinder,
-            head: extent.head,
-        };
-        let gap = next
-            .angle
-            .wrapping_sub(extent.angle.wrapping_add(extent.sweep()));
+        let arm = Arm { cylinder: extent.cylinder, head: extent.head };
+        let gap = next.angle.wrapping_sub(extent.angle.wrapping_add(extent.sweep()));
         let gap = mechanics.turn(gap).nanos();
         let move_time = mechanics.reach(arm, next.cylinder, next.head).nanos() + settle;
         let revolution = mechanics.revolution().nanos();

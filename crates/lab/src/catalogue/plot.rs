@@ -30,41 +30,26 @@ impl Picture<'_> {
 fn rounded_up(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    let fits = steps
-        .into_iter()
-        .map(|step| step * decade)
-        .find(|&top| top >= value);
+    let fits = steps.into_iter().map(|step| step * decade).find(|&top| top >= value);
     fits.unwrap_or(value)
 }
 
 /// The curve in `columns` by `rows` characters of text, labels apart.
 pub fn terminal(picture: &Picture<'_>, columns: u32, rows: u32) -> String {
     let (right, top) = picture.ranges();
-    let points: Vec<(f32, f32)> = picture
-        .points
-        .iter()
-        .map(|&(x, y)| (x as f32, y as f32))
-        .collect();
+    let points: Vec<(f32, f32)> = picture.points.iter().map(|&(x, y)| (x as f32, y as f32)).collect();
     let label = |value: f32| {
-        if value >= 100.0 {
-            format!("{value:.0}")
-        } else {
-            format!("{value:.1}")
-        }
+        if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
     };
     let shape = Shape::Lines(&points);
-    let mut chart =
-        Chart::new_with_y_range(columns * 2, rows * 4, 0.0, right as f32, 0.0, top as f32);
+    let mut chart = Chart::new_with_y_range(columns * 2, rows * 4, 0.0, right as f32, 0.0, top as f32);
     let chart = chart
         .lineplot(&shape)
         .x_label_format(LabelFormat::Custom(Box::new(label)))
         .y_label_format(LabelFormat::Custom(Box::new(label)));
     chart.axis();
     chart.figures();
-    format!(
-        "{}: {} over {}\n{chart}",
-        picture.title, picture.y, picture.x
-    )
+    format!("{}: {} over {}\n{chart}", picture.title, picture.y, picture.x)
 }
 
 /// A figure at an axis: no decimals that are zero, thousands apart.
@@ -125,12 +110,7 @@ mod tests {
     const POINTS: [(f64, f64); 3] = [(0.0, 1.0), (50.0, 3.0), (100.0, 4.0)];
 
     fn picture() -> Picture<'static> {
-        Picture {
-            title: "Seek",
-            x: "cylinders",
-            y: "ms",
-            points: &POINTS,
-        }
+        Picture { title: "Seek", x: "cylinders", y: "ms", points: &POINTS }
     }
 
     #[test]
@@ -152,9 +132,6 @@ mod tests {
     fn axes_end_at_round_numbers() {
         assert_eq!(rounded_up(78.4), 80.0);
         assert_eq!(rounded_up(0.93), 1.0);
-        assert_eq!(
-            (tick(&2.5), tick(&80_000.0)),
-            ("2.5".to_owned(), "80 000".to_owned())
-        );
+        assert_eq!((tick(&2.5), tick(&80_000.0)), ("2.5".to_owned(), "80 000".to_owned()));
     }
 }

@@ -75,10 +75,7 @@ pub struct Sheet {
 pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;
-    let (first, end) = geometry
-        .zone_spans()
-        .next()
-        .unwrap_or((0, geometry.sectors()));
+    let (first, end) = geometry.zone_spans().next().unwrap_or((0, geometry.sectors()));
     let summary = Summary {
         name: drive.name.clone(),
         title: drive.title.clone(),
@@ -93,9 +90,7 @@ pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
         average_seek_ms: profile.mechanics.seek().mean().nanos() as f64 / 1e6,
         outer_mb_s: sustained(&profile, first, end, false),
     };
-    let figures = drive
-        .figures()
-        .filter(|figure| !figure.key.starts_with("checks."));
+    let figures = drive.figures().filter(|figure| !figure.key.starts_with("checks."));
     Ok(Sheet {
         summary,
         figures: figures.map(shown).collect(),
@@ -109,10 +104,7 @@ fn shown(figure: &seekwise_formats::profile::figure::Figure) -> Shown {
         Value::Zones(rows) => {
             let mean = |spt: &[u32]| spt.iter().sum::<u32>() / spt.len().max(1) as u32;
             let ends = (rows.first(), rows.last());
-            let (outer, inner) = (
-                ends.0.map_or(0, |row| mean(&row.spt)),
-                ends.1.map_or(0, |row| mean(&row.spt)),
-            );
+            let (outer, inner) = (ends.0.map_or(0, |row| mean(&row.spt)), ends.1.map_or(0, |row| mean(&row.spt)));
             format!("{} zones, {outer} to {inner} sectors a track", rows.len())
         }
         value => value.to_string(),
@@ -170,18 +162,9 @@ pub fn show(drive: &DriveFile, width: u16) -> Result<String, Vec<Diagnostic>> {
     let sheet = sheet(drive)?;
     let summary = &sheet.summary;
     let mut text = format!("{}  ({})\n", summary.title, summary.name);
-    let year = summary
-        .year
-        .map_or(String::new(), |year| format!(", {year}"));
-    text += &format!(
-        "{}{year}, {:.1} GB\n\n",
-        summary.interface, summary.capacity_gb
-    );
-    text += &format!(
-        "{}\n\n{}\n\n",
-        figures(drive, &sheet, width),
-        comparison(drive, &sheet, width)
-    );
+    let year = summary.year.map_or(String::new(), |year| format!(", {year}"));
+    text += &format!("{}{year}, {:.1} GB\n\n", summary.interface, summary.capacity_gb);
+    text += &format!("{}\n\n{}\n\n", figures(drive, &sheet, width), comparison(drive, &sheet, width));
     for (name, citation) in &drive.sources {
         text += &format!("[{name}] {citation}\n");
     }
@@ -195,30 +178,18 @@ pub fn show(drive: &DriveFile, width: u16) -> Result<String, Vec<Diagnostic>> {
 
 /// The seek curve as a picture.
 pub fn seek_picture(sheet: &Sheet) -> Picture<'_> {
-    Picture {
-        title: "Seek time",
-        x: "distance (cylinders)",
-        y: "read seek (ms)",
-        points: &sheet.curves.seek,
-    }
+    Picture { title: "Seek time", x: "distance (cylinders)", y: "read seek (ms)", points: &sheet.curves.seek }
 }
 
 /// The transfer curve as a picture.
 pub fn rate_picture(sheet: &Sheet) -> Picture<'_> {
-    Picture {
-        title: "Sustained rate",
-        x: "position (GB)",
-        y: "rate (MB/s)",
-        points: &sheet.curves.rate,
-    }
+    Picture { title: "Sustained rate", x: "position (GB)", y: "rate (MB/s)", points: &sheet.curves.rate }
 }
 
 /// A source with its citations by their short names again: in a table they would repeat on every line.
 fn short(drive: &DriveFile, source: &str) -> String {
     let names = drive.sources.iter();
-    names.fold(source.to_owned(), |text, (name, citation)| {
-        text.replace(citation, &format!("[{name}]"))
-    })
+    names.fold(source.to_owned(), |text, (name, citation)| text.replace(citation, &format!("[{name}]")))
 }
 
 fn figures(drive: &DriveFile, sheet: &Sheet, width: u16) -> Table {
@@ -271,15 +242,11 @@ fn number(value: f64) -> String {
 }
 
 /// One line below the head, none between rows.
-pub const RULED: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+pub const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 fn table(width: u16) -> Table {
     let mut table = Table::new();
-    table
-        .load_style(RULED)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.max(60));
+    table.load_style(RULED).set_content_arrangement(ContentArrangement::Dynamic).set_width(width.max(60));
     table
 }
 
@@ -307,24 +274,12 @@ mod tests {
         let drive = load("atlas-10k-v-300").unwrap();
         let text = show(&drive, 140).unwrap();
         println!("{text}");
-        for part in [
-            "mechanics.rpm",
-            "10001",
-            "measured",
-            "known miss",
-            "Sustained rate",
-            "position (GB)",
-        ] {
+        for part in ["mechanics.rpm", "10001", "measured", "known miss", "Sustained rate", "position (GB)"] {
             assert!(text.contains(part), "{part}");
         }
         let json = serde_json::to_value(sheet(&drive).unwrap()).unwrap();
         assert_eq!(json["name"], "atlas-10k-v-300");
-        assert!(
-            json["figures"][0]["source"]
-                .as_str()
-                .unwrap()
-                .contains("DIXtrac")
-        );
+        assert!(json["figures"][0]["source"].as_str().unwrap().contains("DIXtrac"));
         assert!(json["curves"]["rate"].as_array().unwrap().len() >= 32);
     }
 }

@@ -18,24 +18,16 @@ const DATA: &str = "/*report-data*/";
 /// The report as one HTML file that needs nothing else: no network, no other file.
 pub fn html(report: &Report) -> String {
     let title = format!("<title>{}</title>", escape_text(&report.title));
-    let fills = [
-        (TITLE, title),
-        (PLAIN, plain::html(report)),
-        (DATA, escape_json(report)),
-    ];
+    let fills = [(TITLE, title), (PLAIN, plain::html(report)), (DATA, escape_json(report))];
     fill(TEMPLATE, &fills)
 }
 
 /// Copies the template with each place replaced. Goes forward only, so what was put in is never searched again.
 fn fill(template: &str, fills: &[(&str, String)]) -> String {
-    let mut page = String::with_capacity(
-        template.len() + fills.iter().map(|(_, text)| text.len()).sum::<usize>(),
-    );
+    let mut page = String::with_capacity(template.len() + fills.iter().map(|(_, text)| text.len()).sum::<usize>());
     let mut rest = template;
     for (place, text) in fills {
-        let (before, after) = rest
-            .split_once(place)
-            .expect("the built template has each place once, in this order");
+        let (before, after) = rest.split_once(place).expect("the built template has each place once, in this order");
         page.push_str(before);
         page.push_str(text);
         rest = after;
@@ -52,8 +44,7 @@ fn escape_json(report: &Report) -> String {
     for c in json.chars() {
         match c {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                write!(escaped, "\\u{:04x}", u32::from(c))
-                    .expect("writing to a String cannot fail");
+                write!(escaped, "\\u{:04x}", u32::from(c)).expect("writing to a String cannot fail");
             }
             _ => escaped.push(c),
         }
@@ -95,38 +86,22 @@ mod tests {
 
     #[test]
     fn template_asks_for_nothing_from_outside() {
-        for tag in [
-            "<link",
-            "src=\"http",
-            "src=\"/",
-            "src=\"./",
-            "href=\"http",
-            "@import",
-        ] {
+        for tag in ["<link", "src=\"http", "src=\"/", "src=\"./", "href=\"http", "@import"] {
             assert!(!TEMPLATE.contains(tag), "the page loads something: {tag}");
         }
-        assert!(
-            TEMPLATE.contains("default-src 'none'"),
-            "the page forbids itself the network"
-        );
+        assert!(TEMPLATE.contains("default-src 'none'"), "the page forbids itself the network");
     }
 
     #[test]
     fn a_filled_place_is_not_searched_again() {
-        let filled = fill(
-            "a [1] b [2] c",
-            &[("[1]", "[2]".to_owned()), ("[2]", "x".to_owned())],
-        );
+        let filled = fill("a [1] b [2] c", &[("[1]", "[2]".to_owned()), ("[2]", "x".to_owned())]);
         assert_eq!(filled, "a [2] b x c");
     }
 
     #[test]
     fn json_without_a_way_out() {
         let name = "</script><img onerror=alert(1)>&\u{2028}\u{2029}";
-        let report = Report {
-            title: name.to_owned(),
-            ..Report::default()
-        };
+        let report = Report { title: name.to_owned(), ..Report::default() };
         let json = escape_json(&report);
         assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
         let back: serde_json::Value = serde_json::from_str(&json).expect("still JSON");
@@ -135,9 +110,6 @@ mod tests {
 
     #[test]
     fn text_without_a_way_out() {
-        assert_eq!(
-            escape_text(r#"<a href="x" id='y'>&"#),
-            "&lt;a href=&quot;x&quot; id=&#39;y&#39;&gt;&amp;"
-        );
+        assert_eq!(escape_text(r#"<a href="x" id='y'>&"#), "&lt;a href=&quot;x&quot; id=&#39;y&#39;&gt;&amp;");
     }
 }

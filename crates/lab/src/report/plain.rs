@@ -29,26 +29,12 @@ fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
     }
     write_cells(out, report)?;
     writeln!(out, "<p>{}</p>", escape_text(&report.interval))?;
-    writeln!(
-        out,
-        "<p>Run it again: <code>{}</code></p>",
-        escape_text(&report.command)
-    )
+    writeln!(out, "<p>Run it again: <code>{}</code></p>", escape_text(&report.command))
 }
 
 fn write_verdict(out: &mut String, verdict: &Verdict) -> std::fmt::Result {
-    write!(
-        out,
-        "<li>{} ({}",
-        escape_text(&verdict.headline),
-        verdict.verdict.name()
-    )?;
-    if let Some(Interval {
-        estimate,
-        low,
-        high,
-    }) = verdict.ratio
-    {
+    write!(out, "<li>{} ({}", escape_text(&verdict.headline), verdict.verdict.name())?;
+    if let Some(Interval { estimate, low, high }) = verdict.ratio {
         write!(out, "; {estimate:.3} times, interval {low:.3} to {high:.3}")?;
     }
     writeln!(out, ")</li>")
@@ -59,13 +45,7 @@ fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
     for factor in &report.factors {
         writeln!(out, "<th scope=\"col\">{}</th>", heading(factor))?;
     }
-    for column in [
-        "requests/s",
-        "interval, requests/s",
-        "MB/s",
-        "mean response, ms",
-        "99th percentile, ms",
-    ] {
+    for column in ["requests/s", "interval, requests/s", "MB/s", "mean response, ms", "99th percentile, ms"] {
         writeln!(out, "<th scope=\"col\">{column}</th>")?;
     }
     writeln!(out, "</tr></thead>\n<tbody>")?;
@@ -87,11 +67,7 @@ fn write_cell(out: &mut String, cell: &Cell) -> std::fmt::Result {
     for level in &cell.levels {
         write!(out, "<td>{}</td>", escape_text(level))?;
     }
-    let Interval {
-        estimate,
-        low,
-        high,
-    } = cell.iops;
+    let Interval { estimate, low, high } = cell.iops;
     write!(out, "<td>{estimate:.1}</td><td>{low:.1} to {high:.1}</td>")?;
     let megabytes = cell.bytes_per_s.estimate / 1e6;
     writeln!(
@@ -113,19 +89,9 @@ mod tests {
             question: hostile.clone(),
             command: hostile.clone(),
             interval: hostile.clone(),
-            verdicts: vec![Verdict {
-                headline: hostile.clone(),
-                ..Verdict::default()
-            }],
-            factors: vec![Factor {
-                name: hostile.clone(),
-                unit: Some(hostile.clone()),
-                levels: vec![hostile.clone()],
-            }],
-            cells: vec![Cell {
-                levels: vec![hostile.clone()],
-                ..Cell::default()
-            }],
+            verdicts: vec![Verdict { headline: hostile.clone(), ..Verdict::default() }],
+            factors: vec![Factor { name: hostile.clone(), unit: Some(hostile.clone()), levels: vec![hostile.clone()] }],
+            cells: vec![Cell { levels: vec![hostile.clone()], ..Cell::default() }],
             warnings: vec![hostile.clone()],
             ..Report::default()
         };

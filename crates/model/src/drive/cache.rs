@@ -70,8 +70,6 @@ pub struct Buffer {
     spare: Vec<Vec<Piece>>,
     dirty_limit: u32,
     serial: u64,
-    /// Changes with every change of what is held, so that a look-up can be kept while it stays.
-    version: u64,
 }
 
 /// What a cached write meets.
@@ -102,7 +100,6 @@ impl Buffer {
             spare: Vec::new(),
             dirty_limit,
             serial: 0,
-            version: 0,
         }
     }
 
@@ -144,14 +141,8 @@ impl Buffer {
         extends.map_or(Lookup::Miss, Lookup::Extends)
     }
 
-    /// A look-up made at the same version still holds.
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
     /// Sets the blocks of a segment and its place in the index.
     fn set_span(&mut self, segment: usize, start: u64, end: u64) {
-        self.version += 1;
         let before = (self.starts[segment], segment as u32);
         let (was, is) = (before.0 < self.ends[segment], start < end);
         self.starts[segment] = start;
@@ -245,11 +236,7 @@ impl Buffer {
             let overlaps = start < end && lba < stop;
             if overlaps {
                 let inside = start <= lba && end <= stop;
-                return if inside && !dirty.leaving {
-                    Room::Within(segment)
-                } else {
-                    Room::Wait
-                };
+                return if inside && !dirty.leaving { Room::Within(segment) } else { Room::Wait };
             }
             if open && stop == lba && end - start <= self.segment_sectors {
                 join = Some(segment);
@@ -274,25 +261,13 @@ impl Buffer {
         }
         let mut pieces = self.spare.pop().unwrap_or_default();
         pieces.push(piece);
-        self.dirty[segment] = Some(Dirty {
-            pieces,
-            since: now,
-            arrived,
-            serial: self.serial,
-            leaving: false,
-        });
+        self.dirty[segment] = Some(Dirty { pieces, since: now, arrived, serial: self.serial, leaving: false });
         self.order.push(segment);
         self.serial += 1;
     }
 
     /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
-    pub fn overwrite(
-        &mut self,
-        segment: usize,
-        piece: Piece,
-        arrived: Instant,
-        mut superseded: impl FnMut(Piece),
-    ) {
+    pub fn overwrite(&mut self, segment: usize, piece: Piece, arrived: Instant, mut superseded: impl FnMut(Piece)) {
         self.touch(segment);
         let Some(dirty) = &mut self.dirty[segment] else {
             return;
@@ -305,23 +280,12 @@ impl Buffer {
                 kept.push(old);
                 continue;
             }
-            superseded(Piece {
-                lba: from,
-                sectors: (to - from) as u32,
-                ..old
-            });
+            superseded(Piece { lba: from, sectors: (to - from) as u32, ..old });
             if old.lba < from {
-                kept.push(Piece {
-                    sectors: (from - old.lba) as u32,
-                    ..old
-                });
+                kept.push(Piece { sectors: (from - old.lba) as u32, ..old });
             }
             if to < old.end() {
-                kept.push(Piece {
-                    lba: to,
-                    sectors: (old.end() - to) as u32,
-                    ..old
-                });
+                kept.push(Piece { lba: to, sectors: (old.end() - to) as u32, ..old });
             }
         }
         kept.push(piece);
@@ -352,18 +316,13 @@ impl Buffer {
 
     /// The dirty segments that may be destaged, the first to become dirty first.
     pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
-        let dirty = self
-            .order
-            .iter()
-            .filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
+        let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
         dirty.filter(|(_, dirty)| !dirty.leaving)
     }
 
     /// True when a dirty segment holds any of `lba..end`.
     pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
-        self.order
-            .iter()
-            .any(|&segment| self.starts[segment] < end && lba < self.ends[segment])
+        self.order.iter().any(|&segment| self.starts[segment] < end && lba < self.ends[segment])
     }
 
     /// Dirty segments.
@@ -383,9 +342,6 @@ impl Buffer {
 
     /// The lowest number among the dirty segments.
     pub fn oldest_serial(&self) -> Option<u64> {
-        self.order
-            .first()
-            .and_then(|&segment| self.dirty[segment].as_ref())
-            .map(|dirty| dirty.serial)
+        self.order.first().and_then(|&segment| self.dirty[segment].as_ref()).map(|dirty| dirty.serial)
     }
 }

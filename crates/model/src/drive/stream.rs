@@ -30,23 +30,10 @@ pub struct Platter<'a> {
 
 impl Stream {
     /// Starts to read `lba..limit` at `at` with the arm at `arm`.
-    pub fn start(
-        platter: Platter<'_>,
-        at: Instant,
-        arm: Arm,
-        lba: u64,
-        limit: u64,
-        segment: usize,
-    ) -> Stream {
+    pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, lba: u64, limit: u64, segment: usize) -> Stream {
         let extent = platter.geometry.extent(lba, u32::MAX);
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        Stream {
-            segment,
-            limit,
-            committed: at,
-            extent,
-            begin,
-        }
+        Stream { segment, limit, committed: at, extent, begin }
     }
 
     /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer.
@@ -56,10 +43,7 @@ impl Stream {
         while ahead.extent.end() < end {
             ahead.next_extent(platter);
         }
-        let angle = ahead
-            .extent
-            .slot
-            .wrapping_mul(end.saturating_sub(ahead.extent.lba));
+        let angle = ahead.extent.slot.wrapping_mul(end.saturating_sub(ahead.extent.lba));
         ahead.begin + platter.mechanics.turn(angle)
     }
 
@@ -77,10 +61,7 @@ impl Stream {
 
     /// The first block that is not in the buffer by `now`; call [`Stream::catch_up`] first.
     pub fn filled(&self, platter: Platter<'_>, now: Instant) -> u64 {
-        let passed = platter
-            .mechanics
-            .angle(now)
-            .wrapping_sub(platter.mechanics.angle(self.begin));
+        let passed = platter.mechanics.angle(now).wrapping_sub(platter.mechanics.angle(self.begin));
         let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer(&self.extent);
         let sectors = match (now < self.begin, whole) {
             (true, _) => 0,
@@ -92,10 +73,7 @@ impl Stream {
 
     /// Where the arm is.
     pub fn arm(&self) -> Arm {
-        Arm {
-            cylinder: self.extent.cylinder,
-            head: self.extent.head,
-        }
+        Arm { cylinder: self.extent.cylinder, head: self.extent.head }
     }
 
     fn next_extent(&mut self, platter: Platter<'_>) {
@@ -105,10 +83,6 @@ impl Stream {
             return;
         }
         self.extent = platter.geometry.extent(self.extent.end(), u32::MAX);
-        self.begin = at
-            + platter
-                .mechanics
-                .position(at, arm, &self.extent, false)
-                .total();
+        self.begin = at + platter.mechanics.position(at, arm, &self.extent, false).total();
     }
 }

@@ -39,6 +39,7 @@ pub struct Controller {
     bus: Instant,
     /// Commands whose data are still on the bus, by when the last is over; rising.
     moving: VecDeque<(Instant, u32)>,
+    next: Option<Instant>,
     ready: VecDeque<Completion>,
 }
 
@@ -56,11 +57,13 @@ impl Controller {
             rate: spec.rate.max(1),
             bus: Instant::ZERO,
             moving: VecDeque::with_capacity(depth as usize),
+            next: None,
             ready: VecDeque::with_capacity(depth as usize),
         }
     }
 
-    fn next(&self) -> Option<Instant> {
+    /// The soonest instant at which something happens here or below.
+    fn next_event(&self) -> Option<Instant> {
         let working = self.working.front().map(|&(at, _)| at);
         let moving = self.moving.front().map(|&(at, _)| at);
         [working, moving, self.below.poll_timeout()].into_iter().flatten().min()
@@ -157,23 +160,15 @@ impl Controller {
         if self.drop_held(now, Status::Aborted, |other| other == tag) {
             return Ok(());
         }
-        let held =
-            |slot: &Option<(Request, Ledger)>| slot.is_some_and(|(request, _)| request.tag == tag);
-        let slot = self
-            .slots
-            .iter()
-            .position(held)
-            .ok_or(ControlError::UnknownTag)?;
+        let held = |slot: &Option<(Request, Ledger)>| slot.is_some_and(|(request, _)| request.tag == tag);
+        let slot = self.slots.iter().position(held).ok_or(ControlError::UnknownTag)?;
         self.below.control(now, &Control::Abort(slot as u32))
     }
 }
 
 impl Device for Controller {
     fn limits(&self, unit: u8) -> Limits {
-        Limits {
-            depth: self.slots.len() as u32,
-            ..self.below.limits(unit)
-        }
+        Limits { depth: self.slots.len() as u32, ..self.below.limits(unit) }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
@@ -185,6 +180,7 @@ impl Device for Controller {
         self.slots[slot as usize] = Some((request, Ledger::open(now)));
         self.working.push_back((self.idle_from, slot));
         self.pump(now);
+        self.next = self.next_event();
         Ok(())
     }
 
@@ -194,34 +190,28 @@ impl Device for Controller {
             Control::Abort(tag) => self.abort(now, tag),
             Control::PowerCut | Control::Reset => {
                 let cut = matches!(control, Control::PowerCut);
-                self.drop_held(
-                    now,
-                    if cut {
-                        Status::PowerLost
-                    } else {
-                        Status::Aborted
-                    },
-                    |_| true,
-                );
+                self.drop_held(now, if cut { Status::PowerLost } else { Status::Aborted }, |_| true);
                 self.below.control(now, control)
             }
             _ => self.below.control(now, control),
         };
         self.pump(now);
+        self.next = self.next_event();
         done
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next()
+        self.next
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(next) = self.next() {
+        while let Some(next) = self.next {
             if next > now {
                 break;
             }
             self.below.handle_timeout(next);
             self.pump(next);
+            self.next = self.next_event();
         }
     }
 

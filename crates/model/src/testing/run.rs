@@ -111,12 +111,7 @@ impl Run {
             drained: None,
             power_failed: false,
             aborted: false,
-            trace: Trace {
-                completions: Vec::new(),
-                landings: Vec::new(),
-                refused: Vec::new(),
-                end: Instant::ZERO,
-            },
+            trace: Trace { completions: Vec::new(), landings: Vec::new(), refused: Vec::new(), end: Instant::ZERO },
         };
         let mut before = Instant::ZERO;
         for (index, step) in script.iter().enumerate() {
@@ -231,7 +226,15 @@ impl Run {
                 self.doings += 1;
                 self.flying.insert(tag, self.lives.len());
                 let begun = self.doings;
-                self.lives.push(Life { request, submitted: now, begun, ended: None, landed: 0, gone: 0, excused: false });
+                self.lives.push(Life {
+                    request,
+                    submitted: now,
+                    begun,
+                    ended: None,
+                    landed: 0,
+                    gone: 0,
+                    excused: false,
+                });
                 Ok(true)
             }
             Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),

@@ -11,7 +11,12 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
     /// A request; the run chooses the tag and the stamp.
-    Submit { op: Op, flags: Flags, lba: u64, sectors: u32 },
+    Submit {
+        op: Op,
+        flags: Flags,
+        lba: u64,
+        sectors: u32,
+    },
     /// Abort the n-th request in flight, or an unknown tag when there is none.
     Abort(usize),
     Reset,

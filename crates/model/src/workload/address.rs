@@ -68,10 +68,7 @@ fn zones(distribution: &Distribution) -> Vec<Zone> {
             let mut from = 0;
             for &(accesses, size) in list {
                 let to = from + u64::from(size);
-                table.extend(core::iter::repeat_n(
-                    Zone::Percent(from, to),
-                    accesses.into(),
-                ));
+                table.extend(core::iter::repeat_n(Zone::Percent(from, to), accesses.into()));
                 from = to;
             }
         }
@@ -136,22 +133,14 @@ impl Address {
         let blocks = space.blocks;
         let shape = match *space.distribution {
             Distribution::Uniform => Shape::Uniform,
-            Distribution::Zipf { theta, center } => {
-                Shape::Zipf(Zipf::new(blocks, theta, center, seed))
-            }
-            Distribution::Pareto { h, center } => {
-                Shape::Pareto(Pareto::new(blocks, h, center, seed))
-            }
-            Distribution::Normal { deviation, center } => {
-                Shape::Normal(Normal::new(blocks, deviation, center, seed))
-            }
+            Distribution::Zipf { theta, center } => Shape::Zipf(Zipf::new(blocks, theta, center, seed)),
+            Distribution::Pareto { h, center } => Shape::Pareto(Pareto::new(blocks, h, center, seed)),
+            Distribution::Normal { deviation, center } => Shape::Normal(Normal::new(blocks, deviation, center, seed)),
             Distribution::Zoned(_) | Distribution::ZonedAbsolute(_) => Shape::Zoned,
         };
         let cover = match (&shape, space.generator) {
             (Shape::Uniform, Generator::Lfsr) => Cover::Lfsr(Lfsr::new(blocks, seed)),
-            (Shape::Uniform, _) if space.once && blocks <= MAP_BLOCKS => {
-                Cover::Map(BlockMap::new(blocks))
-            }
+            (Shape::Uniform, _) if space.once && blocks <= MAP_BLOCKS => Cover::Map(BlockMap::new(blocks)),
             (Shape::Uniform, _) if space.once && space.single => {
                 let mut keys = Tausworthe::new(seed, true);
                 Cover::Permutation(Permutation::new(blocks, || keys.raw().0))
@@ -181,10 +170,7 @@ impl Address {
             Shape::Normal(normal) => Some(within(normal.next(), blocks)),
             Shape::Zoned => {
                 let (from, to) = match chance.zones[usize::from(chance.zone.percent()) - 1] {
-                    Zone::Percent(from, to) => (
-                        from * blocks / 100,
-                        from * blocks / 100 + (to - from) * blocks / 100,
-                    ),
+                    Zone::Percent(from, to) => (from * blocks / 100, from * blocks / 100 + (to - from) * blocks / 100),
                     Zone::Bytes(from, to) => (from / align, to / align),
                 };
                 // A zone of less than a block still gets its accesses, at its first.
@@ -237,11 +223,7 @@ impl Scatter {
         let mut random = Tausworthe88::new(seed);
         let drawn = u64::from(random.next());
         let offset = center.map_or(drawn, |share| part(blocks, share));
-        Scatter {
-            random,
-            offset,
-            blocks,
-        }
+        Scatter { random, offset, blocks }
     }
 
     fn place(&self, rank: u64) -> u64 {
@@ -252,11 +234,7 @@ impl Scatter {
 /// A place drawn over all blocks, where a direction has fewer of them.
 #[inline]
 fn within(place: u64, blocks: u64) -> u64 {
-    if place < blocks {
-        place
-    } else {
-        place % blocks
-    }
+    if place < blocks { place } else { place % blocks }
 }
 
 /// An exponent as `mantissa / 2^shift` with a mantissa below 2^60, so that its product with a [`Log`] fits.
@@ -269,10 +247,7 @@ struct Exponent {
 impl Exponent {
     /// The quotient of two numbers, the first below 2^67.
     fn new(over: i128, under: i128) -> Exponent {
-        let mut exponent = Exponent {
-            mantissa: (over << 60) / under,
-            shift: 60,
-        };
+        let mut exponent = Exponent { mantissa: (over << 60) / under, shift: 60 };
         while exponent.mantissa.unsigned_abs() >> 60 != 0 {
             exponent.mantissa >>= 1;
             exponent.shift -= 1;
@@ -342,15 +317,8 @@ impl Zipf {
     fn far(&self, drawn: u64) -> u64 {
         let one = 1u128 << self.fraction;
         let step = (self.eta * u128::from(LAST - drawn)) >> 32;
-        let base = if self.steep {
-            one + step
-        } else {
-            one.saturating_sub(step).max(1)
-        };
-        fixed::scale(
-            self.scatter.blocks,
-            self.alpha.times(fixed::log2_wide(base, self.fraction)),
-        )
+        let base = if self.steep { one + step } else { one.saturating_sub(step).max(1) };
+        fixed::scale(self.scatter.blocks, self.alpha.times(fixed::log2_wide(base, self.fraction)))
     }
 }
 
@@ -406,9 +374,7 @@ fn divide(a: u128, b: u128) -> u128 {
 /// blocks^(theta - 1) passes 2^60. Beyond these the quotient of [`eta`] would not fit.
 pub(crate) fn zipf_fits(theta: u32, blocks: u64) -> bool {
     let rest = i128::from(theta) - MILLION;
-    (1..=5_000_000).contains(&theta)
-        && rest != 0
-        && fixed::log2(blocks.max(1)) * rest / MILLION < 60 * fixed::ONE
+    (1..=5_000_000).contains(&theta) && rest != 0 && fixed::log2(blocks.max(1)) * rest / MILLION < 60 * fixed::ONE
 }
 
 /// fio's pareto: the share `u` of the draws falls in `u^(ln h / ln (1 - h))` of the blocks.
@@ -423,10 +389,7 @@ impl Pareto {
         let million = fixed::log2(MILLION as u64);
         let over = million - fixed::log2(u64::from(h));
         let under = million - fixed::log2(MILLION as u64 - u64::from(h));
-        Pareto {
-            scatter: Scatter::new(blocks, center, seed),
-            exponent: Exponent::new(over, under),
-        }
+        Pareto { scatter: Scatter::new(blocks, center, seed), exponent: Exponent::new(over, under) }
     }
 
     fn next(&mut self) -> u64 {
@@ -454,11 +417,7 @@ impl Normal {
         let share = u128::from(blocks) * u128::from(deviation);
         let offset = center.map_or(0, |center| {
             let half = (MILLION / 2) as u32;
-            if center < half {
-                part(blocks, half - center).wrapping_neg()
-            } else {
-                part(blocks, center - half)
-            }
+            if center < half { part(blocks, half - center).wrapping_neg() } else { part(blocks, center - half) }
         });
         Normal {
             random: Tausworthe88::new(seed),
@@ -470,19 +429,13 @@ impl Normal {
 
     fn next(&mut self) -> u64 {
         const DRAWS: u64 = 12;
-        let sum: u64 = (0..DRAWS)
-            .map(|_| u64::from(self.random.next()) % (self.blocks + 1))
-            .sum();
+        let sum: u64 = (0..DRAWS).map(|_| u64::from(self.random.next()) % (self.blocks + 1)).sum();
         let mut rank = sum.div_ceil(DRAWS);
         if self.deviation > 0 {
             let moved = scale(self.deviation, u64::from(self.random.next())) as i64;
             let mut by = moved - (self.deviation / 2) as i64;
             // Outside the blocks, fio halves the deviation until it is inside.
-            while by != 0
-                && rank
-                    .checked_add_signed(by)
-                    .is_none_or(|rank| rank >= self.blocks)
-            {
+            while by != 0 && rank.checked_add_signed(by).is_none_or(|rank| rank >= self.blocks) {
                 by /= 2;
             }
             rank = rank.saturating_add_signed(by);
@@ -503,16 +456,11 @@ mod tests {
 
     #[test]
     fn zeta_agrees_with_the_plain_sum() {
-        for theta in [
-            1, 200_000, 900_000, 999_999, 1_000_001, 1_200_000, 2_500_000,
-        ] {
+        for theta in [1, 200_000, 900_000, 999_999, 1_000_001, 1_200_000, 2_500_000] {
             for ranks in [1, 2, 1000, 1024, 1025, 5000, 300_000] {
                 let ours = zeta(ranks, theta) as f64 / 2f64.powi(64);
                 let theirs = zeta_f64(ranks, f64::from(theta) / 1e6);
-                assert!(
-                    ((ours - theirs) / theirs).abs() < 1e-9,
-                    "{theta} {ranks}: {ours} {theirs}"
-                );
+                assert!(((ours - theirs) / theirs).abs() < 1e-9, "{theta} {ranks}: {ours} {theirs}");
             }
         }
     }
@@ -541,10 +489,7 @@ mod tests {
                         d if d < zipf.second => 1,
                         d => zipf.far(d),
                     };
-                    assert!(
-                        ours.abs_diff(expected) <= 1,
-                        "{theta} {blocks} {drawn}: {ours} {expected}"
-                    );
+                    assert!(ours.abs_diff(expected) <= 1, "{theta} {blocks} {drawn}: {ours} {expected}");
                     off += u32::from(ours != expected);
                 }
                 assert!(off <= 1, "{theta} {blocks}: {off} of 5000 differ");
@@ -563,10 +508,7 @@ mod tests {
                 let place = pareto.next();
                 let rank = ((blocks - 1) as f64 * u.powf(power)) as u64;
                 let near = rank.saturating_sub(1)..=rank + 1;
-                assert!(
-                    near.clone().any(|rank| pareto.scatter.place(rank) == place),
-                    "{h} {u} {near:?}"
-                );
+                assert!(near.clone().any(|rank| pareto.scatter.place(rank) == place), "{h} {u} {near:?}");
             }
         }
     }

@@ -48,9 +48,7 @@ impl Arrival {
                 each: (SECOND << 32) / u128::from(rate.per_second()),
             })
         };
-        pace.rate.iter().any(Option::is_some).then(|| Arrival {
-            clocks: [clock(0), clock(1), clock(2)],
-        })
+        pace.rate.iter().any(Option::is_some).then(|| Arrival { clocks: [clock(0), clock(1), clock(2)] })
     }
 
     /// The worker begins; its requests are of about `bytes` each.
@@ -96,8 +94,7 @@ impl Clock {
             // From the count, so that no rounding adds up.
             None => {
                 self.count += amount;
-                self.elapsed =
-                    (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
+                self.elapsed = (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
             }
             Some(random) => {
                 let gap = fixed::minus_ln(random.next_u64().max(1)) >> 28;
@@ -140,14 +137,7 @@ pub(crate) enum Thought {
 impl Thinking {
     /// At its start.
     pub(crate) fn new(think: Think) -> Thinking {
-        Thinking {
-            think,
-            issued: 0,
-            completed: 0,
-            last: 0,
-            look: false,
-            pause: Pause::None,
-        }
+        Thinking { think, issued: 0, completed: 0, last: 0, look: false, pause: Pause::None }
     }
 
     /// A block was issued.
@@ -164,11 +154,7 @@ impl Thinking {
     /// Whether to issue at `now` with so many in flight. fio looks at its count once after each issue.
     pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> Thought {
         if core::mem::take(&mut self.look) {
-            let count = if self.think.on_issue {
-                self.issued
-            } else {
-                self.completed
-            };
+            let count = if self.think.on_issue { self.issued } else { self.completed };
             if count >= self.last + u64::from(self.think.blocks) {
                 self.last = count;
                 self.pause = Pause::Draining;

@@ -10,8 +10,7 @@ use core::fmt;
 
 use super::address::zipf_fits;
 use super::{
-    Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate,
-    Region, Step, Worker,
+    Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate, Region, Step, Worker,
 };
 use crate::block::{Limits, Op, SECTOR};
 
@@ -73,30 +72,17 @@ impl fmt::Display for WorkloadError {
             write!(f, "{}: ", self.worker)?;
         }
         match &self.fault {
-            Fault::Workers => write!(
-                f,
-                "a job has between 1 and 65535 workers with at most 2^31 requests in flight"
-            ),
+            Fault::Workers => write!(f, "a job has between 1 and 65535 workers with at most 2^31 requests in flight"),
             Fault::Depth => write!(f, "a depth of 0 issues nothing"),
             Fault::Endless => write!(f, "without a run time it would never end"),
-            Fault::Sector {
-                what,
-                bytes,
-                sector,
-            } => {
-                write!(
-                    f,
-                    "{what} of {bytes} bytes is not a whole number of {sector}-byte sectors"
-                )
+            Fault::Sector { what, bytes, sector } => {
+                write!(f, "{what} of {bytes} bytes is not a whole number of {sector}-byte sectors")
             }
             Fault::OutOfRange { end, device } => {
                 write!(f, "reaches to byte {end} of a device of {device} bytes")
             }
             Fault::TooLarge { bytes, most } => {
-                write!(
-                    f,
-                    "a request of {bytes} bytes; the device takes {most} at once"
-                )
+                write!(f, "a request of {bytes} bytes; the device takes {most} at once")
             }
             Fault::NothingFits => write!(f, "no request fits the space it is given"),
             Fault::Shares(what) => write!(f, "the shares of {what} do not sum to 100"),
@@ -110,22 +96,12 @@ impl core::error::Error for WorkloadError {}
 
 /// Checks a whole job.
 pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
-    let in_flight: u64 = job
-        .workers
-        .iter()
-        .map(|worker| u64::from(worker.depth))
-        .sum();
+    let in_flight: u64 = job.workers.iter().map(|worker| u64::from(worker.depth)).sum();
     if job.workers.is_empty() || job.workers.len() > usize::from(u16::MAX) || in_flight > 1 << 31 {
-        return Err(WorkloadError {
-            worker: String::new(),
-            fault: Fault::Workers,
-        });
+        return Err(WorkloadError { worker: String::new(), fault: Fault::Workers });
     }
     for each in &job.workers {
-        worker(each, limits).map_err(|fault| WorkloadError {
-            worker: each.name.clone(),
-            fault,
-        })?;
+        worker(each, limits).map_err(|fault| WorkloadError { worker: each.name.clone(), fault })?;
     }
     Ok(())
 }
@@ -136,14 +112,7 @@ fn ensure(holds: bool, fault: Fault) -> Result<(), Fault> {
 
 fn whole(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), Fault> {
     let sector = u64::from(limits.logical);
-    ensure(
-        bytes.is_multiple_of(sector),
-        Fault::Sector {
-            what,
-            bytes,
-            sector,
-        },
-    )
+    ensure(bytes.is_multiple_of(sector), Fault::Sector { what, bytes, sector })
 }
 
 fn inside(end: Option<u64>, limits: &Limits) -> Result<(), Fault> {
@@ -166,10 +135,7 @@ fn region(region: &Region, limits: &Limits) -> Result<(), Fault> {
 
 fn worker(worker: &Worker, limits: &Limits) -> Result<(), Fault> {
     ensure(worker.depth > 0, Fault::Depth)?;
-    ensure(
-        worker.runtime.is_some() || !worker.time_based,
-        Fault::Endless,
-    )?;
+    ensure(worker.runtime.is_some() || !worker.time_based, Fault::Endless)?;
     if let Some(think) = worker.pace.think {
         ensure(think.blocks > 0, Fault::Number("thinktime_blocks"))?;
     }
@@ -180,9 +146,7 @@ fn worker(worker: &Worker, limits: &Limits) -> Result<(), Fault> {
     let paced = worker.pace.rate.iter().any(Option::is_some);
     match &worker.pattern {
         Pattern::Fio(pattern) => fio(pattern, limits),
-        _ if paced => Err(Fault::Conflict(
-            "a rate needs fio's generator: Iometer has depths, a script has times",
-        )),
+        _ if paced => Err(Fault::Conflict("a rate needs fio's generator: Iometer has depths, a script has times")),
         Pattern::Iometer(pattern) => {
             ensure(worker.runtime.is_some(), Fault::Endless)?;
             iometer(pattern, limits)
@@ -202,42 +166,26 @@ fn step(step: &Step, limits: &Limits) -> Result<(), Fault> {
     size("a request", u64::from(step.sectors) * SECTOR, limits)?;
     let start = step.lba.checked_mul(SECTOR);
     whole("a request's start", start.unwrap_or(0), limits)?;
-    inside(
-        start.and_then(|start| start.checked_add(u64::from(step.sectors) * SECTOR)),
-        limits,
-    )
+    inside(start.and_then(|start| start.checked_add(u64::from(step.sectors) * SECTOR)), limits)
 }
 
 fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), Fault> {
     region(&pattern.area, limits)?;
     let lines = &pattern.spec.lines;
     let sum: u32 = lines.iter().map(|line| u32::from(line.share)).sum();
-    ensure(
-        sum == 100 && lines.len() <= 100,
-        Fault::Shares("an access specification"),
-    )?;
+    ensure(sum == 100 && lines.len() <= 100, Fault::Shares("an access specification"))?;
     for line in lines {
-        ensure(
-            line.reads <= 100 && line.random <= 100,
-            Fault::Shares("reads and random places"),
-        )?;
+        ensure(line.reads <= 100 && line.random <= 100, Fault::Shares("reads and random places"))?;
         ensure(line.burst > 0, Fault::Number("a burst"))?;
         size("a request", line.size.into(), limits)?;
         if line.reply > 0 {
             size("a reply", line.reply.into(), limits)?;
         }
         whole("an alignment", line.align.into(), limits)?;
-        let align = if line.align == 0 {
-            u64::from(limits.logical)
-        } else {
-            line.align.into()
-        };
+        let align = if line.align == 0 { u64::from(limits.logical) } else { line.align.into() };
         let first = pattern.area.start.next_multiple_of(align);
         let end = pattern.area.start + pattern.area.bytes;
-        ensure(
-            first + u64::from(line.size.max(line.reply)) <= end,
-            Fault::NothingFits,
-        )?;
+        ensure(first + u64::from(line.size.max(line.reply)) <= end, Fault::NothingFits)?;
     }
     Ok(())
 }
@@ -246,20 +194,9 @@ fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     ensure(!pattern.files.is_empty(), Fault::NothingFits)?;
     ensure(pattern.loops > 0, Fault::Number("loops"))?;
     ensure(pattern.mix_read <= 100, Fault::Shares("reads and writes"))?;
-    ensure(
-        pattern.random.iter().all(|&share| share <= 100),
-        Fault::Shares("random places"),
-    )?;
-    pattern
-        .files
-        .iter()
-        .try_for_each(|file| region(file, limits))?;
-    let largest = pattern
-        .files
-        .iter()
-        .map(|file| file.bytes)
-        .max()
-        .unwrap_or(0);
+    ensure(pattern.random.iter().all(|&share| share <= 100), Fault::Shares("random places"))?;
+    pattern.files.iter().try_for_each(|file| region(file, limits))?;
+    let largest = pattern.files.iter().map(|file| file.bytes).max().unwrap_or(0);
     let mut used = pattern.direction.triple();
     if pattern.sizes_by_randomness {
         used = [true, true, false];
@@ -267,18 +204,11 @@ fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     for direction in (0..3).filter(|&direction| used[direction]) {
         blocks(&pattern.blocks[direction], limits)?;
         whole("an alignment", pattern.align[direction], limits)?;
-        ensure(
-            pattern.blocks[direction].smallest() <= largest,
-            Fault::NothingFits,
-        )?;
+        ensure(pattern.blocks[direction].smallest() <= largest, Fault::NothingFits)?;
     }
     modifier(pattern, limits)?;
     strided(pattern, limits)?;
-    let smallest = (0..3)
-        .filter(|&d| used[d])
-        .map(|d| pattern.blocks[d].smallest())
-        .min()
-        .unwrap_or(1);
+    let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).min().unwrap_or(1);
     distribution(pattern, largest, largest / smallest)
 }
 
@@ -291,12 +221,8 @@ fn blocks(blocks: &Blocks, limits: &Limits) -> Result<(), Fault> {
             size("a block", *max, limits)
         }
         Blocks::Split(list) => {
-            ensure(
-                list.iter().map(|&(_, share)| u32::from(share)).sum::<u32>() == 100,
-                Fault::Shares("block sizes"),
-            )?;
-            list.iter()
-                .try_for_each(|&(bytes, _)| size("a block", bytes, limits))
+            ensure(list.iter().map(|&(_, share)| u32::from(share)).sum::<u32>() == 100, Fault::Shares("block sizes"))?;
+            list.iter().try_for_each(|&(bytes, _)| size("a block", bytes, limits))
         }
     }
 }
@@ -305,14 +231,10 @@ fn modifier(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     let random = pattern.random != [0; 3];
     match pattern.modifier {
         None => Ok(()),
-        Some(Modifier::Skip(_)) if random => Err(Fault::Conflict(
-            "bytes are left out of sequential jobs only",
-        )),
+        Some(Modifier::Skip(_)) if random => Err(Fault::Conflict("bytes are left out of sequential jobs only")),
         Some(Modifier::Skip(bytes)) => whole("a gap", bytes.unsigned_abs(), limits),
         Some(_) if !random => Err(Fault::Conflict("a run of requests begins at random places")),
-        Some(Modifier::Run(length) | Modifier::Same(length)) => {
-            ensure(length > 0, Fault::Number("a run's length"))
-        }
+        Some(Modifier::Run(length) | Modifier::Same(length)) => ensure(length > 0, Fault::Number("a run's length")),
     }
 }
 
@@ -320,34 +242,20 @@ fn strided(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     let Some(strided) = pattern.strided else {
         return Ok(());
     };
-    ensure(
-        pattern.files.len() == 1,
-        Fault::Conflict("strided zones need a single file"),
-    )?;
-    ensure(
-        strided.range > 0 && strided.size > 0,
-        Fault::Number("a strided zone"),
-    )?;
+    ensure(pattern.files.len() == 1, Fault::Conflict("strided zones need a single file"))?;
+    ensure(strided.range > 0 && strided.size > 0, Fault::Number("a strided zone"))?;
     whole("a strided zone", strided.range, limits)?;
     whole("a strided zone", strided.skip, limits)?;
     let used = pattern.direction.triple();
-    let smallest = (0..3)
-        .filter(|&d| used[d])
-        .map(|d| pattern.blocks[d].smallest())
-        .max()
-        .unwrap_or(0);
+    let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).max().unwrap_or(0);
     ensure(smallest <= strided.range, Fault::NothingFits)
 }
 
 fn distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), Fault> {
     match &pattern.distribution {
         Distribution::Uniform => return Ok(()),
-        Distribution::Zipf { theta, .. } => {
-            ensure(zipf_fits(*theta, blocks), Fault::Number("zipf's theta"))?
-        }
-        Distribution::Pareto { h, .. } => {
-            ensure((1..1_000_000).contains(h), Fault::Number("pareto's h"))?
-        }
+        Distribution::Zipf { theta, .. } => ensure(zipf_fits(*theta, blocks), Fault::Number("zipf's theta"))?,
+        Distribution::Pareto { h, .. } => ensure((1..1_000_000).contains(h), Fault::Number("pareto's h"))?,
         Distribution::Normal { .. } => {}
         Distribution::Zoned(list) => {
             let accesses: u32 = list.iter().map(|&(share, _)| u32::from(share)).sum();
@@ -357,22 +265,11 @@ fn distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), F
         Distribution::ZonedAbsolute(list) => {
             let accesses: u32 = list.iter().map(|&(share, _)| u32::from(share)).sum();
             ensure(accesses == 100, Fault::Shares("zones"))?;
-            let space = list
-                .iter()
-                .try_fold(0u64, |sum, &(_, bytes)| sum.checked_add(bytes));
-            ensure(
-                space.is_some_and(|space| space <= largest),
-                Fault::Number("the zones' sum"),
-            )?;
+            let space = list.iter().try_fold(0u64, |sum, &(_, bytes)| sum.checked_add(bytes));
+            ensure(space.is_some_and(|space| space <= largest), Fault::Number("the zones' sum"))?;
         }
     }
-    ensure(
-        !pattern.random_map,
-        Fault::Conflict("a map of blocks goes with the uniform distribution only"),
-    )?;
+    ensure(!pattern.random_map, Fault::Conflict("a map of blocks goes with the uniform distribution only"))?;
     let register = pattern.generator == Generator::Lfsr;
-    ensure(
-        !register,
-        Fault::Conflict("lfsr goes with the uniform distribution only"),
-    )
+    ensure(!register, Fault::Conflict("lfsr goes with the uniform distribution only"))
 }

@@ -126,20 +126,10 @@ struct Plain {
 
 impl FioStream {
     /// The generator of one thread on a device of `sector` bytes. The pattern was checked.
-    pub(crate) fn new(
-        pattern: &FioPattern,
-        sector: u64,
-        seeds: Seeds,
-        time_based: bool,
-    ) -> FioStream {
+    pub(crate) fn new(pattern: &FioPattern, sector: u64, seeds: Seeds, time_based: bool) -> FioStream {
         let long = pattern.generator == Generator::Tausworthe64 || exceeds_short(pattern);
-        let sizes = [READ, WRITE, TRIM].map(|d| {
-            Sizes::new(
-                &pattern.blocks[d],
-                sector,
-                sizes_random(pattern, &seeds, d, long),
-            )
-        });
+        let sizes =
+            [READ, WRITE, TRIM].map(|d| Sizes::new(&pattern.blocks[d], sector, sizes_random(pattern, &seeds, d, long)));
         let align = core::array::from_fn(|d| match pattern.align[d] {
             given if given != 0 && pattern.random != [0; 3] => given,
             // A direction that is not used may have no size at all.
@@ -174,42 +164,22 @@ impl FioStream {
             pattern: pattern.clone(),
         };
         stream.limits = stream.ends();
-        let whole = |region: &Region| Region {
-            bytes: region.bytes - region.bytes % sector,
-            ..*region
-        };
-        stream.files = pattern
-            .files
-            .iter()
-            .map(|region| stream.open(whole(region)))
-            .collect();
+        let whole = |region: &Region| Region { bytes: region.bytes - region.bytes % sector, ..*region };
+        stream.files = pattern.files.iter().map(|region| stream.open(whole(region))).collect();
         stream
     }
 
     /// A file at the start of a pass.
     fn open(&self, region: Region) -> File {
-        let range = self
-            .pattern
-            .strided
-            .map_or(region.bytes, |strided| strided.range.min(region.bytes));
+        let range = self.pattern.strided.map_or(region.bytes, |strided| strided.range.min(region.bytes));
         let blocks = core::array::from_fn(|d| {
-            let largest = if self.pattern.sizes_by_randomness {
-                self.sizes[WRITE].min
-            } else {
-                self.sizes[d].min
-            };
+            let largest = if self.pattern.sizes_by_randomness { self.sizes[WRITE].min } else { self.sizes[d].min };
             (range + self.align[d]).saturating_sub(largest.max(self.align[d])) / self.align[d]
         });
         let used = self.pattern.direction.triple();
-        let most = (0..3)
-            .filter(|&d| used[d])
-            .map(|d| blocks[d])
-            .max()
-            .unwrap_or(0);
+        let most = (0..3).filter(|&d| used[d]).map(|d| blocks[d]).max().unwrap_or(0);
         let address = (self.random && most > 0).then(|| {
-            let single = (0..3)
-                .filter(|&d| used[d])
-                .all(|d| self.sizes[d].max == self.align[d]);
+            let single = (0..3).filter(|&d| used[d]).all(|d| self.sizes[d].max == self.align[d]);
             let space = Space {
                 distribution: &self.pattern.distribution,
                 generator: self.pattern.generator,
@@ -220,16 +190,7 @@ impl FioStream {
             Address::new(&space, &self.seeds)
         });
         let last = [0; 3];
-        File {
-            region,
-            address,
-            blocks,
-            next: [0; 3],
-            last,
-            zone: 0,
-            trimmed: false,
-            done: false,
-        }
+        File { region, address, blocks, next: [0; 3], last, zone: 0, trimmed: false, done: false }
     }
 
     /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
@@ -250,11 +211,7 @@ impl FioStream {
 
     /// The direction that a mixed job can turn to from `direction`.
     pub(crate) fn other(&self, direction: usize) -> Option<usize> {
-        let share = if direction == READ {
-            100 - self.pattern.mix_read
-        } else {
-            self.pattern.mix_read
-        };
+        let share = if direction == READ { 100 - self.pattern.mix_read } else { self.pattern.mix_read };
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
     }
 
@@ -279,11 +236,7 @@ impl FioStream {
         while let Some(file) = self.pick() {
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
             if self.pattern.direction == Direction::TrimWrite {
-                direction = if self.files[file].trimmed {
-                    WRITE
-                } else {
-                    TRIM
-                };
+                direction = if self.files[file].trimmed { WRITE } else { TRIM };
             }
             if let Some(draw) = self.request(file, direction) {
                 self.account(file, &draw);
@@ -298,8 +251,7 @@ impl FioStream {
     fn next_plain(&mut self, plain: Plain) -> Drawn {
         let Plain { direction, bytes } = plain;
         let place = if self.random {
-            self.block(0, direction)
-                .map(|block| block * self.align[direction])
+            self.block(0, direction).map(|block| block * self.align[direction])
         } else {
             self.in_sequence(0, direction)
         };
@@ -312,43 +264,21 @@ impl FioStream {
         self.issued[direction] += 1;
         self.pass_bytes += bytes;
         self.bytes += bytes;
-        Drawn::Request(Draw {
-            direction,
-            start: file.region.start + place,
-            bytes,
-        })
+        Drawn::Request(Draw { direction, start: file.region.start + place, bytes })
     }
 
     /// Where the job and its passes end. `io_size` makes no pass longer, save that of random writes without a map.
     fn ends(&self) -> PassLimits {
         let pattern = &self.pattern;
         let loops = u64::from(pattern.loops);
-        let pairs = if pattern.direction == Direction::TrimWrite {
-            2
-        } else {
-            1
-        };
+        let pairs = if pattern.direction == Direction::TrimWrite { 2 } else { 1 };
         let writes = pattern.direction.triple()[WRITE];
         let free = writes && self.random && !pattern.random_map;
-        let pass = if free {
-            self.size.max(pattern.bytes)
-        } else {
-            self.size
-        };
+        let pass = if free { self.size.max(pattern.bytes) } else { self.size };
         PassLimits {
-            requests: pattern
-                .requests
-                .map_or(u64::MAX, |limit| limit.saturating_mul(loops * pairs)),
-            bytes: if self.time_based {
-                u64::MAX
-            } else {
-                pattern.bytes.saturating_mul(loops)
-            },
-            pass: if self.time_based && !pattern.verify {
-                u64::MAX
-            } else {
-                pass.saturating_mul(pairs)
-            },
+            requests: pattern.requests.map_or(u64::MAX, |limit| limit.saturating_mul(loops * pairs)),
+            bytes: if self.time_based { u64::MAX } else { pattern.bytes.saturating_mul(loops) },
+            pass: if self.time_based && !pattern.verify { u64::MAX } else { pass.saturating_mul(pairs) },
         }
     }
 
@@ -369,8 +299,7 @@ impl FioStream {
         self.passes += 1;
         let left = (self.pattern.bytes * u64::from(self.pattern.loops)).saturating_sub(self.bytes);
         let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
-        let last = self.passes >= self.pattern.loops
-            && (self.pattern.bytes <= self.size || left < largest);
+        let last = self.passes >= self.pattern.loops && (self.pattern.bytes <= self.size || left < largest);
         if self.pass_bytes == 0 || (last && !self.time_based) {
             return Drawn::End;
         }
@@ -390,16 +319,10 @@ impl FioStream {
         }
         if self.seeds.repeat() {
             for direction in [READ, WRITE, TRIM] {
-                self.sizes[direction].restart(sizes_random(
-                    &self.pattern,
-                    &self.seeds,
-                    direction,
-                    self.long,
-                ));
+                self.sizes[direction].restart(sizes_random(&self.pattern, &self.seeds, direction, self.long));
             }
             self.chance.restart(&self.seeds, self.long);
-            self.randomness =
-                [(); 3].map(|()| Tausworthe88::new(self.seeds.of(Purpose::Randomness)));
+            self.randomness = [(); 3].map(|()| Tausworthe88::new(self.seeds.of(Purpose::Randomness)));
             self.mix = Tausworthe88::new(self.seeds.of(Purpose::Mix));
             self.chooser = Tausworthe::new(self.seeds.of(Purpose::File), self.long);
         }
@@ -419,17 +342,9 @@ impl FioStream {
     fn choose_mixed(&mut self) -> usize {
         // fio draws again only once a direction has had its share since the last turn.
         if self.issued[self.mixed] >= self.mix_until {
-            let direction = if self.mix.percent() <= self.pattern.mix_read {
-                READ
-            } else {
-                WRITE
-            };
+            let direction = if self.mix.percent() <= self.pattern.mix_read { READ } else { WRITE };
             if direction != self.mixed {
-                let share = if direction == READ {
-                    self.pattern.mix_read
-                } else {
-                    100 - self.pattern.mix_read
-                };
+                let share = if direction == READ { self.pattern.mix_read } else { 100 - self.pattern.mix_read };
                 self.mix_until = self.issued[self.mixed] * u64::from(share) / 100;
             }
             self.mixed = direction;
@@ -478,11 +393,7 @@ impl FioStream {
             // A random trim-write: the write goes where the trim was.
             let file = &self.files[index];
             let (start, bytes) = (file.last[TRIM], file.next[TRIM] - file.last[TRIM]);
-            return Some(Draw {
-                direction,
-                start: file.region.start + start,
-                bytes,
-            });
+            return Some(Draw { direction, start: file.region.start + start, bytes });
         }
         let (place, random, marks) = self.place(index, direction)?;
         let file = &mut self.files[index];
@@ -500,11 +411,7 @@ impl FioStream {
             let address = file.address.as_mut()?;
             bytes = address.take(place / unit, bytes, unit);
         }
-        Some(Draw {
-            direction,
-            start: file.region.start + start,
-            bytes,
-        })
+        Some(Draw { direction, start: file.region.start + start, bytes })
     }
 
     /// A place from the zone's start, whether it counts as random, and whether it is marked in the map.
@@ -536,9 +443,7 @@ impl FioStream {
             let file = &self.files[index];
             return Some((file.last[direction] - file.zone, false, false));
         }
-        let place = self
-            .in_sequence(index, direction)
-            .or_else(|| self.at_random(index, direction))?;
+        let place = self.in_sequence(index, direction).or_else(|| self.at_random(index, direction))?;
         Some((place, false, false))
     }
 
@@ -667,13 +572,8 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let Blocks::Fixed(bytes) = pattern.blocks[direction] else {
         return None;
     };
-    let odd =
-        pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
-    let simple = pattern.files.len() == 1
-        && pattern
-            .random
-            .iter()
-            .all(|&share| share == 0 || share == 100);
+    let odd = pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
+    let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);
     let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
     let sound = !pattern.random_map || [0, bytes].contains(&pattern.align[direction]);
     (simple && same && sound && !odd).then_some(Plain { direction, bytes })
@@ -685,26 +585,13 @@ fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: boo
         TRIM if pattern.direction == Direction::TrimWrite => WRITE,
         other => other,
     };
-    let alike = if alike == WRITE && pattern.verify {
-        READ
-    } else {
-        alike
-    };
+    let alike = if alike == WRITE && pattern.verify { READ } else { alike };
     Tausworthe::new(seeds.sizes(alike as u64), long)
 }
 
 /// More blocks than the 32-bit generator reaches: fio changes to the 64-bit one by itself.
 fn exceeds_short(pattern: &FioPattern) -> bool {
-    let smallest = pattern
-        .blocks
-        .iter()
-        .map(Blocks::smallest)
-        .min()
-        .unwrap_or(1)
-        .max(1);
+    let smallest = pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(1).max(1);
     pattern.generator == Generator::Tausworthe
-        && pattern
-            .files
-            .iter()
-            .any(|file| file.bytes / smallest > u64::from(u32::MAX))
+        && pattern.files.iter().any(|file| file.bytes / smallest > u64::from(u32::MAX))
 }

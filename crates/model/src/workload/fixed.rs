@@ -208,11 +208,7 @@ mod tests {
             let (mantissa, exponent) = exp2(log);
             let ours = mantissa as f64 / 2f64.powi(63) * 2f64.powi(exponent as i32);
             let theirs = as_f64(log).exp2();
-            assert!(
-                ((ours - theirs) / theirs).abs() < 1e-13,
-                "2^{} = {ours} not {theirs}",
-                as_f64(log)
-            );
+            assert!(((ours - theirs) / theirs).abs() < 1e-13, "2^{} = {ours} not {theirs}", as_f64(log));
         }
     }
 
@@ -221,10 +217,7 @@ mod tests {
         for x in samples() {
             let back = scale(1 << 20, log2(x) - log2(1 << 20).min(log2(x)));
             let expected = if x < 1 << 20 { 1 << 20 } else { x };
-            assert!(
-                back.abs_diff(expected) as f64 <= 1.0 + expected as f64 * 1e-16,
-                "{x} {back}"
-            );
+            assert!(back.abs_diff(expected) as f64 <= 1.0 + expected as f64 * 1e-16, "{x} {back}");
         }
     }
 
@@ -234,10 +227,7 @@ mod tests {
             let ours = minus_ln(x) as f64 / ONE as f64;
             let theirs = -(x as f64 / 2f64.powi(64)).ln();
             // Where ln is small the floating quotient itself has lost digits: 2^-53 absolute.
-            assert!(
-                (ours - theirs).abs() < theirs * 1e-12 + 3e-16,
-                "{x}: {ours} {theirs}"
-            );
+            assert!((ours - theirs).abs() < theirs * 1e-12 + 3e-16, "{x}: {ours} {theirs}");
         }
     }
 

@@ -56,10 +56,7 @@ impl IometerStream {
     /// seeds, 0 leaves them.
     pub(crate) fn new(pattern: &IometerPattern, sector: u64, run: u64) -> IometerStream {
         let lines = pattern.spec.lines.clone();
-        let grid = lines
-            .iter()
-            .enumerate()
-            .flat_map(|(i, line)| core::iter::repeat_n(i as u8, line.share.into()));
+        let grid = lines.iter().enumerate().flat_map(|(i, line)| core::iter::repeat_n(i as u8, line.share.into()));
         IometerStream {
             grid: grid.collect(),
             lines,
@@ -85,17 +82,8 @@ impl IometerStream {
         }
         let line = self.lines[self.line];
         let reads = self.target.below(100) < u64::from(line.reads);
-        let draw = self.request(
-            if reads { READ } else { WRITE },
-            line.size,
-            line.random,
-            line.align,
-        );
-        Transaction {
-            draw,
-            delay,
-            reply: line.reply,
-        }
+        let draw = self.request(if reads { READ } else { WRITE }, line.size, line.random, line.align);
+        Transaction { draw, delay, reply: line.reply }
     }
 
     /// The request that answers one of `direction`, `bytes` long. Iometer draws it by the line that is current.
@@ -106,11 +94,7 @@ impl IometerStream {
 
     fn request(&mut self, direction: usize, size: u32, random: u8, align: u32) -> Draw {
         let bytes = u64::from(size);
-        let align = if align == 0 {
-            self.sector
-        } else {
-            u64::from(align)
-        };
+        let align = if align == 0 { self.sector } else { u64::from(align) };
         self.pointer = if self.target.below(100) < u64::from(random) {
             self.area.start + self.target.below(self.area.bytes)
         } else {
@@ -121,20 +105,12 @@ impl IometerStream {
             self.pointer = round_up(self.area.start, align);
         }
         self.last = bytes;
-        Draw {
-            direction,
-            start: self.pointer,
-            bytes,
-        }
+        Draw { direction, start: self.pointer, bytes }
     }
 }
 
 /// The next multiple of `align`, without a division where it is a power of two.
 #[inline]
 fn round_up(x: u64, align: u64) -> u64 {
-    if align.is_power_of_two() {
-        (x + align - 1) & !(align - 1)
-    } else {
-        x.next_multiple_of(align)
-    }
+    if align.is_power_of_two() { (x + align - 1) & !(align - 1) } else { x.next_multiple_of(align) }
 }

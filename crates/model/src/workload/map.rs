@@ -87,9 +87,7 @@ impl BlockMap {
             }
             let free = !bits[at] & (u64::MAX << (index % 64));
             if free != 0 {
-                return Some(
-                    self.descend(level, at as u64 * 64 + u64::from(free.trailing_zeros())),
-                );
+                return Some(self.descend(level, at as u64 * 64 + u64::from(free.trailing_zeros())));
             }
             index = at as u64 + 1;
         }
@@ -98,9 +96,9 @@ impl BlockMap {
 
     /// The first free block below bit `index` of `level`.
     fn descend(&self, level: usize, index: u64) -> u64 {
-        (0..level).rev().fold(index, |index, level| {
-            index * 64 + u64::from((!self.levels[level][index as usize]).trailing_zeros())
-        })
+        (0..level)
+            .rev()
+            .fold(index, |index, level| index * 64 + u64::from((!self.levels[level][index as usize]).trailing_zeros()))
     }
 
     /// Takes up to `count` blocks from the free one `block` on, as far as they are free; how many it took.
@@ -144,13 +142,7 @@ impl Permutation {
     /// A permutation of `0..numbers`, 2 at least.
     pub(crate) fn new(numbers: u64, mut key: impl FnMut() -> u64) -> Permutation {
         let bits = (64 - (numbers - 1).leading_zeros()).max(2);
-        Permutation {
-            keys: core::array::from_fn(|_| key()),
-            numbers,
-            given: 0,
-            left: bits / 2,
-            right: bits - bits / 2,
-        }
+        Permutation { keys: core::array::from_fn(|_| key()), numbers, given: 0, left: bits / 2, right: bits - bits / 2 }
     }
 
     /// Starts again from the first.
@@ -244,20 +236,13 @@ mod tests {
         let numbers = 1 << 33;
         let mut order = Permutation::new(numbers, || rng.next_u64());
         let drawn: Vec<u64> = core::iter::from_fn(|| order.next()).take(100_000).collect();
-        let mean =
-            drawn.windows(2).map(|w| w[0].abs_diff(w[1])).sum::<u64>() / (drawn.len() as u64 - 1);
+        let mean = drawn.windows(2).map(|w| w[0].abs_diff(w[1])).sum::<u64>() / (drawn.len() as u64 - 1);
         // Standard error of the mean of 10^5: (n / sqrt 18) / 316 = 0.075 % of n; four of them are 0.3 %.
         assert!(mean.abs_diff(numbers / 3) < numbers * 3 / 1000, "{mean}");
         let mut bins = [0u32; 100];
-        drawn
-            .iter()
-            .for_each(|x| bins[(x * 100 / numbers) as usize] += 1);
+        drawn.iter().for_each(|x| bins[(x * 100 / numbers) as usize] += 1);
         // Chi-squared, 99 degrees of freedom: 148 is passed once in a thousand keys; this key is fixed.
-        let chi: u64 = bins
-            .iter()
-            .map(|&c| u64::from(c.abs_diff(1000)).pow(2))
-            .sum::<u64>()
-            / 1000;
+        let chi: u64 = bins.iter().map(|&c| u64::from(c.abs_diff(1000)).pow(2)).sum::<u64>() / 1000;
         assert!(chi < 149, "{chi}");
     }
 }

@@ -20,12 +20,7 @@ impl ScriptStream {
     /// At the first step; `repeats` begins again after the last.
     pub(crate) fn new(steps: &[Step], repeats: bool) -> ScriptStream {
         let timed = steps.iter().any(|step| step.at.nanos() > 0);
-        ScriptStream {
-            steps: steps.to_vec(),
-            at: 0,
-            timed,
-            repeats,
-        }
+        ScriptStream { steps: steps.to_vec(), at: 0, timed, repeats }
     }
 
     /// The next step, and whether the script begins again with it; nothing when the script is over.

@@ -38,25 +38,10 @@ impl Sizes {
         let (min, max, rule, multiple) = match blocks {
             Blocks::Fixed(bytes) => (*bytes, *bytes, Rule::Fixed, 1),
             Blocks::Range { min, max, .. } if min == max => (*min, *max, Rule::Fixed, 1),
-            Blocks::Range {
-                min,
-                max,
-                unaligned,
-            } => (
-                *min,
-                *max,
-                Rule::Range,
-                if *unaligned { sector } else { *min },
-            ),
+            Blocks::Range { min, max, unaligned } => (*min, *max, Rule::Range, if *unaligned { sector } else { *min }),
             Blocks::Split(list) => split(list),
         };
-        Sizes {
-            min,
-            max,
-            rule,
-            multiple,
-            random,
-        }
+        Sizes { min, max, rule, multiple, random }
     }
 
     /// Starts the stream again from `random`.
@@ -72,12 +57,7 @@ impl Sizes {
         }
         match self.rule {
             Rule::Fixed => Some(self.min),
-            _ => Some(
-                (0..TRIES)
-                    .map(|_| self.once(room))
-                    .find(|&bytes| bytes <= room)
-                    .unwrap_or(self.min),
-            ),
+            _ => Some((0..TRIES).map(|_| self.once(room)).find(|&bytes| bytes <= room).unwrap_or(self.min)),
         }
     }
 
@@ -88,9 +68,7 @@ impl Sizes {
             Rule::Range => self.min + self.random.below(self.max),
             Rule::Split(table) => {
                 let (drawn, last) = self.random.raw();
-                let chosen = table
-                    .iter()
-                    .find(|(bytes, share)| drawn / share <= last / 100 && *bytes <= room);
+                let chosen = table.iter().find(|(bytes, share)| drawn / share <= last / 100 && *bytes <= room);
                 chosen.or(table.last()).expect("a split has a line").0
             }
         };
@@ -105,10 +83,7 @@ fn split(list: &[(u64, u8)]) -> (u64, u64, Rule, u64) {
     if min == max {
         return (min, max, Rule::Fixed, 1);
     }
-    let mut table: Vec<(u64, u64)> = list
-        .iter()
-        .map(|&(bytes, share)| (bytes, share.into()))
-        .collect();
+    let mut table: Vec<(u64, u64)> = list.iter().map(|&(bytes, share)| (bytes, share.into())).collect();
     table.retain(|&(_, share)| share > 0);
     table.sort_by_key(|&(_, share)| share);
     let mut sum = 0;

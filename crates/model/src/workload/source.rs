@@ -67,13 +67,7 @@ impl Workload {
             let first = slots.len() as u32;
             free.push((first..first + worker.depth).rev().collect());
             let (purpose, intended) = (Purpose::Plain, Instant::ZERO);
-            let empty = Slot {
-                worker: index as u16,
-                purpose,
-                intended,
-                op: Op::Flush,
-                sectors: 0,
-            };
+            let empty = Slot { worker: index as u16, purpose, intended, op: Op::Flush, sectors: 0 };
             slots.resize(slots.len() + worker.depth as usize, empty);
         }
         let of_stage = |stage: &u32| {
@@ -82,9 +76,7 @@ impl Workload {
         };
         let numbered = job.workers.iter().enumerate();
         Ok(Workload {
-            workers: numbered
-                .map(|(index, worker)| Running::new(worker, index as u16, limits, seed))
-                .collect(),
+            workers: numbered.map(|(index, worker)| Running::new(worker, index as u16, limits, seed)).collect(),
             slots,
             free,
             ready: VecDeque::with_capacity(job.workers.len()),
@@ -151,36 +143,17 @@ impl Workload {
 
     #[inline]
     fn quick_request(&mut self, index: u16, draw: &Draw, now: Instant) -> Request {
-        let tag = self.free[usize::from(index)]
-            .pop()
-            .expect("a worker stays within its depth");
+        let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
-        self.slots[tag as usize] = Slot {
-            worker: index,
-            purpose: Purpose::Plain,
-            intended: now,
-            op,
-            sectors,
-        };
-        Request {
-            tag,
-            unit: 0,
-            origin: index,
-            op,
-            flags: Flags::NONE,
-            lba,
-            sectors,
-            stamp: 0,
-        }
+        self.slots[tag as usize] = Slot { worker: index, purpose: Purpose::Plain, intended: now, op, sectors };
+        Request { tag, unit: 0, origin: index, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
     }
 
     #[inline]
     fn request(&mut self, index: u16, issue: &Issue) -> Request {
         let tag = match issue.tag {
             Some(tag) => tag,
-            None => self.free[usize::from(index)]
-                .pop()
-                .expect("a worker stays within its depth"),
+            None => self.free[usize::from(index)].pop().expect("a worker stays within its depth"),
         };
         let slot = &mut self.slots[tag as usize];
         let pair = slot.purpose == Purpose::Pair && issue.tag.is_some();
@@ -218,10 +191,7 @@ impl Source for Workload {
                 return Next::Request(request);
             }
             if self.active > 0 {
-                return self
-                    .waiting
-                    .peek()
-                    .map_or(Next::Completion, |Reverse((due, _))| Next::At(*due));
+                return self.waiting.peek().map_or(Next::Completion, |Reverse((due, _))| Next::At(*due));
             }
             if !self.begin_stage(now) {
                 return Next::Done;
@@ -246,9 +216,6 @@ impl Source for Workload {
         if !counts || (purpose == Purpose::Pair && done) {
             return Counted::Out;
         }
-        Counted::In {
-            worker: index,
-            intended,
-        }
+        Counted::In { worker: index, intended }
     }
 }

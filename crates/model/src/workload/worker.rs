@@ -171,25 +171,14 @@ impl Running {
     /// Worker `index` of a job that was checked. Streams differ by `seed`; 0 leaves those of fio and Iometer as the
     /// job has them.
     pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed) -> Running {
-        let run = if seed.0 == 0 {
-            0
-        } else {
-            seed.numbered("workload", index.into()).next_u64()
-        };
+        let run = if seed.0 == 0 { 0 } else { seed.numbered("workload", index.into()).next_u64() };
         let sector = u64::from(limits.logical);
         let stream = match &worker.pattern {
             Pattern::Fio(fio) => {
                 let seeds = Seeds::new(fio.seed, u64::from(index) + 1, run);
-                Stream::Fio(Box::new(FioStream::new(
-                    fio,
-                    sector,
-                    seeds,
-                    worker.time_based,
-                )))
+                Stream::Fio(Box::new(FioStream::new(fio, sector, seeds, worker.time_based)))
             }
-            Pattern::Iometer(iometer) => {
-                Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run)))
-            }
+            Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run))),
             Pattern::Script(steps) => Stream::Script(ScriptStream::new(steps, worker.time_based)),
         };
         let fio = match &worker.pattern {
@@ -258,10 +247,7 @@ impl Running {
             }
             ended => {
                 self.cruising = false;
-                self.phase = Phase::Settling {
-                    again: ended == Drawn::Pass,
-                    verify: false,
-                };
+                self.phase = Phase::Settling { again: ended == Drawn::Pass, verify: false };
                 Quick::Poll
             }
         }
@@ -271,9 +257,7 @@ impl Running {
     pub(crate) fn start(&mut self, now: Instant) {
         self.begin = now + self.start_delay;
         self.ramp_end = self.begin + self.ramp;
-        self.end = self
-            .runtime
-            .map_or(Instant::FAR, |runtime| self.ramp_end + runtime);
+        self.end = self.runtime.map_or(Instant::FAR, |runtime| self.ramp_end + runtime);
         if let Some(arrival) = &mut self.arrival {
             arrival.begin(self.begin, self.smallest);
         }
@@ -330,10 +314,7 @@ impl Running {
                 Thought::At(instant) => return self.until(instant),
             }
         }
-        if self.flush_every > 0
-            && self.unflushed > 0
-            && self.writes.is_multiple_of(self.flush_every.into())
-        {
+        if self.flush_every > 0 && self.unflushed > 0 && self.writes.is_multiple_of(self.flush_every.into()) {
             return Poll::Issue(self.flush(now));
         }
         if let Some((issue, due)) = self.pending {
@@ -447,11 +428,7 @@ impl Running {
         if self.flush_at_end && self.unflushed > 0 {
             return Poll::Issue(self.flush(now));
         }
-        if let Some(written) = self
-            .written
-            .as_mut()
-            .filter(|written| verify && !written.is_empty())
-        {
+        if let Some(written) = self.written.as_mut().filter(|written| verify && !written.is_empty()) {
             if self.sorted {
                 // A place written twice is read once, as long as the longer of the two.
                 written.sort_unstable_by_key(|&(lba, sectors)| (lba, core::cmp::Reverse(sectors)));
@@ -465,18 +442,10 @@ impl Running {
     fn verify(&mut self, now: Instant, again: bool, at: usize) -> Poll {
         self.phase = Phase::Verifying { again, at };
         let ended = now >= self.end;
-        let next = self
-            .written
-            .as_ref()
-            .and_then(|written| written.get(at))
-            .filter(|_| !ended);
+        let next = self.written.as_ref().and_then(|written| written.get(at)).filter(|_| !ended);
         if let Some(&(lba, sectors)) = next {
             self.phase = Phase::Verifying { again, at: at + 1 };
-            let draw = Draw {
-                direction: READ,
-                start: lba * SECTOR,
-                bytes: u64::from(sectors) * SECTOR,
-            };
+            let draw = Draw { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
             self.in_flight += 1;
             return Poll::Issue(self.request(draw, now));
         }
@@ -545,15 +514,7 @@ impl Running {
         self.flushing = true;
         self.unflushed = 0;
         let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Flush);
-        Issue {
-            op,
-            flags,
-            lba: 0,
-            sectors: 0,
-            intended: now,
-            purpose,
-            tag: None,
-        }
+        Issue { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
     }
 
     /// What follows under the same tag.
@@ -566,38 +527,19 @@ impl Running {
             (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
             (Follow::Flush(intended), _) => {
                 let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Plain);
-                Issue {
-                    op,
-                    flags,
-                    lba: 0,
-                    sectors: 0,
-                    intended,
-                    purpose,
-                    tag: None,
-                }
+                Issue { op, flags, lba: 0, sectors: 0, intended, purpose, tag: None }
             }
         };
-        Issue {
-            tag: Some(tag),
-            ..issue
-        }
+        Issue { tag: Some(tag), ..issue }
     }
 
     /// A request completed at `now`, well or not. True when its tag is free; else something follows under it.
     #[inline]
-    pub(crate) fn complete(
-        &mut self,
-        now: Instant,
-        tag: u32,
-        purpose: Purpose,
-        intended: Instant,
-        done: bool,
-    ) -> bool {
+    pub(crate) fn complete(&mut self, now: Instant, tag: u32, purpose: Purpose, intended: Instant, done: bool) -> bool {
         match purpose {
             Purpose::Pair if done => self.follow.push_back((tag, Follow::Flush(intended))),
             Purpose::Ask { direction, bytes } if now < self.end => {
-                self.follow
-                    .push_back((tag, Follow::Answer(direction, bytes)));
+                self.follow.push_back((tag, Follow::Answer(direction, bytes)));
             }
             _ => {
                 self.in_flight -= 1;
@@ -615,12 +557,7 @@ impl Running {
 
 /// Whether a direction's rate lets it go at `now`: since when it is due, or when it will be. A mixed job turns to
 /// the other direction when that one is behind, or due sooner.
-fn gate(
-    arrival: &Arrival,
-    fio: &mut FioStream,
-    direction: usize,
-    now: Instant,
-) -> Result<Option<Instant>, Instant> {
+fn gate(arrival: &Arrival, fio: &mut FioStream, direction: usize, now: Instant) -> Result<Option<Instant>, Instant> {
     let wait = |direction: usize| arrival.due(direction).filter(|&due| due > now);
     let Some(due) = wait(direction) else {
         return Ok(arrival.due(direction));

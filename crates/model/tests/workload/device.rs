@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{
-    Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status,
-};
+use seekwise_model::block::{Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status};
 use seekwise_model::record::Parts;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace,
-    Pattern, Region, Worker, Workload,
+    Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace, Pattern, Region,
+    Worker, Workload,
 };
 
 /// One request as it was issued.
@@ -43,9 +41,7 @@ pub(crate) struct Run {
 impl Run {
     /// When each counted request completed and when it was due.
     pub(crate) fn counted(&self) -> impl Iterator<Item = (Instant, Instant)> {
-        self.completed
-            .iter()
-            .filter_map(|done| Some((done.at, done.counted?)))
+        self.completed.iter().filter_map(|done| Some((done.at, done.counted?)))
     }
 }
 
@@ -78,10 +74,7 @@ pub(crate) fn worker(pattern: Pattern) -> Worker {
 }
 
 pub(crate) fn one(pattern: FioPattern) -> Job {
-    Job {
-        name: "job".into(),
-        workers: vec![worker(Pattern::Fio(pattern))],
-    }
+    Job { name: "job".into(), workers: vec![worker(Pattern::Fio(pattern))] }
 }
 
 /// 4 KiB requests over the first `bytes` of the device.
@@ -117,43 +110,20 @@ pub(crate) fn run(job: &Job, service: Span) -> Run {
 
 pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
     let mut workload = Workload::new(job, &limits, Seed(0)).expect("a sound job");
-    let mut run = Run {
-        most_in_flight: vec![0; job.workers.len()],
-        ..Run::default()
-    };
+    let mut run = Run { most_in_flight: vec![0; job.workers.len()], ..Run::default() };
     let mut queue: VecDeque<(Request, Instant)> = VecDeque::new();
     let (mut now, mut free_at) = (Instant::ZERO, Instant::ZERO);
     loop {
         let next = workload.next(now);
         if let Next::Request(request) = next {
-            assert!(
-                queue.iter().all(|(other, _)| other.tag != request.tag),
-                "a tag in flight twice"
-            );
+            assert!(queue.iter().all(|(other, _)| other.tag != request.tag), "a tag in flight twice");
             free_at = free_at.max(now) + service;
             queue.push_back((request, free_at));
             let of = usize::from(request.origin);
-            let in_flight = queue
-                .iter()
-                .filter(|(other, _)| usize::from(other.origin) == of)
-                .count();
+            let in_flight = queue.iter().filter(|(other, _)| usize::from(other.origin) == of).count();
             run.most_in_flight[of] = run.most_in_flight[of].max(in_flight);
-            let Request {
-                origin,
-                op,
-                flags,
-                lba,
-                sectors,
-                ..
-            } = request;
-            run.issued.push(Issued {
-                at: now,
-                origin,
-                op,
-                flags,
-                lba,
-                sectors,
-            });
+            let Request { origin, op, flags, lba, sectors, .. } = request;
+            run.issued.push(Issued { at: now, origin, op, flags, lba, sectors });
             continue;
         }
         let due = queue.front().map(|&(_, due)| due);
@@ -175,13 +145,7 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
 
 fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Completed {
     let (tag, status, parts) = (request.tag, Status::Done, Parts::default());
-    let completion = Completion {
-        tag,
-        status,
-        submitted: now,
-        finished: now,
-        parts,
-    };
+    let completion = Completion { tag, status, submitted: now, finished: now, parts };
     let counted = match workload.complete(now, &completion) {
         Counted::In { intended, worker } => {
             assert_eq!(worker, request.origin);
@@ -189,10 +153,5 @@ fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Complet
         }
         Counted::Out => None,
     };
-    Completed {
-        at: now,
-        op: request.op,
-        counted,
-        served: workload.served(tag),
-    }
+    Completed { at: now, op: request.op, counted, served: workload.served(tag) }
 }

@@ -6,35 +6,15 @@ use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessLine, AccessSpec, IometerPattern, Job, Pattern, Region};
 
 fn line(size: u32, share: u8, reads: u8, random: u8) -> AccessLine {
-    AccessLine {
-        size,
-        share,
-        reads,
-        random,
-        delay: Span::ZERO,
-        burst: 1,
-        align: 0,
-        reply: 0,
-    }
+    AccessLine { size, share, reads, random, delay: Span::ZERO, burst: 1, align: 0, reply: 0 }
 }
 
 fn job(lines: Vec<AccessLine>, area: Region, seeds: (u64, u64)) -> Job {
-    let spec = AccessSpec {
-        name: "spec".into(),
-        lines,
-    };
-    let pattern = IometerPattern {
-        spec,
-        area,
-        worker_seed: seeds.0,
-        target_seed: seeds.1,
-    };
+    let spec = AccessSpec { name: "spec".into(), lines };
+    let pattern = IometerPattern { spec, area, worker_seed: seeds.0, target_seed: seeds.1 };
     let mut worker = worker(Pattern::Iometer(pattern));
     worker.runtime = Some(Span::from_millis(10));
-    Job {
-        name: "job".into(),
-        workers: vec![worker],
-    }
+    Job { name: "job".into(), workers: vec![worker] }
 }
 
 /// X <- X * 136204069 + 28500701229 mod 2^64, then X mod the limit; in 128 bits here.
@@ -56,10 +36,7 @@ fn the_first_numbers_are_those_of_the_formula() {
 
 #[test]
 fn twenty_requests_of_two_lines_follow_the_steps() {
-    let area = Region {
-        start: 1 << 20,
-        bytes: 1 << 30,
-    };
+    let area = Region { start: 1 << 20, bytes: 1 << 30 };
     let lines = vec![line(4096, 60, 67, 50), line(65_536, 40, 20, 80)];
     let run = run(&job(lines.clone(), area, (11, 1)), Span::from_micros(100));
     let (mut worker, mut target) = (11u128, 1u128);
@@ -67,11 +44,7 @@ fn twenty_requests_of_two_lines_follow_the_steps() {
     for issue in &run.issued[..20] {
         // The first 60 of 100 cells are the first line's.
         let line = &lines[usize::from(draw(&mut worker, 100) >= 60)];
-        let op = if draw(&mut target, 100) < u64::from(line.reads) {
-            Op::Read
-        } else {
-            Op::Write
-        };
+        let op = if draw(&mut target, 100) < u64::from(line.reads) { Op::Read } else { Op::Write };
         pointer = match draw(&mut target, 100) < u64::from(line.random) {
             true => area.start + draw(&mut target, u128::from(area.bytes)),
             false => pointer + last,
@@ -81,56 +54,23 @@ fn twenty_requests_of_two_lines_follow_the_steps() {
             pointer = area.start;
         }
         last = u64::from(line.size);
-        assert_eq!(
-            (issue.op, issue.lba, issue.sectors),
-            (op, pointer / 512, line.size / 512)
-        );
+        assert_eq!((issue.op, issue.lba, issue.sectors), (op, pointer / 512, line.size / 512));
     }
 }
 
 #[test]
 fn reads_and_writes_share_one_pointer_and_wrap() {
-    let area = Region {
-        start: 4096,
-        bytes: 10 * 4096,
-    };
-    let run = run(
-        &job(vec![line(4096, 100, 50, 0)], area, (1, 1)),
-        Span::from_micros(10),
-    );
-    assert!(
-        run.issued.iter().any(|i| i.op == Op::Read) && run.issued.iter().any(|i| i.op == Op::Write)
-    );
-    assert!(
-        run.issued
-            .iter()
-            .enumerate()
-            .all(|(i, issue)| issue.lba == 8 + i as u64 % 10 * 8)
-    );
+    let area = Region { start: 4096, bytes: 10 * 4096 };
+    let run = run(&job(vec![line(4096, 100, 50, 0)], area, (1, 1)), Span::from_micros(10));
+    assert!(run.issued.iter().any(|i| i.op == Op::Read) && run.issued.iter().any(|i| i.op == Op::Write));
+    assert!(run.issued.iter().enumerate().all(|(i, issue)| issue.lba == 8 + i as u64 % 10 * 8));
 }
 
 #[test]
 fn a_burst_keeps_its_line_and_a_delay_comes_before_it() {
-    let slow = AccessLine {
-        burst: 4,
-        delay: Span::from_millis(1),
-        ..line(4096, 50, 100, 100)
-    };
-    let quick = AccessLine {
-        burst: 2,
-        ..line(512, 50, 100, 100)
-    };
-    let run = run(
-        &job(
-            vec![slow, quick],
-            Region {
-                start: 0,
-                bytes: 1 << 30,
-            },
-            (5, 1),
-        ),
-        Span::from_micros(10),
-    );
+    let slow = AccessLine { burst: 4, delay: Span::from_millis(1), ..line(4096, 50, 100, 100) };
+    let quick = AccessLine { burst: 2, ..line(512, 50, 100, 100) };
+    let run = run(&job(vec![slow, quick], Region { start: 0, bytes: 1 << 30 }, (5, 1)), Span::from_micros(10));
     let mut at = 0;
     let (mut bursts, mut previous) = (0, None);
     while at + 4 < run.issued.len() {
@@ -150,38 +90,15 @@ fn a_burst_keeps_its_line_and_a_delay_comes_before_it() {
 
 #[test]
 fn alignment_rounds_up() {
-    let aligned = AccessLine {
-        align: 65_536,
-        ..line(4096, 100, 100, 100)
-    };
-    let run = run(
-        &job(
-            vec![aligned],
-            Region {
-                start: 512,
-                bytes: 1 << 30,
-            },
-            (1, 1),
-        ),
-        Span::from_micros(10),
-    );
+    let aligned = AccessLine { align: 65_536, ..line(4096, 100, 100, 100) };
+    let run = run(&job(vec![aligned], Region { start: 512, bytes: 1 << 30 }, (1, 1)), Span::from_micros(10));
     assert!(run.issued.iter().all(|i| i.lba % 128 == 0 && i.lba > 0));
 }
 
 #[test]
 fn a_reply_follows_in_the_other_direction_within_the_depth() {
-    let asked = AccessLine {
-        reply: 512,
-        ..line(4096, 100, 50, 100)
-    };
-    let mut job = job(
-        vec![asked],
-        Region {
-            start: 0,
-            bytes: 1 << 30,
-        },
-        (1, 1),
-    );
+    let asked = AccessLine { reply: 512, ..line(4096, 100, 50, 100) };
+    let mut job = job(vec![asked], Region { start: 0, bytes: 1 << 30 }, (1, 1));
     let run1 = run(&job, Span::from_micros(10));
     let whole = run1.issued.len() / 2 * 2;
     for pair in run1.issued[..whole].chunks(2) {
@@ -194,14 +111,7 @@ fn a_reply_follows_in_the_other_direction_within_the_depth() {
 
 #[test]
 fn only_what_begins_after_the_ramp_and_ends_in_time_counts() {
-    let mut job = job(
-        vec![line(4096, 100, 100, 100)],
-        Region {
-            start: 0,
-            bytes: 1 << 30,
-        },
-        (1, 1),
-    );
+    let mut job = job(vec![line(4096, 100, 100, 100)], Region { start: 0, bytes: 1 << 30 }, (1, 1));
     job.workers[0].depth = 4;
     job.workers[0].ramp = Span::from_micros(105);
     job.workers[0].runtime = Some(Span::from_micros(100));
@@ -213,28 +123,13 @@ fn only_what_begins_after_the_ramp_and_ends_in_time_counts() {
 
 #[test]
 fn shares_are_as_specified() {
-    let lines = vec![
-        line(512, 10, 80, 100),
-        line(4096, 60, 80, 100),
-        line(65_536, 30, 80, 100),
-    ];
-    let mut job = job(
-        lines,
-        Region {
-            start: 0,
-            bytes: 1 << 34,
-        },
-        (1, 1),
-    );
+    let lines = vec![line(512, 10, 80, 100), line(4096, 60, 80, 100), line(65_536, 30, 80, 100)];
+    let mut job = job(lines, Region { start: 0, bytes: 1 << 34 }, (1, 1));
     job.workers[0].runtime = Some(Span::from_secs(1));
     let run = run(&job, Span::from_micros(10));
     let n = run.issued.len() as f64;
-    let share =
-        |sectors: u32| run.issued.iter().filter(|i| i.sectors == sectors).count() as f64 / n;
-    let chi: f64 = [(1, 0.1), (8, 0.6), (128, 0.3)]
-        .iter()
-        .map(|&(s, p)| (share(s) - p).powi(2) / p * n)
-        .sum();
+    let share = |sectors: u32| run.issued.iter().filter(|i| i.sectors == sectors).count() as f64 / n;
+    let chi: f64 = [(1, 0.1), (8, 0.6), (128, 0.3)].iter().map(|&(s, p)| (share(s) - p).powi(2) / p * n).sum();
     // Chi-squared, 2 degrees of freedom: 13.8 is passed by one seed in a thousand; this one is fixed.
     assert!(chi < 13.8, "{chi}");
     let reads = run.issued.iter().filter(|i| i.op == Op::Read).count() as f64 / n;
