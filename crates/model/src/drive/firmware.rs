@@ -330,8 +330,7 @@ impl Drive {
         self.settle_stream(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
-                let mut stream = *stream;
-                stream.catch_up(self.platter(), now);
+                let stream = *stream;
                 let filled = stream.filled(self.platter(), now);
                 self.buffer.cut_short(stream.segment, filled);
                 self.arm = stream.arm();
