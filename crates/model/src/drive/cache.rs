@@ -124,10 +124,13 @@ impl Buffer {
         let mut hit = usize::MAX;
         let mut extends = usize::MAX;
         for (segment, (&start, &stop)) in self.starts.iter().zip(&self.ends).enumerate() {
-            let begins = (start <= lba) & (lba <= stop) & (start < stop);
-            let ends = end <= stop;
-            hit = if begins & ends { segment } else { hit };
-            extends = if begins & !ends { segment } else { extends };
+            // One branch a segment, and that seldom taken: the conditions by themselves are not predictable.
+            if (start <= lba) & (lba <= stop) & (start < stop) {
+                match end <= stop {
+                    true => hit = segment,
+                    false => extends = segment,
+                }
+            }
         }
         match (hit, extends) {
             (usize::MAX, usize::MAX) => Lookup::Miss,

@@ -188,7 +188,7 @@ impl Drive {
             Activity::Access { sweep, .. } => return sweep.end.max(now),
             Activity::Idle => return now,
         };
-        stream.limit = stream.limit.max(limit);
+        stream.go_on_to(self.platter(), limit);
         let here = stream.when(self.platter(), request.end()).max(earliest);
         stream.committed = stream
             .committed

@@ -23,11 +23,11 @@ impl Drive {
             mechanics: &self.profile.mechanics,
         };
         stream.catch_up(platter, now);
-        let end = stream.when(platter, stream.limit);
-        if end <= now {
+        let over = stream.over;
+        if over <= now {
             self.arm = stream.arm();
             self.activity = Activity::Idle;
-            self.choose_from = self.choose_from.max(end);
+            self.choose_from = self.choose_from.max(over);
         }
     }
 
@@ -70,7 +70,7 @@ impl Drive {
             Activity::Access { .. } => return None,
             Activity::Idle => self.choose_from,
             Activity::Prefetch(stream) if urgent => self.choose_from.max(stream.committed),
-            Activity::Prefetch(stream) => stream.when(self.platter(), stream.limit),
+            Activity::Prefetch(stream) => stream.over,
         };
         let patience = if urgent || self.tidying {
             Instant::ZERO
