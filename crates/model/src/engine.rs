@@ -215,8 +215,16 @@ mod tests {
     use crate::block::{Flags, Op};
     use crate::testing::Small;
 
-    const READ: Request =
-        Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
+    const READ: Request = Request {
+        tag: 0,
+        unit: 0,
+        origin: 0,
+        op: Op::Read,
+        flags: Flags::NONE,
+        lba: 0,
+        sectors: 8,
+        stamp: 0,
+    };
 
     /// So many reads, kept at `depth` in flight, each at the next free tag.
     struct Reads {
@@ -227,7 +235,11 @@ mod tests {
 
     impl Reads {
         fn new(left: u32, depth: u32) -> Reads {
-            Reads { left, depth, flying: alloc::vec![false; depth as usize] }
+            Reads {
+                left,
+                depth,
+                flying: alloc::vec![false; depth as usize],
+            }
         }
     }
 
@@ -241,13 +253,23 @@ mod tests {
             }
             self.left -= 1;
             self.flying[tag as usize] = true;
-            Next::Request(Request { tag, lba: u64::from(self.left) * 97 % 5_000, ..READ })
+            Next::Request(Request {
+                tag,
+                lba: u64::from(self.left) * 97 % 5_000,
+                ..READ
+            })
         }
 
         fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
-            assert!(completion.finished == now, "in virtual time each completion is met at its instant");
+            assert!(
+                completion.finished == now,
+                "in virtual time each completion is met at its instant"
+            );
             self.flying[completion.tag as usize] = false;
-            Counted::In { worker: 0, intended: completion.submitted }
+            Counted::In {
+                worker: 0,
+                intended: completion.submitted,
+            }
         }
     }
 
@@ -267,13 +289,25 @@ mod tests {
     fn a_request_without_room_waits_and_its_wait_is_counted() {
         let mut records: Vec<Record> = Vec::new();
         let mut engine = Engine::new(Reads::new(50, 3), Small::default().drive());
-        engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("all complete");
+        engine
+            .run(Instant::FAR, &mut |record: &Record| records.push(*record))
+            .expect("all complete");
         assert_eq!(records.len(), 50);
-        let waited = records.iter().filter(|r| r.completion.parts.get(Part::Driver) > Span::ZERO).count();
-        assert!(waited > 40, "the drive takes one at a time, one of three is offered again and again: {waited}");
+        let waited = records
+            .iter()
+            .filter(|r| r.completion.parts.get(Part::Driver) > Span::ZERO)
+            .count();
+        assert!(
+            waited > 40,
+            "the drive takes one at a time, one of three is offered again and again: {waited}"
+        );
         for (index, record) in records.iter().enumerate() {
             assert_eq!(record.completion.parts.total(), record.response());
-            assert_eq!(record.request.stamp, index as u64 + 1, "served in order, stamps rise");
+            assert_eq!(
+                record.request.stamp,
+                index as u64 + 1,
+                "served in order, stamps rise"
+            );
         }
     }
 
@@ -284,7 +318,9 @@ mod tests {
         let end = Instant::from_nanos(100_000_000);
         engine.run(end, &mut |_: &Record| count += 1).expect("runs");
         assert!(engine.now() <= end && count > 0 && count < 50);
-        engine.run(Instant::FAR, &mut |_: &Record| count += 1).expect("runs");
+        engine
+            .run(Instant::FAR, &mut |_: &Record| count += 1)
+            .expect("runs");
         assert_eq!(count, 50);
     }
 

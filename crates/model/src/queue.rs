@@ -316,7 +316,13 @@ mod tests {
     use super::*;
     use crate::rng::{Rng, Seed};
 
-    const POLICIES: [Policy; 5] = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
+    const POLICIES: [Policy; 5] = [
+        Policy::Fcfs,
+        Policy::Sstf,
+        Policy::Look,
+        Policy::CLook,
+        Policy::Sptf,
+    ];
 
     fn at(us: u64) -> Instant {
         Instant::from_nanos(us * 1000)
@@ -348,11 +354,20 @@ mod tests {
     impl Plain {
         fn pick(&self, now: Instant, head: u64) -> Item {
             let (since, oldest) = self.waiting[0];
-            if self.discipline.max_wait.is_some_and(|limit| since + limit < now) {
+            if self
+                .discipline
+                .max_wait
+                .is_some_and(|limit| since + limit < now)
+            {
                 return oldest;
             }
-            let window = if self.discipline.window == 0 { usize::MAX } else { self.discipline.window as usize };
-            let mut open: Vec<(Instant, Item)> = self.waiting.iter().copied().take(window).collect();
+            let window = if self.discipline.window == 0 {
+                usize::MAX
+            } else {
+                self.discipline.window as usize
+            };
+            let mut open: Vec<(Instant, Item)> =
+                self.waiting.iter().copied().take(window).collect();
             let ahead = |item: &Item| item.1 != self.sweep || item.0 < self.fence;
             let up = |item: &Item| item.1 >= self.sweep && ahead(item);
             let down = |item: &Item| item.1 <= self.sweep && ahead(item);
@@ -364,7 +379,10 @@ mod tests {
                     Policy::Sstf => (0, (here - head as i64).abs()),
                     Policy::Sptf => {
                         let waited = (now.nanos() - since.nanos()) / 1000;
-                        (0, cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64)
+                        (
+                            0,
+                            cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64,
+                        )
                     }
                     Policy::CLook => (if up(item) { 0 } else { 1 }, here),
                     Policy::Look if self.rising && up(item) => (0, here - sweep),
@@ -392,8 +410,14 @@ mod tests {
             let mut rng = Seed(seed).stream("choices");
             let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
             let mut queue: Queue<Item> = Queue::new(discipline, 16);
-            let mut plain =
-                Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
+            let mut plain = Plain {
+                discipline,
+                waiting: Vec::new(),
+                sweep: 0,
+                fence: 0,
+                rising: true,
+                next: 0,
+            };
             let (mut now, mut head) = (0, 0);
             for _ in 0..200 {
                 now += rng.below(12);
@@ -404,7 +428,11 @@ mod tests {
                     plain.next += 1;
                 } else if let Some(choice) = queue.choose(at(now), head, |item| item.2) {
                     let expected = plain.pick(at(now), head);
-                    let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
+                    let older = plain
+                        .waiting
+                        .iter()
+                        .filter(|(_, other)| other.0 < expected.0)
+                        .count();
                     assert_eq!(choice.passed as usize, older);
                     assert_eq!(choice.cost, expected.2);
                     assert_eq!(queue.take(choice), expected, "seed {seed}: {discipline:?}");
@@ -437,7 +465,9 @@ mod tests {
                 queue.push(at(turn), position, (came.len() as u32, position, cost));
                 came.push(at(turn));
             }
-            let choice = queue.choose(at(turn), head, |item| item.2).expect("some wait");
+            let choice = queue
+                .choose(at(turn), head, |item| item.2)
+                .expect("some wait");
             let (number, position, _) = queue.take(choice);
             if number == 1 {
                 return (passes, latest);
@@ -464,17 +494,27 @@ mod tests {
             let kind = rng.below(3);
             let arrival = |queue: &Queue<Item>| match kind {
                 0 => (queue.sweep, 0),
-                1 => ((queue.sweep + rng.below(2)) % POSITIONS, rng.below(MAX_COST)),
+                1 => (
+                    (queue.sweep + rng.below(2)) % POSITIONS,
+                    rng.below(MAX_COST),
+                ),
                 _ => (rng.below(POSITIONS), rng.below(MAX_COST)),
             };
             let (passes, latest) = torment(discipline, victim, MOST, arrival);
             match bound {
                 Bound::None => starved += u32::from(passes == u64::MAX),
-                Bound::Passes(most) => assert!(passes <= most, "{seed}: {passes} > {most}, {discipline:?}"),
-                Bound::Wait(span) => assert!(latest <= span, "{seed}: {latest} > {span}, {discipline:?}"),
+                Bound::Passes(most) => {
+                    assert!(passes <= most, "{seed}: {passes} > {most}, {discipline:?}")
+                }
+                Bound::Wait(span) => {
+                    assert!(latest <= span, "{seed}: {latest} > {span}, {discipline:?}")
+                }
             }
         }
-        assert!(starved > 0, "without a bound an adversary can starve a request");
+        assert!(
+            starved > 0,
+            "without a bound an adversary can starve a request"
+        );
     }
 
     #[test]

@@ -72,10 +72,10 @@ impl Drive {
 
     /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
     pub(super) fn due(&mut self, now: Instant) {
-        if let Activity::Access { sweep, .. } = &self.activity {
-            if sweep.end <= now {
-                self.access_ended(now);
-            }
+        if let Activity::Access { sweep, .. } = &self.activity
+            && sweep.end <= now
+        {
+            self.access_ended(now);
         }
         while let Some(&(at, slot)) = self.arriving.front() {
             if at > now {
