@@ -28,9 +28,7 @@ use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
 use self::stream::{Platter, Stream};
-use crate::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status,
-};
+use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
 use crate::queue::Queue;
 use crate::record::Ledger;
 use crate::time::Instant;
@@ -149,10 +147,7 @@ impl Drive {
     /// Panics when [`Profile::check`] fails.
     pub fn new(profile: Profile, phase: u64) -> Drive {
         if let Err(error) = profile.check() {
-            panic!(
-                "profile {}: {} must be {}",
-                profile.name, error.field, error.expected
-            );
+            panic!("profile {}: {} must be {}", profile.name, error.field, error.expected);
         }
         let mut profile = profile;
         profile.mechanics = profile.mechanics.with_phase(phase);
@@ -199,10 +194,7 @@ impl Drive {
     }
 
     fn platter(&self) -> Platter<'_> {
-        Platter {
-            geometry: &self.profile.geometry,
-            mechanics: &self.profile.mechanics,
-        }
+        Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics }
     }
 
     /// Does all that is due by `now`, each thing at its own instant.
@@ -237,16 +229,8 @@ impl Drive {
     }
 }
 
-const BLANK: Request = Request {
-    tag: 0,
-    unit: 0,
-    origin: 0,
-    op: Op::Flush,
-    flags: Flags::NONE,
-    lba: 0,
-    sectors: 0,
-    stamp: 0,
-};
+const BLANK: Request =
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
 impl Device for Drive {
     fn limits(&self, _unit: u8) -> Limits {

@@ -125,11 +125,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             }
             self.step(next.max(self.now), recorder)?;
         }
-        if self.in_flight > 0 || self.waiting.is_some() {
-            Err(Stuck::Silent(self.now))
-        } else {
-            Ok(())
-        }
+        if self.in_flight > 0 || self.waiting.is_some() { Err(Stuck::Silent(self.now)) } else { Ok(()) }
     }
 
     /// Issues one request, if there is one and there is room.
@@ -143,11 +139,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                     (request, self.now)
                 }
                 next => {
-                    self.wake = if let Next::At(at) = next {
-                        Some(at)
-                    } else {
-                        None
-                    };
+                    self.wake = if let Next::At(at) = next { Some(at) } else { None };
                     self.done = next == Next::Done;
                     return false;
                 }
@@ -164,10 +156,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                 true
             }
             Err(request) => {
-                assert!(
-                    self.in_flight > 0,
-                    "the device refused a request with nothing in flight"
-                );
+                assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
                 self.waiting = Some((request, offered));
                 self.wake = None;
                 false
@@ -185,10 +174,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     fn complete(&mut self, mut completion: Completion, recorder: &mut impl FnMut(&Record)) {
-        let flying = self
-            .flying
-            .get_mut(completion.tag as usize)
-            .and_then(Option::take);
+        let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");
         self.in_flight -= 1;
         self.failures += u64::from(completion.status != Status::Done);
@@ -199,12 +185,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                 completion.parts.add(Part::Driver, waited);
                 completion.submitted = from;
             }
-            recorder(&Record {
-                worker,
-                request,
-                intended: from,
-                completion,
-            });
+            recorder(&Record { worker, request, intended: from, completion });
         }
     }
 }
@@ -215,16 +196,8 @@ mod tests {
     use crate::block::{Flags, Op};
     use crate::testing::Small;
 
-    const READ: Request = Request {
-        tag: 0,
-        unit: 0,
-        origin: 0,
-        op: Op::Read,
-        flags: Flags::NONE,
-        lba: 0,
-        sectors: 8,
-        stamp: 0,
-    };
+    const READ: Request =
+        Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
 
     /// So many reads, kept at `depth` in flight, each at the next free tag.
     struct Reads {
@@ -235,11 +208,7 @@ mod tests {
 
     impl Reads {
         fn new(left: u32, depth: u32) -> Reads {
-            Reads {
-                left,
-                depth,
-                flying: alloc::vec![false; depth as usize],
-            }
+            Reads { left, depth, flying: alloc::vec![false; depth as usize] }
         }
     }
 
@@ -253,23 +222,13 @@ mod tests {
             }
             self.left -= 1;
             self.flying[tag as usize] = true;
-            Next::Request(Request {
-                tag,
-                lba: u64::from(self.left) * 97 % 5_000,
-                ..READ
-            })
+            Next::Request(Request { tag, lba: u64::from(self.left) * 97 % 5_000, ..READ })
         }
 
         fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
-            assert!(
-                completion.finished == now,
-                "in virtual time each completion is met at its instant"
-            );
+            assert!(completion.finished == now, "in virtual time each completion is met at its instant");
             self.flying[completion.tag as usize] = false;
-            Counted::In {
-                worker: 0,
-                intended: completion.submitted,
-            }
+            Counted::In { worker: 0, intended: completion.submitted }
         }
     }
 
@@ -289,25 +248,13 @@ mod tests {
     fn a_request_without_room_waits_and_its_wait_is_counted() {
         let mut records: Vec<Record> = Vec::new();
         let mut engine = Engine::new(Reads::new(50, 3), Small::default().drive());
-        engine
-            .run(Instant::FAR, &mut |record: &Record| records.push(*record))
-            .expect("all complete");
+        engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("all complete");
         assert_eq!(records.len(), 50);
-        let waited = records
-            .iter()
-            .filter(|r| r.completion.parts.get(Part::Driver) > Span::ZERO)
-            .count();
-        assert!(
-            waited > 40,
-            "the drive takes one at a time, one of three is offered again and again: {waited}"
-        );
+        let waited = records.iter().filter(|r| r.completion.parts.get(Part::Driver) > Span::ZERO).count();
+        assert!(waited > 40, "the drive takes one at a time, one of three is offered again and again: {waited}");
         for (index, record) in records.iter().enumerate() {
             assert_eq!(record.completion.parts.total(), record.response());
-            assert_eq!(
-                record.request.stamp,
-                index as u64 + 1,
-                "served in order, stamps rise"
-            );
+            assert_eq!(record.request.stamp, index as u64 + 1, "served in order, stamps rise");
         }
     }
 
@@ -318,9 +265,7 @@ mod tests {
         let end = Instant::from_nanos(100_000_000);
         engine.run(end, &mut |_: &Record| count += 1).expect("runs");
         assert!(engine.now() <= end && count > 0 && count < 50);
-        engine
-            .run(Instant::FAR, &mut |_: &Record| count += 1)
-            .expect("runs");
+        engine.run(Instant::FAR, &mut |_: &Record| count += 1).expect("runs");
         assert_eq!(count, 50);
     }
 

@@ -51,12 +51,7 @@ pub struct Discipline {
 impl Discipline {
     /// The plain policy.
     pub const fn plain(policy: Policy) -> Discipline {
-        Discipline {
-            policy,
-            window: 0,
-            ageing: 0,
-            max_wait: None,
-        }
+        Discipline { policy, window: 0, ageing: 0, max_wait: None }
     }
 
     /// How long a request can be put off, for positions below `positions`, at most `waiting` requests at once and costs
@@ -68,9 +63,9 @@ impl Discipline {
             Policy::Look => Bound::Passes(2 * sweep),
             Policy::CLook => Bound::Passes(sweep),
             // Waits count in whole microseconds: two roundings.
-            Policy::Sptf if self.ageing > 0 => Bound::Wait(Span::from_nanos(
-                max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000,
-            )),
+            Policy::Sptf if self.ageing > 0 => {
+                Bound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000))
+            }
             Policy::Sstf | Policy::Sptf => Bound::None,
         };
         match (own, self.max_wait) {
@@ -153,20 +148,13 @@ impl<T: Copy> Queue<T> {
 
     /// Adds a request that waits `since` then, at `position`. Instants must not fall.
     pub fn push(&mut self, since: Instant, position: u64, item: T) {
-        self.waiting.push(Waiting {
-            order: self.next_order,
-            since,
-            position,
-            item,
-        });
+        self.waiting.push(Waiting { order: self.next_order, since, position, item });
         self.next_order += 1;
     }
 
     /// Those that wait, oldest first, with how long since.
     pub fn iter(&self) -> impl Iterator<Item = (Instant, &T)> {
-        self.waiting
-            .iter()
-            .map(|waiting| (waiting.since, &waiting.item))
+        self.waiting.iter().map(|waiting| (waiting.since, &waiting.item))
     }
 
     /// Takes out the requests that `gone` names.
@@ -191,12 +179,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The next to serve at `now`. `head` is the present position (SSTF), `cost` the positioning time (SPTF).
-    pub fn choose(
-        &self,
-        now: Instant,
-        head: u64,
-        mut cost: impl FnMut(&T) -> u64,
-    ) -> Option<Choice> {
+    pub fn choose(&self, now: Instant, head: u64, mut cost: impl FnMut(&T) -> u64) -> Option<Choice> {
         let first = self.waiting.first()?;
         if self.overdue(now, first) {
             return Some(self.chosen(0, cost(&first.item)));
@@ -209,9 +192,7 @@ impl<T: Copy> Queue<T> {
         let index = match self.discipline.policy {
             Policy::Fcfs => 0,
             Policy::Sstf => least(open, |waiting| waiting.position.abs_diff(head)),
-            Policy::CLook => self
-                .above(open)
-                .unwrap_or_else(|| least(open, |waiting| waiting.position)),
+            Policy::CLook => self.above(open).unwrap_or_else(|| least(open, |waiting| waiting.position)),
             Policy::Look => self.elevator(open),
             Policy::Sptf => return Some(self.shortest(now, open, cost)),
         };
@@ -219,30 +200,15 @@ impl<T: Copy> Queue<T> {
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
-        self.discipline
-            .max_wait
-            .is_some_and(|limit| now.saturating_since(oldest.since) > limit)
+        self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
     fn chosen(&self, index: usize, cost: u64) -> Choice {
-        Choice {
-            index,
-            cost,
-            passed: index as u32,
-        }
+        Choice { index, cost, passed: index as u32 }
     }
 
-    fn shortest(
-        &self,
-        now: Instant,
-        open: &[Waiting<T>],
-        mut cost: impl FnMut(&T) -> u64,
-    ) -> Choice {
-        let mut best = Choice {
-            index: 0,
-            cost: u64::MAX,
-            passed: 0,
-        };
+    fn shortest(&self, now: Instant, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
+        let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
         let mut least = i64::MAX;
         for (index, waiting) in open.iter().enumerate() {
             let plain = cost(&waiting.item);
@@ -275,17 +241,9 @@ impl<T: Copy> Queue<T> {
     }
 
     fn elevator(&self, open: &[Waiting<T>]) -> usize {
-        let onward = if self.rising {
-            self.above(open)
-        } else {
-            self.below(open)
-        };
+        let onward = if self.rising { self.above(open) } else { self.below(open) };
         let back = |_: ()| {
-            if self.rising {
-                self.below(open)
-            } else {
-                self.above(open)
-            }
+            if self.rising { self.below(open) } else { self.above(open) }
         };
         onward.or_else(|| back(())).unwrap_or(0)
     }
@@ -316,13 +274,7 @@ mod tests {
     use super::*;
     use crate::rng::{Rng, Seed};
 
-    const POLICIES: [Policy; 5] = [
-        Policy::Fcfs,
-        Policy::Sstf,
-        Policy::Look,
-        Policy::CLook,
-        Policy::Sptf,
-    ];
+    const POLICIES: [Policy; 5] = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
 
     fn at(us: u64) -> Instant {
         Instant::from_nanos(us * 1000)
@@ -354,20 +306,11 @@ mod tests {
     impl Plain {
         fn pick(&self, now: Instant, head: u64) -> Item {
             let (since, oldest) = self.waiting[0];
-            if self
-                .discipline
-                .max_wait
-                .is_some_and(|limit| since + limit < now)
-            {
+            if self.discipline.max_wait.is_some_and(|limit| since + limit < now) {
                 return oldest;
             }
-            let window = if self.discipline.window == 0 {
-                usize::MAX
-            } else {
-                self.discipline.window as usize
-            };
-            let mut open: Vec<(Instant, Item)> =
-                self.waiting.iter().copied().take(window).collect();
+            let window = if self.discipline.window == 0 { usize::MAX } else { self.discipline.window as usize };
+            let mut open: Vec<(Instant, Item)> = self.waiting.iter().copied().take(window).collect();
             let ahead = |item: &Item| item.1 != self.sweep || item.0 < self.fence;
             let up = |item: &Item| item.1 >= self.sweep && ahead(item);
             let down = |item: &Item| item.1 <= self.sweep && ahead(item);
@@ -379,10 +322,7 @@ mod tests {
                     Policy::Sstf => (0, (here - head as i64).abs()),
                     Policy::Sptf => {
                         let waited = (now.nanos() - since.nanos()) / 1000;
-                        (
-                            0,
-                            cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64,
-                        )
+                        (0, cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64)
                     }
                     Policy::CLook => (if up(item) { 0 } else { 1 }, here),
                     Policy::Look if self.rising && up(item) => (0, here - sweep),
@@ -410,14 +350,7 @@ mod tests {
             let mut rng = Seed(seed).stream("choices");
             let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
             let mut queue: Queue<Item> = Queue::new(discipline, 16);
-            let mut plain = Plain {
-                discipline,
-                waiting: Vec::new(),
-                sweep: 0,
-                fence: 0,
-                rising: true,
-                next: 0,
-            };
+            let mut plain = Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
             let (mut now, mut head) = (0, 0);
             for _ in 0..200 {
                 now += rng.below(12);
@@ -428,11 +361,7 @@ mod tests {
                     plain.next += 1;
                 } else if let Some(choice) = queue.choose(at(now), head, |item| item.2) {
                     let expected = plain.pick(at(now), head);
-                    let older = plain
-                        .waiting
-                        .iter()
-                        .filter(|(_, other)| other.0 < expected.0)
-                        .count();
+                    let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
                     assert_eq!(choice.passed as usize, older);
                     assert_eq!(choice.cost, expected.2);
                     assert_eq!(queue.take(choice), expected, "seed {seed}: {discipline:?}");
@@ -465,9 +394,7 @@ mod tests {
                 queue.push(at(turn), position, (came.len() as u32, position, cost));
                 came.push(at(turn));
             }
-            let choice = queue
-                .choose(at(turn), head, |item| item.2)
-                .expect("some wait");
+            let choice = queue.choose(at(turn), head, |item| item.2).expect("some wait");
             let (number, position, _) = queue.take(choice);
             if number == 1 {
                 return (passes, latest);
@@ -494,10 +421,7 @@ mod tests {
             let kind = rng.below(4);
             let arrival = |queue: &Queue<Item>| match kind {
                 0 => (queue.sweep, 0),
-                1 => (
-                    (queue.sweep + rng.below(2)) % POSITIONS,
-                    rng.below(MAX_COST),
-                ),
+                1 => ((queue.sweep + rng.below(2)) % POSITIONS, rng.below(MAX_COST)),
                 2 => ((queue.sweep + 1).min(POSITIONS - 1), 0),
                 _ => (rng.below(POSITIONS), rng.below(MAX_COST)),
             };
@@ -512,10 +436,7 @@ mod tests {
                 }
             }
         }
-        assert!(
-            starved > 0,
-            "without a bound an adversary can starve a request"
-        );
+        assert!(starved > 0, "without a bound an adversary can starve a request");
     }
 
     #[test]

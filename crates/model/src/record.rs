@@ -111,11 +111,7 @@ pub struct Ledger {
 impl Ledger {
     /// Opens the account at `at`.
     pub fn open(at: Instant) -> Ledger {
-        Ledger {
-            start: at,
-            mark: at,
-            parts: Parts::default(),
-        }
+        Ledger { start: at, mark: at, parts: Parts::default() }
     }
 
     /// The stretch from the last mark until `at` went into `part`. Panics when `at` is before the mark.

@@ -46,9 +46,7 @@ impl Rng {
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             z ^ (z >> 31)
         };
-        Rng {
-            state: [split_mix(), split_mix(), split_mix(), split_mix()],
-        }
+        Rng { state: [split_mix(), split_mix(), split_mix(), split_mix()] }
     }
 
     /// Sixty-four random bits.
@@ -104,11 +102,7 @@ mod tests {
             counts[rng.below(10) as usize] += 1;
         }
         // Chi-squared with 9 degrees of freedom: 27.9 is passed once in a thousand seeds; this seed is fixed.
-        let chi: u64 = counts
-            .iter()
-            .map(|&c| u64::from(c.abs_diff(10_000)).pow(2))
-            .sum::<u64>()
-            / 10_000;
+        let chi: u64 = counts.iter().map(|&c| u64::from(c.abs_diff(10_000)).pow(2)).sum::<u64>() / 10_000;
         assert!(chi < 28, "{counts:?}");
     }
 }

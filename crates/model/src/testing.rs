@@ -88,11 +88,7 @@ pub const NO_OVERHEAD: Overhead = Overhead {
 pub const NO_CACHE: Cache = Cache {
     segments: 0,
     segment_sectors: 0,
-    read_ahead: ReadAhead {
-        max: 0,
-        min: 0,
-        resume_percent: 50,
-    },
+    read_ahead: ReadAhead { max: 0, min: 0, resume_percent: 50 },
     write_back: false,
     dirty_segments: 0,
     destage_idle: Span::ZERO,
@@ -108,11 +104,7 @@ impl Default for Small {
             slips: Vec::new(),
             remaps: Vec::new(),
             millirpm: 7_200_000,
-            seek: (
-                Span::from_micros(600),
-                Span::from_millis(2),
-                Span::from_millis(4),
-            ),
+            seek: (Span::from_micros(600), Span::from_millis(2), Span::from_millis(4)),
             head_switch: Span::from_micros(500),
             write_settle: Span::ZERO,
             skew_margin: Span::from_micros(20),
@@ -127,12 +119,7 @@ impl Default for Small {
                 zero_latency: false,
             },
             overhead: NO_OVERHEAD,
-            link: Link {
-                rate: 1_000_000_000,
-                command: Span::ZERO,
-                max_transfer: 4096,
-                fua: true,
-            },
+            link: Link { rate: 1_000_000_000, command: Span::ZERO, max_transfer: 4096, fua: true },
             phase: 0,
         }
     }
@@ -159,14 +146,7 @@ impl Small {
         let mut first = 0;
         for &(cylinders, spt) in &self.zones {
             let spt = alloc::vec![spt; self.heads as usize];
-            zones.extend(Zone::lay(
-                first,
-                cylinders,
-                self.order,
-                &spt,
-                self.skews(),
-                self.spares,
-            ));
+            zones.extend(Zone::lay(first, cylinders, self.order, &spt, self.skews(), self.spares));
             first += cylinders;
         }
         let sectors = zones.iter().map(Zone::sectors).sum();
@@ -275,26 +255,12 @@ fn some_span(rng: &mut Rng, limit: u64) -> Span {
 
 /// Any discipline.
 pub fn random_discipline(rng: &mut Rng) -> Discipline {
-    let policies = [
-        Policy::Fcfs,
-        Policy::Sstf,
-        Policy::Look,
-        Policy::CLook,
-        Policy::Sptf,
-    ];
+    let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
     Discipline {
         policy: pick(rng, &policies),
         window: pick(rng, &[0, 0, 0, 1, 3, 8]),
         ageing: pick(rng, &[0, 0, 5, 50, 1000]),
-        max_wait: pick(
-            rng,
-            &[
-                None,
-                None,
-                Some(Span::from_millis(20)),
-                Some(Span::from_millis(200)),
-            ],
-        ),
+        max_wait: pick(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
     }
 }
 
@@ -311,11 +277,7 @@ fn random_cache(rng: &mut Rng) -> Cache {
             resume_percent: pick(rng, &[1, 50, 100]),
         },
         write_back: segments > 0 && rng.percent(60),
-        dirty_segments: if segments > 0 {
-            1 + rng.below(u64::from(segments)) as u32
-        } else {
-            0
-        },
+        dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
         destage_idle: some_span(rng, 50_000_000),
     }
 }
@@ -324,18 +286,8 @@ fn random_cache(rng: &mut Rng) -> Cache {
 pub fn random_profile(rng: &mut Rng) -> Small {
     let physical_sector = pick(rng, &[512, 512, 4096]);
     let heads = 1 + rng.below(4) as u32;
-    let order = pick(
-        rng,
-        &[Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5)],
-    );
-    let zones = pick(
-        rng,
-        &[
-            [(20, 64), (31, 40)],
-            [(1, 16), (90, 32)],
-            [(40, 128), (7, 120)],
-        ],
-    );
+    let order = pick(rng, &[Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5)]);
+    let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
     let defects = physical_sector == 512 && rng.percent(40);
     let some = |rng: &mut Rng, from: u64| {
         let count = rng.below(5);
@@ -352,21 +304,12 @@ pub fn random_profile(rng: &mut Rng) -> Small {
         spares: if defects { 8 } else { 0 },
         slips: if defects { some(rng, 0) } else { Vec::new() },
         remaps: if defects { some(rng, 300) } else { Vec::new() },
-        millirpm: pick(
-            rng,
-            &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500],
-        ),
-        head_switch: pick(
-            rng,
-            &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)],
-        ),
+        millirpm: pick(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
+        head_switch: pick(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
         write_settle: some_span(rng, 400_000),
         skew_margin: some_span(rng, 100_000),
         physical_sector,
-        cut_sector: pick(
-            rng,
-            &[CutSector::Finished, CutSector::Old, CutSector::Unreadable],
-        ),
+        cut_sector: pick(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]),
         cache: random_cache(rng),
         firmware: Firmware {
             depth,
@@ -399,10 +342,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
     let drive = random_profile(rng);
     let layers = (0..rng.below(5)).map(|_| match rng.below(3) {
         0 => Layer::Identity,
-        1 => Layer::Controller(ControllerSpec {
-            depth: pick(rng, &[1, 2, 32]),
-            command: some_span(rng, 50_000),
-        }),
+        1 => Layer::Controller(ControllerSpec { depth: pick(rng, &[1, 2, 32]), command: some_span(rng, 50_000) }),
         _ => Layer::Driver(DriverSpec {
             capacity: pick(rng, &[1, 4, 128]),
             depth: pick(rng, &[1, 2, 32]),

@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use seekwise_model::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request,
-    Status,
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
 };
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
@@ -24,29 +23,16 @@ fn check(what: &str, stack: &Stack, seeds: std::ops::Range<u64>) {
 }
 
 fn bare(drive: Small) -> Stack {
-    Stack {
-        drive,
-        layers: vec![],
-    }
+    Stack { drive, layers: vec![] }
 }
 
 fn cached() -> Small {
-    Small::default()
-        .buffered(4, 64)
-        .write_back(2)
-        .queued(8, Policy::Sptf)
+    Small::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
 }
 
-const CONTROLLER: Layer = Layer::Controller(ControllerSpec {
-    depth: 4,
-    command: Span::from_micros(30),
-});
-const DRIVER: Layer = Layer::Driver(DriverSpec {
-    capacity: 64,
-    depth: 4,
-    queue: Discipline::plain(Policy::CLook),
-    max_transfer: 40,
-});
+const CONTROLLER: Layer = Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30) });
+const DRIVER: Layer =
+    Layer::Driver(DriverSpec { capacity: 64, depth: 4, queue: Discipline::plain(Policy::CLook), max_transfer: 40 });
 
 #[test]
 fn a_plain_drive_keeps_the_contract() {
@@ -55,18 +41,8 @@ fn a_plain_drive_keeps_the_contract() {
 
 #[test]
 fn a_queueing_drive_keeps_the_contract() {
-    for policy in [
-        Policy::Fcfs,
-        Policy::Sstf,
-        Policy::Look,
-        Policy::CLook,
-        Policy::Sptf,
-    ] {
-        check(
-            "queue",
-            &bare(Small::default().buffered(2, 32).queued(32, policy)),
-            0..5,
-        );
+    for policy in [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf] {
+        check("queue", &bare(Small::default().buffered(2, 32).queued(32, policy)), 0..5);
     }
 }
 
@@ -77,28 +53,17 @@ fn a_write_back_drive_keeps_the_contract() {
 
 #[test]
 fn layers_keep_the_contract() {
-    let layered = |layers| Stack {
-        drive: cached(),
-        layers,
-    };
+    let layered = |layers| Stack { drive: cached(), layers };
     check("identity", &layered(vec![Layer::Identity]), 0..5);
     check("controller", &layered(vec![CONTROLLER]), 0..10);
     check("driver", &layered(vec![DRIVER]), 0..10);
-    check(
-        "all",
-        &layered(vec![Layer::Identity, CONTROLLER, CONTROLLER, DRIVER]),
-        0..10,
-    );
+    check("all", &layered(vec![Layer::Identity, CONTROLLER, CONTROLLER, DRIVER]), 0..10);
 }
 
 #[test]
 fn random_stacks_keep_the_contract() {
     for seed in 0..300 {
-        check(
-            "random stack",
-            &random_stack(&mut Seed(seed).stream("stack")),
-            seed..seed + 1,
-        );
+        check("random stack", &random_stack(&mut Seed(seed).stream("stack")), seed..seed + 1);
     }
 }
 
@@ -140,15 +105,7 @@ struct Canary {
 impl Canary {
     fn boxed(lie: Lie, below: Box<dyn Device>) -> Box<dyn Device> {
         let (held, ready, landings) = Default::default();
-        Box::new(Canary {
-            lie,
-            below,
-            now: Instant::ZERO,
-            seen: 0,
-            held,
-            ready,
-            landings,
-        })
+        Box::new(Canary { lie, below, now: Instant::ZERO, seen: 0, held, ready, landings })
     }
 
     fn collect(&mut self, now: Instant) {
@@ -163,9 +120,7 @@ impl Canary {
                 }
                 Lie::Swallows if self.seen.is_multiple_of(5) => continue,
                 Lie::DatesByCall => {
-                    completion
-                        .parts
-                        .add(Part::Link, now.since(completion.finished));
+                    completion.parts.add(Part::Link, now.since(completion.finished));
                     completion.finished = now;
                 }
                 Lie::Pads => completion.parts.add(Part::Queue, Span::from_nanos(1)),
@@ -187,13 +142,7 @@ impl Device for Canary {
             Lie::SkipsFlush if request.op == Op::Flush => {
                 let Request { tag, .. } = request;
                 let parts = Parts::default();
-                self.ready.push_back(Completion {
-                    tag,
-                    status: Status::Done,
-                    submitted: now,
-                    finished: now,
-                    parts,
-                });
+                self.ready.push_back(Completion { tag, status: Status::Done, submitted: now, finished: now, parts });
                 return Ok(());
             }
             Lie::ForgetsFua => request.flags = Flags::NONE,
@@ -234,10 +183,7 @@ impl Device for Canary {
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        let mut landing = self
-            .landings
-            .pop_front()
-            .or_else(|| self.below.poll_landing())?;
+        let mut landing = self.landings.pop_front().or_else(|| self.below.poll_landing())?;
         if self.lie == Lie::Shifts {
             landing.lba += 1;
         }
@@ -247,9 +193,7 @@ impl Device for Canary {
 
 /// What the suite says of a device, by the first seed of ten that it fails.
 fn verdict(make: &dyn Fn() -> Box<dyn Device>) -> Option<u8> {
-    (0..10)
-        .find_map(|seed| conformance(make, cached().cut_sector, seed).err())
-        .map(|violation| violation.rule)
+    (0..10).find_map(|seed| conformance(make, cached().cut_sector, seed).err()).map(|violation| violation.rule)
 }
 
 #[test]
@@ -277,13 +221,7 @@ fn a_canary_that_differs_from_run_to_run_is_caught() {
     let made = Cell::new(0u64);
     let make = || -> Box<dyn Device> {
         made.set(made.get() + 1);
-        Box::new(
-            Small {
-                phase: made.get() << 60,
-                ..cached()
-            }
-            .drive(),
-        )
+        Box::new(Small { phase: made.get() << 60, ..cached() }.drive())
     };
     assert_eq!(verdict(&make), Some(8));
 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::block::{
-    Completion, Control, ControlError, Device, Flags, LandingKind, Op, Request, Status,
-};
+use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::geometry::Order;
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
@@ -21,16 +19,7 @@ const AT_ONCE: u64 = 1_000_000_000_000_000;
 const REVOLUTION: u64 = 8_333_333;
 
 fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
-    Request {
-        tag,
-        unit: 0,
-        origin: 0,
-        op,
-        flags: Flags::NONE,
-        lba,
-        sectors,
-        stamp: u64::from(tag) + 1,
-    }
+    Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
 }
 
 /// All answers to what is in flight.
@@ -50,9 +39,7 @@ fn answers(drive: &mut Drive) -> Vec<Completion> {
 /// The answer to one request submitted at `now` to a drive with nothing in flight.
 fn ask(drive: &mut Drive, now: Instant, op: Op, lba: u64, sectors: u32) -> Completion {
     drive.handle_timeout(now);
-    drive
-        .submit(now, request(0, op, lba, sectors))
-        .expect("room");
+    drive.submit(now, request(0, op, lba, sectors)).expect("room");
     loop {
         if let Some(completion) = drive.poll_completion() {
             return completion;
@@ -63,12 +50,7 @@ fn ask(drive: &mut Drive, now: Instant, op: Op, lba: u64, sectors: u32) -> Compl
 }
 
 /// A host that answers at once: the next request at the instant at which the last one finished.
-fn back_to_back(
-    drive: &mut Drive,
-    from: Instant,
-    op: Op,
-    requests: &[(u64, u32)],
-) -> Vec<Completion> {
+fn back_to_back(drive: &mut Drive, from: Instant, op: Op, requests: &[(u64, u32)]) -> Vec<Completion> {
     let mut now = from;
     let ask_next = |&(lba, sectors): &(u64, u32)| {
         let completion = ask(drive, now, op, lba, sectors);
@@ -80,9 +62,7 @@ fn back_to_back(
 }
 
 fn consecutive(count: u64, sectors: u32) -> Vec<(u64, u32)> {
-    (0..count)
-        .map(|i| (i * u64::from(sectors), sectors))
-        .collect()
+    (0..count).map(|i| (i * u64::from(sectors), sectors)).collect()
 }
 
 fn swift() -> Small {
@@ -92,27 +72,14 @@ fn swift() -> Small {
 }
 
 fn near(found: u64, expected: u64, within: u64, what: &str) {
-    assert!(
-        found.abs_diff(expected) <= within,
-        "{what}: found {found}, expected {expected} within {within}"
-    );
+    assert!(found.abs_diff(expected) <= within, "{what}: found {found}, expected {expected} within {within}");
 }
 
 // Places
 
 fn layouts() -> Vec<Small> {
-    let orders = [
-        Order::Cylinder,
-        Order::Serpentine(1),
-        Order::Serpentine(5),
-        Order::Serpentine(7),
-    ];
-    let plain = orders.map(|order| Small {
-        order,
-        heads: 3,
-        zones: vec![(23, 17), (11, 8)],
-        ..Small::default()
-    });
+    let orders = [Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5), Order::Serpentine(7)];
+    let plain = orders.map(|order| Small { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..Small::default() });
     let defects = plain.clone().map(|small| Small {
         spares: 12,
         slips: vec![0, 1, 60, 61, 62, 200],
@@ -130,31 +97,18 @@ fn each_block_has_a_slot_of_its_own() {
         for lba in 0..geometry.sectors() {
             let extent = geometry.extent(lba, 1);
             assert!(extent.cylinder < geometry.cylinders() && extent.head < geometry.surfaces());
-            tracks
-                .entry((extent.cylinder, extent.head))
-                .or_default()
-                .push((extent.angle, extent.slot));
+            tracks.entry((extent.cylinder, extent.head)).or_default().push((extent.angle, extent.slot));
         }
         for (track, mut slots) in tracks {
             slots.sort_unstable();
             let slot = slots[0].1;
             let per_track = u64::MAX / slot;
-            assert!(
-                slots.len() as u64 <= per_track,
-                "{track:?} holds {} of {per_track}",
-                slots.len()
-            );
+            assert!(slots.len() as u64 <= per_track, "{track:?} holds {} of {per_track}", slots.len());
             for pair in slots.windows(2) {
-                assert!(
-                    pair[1].0 - pair[0].0 >= slot,
-                    "two blocks in one slot of {track:?}: {pair:?}\n{small:?}"
-                );
+                assert!(pair[1].0 - pair[0].0 >= slot, "two blocks in one slot of {track:?}: {pair:?}\n{small:?}");
             }
             let around = slots[0].0.wrapping_sub(slots[slots.len() - 1].0);
-            assert!(
-                slots.len() == 1 || around >= slot,
-                "two blocks in one slot of {track:?}\n{small:?}"
-            );
+            assert!(slots.len() == 1 || around >= slot, "two blocks in one slot of {track:?}\n{small:?}");
         }
     }
 }
@@ -170,11 +124,7 @@ fn an_extent_is_what_its_blocks_are() {
             for k in 0..u64::from(extent.sectors) {
                 let one = geometry.extent(lba + k, 1);
                 let angle = extent.angle.wrapping_add(extent.slot.wrapping_mul(k));
-                assert_eq!(
-                    (one.cylinder, one.head, one.angle),
-                    (extent.cylinder, extent.head, angle),
-                    "{small:?}"
-                );
+                assert_eq!((one.cylinder, one.head, one.angle), (extent.cylinder, extent.head, angle), "{small:?}");
             }
             lba = extent.end();
         }
@@ -184,60 +134,32 @@ fn an_extent_is_what_its_blocks_are() {
 
 #[test]
 fn slips_shift_and_remaps_move_within_their_band() {
-    let small = Small {
-        spares: 5,
-        slips: vec![3],
-        remaps: vec![9],
-        ..Small::default()
-    };
+    let small = Small { spares: 5, slips: vec![3], remaps: vec![9], ..Small::default() };
     let geometry = small.geometry().expect("fits");
     let (before, behind) = (geometry.extent(0, u32::MAX), geometry.extent(3, u32::MAX));
     assert_eq!(before.sectors, 3);
-    assert_eq!(
-        behind.angle,
-        before.angle.wrapping_add(before.slot.wrapping_mul(4)),
-        "one slot further"
-    );
+    assert_eq!(behind.angle, before.angle.wrapping_add(before.slot.wrapping_mul(4)), "one slot further");
     assert_eq!(behind.sectors, 6, "up to the remapped block");
     let moved = geometry.extent(9, u32::MAX);
     // The band is one cylinder, 128 slots, 5 spare: block 9 takes the spare that the slip left, slot 124 of 128.
     assert_eq!((moved.sectors, moved.cylinder, moved.head), (1, 0, 1));
     let track = geometry.extent(64, 1);
-    assert_eq!(
-        moved.angle,
-        track.angle.wrapping_add(track.slot.wrapping_mul(60 - 1))
-    );
+    assert_eq!(moved.angle, track.angle.wrapping_add(track.slot.wrapping_mul(60 - 1)));
 }
 
 #[test]
 fn neighbouring_tracks_are_turned_by_the_skew() {
     for order in [Order::Cylinder, Order::Serpentine(4)] {
-        let small = Small {
-            order,
-            heads: 2,
-            zones: vec![(8, 64)],
-            ..Small::default()
-        };
+        let small = Small { order, heads: 2, zones: vec![(8, 64)], ..Small::default() };
         let (geometry, skews) = (small.geometry().expect("fits"), small.skews());
         for track in 0..15u64 {
-            let (one, next) = (
-                geometry.extent(track * 64, 1),
-                geometry.extent(track * 64 + 64, 1),
-            );
+            let (one, next) = (geometry.extent(track * 64, 1), geometry.extent(track * 64 + 64, 1));
             let surface_ends = match order {
                 Order::Cylinder => track % 2 == 0,
                 Order::Serpentine(tracks) => (track + 1) % u64::from(tracks) == 0,
             };
-            let skew = if surface_ends {
-                skews.head
-            } else {
-                skews.cylinder
-            };
-            assert_eq!(
-                next.angle.wrapping_sub(one.angle),
-                skew,
-                "{order:?}, track {track}"
-            );
+            let skew = if surface_ends { skews.head } else { skews.cylinder };
+            assert_eq!(next.angle.wrapping_sub(one.angle), skew, "{order:?}, track {track}");
         }
     }
 }
@@ -265,11 +187,7 @@ fn nothing_is_faster_than_its_transfer() {
                 transfer += drive.profile().mechanics.transfer(&extent);
                 at = extent.end();
             }
-            assert_eq!(
-                completion.parts.get(Part::Transfer),
-                transfer,
-                "seed {seed}"
-            );
+            assert_eq!(completion.parts.get(Part::Transfer), transfer, "seed {seed}");
             assert_eq!(completion.parts.total(), completion.finished.since(now));
             now = completion.finished + Span::from_nanos(rng.below(10_000_000));
         }
@@ -286,24 +204,14 @@ fn a_long_read_runs_at_the_rate_of_its_tracks() {
     let read = ask(&mut drive, Instant::ZERO, Op::Read, 0, 64 * tracks as u32);
     let (head, cylinder) = (500_000 + 20_000, 600_000 + 20_000);
     let skews = tracks / 2 * head + (tracks / 2 - 1) * cylinder;
-    near(
-        read.finished.nanos(),
-        tracks * REVOLUTION + skews,
-        4 * tracks,
-        "forty tracks from rest",
-    );
+    near(read.finished.nanos(), tracks * REVOLUTION + skews, 4 * tracks, "forty tracks from rest");
 }
 
 #[test]
 fn back_to_back_requests_lose_no_revolution_without_overhead() {
     for op in [Op::Read, Op::Write] {
         let done = back_to_back(&mut swift().drive(), Instant::ZERO, op, &consecutive(64, 1));
-        near(
-            done[63].finished.nanos(),
-            REVOLUTION,
-            64,
-            "a track sector by sector",
-        );
+        near(done[63].finished.nanos(), REVOLUTION, 64, "a track sector by sector");
     }
 }
 
@@ -311,20 +219,10 @@ fn back_to_back_requests_lose_no_revolution_without_overhead() {
 fn back_to_back_requests_lose_a_revolution_with_overhead() {
     let mut small = swift();
     small.overhead.read_miss = Span::from_micros(1);
-    let done = back_to_back(
-        &mut small.drive(),
-        Instant::ZERO,
-        Op::Read,
-        &consecutive(10, 1),
-    );
+    let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Read, &consecutive(10, 1));
     for pair in done.windows(2) {
         let took = pair[1].finished.since(pair[0].finished).nanos();
-        near(
-            took,
-            REVOLUTION + REVOLUTION / 64,
-            4,
-            "a revolution and a sector",
-        );
+        near(took, REVOLUTION + REVOLUTION / 64, 4, "a revolution and a sector");
     }
 }
 
@@ -337,9 +235,7 @@ fn the_angle_drifts_less_than_a_microsecond_in_ten_days() {
         let whole = 60_000_000_000_000u128;
         let turned = u128::from(ten_days) * u128::from(millirpm) % whole;
         let exact = ((turned << 64) / whole) as u64;
-        let off = mechanics
-            .angle(Instant::from_nanos(ten_days))
-            .wrapping_sub(exact) as i64;
+        let off = mechanics.angle(Instant::from_nanos(ten_days)).wrapping_sub(exact) as i64;
         let late = mechanics.turn(off.unsigned_abs());
         assert!(late < Span::from_micros(1), "{millirpm}: {late}");
     }
@@ -347,47 +243,21 @@ fn the_angle_drifts_less_than_a_microsecond_in_ten_days() {
 
 #[test]
 fn seek_formulas_hit_their_figures() {
-    let (one, average, full) = (
-        Span::from_micros(800),
-        Span::from_micros(4_700),
-        Span::from_micros(10_200),
-    );
+    let (one, average, full) = (Span::from_micros(800), Span::from_micros(4_700), Span::from_micros(10_200));
     let third = SeekCurve::three_point(one, average, full, 9_000).expect("rising");
-    assert_eq!(
-        (third.time(1), third.time(3_000), third.time(8_999)),
-        (one, average, full)
-    );
+    assert_eq!((third.time(1), third.time(3_000), third.time(8_999)), (one, average, full));
     let lee = SeekCurve::lee(one, average, full, 9_000).expect("rising");
     assert_eq!(lee.time(1), one);
-    near(
-        lee.mean().nanos(),
-        average.nanos(),
-        4_700,
-        "Lee's average is the mean over all pairs",
-    );
-    near(
-        lee.time(8_999).nanos(),
-        full.nanos(),
-        2_000,
-        "Lee's full stroke",
-    );
-    let hp = SeekCurve::hp(
-        None,
-        (Span::from_micros(3_240), 400_000),
-        383,
-        (Span::from_micros(8_000), 8_000),
-        1_962,
-    )
-    .expect("positive");
+    near(lee.mean().nanos(), average.nanos(), 4_700, "Lee's average is the mean over all pairs");
+    near(lee.time(8_999).nanos(), full.nanos(), 2_000, "Lee's full stroke");
+    let hp = SeekCurve::hp(None, (Span::from_micros(3_240), 400_000), 383, (Span::from_micros(8_000), 8_000), 1_962)
+        .expect("positive");
     // HP 97560 (Ruemmler and Wilkes 1994): 3.24 + 0.4 sqrt(d) ms below 383 cylinders, 8.00 + 0.008 d ms from there.
     assert_eq!(hp.time(100), Span::from_nanos(7_240_000));
     assert_eq!(hp.time(383), Span::from_nanos(11_064_000));
     assert_eq!(hp.time(1_961), Span::from_nanos(23_688_000));
     let table = SeekCurve::table(&[(1, one), (11, average), (21, full)], 100).expect("rising");
-    assert_eq!(
-        (table.time(1), table.time(11), table.time(21)),
-        (one, average, full)
-    );
+    assert_eq!((table.time(1), table.time(11), table.time(21)), (one, average, full));
     assert_eq!(table.time(6).nanos(), (one.nanos() + average.nanos()) / 2);
     assert_eq!(table.time(0), Span::ZERO);
 }
@@ -401,21 +271,10 @@ fn four_requests_on_a_track_take_one_revolution_under_sptf_and_two_under_fcfs() 
     for (policy, revolutions) in [(Policy::Sptf, 1), (Policy::Fcfs, 2)] {
         let mut drive = swift().queued(4, policy).drive();
         for (tag, lba) in [15, 47, 31, 63].into_iter().enumerate() {
-            drive
-                .submit(Instant::ZERO, request(tag as u32, Op::Read, lba, 1))
-                .expect("room");
+            drive.submit(Instant::ZERO, request(tag as u32, Op::Read, lba, 1)).expect("room");
         }
-        let last = answers(&mut drive)
-            .into_iter()
-            .map(|completion| completion.finished)
-            .max()
-            .expect("four answers");
-        near(
-            last.nanos(),
-            revolutions * REVOLUTION,
-            8,
-            "the last of four",
-        );
+        let last = answers(&mut drive).into_iter().map(|completion| completion.finished).max().expect("four answers");
+        near(last.nanos(), revolutions * REVOLUTION, 8, "the last of four");
     }
 }
 
@@ -426,17 +285,10 @@ fn a_whole_track_without_latency_takes_one_revolution() {
     for phase in 0..32u64 {
         small.phase = phase << 59 | phase << 20;
         let read = ask(&mut small.drive(), Instant::ZERO, Op::Read, 0, 64);
-        assert!(
-            read.finished.nanos() <= REVOLUTION + 2,
-            "phase {phase}: {}",
-            read.finished.nanos()
-        );
+        assert!(read.finished.nanos() <= REVOLUTION + 2, "phase {phase}: {}", read.finished.nanos());
         small.firmware.zero_latency = false;
         let plain = ask(&mut small.drive(), Instant::ZERO, Op::Read, 0, 64);
-        assert!(
-            phase == 0 || plain.finished.nanos() > REVOLUTION + 100_000,
-            "phase {phase}"
-        );
+        assert!(phase == 0 || plain.finished.nanos() > REVOLUTION + 100_000, "phase {phase}");
         small.firmware.zero_latency = true;
     }
 }
@@ -444,10 +296,7 @@ fn a_whole_track_without_latency_takes_one_revolution() {
 // The buffer
 
 fn streaming() -> Small {
-    let mut small = Small {
-        zones: vec![(60, 500)],
-        ..Small::default()
-    };
+    let mut small = Small { zones: vec![(60, 500)], ..Small::default() };
     small.link.rate = 150_000_000;
     small.overhead.read_miss = Span::from_micros(300);
     small.overhead.read_hit = Span::from_micros(100);
@@ -456,12 +305,8 @@ fn streaming() -> Small {
 
 #[test]
 fn a_sequential_stream_runs_at_media_rate_with_segments() {
-    let done = back_to_back(
-        &mut streaming().buffered(4, 1024).drive(),
-        Instant::ZERO,
-        Op::Read,
-        &consecutive(200, 128),
-    );
+    let done =
+        back_to_back(&mut streaming().buffered(4, 1024).drive(), Instant::ZERO, Op::Read, &consecutive(200, 128));
     // 180 reads of 128 sectors are 46.08 tracks of 500; two tracks take two revolutions, a head and a cylinder skew.
     let took = done[199].finished.since(done[19].finished).nanos();
     let expected = 180 * 128 * (2 * REVOLUTION + 520_000 + 620_000) / 1_000;
@@ -470,12 +315,7 @@ fn a_sequential_stream_runs_at_media_rate_with_segments() {
 
 #[test]
 fn a_sequential_stream_loses_revolutions_without_segments() {
-    let done = back_to_back(
-        &mut streaming().drive(),
-        Instant::ZERO,
-        Op::Read,
-        &consecutive(50, 128),
-    );
+    let done = back_to_back(&mut streaming().drive(), Instant::ZERO, Op::Read, &consecutive(50, 128));
     let took = done[49].finished.since(done[0].finished).nanos();
     assert!(took >= 49 * REVOLUTION, "{took}");
 }
@@ -490,10 +330,7 @@ fn a_hit_costs_overhead_and_link() {
     let later = miss.finished + Span::from_millis(50);
     let hit = ask(&mut drive, later, Op::Read, 8, 30);
     let link = 30 * 512 * 1_000_000_000 / 150_000_000;
-    assert_eq!(
-        hit.finished.since(later).nanos(),
-        100_000 + 7_000 + 11_000 + link
-    );
+    assert_eq!(hit.finished.since(later).nanos(), 100_000 + 7_000 + 11_000 + link);
     assert_eq!(hit.parts.get(Part::Rotation), Span::ZERO);
 }
 
@@ -503,76 +340,34 @@ fn scattered(count: u64) -> Vec<(u64, u32)> {
 
 #[test]
 fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
-    let mut small = Small {
-        zones: vec![(80, 64)],
-        ..Small::default()
-    }
-    .buffered(8, 64)
-    .write_back(5);
+    let mut small = Small { zones: vec![(80, 64)], ..Small::default() }.buffered(8, 64).write_back(5);
     small.cache.destage_idle = Span::from_secs(1);
     small.overhead.write_hit = Span::from_micros(50);
-    let done = back_to_back(
-        &mut small.drive(),
-        Instant::ZERO,
-        Op::Write,
-        &scattered(200),
-    );
+    let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
     for completion in &done[..5] {
         let took = completion.finished.since(completion.submitted);
         assert_eq!(took, Span::from_nanos(50_000 + 8 * 512), "from the buffer");
     }
-    assert!(
-        done[5].parts.get(Part::Cache) > Span::ZERO,
-        "the sixth waits for a segment"
-    );
+    assert!(done[5].parts.get(Part::Cache) > Span::ZERO, "the sixth waits for a segment");
     // In the steady state each write waits for one destage: the pace is that of the same writes without a buffer,
     // where the arm goes the same ways. A quarter is left for the different rotational waits.
     small.cache.write_back = false;
-    let through = back_to_back(
-        &mut small.drive(),
-        Instant::ZERO,
-        Op::Write,
-        &scattered(200),
-    );
+    let through = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
     let pace = |done: &[Completion]| done[199].finished.since(done[9].finished).nanos() / 190;
     small.cache.write_back = true;
     small.firmware.destage.policy = Policy::Fcfs;
-    let back = back_to_back(
-        &mut small.drive(),
-        Instant::ZERO,
-        Op::Write,
-        &scattered(200),
-    );
-    near(
-        pace(&back),
-        pace(&through),
-        pace(&through) / 4,
-        "the pace of destaging",
-    );
+    let back = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
+    near(pace(&back), pace(&through), pace(&through) / 4, "the pace of destaging");
 }
 
 #[test]
 fn a_flush_waits_for_what_is_dirty() {
-    let mut small = Small::default()
-        .buffered(8, 64)
-        .write_back(5)
-        .queued(4, Policy::Fcfs);
+    let mut small = Small::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
-    drive
-        .control(
-            Instant::ZERO,
-            &Control::Set {
-                key: "landings",
-                value: "on",
-            },
-        )
-        .expect("a known key");
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
     let done = back_to_back(&mut drive, Instant::ZERO, Op::Write, &scattered(4));
-    assert!(
-        drive.poll_landing().is_none(),
-        "nothing on the medium before the flush"
-    );
+    assert!(drive.poll_landing().is_none(), "nothing on the medium before the flush");
     let flush = ask(&mut drive, done[3].finished, Op::Flush, 0, 0);
     let mut landed = 0;
     while let Some(landing) = drive.poll_landing() {
@@ -596,94 +391,43 @@ fn an_empty_flush_costs_its_command() {
 
 #[test]
 fn a_flush_does_not_hurry_what_came_after_it() {
-    let mut small = Small::default()
-        .buffered(8, 64)
-        .write_back(5)
-        .queued(4, Policy::Fcfs);
+    let mut small = Small::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
-    drive
-        .control(
-            Instant::ZERO,
-            &Control::Set {
-                key: "landings",
-                value: "on",
-            },
-        )
-        .expect("a known key");
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
     let before = back_to_back(&mut drive, Instant::ZERO, Op::Write, &[(0, 8), (2_000, 8)]);
     let now = before[1].finished;
-    drive
-        .submit(now, request(1, Op::Flush, 0, 0))
-        .expect("room");
-    drive
-        .submit(
-            now + Span::from_micros(100),
-            request(2, Op::Write, 4_000, 8),
-        )
-        .expect("room");
+    drive.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
+    drive.submit(now + Span::from_micros(100), request(2, Op::Write, 4_000, 8)).expect("room");
     drive.handle_timeout(now + Span::from_millis(500));
     let mut landed = 0;
     while let Some(landing) = drive.poll_landing() {
         landed += landing.sectors;
     }
-    assert_eq!(
-        landed, 16,
-        "what came after the flush waits for the idle time"
-    );
+    assert_eq!(landed, 16, "what came after the flush waits for the idle time");
 }
 
 #[test]
 fn a_read_broken_off_leaves_nothing_in_the_buffer() {
-    let mut drive = Small::default()
-        .buffered(4, 64)
-        .write_back(2)
-        .queued(4, Policy::Fcfs)
-        .drive();
+    let mut drive = Small::default().buffered(4, 64).write_back(2).queued(4, Policy::Fcfs).drive();
     let at = |us: u64| Instant::from_nanos(us * 1_000);
-    drive
-        .submit(at(0), request(0, Op::Read, 3_000, 8))
-        .expect("room");
-    drive
-        .submit(at(10), request(1, Op::Write, 3_000, 8))
-        .expect("room");
+    drive.submit(at(0), request(0, Op::Read, 3_000, 8)).expect("room");
+    drive.submit(at(10), request(1, Op::Write, 3_000, 8)).expect("room");
     drive.control(at(20), &Control::Reset).expect("on");
-    let ends = answers(&mut drive)
-        .into_iter()
-        .map(|completion| (completion.tag, completion.status));
-    assert_eq!(
-        ends.collect::<Vec<_>>(),
-        [(1, Status::Done), (0, Status::Aborted)]
-    );
+    let ends = answers(&mut drive).into_iter().map(|completion| (completion.tag, completion.status));
+    assert_eq!(ends.collect::<Vec<_>>(), [(1, Status::Done), (0, Status::Aborted)]);
     let read = ask(&mut drive, at(1_000_000), Op::Read, 100, 8);
-    assert!(
-        read.parts.get(Part::Transfer) > Span::ZERO,
-        "block 100 was never read: {read:?}"
-    );
+    assert!(read.parts.get(Part::Transfer) > Span::ZERO, "block 100 was never read: {read:?}");
 }
 
 #[test]
 fn write_back_needs_a_buffer() {
-    let on = Control::Set {
-        key: "cache.write_back",
-        value: "on",
-    };
+    let on = Control::Set { key: "cache.write_back", value: "on" };
     let mut bare = Small::default();
-    assert_eq!(
-        bare.drive().control(Instant::ZERO, &on),
-        Err(ControlError::BadValue)
-    );
+    assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
     bare.cache.dirty_segments = 3;
-    assert_eq!(
-        bare.drive().control(Instant::ZERO, &on),
-        Err(ControlError::BadValue)
-    );
-    let mut drive = Small {
-        cache: bare.cache,
-        ..Small::default()
-    }
-    .buffered(4, 64)
-    .drive();
+    assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
+    let mut drive = Small { cache: bare.cache, ..Small::default() }.buffered(4, 64).drive();
     assert_eq!(drive.control(Instant::ZERO, &on), Ok(()));
     assert!(drive.limits(0).volatile_cache);
 }

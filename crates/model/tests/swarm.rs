@@ -66,80 +66,39 @@ impl Source for Loop {
             return Next::Completion;
         };
         self.issued += 1;
-        let Options {
-            read_percent,
-            flush_percent,
-            fua_percent,
-            max_sectors,
-            ..
-        } = self.options;
+        let Options { read_percent, flush_percent, fua_percent, max_sectors, .. } = self.options;
         if self.rng.percent(flush_percent) {
             return Next::Request(blank(tag, Op::Flush));
         }
-        let op = if self.rng.percent(read_percent) {
-            Op::Read
-        } else {
-            Op::Write
-        };
+        let op = if self.rng.percent(read_percent) { Op::Read } else { Op::Write };
         let sectors = 1 + self.rng.below(u64::from(max_sectors));
-        let onward = self.rng.percent(self.options.sequential_percent)
-            && self.next + sectors <= self.sectors;
-        let lba = if onward {
-            self.next
-        } else {
-            self.rng.below(self.sectors - sectors)
-        };
+        let onward = self.rng.percent(self.options.sequential_percent) && self.next + sectors <= self.sectors;
+        let lba = if onward { self.next } else { self.rng.below(self.sectors - sectors) };
         self.next = lba + sectors;
         let forced = self.fua && op == Op::Write && self.rng.percent(fua_percent);
         let flags = if forced { Flags::FUA } else { Flags::NONE };
-        Next::Request(Request {
-            lba,
-            sectors: sectors as u32,
-            flags,
-            ..blank(tag, op)
-        })
+        Next::Request(Request { lba, sectors: sectors as u32, flags, ..blank(tag, op) })
     }
 
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         self.free.push(completion.tag);
         self.done += u32::from(completion.status == Status::Done);
         self.not_before = now + self.options.think;
-        Counted::In {
-            worker: 0,
-            intended: completion.submitted,
-        }
+        Counted::In { worker: 0, intended: completion.submitted }
     }
 }
 
 fn blank(tag: u32, op: Op) -> Request {
-    Request {
-        tag,
-        unit: 0,
-        origin: 0,
-        op,
-        flags: Flags::NONE,
-        lba: 0,
-        sectors: 0,
-        stamp: 0,
-    }
+    Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 }
 }
 
 /// The parts add up, nothing ends before it begins, nothing that moved no data was transferred.
 fn check_anatomy(record: &Record, last_finished: Instant) {
-    let Completion {
-        submitted,
-        finished,
-        parts,
-        status,
-        ..
-    } = record.completion;
+    let Completion { submitted, finished, parts, status, .. } = record.completion;
     assert_eq!(status, Status::Done, "{record:?}");
     assert_eq!(parts.total(), finished.since(submitted), "{record:?}");
     assert_eq!(parts.total(), record.response(), "{record:?}");
-    assert!(
-        finished >= last_finished,
-        "answers out of order: {record:?}"
-    );
+    assert!(finished >= last_finished, "answers out of order: {record:?}");
     if record.request.op == Op::Flush {
         assert_eq!(parts.get(Part::Transfer), Span::ZERO, "{record:?}");
     }
@@ -152,30 +111,12 @@ fn run(seed: u64) {
     // Printed by the test harness when the run fails.
     println!("seed {seed}: {options:?}\n{stack:?}");
     let mut device = stack.build();
-    device
-        .control(
-            Instant::ZERO,
-            &Control::Set {
-                key: "landings",
-                value: "on",
-            },
-        )
-        .expect("a known key");
+    device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
     let limits = device.limits(0);
     let (free, next) = ((0..options.depth).collect(), 0);
     let (sectors, fua) = (limits.sectors, limits.fua);
     let not_before = Instant::ZERO;
-    let source = Loop {
-        options,
-        sectors,
-        fua,
-        rng,
-        issued: 0,
-        free,
-        next,
-        not_before,
-        done: 0,
-    };
+    let source = Loop { options, sectors, fua, rng, issued: 0, free, next, not_before, done: 0 };
     let mut engine = Engine::new(source, device);
     let mut last = Instant::ZERO;
     let mut written = 0u64;
@@ -185,11 +126,7 @@ fn run(seed: u64) {
         written += u64::from(record.request.op == Op::Write) * u64::from(record.request.sectors);
     };
     engine.run(Instant::FAR, &mut check).expect("nothing stuck");
-    assert_eq!(
-        (engine.source().done, engine.failures()),
-        (options.requests, 0),
-        "all complete"
-    );
+    assert_eq!((engine.source().done, engine.failures()), (options.requests, 0), "all complete");
     check_landings(&mut engine, &stack, written);
 }
 
@@ -198,22 +135,14 @@ fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &Stack, wri
     let mut now = engine.now();
     let device = engine.device_mut();
     let mut reported = 0u64;
-    device
-        .submit(now, blank(0, Op::Flush))
-        .expect("room: nothing is in flight");
+    device.submit(now, blank(0, Op::Flush)).expect("room: nothing is in flight");
     while device.poll_completion().is_none() {
         now = device.poll_timeout().expect("the flush is in flight");
         device.handle_timeout(now);
     }
     while let Some(landing) = device.poll_landing() {
-        assert!(
-            landing.from <= landing.to && landing.to <= now,
-            "{landing:?}"
-        );
-        assert!(
-            landing.kind == LandingKind::Landed || stack.drive.cache.write_back,
-            "{landing:?}"
-        );
+        assert!(landing.from <= landing.to && landing.to <= now, "{landing:?}");
+        assert!(landing.kind == LandingKind::Landed || stack.drive.cache.write_back, "{landing:?}");
         reported += u64::from(landing.sectors);
     }
     assert_eq!(reported, written, "sectors written and sectors reported");

@@ -170,9 +170,7 @@ impl Buffer {
     /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
     pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
         let free = |&segment: &usize| self.dirty[segment].is_none() && Some(segment) != filling;
-        let segment = (0..self.starts.len())
-            .filter(free)
-            .min_by_key(|&segment| self.used[segment])?;
+        let segment = (0..self.starts.len()).filter(free).min_by_key(|&segment| self.used[segment])?;
         self.starts[segment] = start;
         self.ends[segment] = start;
         self.touch(segment);
@@ -211,11 +209,7 @@ impl Buffer {
             let overlaps = start < end && lba < stop;
             if overlaps {
                 let inside = start <= lba && end <= stop;
-                return if inside && !dirty.leaving {
-                    Room::Within(segment)
-                } else {
-                    Room::Wait
-                };
+                return if inside && !dirty.leaving { Room::Within(segment) } else { Room::Wait };
             }
             if open && stop == lba && end - start <= self.segment_sectors {
                 join = Some(segment);
@@ -239,25 +233,13 @@ impl Buffer {
         }
         let mut pieces = self.spare.pop().unwrap_or_default();
         pieces.push(piece);
-        self.dirty[segment] = Some(Dirty {
-            pieces,
-            since: now,
-            arrived,
-            serial: self.serial,
-            leaving: false,
-        });
+        self.dirty[segment] = Some(Dirty { pieces, since: now, arrived, serial: self.serial, leaving: false });
         self.order.push(segment);
         self.serial += 1;
     }
 
     /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
-    pub fn overwrite(
-        &mut self,
-        segment: usize,
-        piece: Piece,
-        arrived: Instant,
-        mut superseded: impl FnMut(Piece),
-    ) {
+    pub fn overwrite(&mut self, segment: usize, piece: Piece, arrived: Instant, mut superseded: impl FnMut(Piece)) {
         self.touch(segment);
         let Some(dirty) = &mut self.dirty[segment] else {
             return;
@@ -270,23 +252,12 @@ impl Buffer {
                 kept.push(old);
                 continue;
             }
-            superseded(Piece {
-                lba: from,
-                sectors: (to - from) as u32,
-                ..old
-            });
+            superseded(Piece { lba: from, sectors: (to - from) as u32, ..old });
             if old.lba < from {
-                kept.push(Piece {
-                    sectors: (from - old.lba) as u32,
-                    ..old
-                });
+                kept.push(Piece { sectors: (from - old.lba) as u32, ..old });
             }
             if to < old.end() {
-                kept.push(Piece {
-                    lba: to,
-                    sectors: (old.end() - to) as u32,
-                    ..old
-                });
+                kept.push(Piece { lba: to, sectors: (old.end() - to) as u32, ..old });
             }
         }
         kept.push(piece);
@@ -317,18 +288,13 @@ impl Buffer {
 
     /// The dirty segments that may be destaged, the first to become dirty first.
     pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
-        let dirty = self
-            .order
-            .iter()
-            .filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
+        let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
         dirty.filter(|(_, dirty)| !dirty.leaving)
     }
 
     /// True when a dirty segment holds any of `lba..end`.
     pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
-        self.order
-            .iter()
-            .any(|&segment| self.starts[segment] < end && lba < self.ends[segment])
+        self.order.iter().any(|&segment| self.starts[segment] < end && lba < self.ends[segment])
     }
 
     /// Dirty segments.
@@ -348,9 +314,6 @@ impl Buffer {
 
     /// The lowest number among the dirty segments.
     pub fn oldest_serial(&self) -> Option<u64> {
-        self.order
-            .first()
-            .and_then(|&segment| self.dirty[segment].as_ref())
-            .map(|dirty| dirty.serial)
+        self.order.first().and_then(|&segment| self.dirty[segment].as_ref()).map(|dirty| dirty.serial)
     }
 }

@@ -24,13 +24,8 @@ impl Drive {
         let mut ledger = Ledger::open(now);
         self.tidying = false;
         if self.power != Power::On {
-            self.slots[usize::from(slot)] = Slot {
-                request,
-                ledger,
-                stage: Stage::Finishing,
-                outcome: Status::PowerLost,
-                data_at: now,
-            };
+            self.slots[usize::from(slot)] =
+                Slot { request, ledger, stage: Stage::Finishing, outcome: Status::PowerLost, data_at: now };
             self.finish_at(now, slot);
             return;
         }
@@ -40,22 +35,15 @@ impl Drive {
         let decoded = ledger.mark() + self.overhead(&request);
         ledger.until(Part::Overhead, decoded);
         self.electronics = decoded;
-        self.slots[usize::from(slot)] = Slot {
-            request,
-            ledger,
-            stage: Stage::Arriving,
-            outcome: Status::Done,
-            data_at: now,
-        };
+        self.slots[usize::from(slot)] =
+            Slot { request, ledger, stage: Stage::Arriving, outcome: Status::Done, data_at: now };
         self.arriving.push_back((decoded, slot));
     }
 
     fn overhead(&self, request: &Request) -> Span {
         let overhead = &self.profile.overhead;
         match request.op {
-            Op::Read if self.buffer.look_up(request.lba, request.end()) == Lookup::Miss => {
-                overhead.read_miss
-            }
+            Op::Read if self.buffer.look_up(request.lba, request.end()) == Lookup::Miss => overhead.read_miss,
             Op::Read => overhead.read_hit,
             Op::Write | Op::WriteZeroes if self.cached(request) => overhead.write_hit,
             Op::Write | Op::WriteZeroes => overhead.write_miss,
@@ -105,11 +93,7 @@ impl Drive {
         let fua_unknown = request.flags.has(Flags::FUA) && !self.profile.link.fua;
         let unsupported = matches!(request.op, Op::Trim | Op::Compute) || fua_unknown;
         if unsupported || beyond || (request.sectors == 0 && request.op != Op::Flush) {
-            let outcome = if unsupported {
-                Status::Unsupported
-            } else {
-                Status::OutOfRange
-            };
+            let outcome = if unsupported { Status::Unsupported } else { Status::OutOfRange };
             self.slots[usize::from(slot)].outcome = outcome;
             self.finish_at(now, slot);
             return;
@@ -141,10 +125,7 @@ impl Drive {
     /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end.
     pub(super) fn streams_into(&mut self, now: Instant, segment: usize) -> bool {
         self.filling(now) == Some(segment)
-            && matches!(
-                self.activity,
-                Activity::Prefetch(_) | Activity::Access { then: Some(_), .. }
-            )
+            && matches!(self.activity, Activity::Prefetch(_) | Activity::Access { then: Some(_), .. })
     }
 
     /// The segment that the medium is filling, by a read or the prefetch that follows it.
@@ -152,10 +133,7 @@ impl Drive {
         self.settle_stream(now);
         match &self.activity {
             Activity::Prefetch(stream) => Some(stream.segment),
-            Activity::Access {
-                purpose: Purpose::Command { segment, .. },
-                ..
-            } => *segment,
+            Activity::Access { purpose: Purpose::Command { segment, .. }, .. } => *segment,
             _ => None,
         }
     }
@@ -180,20 +158,13 @@ impl Drive {
         let mut activity = self.activity;
         let (stream, earliest) = match &mut activity {
             Activity::Prefetch(stream) => (stream, now),
-            Activity::Access {
-                then: Some(stream),
-                sweep,
-                ..
-            } => (stream, sweep.end.max(now)),
+            Activity::Access { then: Some(stream), sweep, .. } => (stream, sweep.end.max(now)),
             Activity::Access { sweep, .. } => return sweep.end.max(now),
             Activity::Idle => return now,
         };
         stream.go_on_to(self.platter(), limit);
         let here = stream.when(self.platter(), request.end()).max(earliest);
-        stream.committed = stream
-            .committed
-            .max(here)
-            .max(self.kept(stream, request.end()));
+        stream.committed = stream.committed.max(here).max(self.kept(stream, request.end()));
         self.buffer.extend(segment, stream.limit);
         self.activity = activity;
         here
@@ -202,29 +173,21 @@ impl Drive {
     /// When the part of the read-ahead that is not broken off is done.
     pub(super) fn kept(&self, stream: &Stream, end: u64) -> Instant {
         let min = u64::from(self.profile.cache.read_ahead.min);
-        if min == 0 {
-            Instant::ZERO
-        } else {
-            stream.when(self.platter(), (end + min).min(stream.limit))
-        }
+        if min == 0 { Instant::ZERO } else { stream.when(self.platter(), (end + min).min(stream.limit)) }
     }
 
     /// How far to read after `request`: as far as the segment allows, and no farther than `read_ahead.max`.
     pub(super) fn read_ahead_limit(&self, request: &Request) -> u64 {
         let segment = request.lba + self.buffer.segment_sectors();
         let ahead = request.end() + u64::from(self.profile.cache.read_ahead.max);
-        segment
-            .min(ahead)
-            .max(request.end())
-            .min(self.profile.geometry.sectors())
+        segment.min(ahead).max(request.end()).min(self.profile.geometry.sectors())
     }
 
     /// A stopped prefetch goes on when enough of its segment has been read and nothing else wants the medium.
     fn resume(&mut self, now: Instant, request: &Request, segment: usize) {
         let (_, end) = self.buffer.span(segment);
         let unread = end.saturating_sub(request.end()) * 100;
-        let full = u64::from(100 - self.profile.cache.read_ahead.resume_percent)
-            * self.buffer.segment_sectors();
+        let full = u64::from(100 - self.profile.cache.read_ahead.resume_percent) * self.buffer.segment_sectors();
         let limit = self.read_ahead_limit(request);
         let idle = matches!(self.activity, Activity::Idle) && self.commands.is_empty();
         if idle && unread <= full && limit > end && self.choose_from <= now {
@@ -293,11 +256,7 @@ impl Drive {
 
     fn write_through(&mut self, now: Instant, slot: u16, request: &Request) {
         self.buffer_loses(now, request);
-        let bytes = if request.op == Op::Write {
-            u64::from(request.sectors) * SECTOR
-        } else {
-            0
-        };
+        let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
         self.link = self.link.max(now) + self.link_time(bytes);
         self.slots[usize::from(slot)].data_at = self.link;
         self.write_or_park(now, slot);
@@ -336,19 +295,9 @@ impl Drive {
                 self.arm = stream.arm();
                 self.activity = Activity::Idle;
             }
-            Activity::Access {
-                access,
-                purpose:
-                    Purpose::Command {
-                        segment: Some(segment),
-                        ..
-                    },
-                then,
-                ..
-            } => {
+            Activity::Access { access, purpose: Purpose::Command { segment: Some(segment), .. }, then, .. } => {
                 *then = None;
-                self.buffer
-                    .cut_short(*segment, access.lba + u64::from(access.sectors));
+                self.buffer.cut_short(*segment, access.lba + u64::from(access.sectors));
             }
             _ => {}
         }
@@ -387,17 +336,9 @@ impl Drive {
             return false;
         }
         self.buffer_loses(now, &request);
-        let bytes = if request.op == Op::Write {
-            u64::from(request.sectors) * SECTOR
-        } else {
-            0
-        };
+        let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
         let arrived = self.link.max(now) + self.link_time(bytes);
-        let piece = Piece {
-            lba: request.lba,
-            sectors: request.sectors,
-            stamp: request.stamp,
-        };
+        let piece = Piece { lba: request.lba, sectors: request.sectors, stamp: request.stamp };
         match room {
             Room::Join(segment) => self.buffer.write(segment, piece, now, arrived),
             Room::Within(segment) => self.overwrite(now, segment, piece, arrived),
@@ -431,11 +372,7 @@ impl Drive {
             return Some(segment);
         }
         self.break_off(now);
-        if let Activity::Access {
-            purpose: Purpose::Command { segment, .. },
-            ..
-        } = &mut self.activity
-        {
+        if let Activity::Access { purpose: Purpose::Command { segment, .. }, .. } = &mut self.activity {
             // The read in progress goes on past the buffer.
             *segment = None;
         }
@@ -454,11 +391,7 @@ impl Drive {
     /// Flushes whose segments are all on the medium are done.
     pub(super) fn end_flushes(&mut self, now: Instant) {
         while let Some(&(slot, fence)) = self.flushes.front() {
-            if self
-                .buffer
-                .oldest_serial()
-                .is_some_and(|serial| serial < fence)
-            {
+            if self.buffer.oldest_serial().is_some_and(|serial| serial < fence) {
                 return;
             }
             self.flushes.pop_front();

@@ -81,14 +81,7 @@ pub struct Skews {
 impl Zone {
     /// A zone of `cylinders` from `first_cylinder`, `spt[h]` slots on each track of head `h`. A serpentine zone must
     /// be a multiple of twice its run length; see [`Zone::lay`] for any length.
-    fn new(
-        first_cylinder: u32,
-        cylinders: u32,
-        order: Order,
-        spt: &[u32],
-        skews: Skews,
-        spares: u32,
-    ) -> Zone {
+    fn new(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews, spares: u32) -> Zone {
         let heads = spt.len() as u32;
         let (band_cylinders, runs, band_skew) = match order {
             Order::Cylinder => {
@@ -102,14 +95,7 @@ impl Zone {
                     skew: 0,
                 };
                 let runs: Vec<Run> = (0..heads).map(run).collect();
-                (
-                    1,
-                    runs,
-                    skews
-                        .head
-                        .wrapping_mul(u64::from(heads - 1))
-                        .wrapping_add(skews.cylinder),
-                )
+                (1, runs, skews.head.wrapping_mul(u64::from(heads - 1)).wrapping_add(skews.cylinder))
             }
             Order::Serpentine(tracks) => {
                 let runs = serpentine(tracks, spt, skews);
@@ -119,50 +105,21 @@ impl Zone {
                 (2 * tracks, runs, skew)
             }
         };
-        Zone {
-            first_cylinder,
-            cylinders,
-            band_cylinders,
-            runs,
-            spares,
-            angle: 0,
-            band_skew,
-        }
+        Zone { first_cylinder, cylinders, band_cylinders, runs, spares, angle: 0, band_skew }
     }
 
     /// Zones that cover `cylinders` in `order`: one of whole bands and, where a serpentine leaves a rest, one of a
     /// shorter run and perhaps one last cylinder.
-    pub fn lay(
-        first_cylinder: u32,
-        cylinders: u32,
-        order: Order,
-        spt: &[u32],
-        skews: Skews,
-        spares: u32,
-    ) -> Vec<Zone> {
+    pub fn lay(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews, spares: u32) -> Vec<Zone> {
         let Order::Serpentine(tracks) = order else {
-            return alloc::vec![Zone::new(
-                first_cylinder,
-                cylinders,
-                order,
-                spt,
-                skews,
-                spares
-            )];
+            return alloc::vec![Zone::new(first_cylinder, cylinders, order, spt, skews, spares)];
         };
         let mut zones = Vec::new();
         let (mut at, mut left) = (first_cylinder, cylinders);
         for run in [tracks, (cylinders % (2 * tracks)) / 2] {
             let part = if run == 0 { 0 } else { left - left % (2 * run) };
             if part > 0 {
-                zones.push(Zone::new(
-                    at,
-                    part,
-                    Order::Serpentine(run),
-                    spt,
-                    skews,
-                    spares,
-                ));
+                zones.push(Zone::new(at, part, Order::Serpentine(run), spt, skews, spares));
                 at += part;
                 left -= part;
             }
@@ -175,10 +132,7 @@ impl Zone {
 
     /// Slots of one band, spares included.
     fn band_slots(&self) -> u64 {
-        self.runs
-            .iter()
-            .map(|run| u64::from(run.tracks) * u64::from(run.sectors_per_track))
-            .sum()
+        self.runs.iter().map(|run| u64::from(run.tracks) * u64::from(run.sectors_per_track)).sum()
     }
 
     /// Bands.
@@ -210,10 +164,7 @@ fn serpentine(tracks: u32, spt: &[u32], skews: Skews) -> Vec<Run> {
             angle,
             skew: skews.cylinder,
         });
-        let to_next = skews
-            .cylinder
-            .wrapping_mul(u64::from(tracks - 1))
-            .wrapping_add(skews.head);
+        let to_next = skews.cylinder.wrapping_mul(u64::from(tracks - 1)).wrapping_add(skews.head);
         angle = angle.wrapping_add(to_next);
     }
     runs
@@ -322,37 +273,21 @@ struct CompiledRun {
 impl Geometry {
     /// Checks `zones` and lays `sectors` blocks over them. `slips` are the blocks whose slot is left out, rising;
     /// `remaps` the blocks that live in a spare slot, rising: each takes the first spare of its own band.
-    pub fn new(
-        sectors: u64,
-        zones: &[Zone],
-        slips: &[u64],
-        remaps: &[u64],
-    ) -> Result<Geometry, LayoutError> {
+    pub fn new(sectors: u64, zones: &[Zone], slips: &[u64], remaps: &[u64]) -> Result<Geometry, LayoutError> {
         check_zones(zones)?;
         let mut compiled: Vec<Compiled> = Vec::with_capacity(zones.len());
         let (mut start, mut angle) = (0u64, 0u64);
         for zone in zones {
             let next = compile(zone, start, angle.wrapping_add(zone.angle));
             start = next.end;
-            angle = next
-                .angle
-                .wrapping_add(zone.band_skew.wrapping_mul(zone.bands()));
+            angle = next.angle.wrapping_add(zone.band_skew.wrapping_mul(zone.bands()));
             compiled.push(next);
         }
         if start < sectors {
-            return Err(LayoutError::TooSmall {
-                holds: start,
-                claims: sectors,
-            });
+            return Err(LayoutError::TooSmall { holds: start, claims: sectors });
         }
         let last = zones.last().expect("checked above");
-        let surfaces = zones
-            .iter()
-            .flat_map(|z| &z.runs)
-            .map(|run| run.head)
-            .max()
-            .unwrap_or(0)
-            + 1;
+        let surfaces = zones.iter().flat_map(|z| &z.runs).map(|run| run.head).max().unwrap_or(0) + 1;
         let slice = (sectors.max(2) - 1).ilog2().saturating_sub(10);
         let mut geometry = Geometry {
             sectors,
@@ -407,9 +342,7 @@ impl Geometry {
 
     /// The blocks of each zone: first, and first after, the drive's end cutting the last.
     pub fn zone_spans(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.zones
-            .iter()
-            .map(|zone| (zone.start, zone.end.min(self.sectors)))
+        self.zones.iter().map(|zone| (zone.start, zone.end.min(self.sectors)))
     }
 
     /// The piece of track that holds block `lba` and as many as follow it without a gap, at most `sectors`.
@@ -432,9 +365,7 @@ impl Geometry {
             limit = limit.min(block - lba);
         }
         let after = self.shifts.partition_point(|&(from, _)| from <= lba);
-        let shift = after
-            .checked_sub(1)
-            .map_or(0, |i| u64::from(self.shifts[i].1));
+        let shift = after.checked_sub(1).map_or(0, |i| u64::from(self.shifts[i].1));
         if let Some(&(from, _)) = self.shifts.get(after) {
             limit = limit.min(from - lba);
         }
@@ -454,11 +385,7 @@ impl Geometry {
         let in_run = offset - run.start;
         let track = in_run / run.sectors_per_track;
         let slot = in_run - track * run.sectors_per_track;
-        let cylinder = if run.backwards {
-            run.first - track
-        } else {
-            run.first + track
-        };
+        let cylinder = if run.backwards { run.first - track } else { run.first + track };
         let angle = zone
             .angle
             .wrapping_add(zone.band_skew.wrapping_mul(band))
@@ -466,9 +393,7 @@ impl Geometry {
             .wrapping_add(run.skew.wrapping_mul(u64::from(track)))
             .wrapping_add(run.slot.wrapping_mul(u64::from(slot)));
         let in_band = zone.band - (lba - zone.start - band * zone.band);
-        let left = u64::from(run.sectors_per_track - slot)
-            .min(in_band)
-            .min(self.sectors - lba);
+        let left = u64::from(run.sectors_per_track - slot).min(in_band).min(self.sectors - lba);
         Extent {
             lba,
             sectors: u64::from(sectors).min(left) as u32,
@@ -517,12 +442,7 @@ impl Geometry {
         Ok(shifts)
     }
 
-    fn lay_remaps(
-        &self,
-        zones: &[Zone],
-        slips: &[u64],
-        remaps: &[u64],
-    ) -> Result<Vec<(u64, u64)>, LayoutError> {
+    fn lay_remaps(&self, zones: &[Zone], slips: &[u64], remaps: &[u64]) -> Result<Vec<(u64, u64)>, LayoutError> {
         let mut laid: Vec<(u64, u64)> = Vec::new();
         for &lba in remaps {
             if lba >= self.sectors || laid.last().is_some_and(|&(block, _)| block >= lba) {
@@ -556,16 +476,9 @@ fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
     }
     for (index, zone) in zones.iter().enumerate() {
         if zone.first_cylinder != expected {
-            return Err(LayoutError::Zones {
-                zone: index,
-                expected,
-                found: zone.first_cylinder,
-            });
+            return Err(LayoutError::Zones { zone: index, expected, found: zone.first_cylinder });
         }
-        let empty_run = zone
-            .runs
-            .iter()
-            .any(|run| run.tracks == 0 || run.sectors_per_track == 0);
+        let empty_run = zone.runs.iter().any(|run| run.tracks == 0 || run.sectors_per_track == 0);
         let part_band = zone.band_cylinders == 0 || zone.cylinders % zone.band_cylinders != 0;
         let outside = zone.runs.iter().any(|run| {
             run.first >= zone.band_cylinders

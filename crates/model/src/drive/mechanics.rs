@@ -63,11 +63,7 @@ impl SeekCurve {
         if min > avg || avg > max {
             return Err(SeekError::Times);
         }
-        let (lo, mid, hi) = (
-            min.nanos() as i128,
-            avg.nanos() as i128,
-            max.nanos() as i128,
-        );
+        let (lo, mid, hi) = (min.nanos() as i128, avg.nanos() as i128, max.nanos() as i128);
         let c = i128::from(cylinders.max(2));
         let root_c = root_q16(cylinders.max(2));
         Self::of(cylinders, |distance| {
@@ -80,20 +76,11 @@ impl SeekCurve {
 
     /// The datasheet's three figures joined by two pieces: a root from the single-track to the average time (taken at
     /// a third of the cylinders), a straight line from there to the full stroke.
-    pub fn three_point(
-        single: Span,
-        avg: Span,
-        full: Span,
-        cylinders: u32,
-    ) -> Result<SeekCurve, SeekError> {
+    pub fn three_point(single: Span, avg: Span, full: Span, cylinders: u32) -> Result<SeekCurve, SeekError> {
         if single > avg || avg > full {
             return Err(SeekError::Times);
         }
-        let (one, mid, max) = (
-            single.nanos() as i128,
-            avg.nanos() as i128,
-            full.nanos() as i128,
-        );
+        let (one, mid, max) = (single.nanos() as i128, avg.nanos() as i128, full.nanos() as i128);
         let last = i128::from(cylinders.max(4)) - 1;
         let third = (cylinders.max(4) / 3).max(2);
         let root_span = root_q16(third) - root_q16(1);
@@ -117,9 +104,7 @@ impl SeekCurve {
     ) -> Result<SeekCurve, SeekError> {
         Self::of(cylinders, |distance| match single {
             Some(time) if distance == 1 => i128::from(time.nanos()),
-            _ if distance < bend => {
-                i128::from(short.0.nanos()) + ((i128::from(short.1) * root_q16(distance)) >> 16)
-            }
+            _ if distance < bend => i128::from(short.0.nanos()) + ((i128::from(short.1) * root_q16(distance)) >> 16),
             _ => i128::from(long.0.nanos()) + i128::from(long.1) * i128::from(distance),
         })
     }
@@ -143,12 +128,7 @@ impl SeekCurve {
     /// as IBM's manuals define it, each distance d weighted by the number of pairs that far apart.
     pub fn mean(&self) -> Span {
         let cylinders = self.0.len() as u128;
-        let weighted = self
-            .0
-            .iter()
-            .enumerate()
-            .skip(1)
-            .map(|(d, &t)| u128::from(t) * (cylinders - d as u128));
+        let weighted = self.0.iter().enumerate().skip(1).map(|(d, &t)| u128::from(t) * (cylinders - d as u128));
         let pairs = cylinders * (cylinders - 1) / 2;
         Span::from_nanos((weighted.sum::<u128>() / pairs.max(1)) as u64)
     }
@@ -158,12 +138,7 @@ fn interpolate(distance: u32, (d0, t0): (u32, u64), (d1, t1): (u32, u64)) -> u32
     if d1 == d0 {
         return t0 as u32;
     }
-    let (d0, t0, d1, t1) = (
-        i128::from(d0),
-        i128::from(t0),
-        i128::from(d1),
-        i128::from(t1),
-    );
+    let (d0, t0, d1, t1) = (i128::from(d0), i128::from(t0), i128::from(d1), i128::from(t1));
     (t0 + (t1 - t0) * (i128::from(distance) - d0) / (d1 - d0)).clamp(0, i128::from(u32::MAX)) as u32
 }
 
@@ -214,26 +189,14 @@ impl Positioning {
 
 impl Mechanics {
     /// A mechanism that turns `millirpm` thousandths of a revolution a minute.
-    pub fn new(
-        seek: SeekCurve,
-        head_switch: Span,
-        write_settle: Span,
-        millirpm: u64,
-    ) -> Result<Mechanics, SeekError> {
+    pub fn new(seek: SeekCurve, head_switch: Span, write_settle: Span, millirpm: u64) -> Result<Mechanics, SeekError> {
         if millirpm == 0 {
             return Err(SeekError::Speed);
         }
         let per_ns = 60_000_000_000_000u128; // thousandths of a revolution a minute, in one nanosecond
         let rate = ((u128::from(millirpm) << 64) + per_ns / 2) / per_ns;
         let period = (per_ns << 32) / u128::from(millirpm);
-        Ok(Mechanics {
-            seek,
-            head_switch,
-            write_settle,
-            rate: rate as u64,
-            period: period as u64,
-            phase: 0,
-        })
+        Ok(Mechanics { seek, head_switch, write_settle, rate: rate as u64, period: period as u64, phase: 0 })
     }
 
     /// The same mechanism with its platter turned by `phase` at time 0.
@@ -274,38 +237,22 @@ impl Mechanics {
     pub fn wait(&self, at: Instant, angle: u64) -> Span {
         let ahead = angle.wrapping_sub(self.angle(at));
         let past = ahead.wrapping_neg();
-        if past <= CATCH.nanos() * self.rate {
-            Span::ZERO
-        } else {
-            self.turn(ahead)
-        }
+        if past <= CATCH.nanos() * self.rate { Span::ZERO } else { self.turn(ahead) }
     }
 
     /// Arm movement, or head switch, from `arm` to the extent's track.
     #[inline]
     pub fn reach(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
         let seek = self.seek.time(arm.cylinder.abs_diff(cylinder));
-        if arm.head == head {
-            seek
-        } else {
-            seek.max(self.head_switch)
-        }
+        if arm.head == head { seek } else { seek.max(self.head_switch) }
     }
 
     /// The stretches from `at` until the first slot of `extent` comes under the head.
     #[inline]
     pub fn position(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
         let seek = self.reach(arm, extent.cylinder, extent.head);
-        let settle = if write && seek > Span::ZERO {
-            self.write_settle
-        } else {
-            Span::ZERO
-        };
-        Positioning {
-            seek,
-            settle,
-            rotation: self.wait(at + seek + settle, extent.angle),
-        }
+        let settle = if write && seek > Span::ZERO { self.write_settle } else { Span::ZERO };
+        Positioning { seek, settle, rotation: self.wait(at + seek + settle, extent.angle) }
     }
 
     /// How long the extent takes to pass.

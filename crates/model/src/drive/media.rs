@@ -92,15 +92,7 @@ impl Sweep {
 impl Access {
     /// The passes, first to last.
     pub fn passes<'a>(&self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
-        Passes {
-            geometry,
-            mechanics,
-            access: *self,
-            at: self.start,
-            arm: self.from,
-            lba: self.lba,
-            left: self.sectors,
-        }
+        Passes { geometry, mechanics, access: *self, at: self.start, arm: self.from, lba: self.lba, left: self.sectors }
     }
 
     /// All passes in sum.
@@ -119,10 +111,7 @@ impl Access {
         for pass in self.passes(geometry, mechanics) {
             sweep.begin = sweep.begin.min(pass.begin());
             sweep.end = pass.end;
-            sweep.arm = Arm {
-                cylinder: pass.extent.cylinder,
-                head: pass.extent.head,
-            };
+            sweep.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
             sweep.seek += pass.seek;
             sweep.settle += pass.settle;
             sweep.data += pass.data;
@@ -133,13 +122,7 @@ impl Access {
     }
 
     /// Writes the access into `ledger` as far as it went by `now`.
-    pub fn charge_until(
-        &self,
-        now: Instant,
-        geometry: &Geometry,
-        mechanics: &Mechanics,
-        ledger: &mut Ledger,
-    ) {
+    pub fn charge_until(&self, now: Instant, geometry: &Geometry, mechanics: &Mechanics, ledger: &mut Ledger) {
         let mut at = self.start;
         for pass in self.passes(geometry, mechanics) {
             for (part, span) in [
@@ -179,36 +162,19 @@ impl Iterator for Passes<'_> {
             return None;
         }
         let extent = self.geometry.extent(self.lba, self.left);
-        let place = self
-            .mechanics
-            .position(self.at, self.arm, &extent, self.access.write);
+        let place = self.mechanics.position(self.at, self.arm, &extent, self.access.write);
         let settled = self.at + place.seek + place.settle;
         let data = self.access.data_at.saturating_since(settled);
         let ready = settled + data;
         let transfer = self.mechanics.transfer(&extent);
-        let mut rotation = if data > Span::ZERO {
-            self.mechanics.wait(ready, extent.angle)
-        } else {
-            place.rotation
-        };
+        let mut rotation = if data > Span::ZERO { self.mechanics.wait(ready, extent.angle) } else { place.rotation };
         if self.access.zero_latency {
             rotation = rotation.min(self.mechanics.revolution().saturating_sub(transfer));
         }
         self.at = ready + rotation + transfer;
-        self.arm = Arm {
-            cylinder: extent.cylinder,
-            head: extent.head,
-        };
+        self.arm = Arm { cylinder: extent.cylinder, head: extent.head };
         self.lba = extent.end();
         self.left -= extent.sectors;
-        Some(Pass {
-            extent,
-            seek: place.seek,
-            settle: place.settle,
-            data,
-            rotation,
-            transfer,
-            end: self.at,
-        })
+        Some(Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, end: self.at })
     }
 }

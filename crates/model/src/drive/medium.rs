@@ -18,10 +18,7 @@ impl Drive {
         let Activity::Prefetch(stream) = &mut self.activity else {
             return;
         };
-        let platter = Platter {
-            geometry: &self.profile.geometry,
-            mechanics: &self.profile.mechanics,
-        };
+        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
         stream.catch_up(platter, now);
         let over = stream.over;
         if over <= now {
@@ -40,23 +37,13 @@ impl Drive {
 
     fn target(&self, slot: u16, lba: u64, sectors: u32, write: bool) -> Target {
         let extent = self.profile.geometry.extent(lba, sectors);
-        Target {
-            slot,
-            head: extent.head,
-            write,
-            cylinder: extent.cylinder,
-            angle: extent.angle,
-            sweep: extent.sweep(),
-        }
+        Target { slot, head: extent.head, write, cylinder: extent.cylinder, angle: extent.angle, sweep: extent.sweep() }
     }
 
     /// Dirty segments compete with commands.
     fn pressing(&self) -> bool {
         self.buffer.dirty_count() > 0
-            && (!self.flushes.is_empty()
-                || !self.parked.is_empty()
-                || self.buffer.is_full()
-                || self.power != Power::On)
+            && (!self.flushes.is_empty() || !self.parked.is_empty() || self.buffer.is_full() || self.power != Power::On)
     }
 
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
@@ -85,21 +72,11 @@ impl Drive {
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
-        let command = self
-            .commands
-            .choose(now, u64::from(self.arm.cylinder), |target| {
-                self.cost(now, target)
-            });
+        let command = self.commands.choose(now, u64::from(self.arm.cylinder), |target| self.cost(now, target));
         let idle = self.commands.is_empty();
-        let destage = if idle || self.pressing() {
-            self.choose_destage(now)
-        } else {
-            None
-        };
+        let destage = if idle || self.pressing() { self.choose_destage(now) } else { None };
         match (command, destage) {
-            (Some(command), Some((_, cost))) if command.cost <= cost => {
-                self.start_command(now, command)
-            }
+            (Some(command), Some((_, cost))) if command.cost <= cost => self.start_command(now, command),
             (_, Some((segment, _))) => {
                 self.tidying = !self.pressing();
                 self.start_destage(now, segment);
@@ -114,18 +91,10 @@ impl Drive {
     fn cost(&self, now: Instant, target: &Target) -> u64 {
         let mechanics = &self.profile.mechanics;
         let seek = mechanics.reach(self.arm, target.cylinder, target.head);
-        let settle = if target.write && seek > Span::ZERO {
-            mechanics.switch_and_settle().1
-        } else {
-            Span::ZERO
-        };
+        let settle = if target.write && seek > Span::ZERO { mechanics.switch_and_settle().1 } else { Span::ZERO };
         let wait = mechanics.wait(now + seek + settle, target.angle);
         let inside = self.profile.firmware.zero_latency && !target.write;
-        let wait = if inside {
-            wait.min(mechanics.turn(target.sweep.wrapping_neg()))
-        } else {
-            wait
-        };
+        let wait = if inside { wait.min(mechanics.turn(target.sweep.wrapping_neg())) } else { wait };
         (seek + settle + wait).nanos()
     }
 
@@ -134,18 +103,12 @@ impl Drive {
         let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
         let mut queue = core::mem::take(&mut self.destages);
         queue.clear();
-        for (segment, dirty) in self
-            .buffer
-            .destageable()
-            .filter(|(_, dirty)| dirty.serial < fence)
-        {
+        for (segment, dirty) in self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence) {
             let (start, end) = self.buffer.span(segment);
             let target = self.target(0, start, (end - start) as u32, true);
             queue.push(dirty.since, u64::from(target.cylinder), (segment, target));
         }
-        let chosen = queue.choose(now, u64::from(self.arm.cylinder), |(_, target)| {
-            self.cost(now, target)
-        });
+        let chosen = queue.choose(now, u64::from(self.arm.cylinder), |(_, target)| self.cost(now, target));
         let result = chosen.map(|choice| (queue.take(choice).0, choice.cost));
         self.destages = queue;
         result
@@ -159,16 +122,7 @@ impl Drive {
         if target.write {
             self.break_off(now);
             let data_at = self.slots[usize::from(slot)].data_at;
-            self.start(
-                now,
-                &request,
-                request.lba,
-                Purpose::Command {
-                    slot,
-                    segment: None,
-                },
-                data_at,
-            );
+            self.start(now, &request, request.lba, Purpose::Command { slot, segment: None }, data_at);
             return;
         }
         match self.buffer.look_up(request.lba, request.end()) {
@@ -191,14 +145,7 @@ impl Drive {
     }
 
     /// Reads from `lba` to the request's end into `segment`, and plans the read-ahead behind it.
-    fn read_into(
-        &mut self,
-        now: Instant,
-        slot: u16,
-        request: &Request,
-        lba: u64,
-        segment: Option<usize>,
-    ) {
+    fn read_into(&mut self, now: Instant, slot: u16, request: &Request, lba: u64, segment: Option<usize>) {
         self.start(now, request, lba, Purpose::Command { slot, segment }, now);
         let limit = self.read_ahead_limit(request);
         let Some(segment) = segment else { return };
@@ -209,10 +156,7 @@ impl Drive {
         }
         if let Activity::Access { sweep, then, .. } = &mut self.activity {
             let mut stream = Stream::start(
-                Platter {
-                    geometry: &self.profile.geometry,
-                    mechanics: &self.profile.mechanics,
-                },
+                Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics },
                 sweep.end,
                 sweep.arm,
                 request.end(),
@@ -228,23 +172,13 @@ impl Drive {
     /// The read-ahead that a command may not break off counts from the plan's beginning.
     fn keep_planned(&mut self, end: u64) {
         let mut activity = self.activity;
-        if let Activity::Access {
-            then: Some(stream), ..
-        } = &mut activity
-        {
+        if let Activity::Access { then: Some(stream), .. } = &mut activity {
             stream.committed = stream.committed.max(self.kept(stream, end));
         }
         self.activity = activity;
     }
 
-    fn start(
-        &mut self,
-        now: Instant,
-        request: &Request,
-        lba: u64,
-        purpose: Purpose,
-        data_at: Instant,
-    ) {
+    fn start(&mut self, now: Instant, request: &Request, lba: u64, purpose: Purpose, data_at: Instant) {
         if let Purpose::Command { slot, .. } = purpose {
             self.slots[usize::from(slot)].stage = Stage::Medium;
         }
@@ -259,40 +193,21 @@ impl Drive {
             zero_latency: self.profile.firmware.zero_latency && !write,
         };
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
-        self.activity = Activity::Access {
-            access,
-            sweep,
-            purpose,
-            then: None,
-        };
+        self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 
     fn start_destage(&mut self, now: Instant, segment: usize) {
         self.break_off(now);
         let (start, end) = self.buffer.span(segment);
-        let data_at = self
-            .buffer
-            .dirty(segment)
-            .map_or(now, |dirty| dirty.arrived);
+        let data_at = self.buffer.dirty(segment).map_or(now, |dirty| dirty.arrived);
         self.buffer.leave(segment);
-        let run = Request {
-            op: Op::Write,
-            lba: start,
-            sectors: (end - start) as u32,
-            ..super::BLANK
-        };
+        let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
         self.start(now, &run, start, Purpose::Destage(segment), data_at);
     }
 
     /// The access in progress is over.
     pub(super) fn access_ended(&mut self, now: Instant) {
-        let Activity::Access {
-            access,
-            sweep,
-            purpose,
-            then,
-        } = self.activity
-        else {
+        let Activity::Access { access, sweep, purpose, then } = self.activity else {
             return;
         };
         self.arm = sweep.arm;
@@ -327,11 +242,7 @@ impl Drive {
 
     /// A dirty segment that continues the one just written follows at once: one long write.
     fn go_on_destaging(&mut self, now: Instant, end: u64) {
-        let next = self
-            .buffer
-            .destageable()
-            .map(|(segment, _)| segment)
-            .find(|&s| self.buffer.span(s).0 == end);
+        let next = self.buffer.destageable().map(|(segment, _)| segment).find(|&s| self.buffer.span(s).0 == end);
         if let Some(segment) = next {
             self.start_destage(now, segment);
         }

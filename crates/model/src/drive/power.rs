@@ -14,28 +14,13 @@ use crate::time::Instant;
 impl Piece {
     /// What became of the piece.
     pub(super) fn landing(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
-        Landing {
-            member: 0,
-            lba: self.lba,
-            sectors: self.sectors,
-            stamp: self.stamp,
-            from,
-            to,
-            kind,
-        }
+        Landing { member: 0, lba: self.lba, sectors: self.sectors, stamp: self.stamp, from, to, kind }
     }
 
     /// The part of it in `lba..end`, if any.
     fn within(self, lba: u64, end: u64) -> Option<Piece> {
-        let (from, to) = (
-            self.lba.max(lba),
-            (self.lba + u64::from(self.sectors)).min(end),
-        );
-        (from < to).then(|| Piece {
-            lba: from,
-            sectors: (to - from) as u32,
-            ..self
-        })
+        let (from, to) = (self.lba.max(lba), (self.lba + u64::from(self.sectors)).min(end));
+        (from < to).then(|| Piece { lba: from, sectors: (to - from) as u32, ..self })
     }
 }
 
@@ -51,9 +36,7 @@ impl Drive {
                 }
             }
             Control::PowerOn => self.power = Power::On,
-            Control::Reset => {
-                self.drop_commands(now, Status::Aborted, self.profile.cut_sector, |_| true)
-            }
+            Control::Reset => self.drop_commands(now, Status::Aborted, self.profile.cut_sector, |_| true),
             Control::Abort(tag) => return self.abort(now, tag),
             Control::Set { key, value } => return self.set(key, value),
         }
@@ -86,16 +69,13 @@ impl Drive {
         if !self.slots.iter().any(in_flight) {
             return Err(ControlError::UnknownTag);
         }
-        self.drop_commands(now, Status::Aborted, CutSector::Finished, |other| {
-            other == tag
-        });
+        self.drop_commands(now, Status::Aborted, CutSector::Finished, |other| other == tag);
         Ok(())
     }
 
     /// A stopping drive is off when nothing is left to do.
     pub(super) fn stop_when_done(&mut self) {
-        let idle = self.free.len() == self.slots.len()
-            && !matches!(self.activity, Activity::Access { .. });
+        let idle = self.free.len() == self.slots.len() && !matches!(self.activity, Activity::Access { .. });
         if self.power == Power::Stopping && idle && self.buffer.dirty_count() == 0 {
             self.power = Power::Off;
             self.buffer.clear();
@@ -105,21 +85,13 @@ impl Drive {
 
     fn lose_power(&mut self, now: Instant) {
         self.drop_commands(now, Status::PowerLost, self.profile.cut_sector, |_| true);
-        if let Activity::Access {
-            access, purpose, ..
-        } = self.activity
-        {
+        if let Activity::Access { access, purpose, .. } = self.activity {
             self.land(&access, purpose, now);
         }
         self.activity = Activity::Idle;
         if self.landings_wanted {
             for (_, dirty) in self.buffer.destageable() {
-                self.landings.extend(
-                    dirty
-                        .pieces
-                        .iter()
-                        .map(|piece| piece.landing(now, now, LandingKind::Discarded)),
-                );
+                self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, LandingKind::Discarded)));
             }
         }
         self.buffer.clear();
@@ -128,13 +100,7 @@ impl Drive {
     }
 
     /// Ends the commands whose tag is `chosen`, at `now`.
-    fn drop_commands(
-        &mut self,
-        now: Instant,
-        status: Status,
-        sector: CutSector,
-        chosen: impl Fn(u32) -> bool,
-    ) {
+    fn drop_commands(&mut self, now: Instant, status: Status, sector: CutSector, chosen: impl Fn(u32) -> bool) {
         self.stop_access(now, sector, &chosen);
         for slot in 0..self.slots.len() {
             let command = &mut self.slots[slot];
@@ -161,10 +127,7 @@ impl Drive {
 
     /// Breaks off the access of a chosen command: what has passed has passed.
     fn stop_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
-        let Activity::Access {
-            access, purpose, ..
-        } = self.activity
-        else {
+        let Activity::Access { access, purpose, .. } = self.activity else {
             return;
         };
         let Purpose::Command { slot, segment } = purpose else {
@@ -174,12 +137,7 @@ impl Drive {
             return;
         }
         let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
-        access.charge_until(
-            now,
-            geometry,
-            mechanics,
-            &mut self.slots[usize::from(slot)].ledger,
-        );
+        access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
         let kept = core::mem::replace(&mut self.profile.cut_sector, sector);
         if access.write {
             self.land(&access, purpose, now);
@@ -191,10 +149,7 @@ impl Drive {
         let passes = access.passes(&self.profile.geometry, &self.profile.mechanics);
         let reached = passes.take_while(|pass| pass.begin() <= now).last();
         if let Some(pass) = reached {
-            self.arm = super::Arm {
-                cylinder: pass.extent.cylinder,
-                head: pass.extent.head,
-            };
+            self.arm = super::Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
         }
         self.activity = Activity::Idle;
         self.choose_from = now;
@@ -211,11 +166,7 @@ impl Drive {
         let pieces: &[Piece] = match purpose {
             Purpose::Command { slot, .. } => {
                 let request = &self.slots[usize::from(slot)].request;
-                single = [Piece {
-                    lba: access.lba,
-                    sectors: access.sectors,
-                    stamp: request.stamp,
-                }];
+                single = [Piece { lba: access.lba, sectors: access.sectors, stamp: request.stamp }];
                 &single
             }
             Purpose::Destage(segment) => match self.buffer.dirty(segment) {
@@ -243,8 +194,7 @@ impl Drive {
 /// The instants at which a piece of a pass goes under the head, its sectors evenly spread.
 fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
     let at = |lba: u64| {
-        let share =
-            pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);
+        let share = pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);
         pass.begin() + crate::time::Span::from_nanos(share)
     };
     (at(piece.lba), at(piece.lba + u64::from(piece.sectors)))
@@ -254,33 +204,17 @@ fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
 fn shares(pass: &Pass, cut: Instant, unit: u64, sector: CutSector) -> [(u64, u64, LandingKind); 3] {
     let (lba, end) = (pass.extent.lba, pass.extent.end());
     if pass.end <= cut {
-        return [
-            (lba, end, LandingKind::Landed),
-            (end, end, LandingKind::Landed),
-            (end, end, LandingKind::Landed),
-        ];
+        return [(lba, end, LandingKind::Landed), (end, end, LandingKind::Landed), (end, end, LandingKind::Landed)];
     }
     let gone = cut.saturating_since(pass.begin()).nanos();
     let passed = lba + gone * u64::from(pass.extent.sectors) / pass.transfer.nanos().max(1);
     let begun = gone > 0;
-    let whole = if passed == lba {
-        lba
-    } else {
-        (passed / unit * unit).max(lba)
-    };
-    let after = if begun {
-        (passed / unit * unit + unit).min(end)
-    } else {
-        whole
-    };
+    let whole = if passed == lba { lba } else { (passed / unit * unit).max(lba) };
+    let after = if begun { (passed / unit * unit + unit).min(end) } else { whole };
     let torn = match sector {
         CutSector::Finished => LandingKind::Landed,
         CutSector::Old => LandingKind::Discarded,
         CutSector::Unreadable => LandingKind::Torn,
     };
-    [
-        (lba, whole, LandingKind::Landed),
-        (whole, after, torn),
-        (after, end, LandingKind::Discarded),
-    ]
+    [(lba, whole, LandingKind::Landed), (whole, after, torn), (after, end, LandingKind::Discarded)]
 }

@@ -126,43 +126,19 @@ impl Profile {
     pub fn check(&self) -> Result<(), ProfileError> {
         let cache = &self.cache;
         let rules = [
-            (
-                "physical_sector",
-                "512 or 4096",
-                matches!(self.physical_sector, 512 | 4096),
-            ),
+            ("physical_sector", "512 or 4096", matches!(self.physical_sector, 512 | 4096)),
             ("cache.segments", "at most 4096", cache.segments <= 4096),
-            (
-                "cache.segment_sectors",
-                "at least 1",
-                cache.segments == 0 || cache.segment_sectors > 0,
-            ),
+            ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (
                 "cache.dirty_segments",
                 "from 1 to cache.segments with write_back",
                 !cache.write_back || (1..=cache.segments).contains(&cache.dirty_segments),
             ),
-            (
-                "cache.read_ahead.min",
-                "at most cache.read_ahead.max",
-                cache.read_ahead.min <= cache.read_ahead.max,
-            ),
-            (
-                "cache.read_ahead.resume_percent",
-                "from 1 to 100",
-                (1..=100).contains(&cache.read_ahead.resume_percent),
-            ),
-            (
-                "firmware.depth",
-                "from 1 to 256",
-                (1..=256).contains(&self.firmware.depth),
-            ),
+            ("cache.read_ahead.min", "at most cache.read_ahead.max", cache.read_ahead.min <= cache.read_ahead.max),
+            ("cache.read_ahead.resume_percent", "from 1 to 100", (1..=100).contains(&cache.read_ahead.resume_percent)),
+            ("firmware.depth", "from 1 to 256", (1..=256).contains(&self.firmware.depth)),
             ("link.rate", "at least 1 byte a second", self.link.rate > 0),
-            (
-                "link.max_transfer",
-                "from 1 to 65536 sectors",
-                (1..=65_536).contains(&self.link.max_transfer),
-            ),
+            ("link.max_transfer", "from 1 to 65536 sectors", (1..=65_536).contains(&self.link.max_transfer)),
         ];
         match rules.iter().find(|rule| !rule.2) {
             Some(&(field, expected, _)) => Err(ProfileError { field, expected }),

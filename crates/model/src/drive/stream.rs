@@ -32,24 +32,10 @@ pub struct Platter<'a> {
 
 impl Stream {
     /// Starts to read `lba..limit` at `at` with the arm at `arm`.
-    pub fn start(
-        platter: Platter<'_>,
-        at: Instant,
-        arm: Arm,
-        lba: u64,
-        limit: u64,
-        segment: usize,
-    ) -> Stream {
+    pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, lba: u64, limit: u64, segment: usize) -> Stream {
         let extent = platter.geometry.extent(lba, u32::MAX);
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        let mut stream = Stream {
-            segment,
-            limit,
-            over: begin,
-            committed: at,
-            extent,
-            begin,
-        };
+        let mut stream = Stream { segment, limit, over: begin, committed: at, extent, begin };
         stream.over = stream.when(platter, limit);
         stream
     }
@@ -69,10 +55,7 @@ impl Stream {
         while ahead.extent.end() < end {
             ahead.next_extent(platter);
         }
-        let angle = ahead
-            .extent
-            .slot
-            .wrapping_mul(end.saturating_sub(ahead.extent.lba));
+        let angle = ahead.extent.slot.wrapping_mul(end.saturating_sub(ahead.extent.lba));
         ahead.begin + platter.mechanics.turn(angle)
     }
 
@@ -93,10 +76,7 @@ impl Stream {
 
     /// The first block that is not in the buffer by `now`; call [`Stream::catch_up`] first.
     pub fn filled(&self, platter: Platter<'_>, now: Instant) -> u64 {
-        let passed = platter
-            .mechanics
-            .angle(now)
-            .wrapping_sub(platter.mechanics.angle(self.begin));
+        let passed = platter.mechanics.angle(now).wrapping_sub(platter.mechanics.angle(self.begin));
         let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer(&self.extent);
         let sectors = match (now < self.begin, whole) {
             (true, _) => 0,
@@ -108,10 +88,7 @@ impl Stream {
 
     /// Where the arm is.
     pub fn arm(&self) -> Arm {
-        Arm {
-            cylinder: self.extent.cylinder,
-            head: self.extent.head,
-        }
+        Arm { cylinder: self.extent.cylinder, head: self.extent.head }
     }
 
     fn next_extent(&mut self, platter: Platter<'_>) {
@@ -121,10 +98,6 @@ impl Stream {
             return;
         }
         self.extent = platter.geometry.extent(self.extent.end(), u32::MAX);
-        self.begin = at
-            + platter
-                .mechanics
-                .position(at, arm, &self.extent, false)
-                .total();
+        self.begin = at + platter.mechanics.position(at, arm, &self.extent, false).total();
     }
 }

@@ -64,13 +64,8 @@ impl Controller {
             self.working.pop_front();
             if let Some((request, ledger)) = &mut self.slots[slot as usize] {
                 ledger.until(Part::Controller, at);
-                let down = Request {
-                    tag: slot,
-                    ..*request
-                };
-                self.below
-                    .submit(at, down)
-                    .expect("room below for the depth it states");
+                let down = Request { tag: slot, ..*request };
+                self.below.submit(at, down).expect("room below for the depth it states");
             }
             self.collect();
         }
@@ -81,25 +76,13 @@ impl Controller {
             let taken = self.slots[completion.tag as usize].take();
             let (request, mut ledger) = taken.expect("a completion of something in flight");
             ledger.adopt(Part::Controller, &completion);
-            self.answer(
-                completion.tag,
-                request.tag,
-                &ledger,
-                completion.status,
-                completion.finished,
-            );
+            self.answer(completion.tag, request.tag, &ledger, completion.status, completion.finished);
         }
     }
 
     fn answer(&mut self, slot: u32, tag: u32, ledger: &Ledger, status: Status, finished: Instant) {
         let submitted = ledger.start();
-        self.ready.push_back(Completion {
-            tag,
-            status,
-            submitted,
-            finished,
-            parts: ledger.parts(),
-        });
+        self.ready.push_back(Completion { tag, status, submitted, finished, parts: ledger.parts() });
         self.free.push(slot);
     }
 
@@ -126,23 +109,15 @@ impl Controller {
         if self.drop_working(now, Status::Aborted, |other| other == tag) {
             return Ok(());
         }
-        let held =
-            |slot: &Option<(Request, Ledger)>| slot.is_some_and(|(request, _)| request.tag == tag);
-        let slot = self
-            .slots
-            .iter()
-            .position(held)
-            .ok_or(ControlError::UnknownTag)?;
+        let held = |slot: &Option<(Request, Ledger)>| slot.is_some_and(|(request, _)| request.tag == tag);
+        let slot = self.slots.iter().position(held).ok_or(ControlError::UnknownTag)?;
         self.below.control(now, &Control::Abort(slot as u32))
     }
 }
 
 impl Device for Controller {
     fn limits(&self, unit: u8) -> Limits {
-        Limits {
-            depth: self.slots.len() as u32,
-            ..self.below.limits(unit)
-        }
+        Limits { depth: self.slots.len() as u32, ..self.below.limits(unit) }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
@@ -163,15 +138,7 @@ impl Device for Controller {
             Control::Abort(tag) => self.abort(now, tag),
             Control::PowerCut | Control::Reset => {
                 let cut = matches!(control, Control::PowerCut);
-                self.drop_working(
-                    now,
-                    if cut {
-                        Status::PowerLost
-                    } else {
-                        Status::Aborted
-                    },
-                    |_| true,
-                );
+                self.drop_working(now, if cut { Status::PowerLost } else { Status::Aborted }, |_| true);
                 self.below.control(now, control)
             }
             _ => self.below.control(now, control),

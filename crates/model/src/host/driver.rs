@@ -9,9 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::{
-    Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status,
-};
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::{Discipline, Queue};
 use crate::record::{Ledger, Part};
 use crate::time::Instant;
@@ -71,21 +69,10 @@ impl Driver {
     pub fn new(spec: DriverSpec, below: Box<dyn Device>) -> Driver {
         let limits = below.limits(0);
         let depth = spec.depth.min(limits.depth).max(1);
-        let spec = DriverSpec {
-            max_transfer: spec.max_transfer.min(limits.max_transfer).max(1),
-            ..spec
-        };
-        let blank = Request {
-            op: Op::Flush,
-            ..BLANK
-        };
-        let parent = Parent {
-            request: blank,
-            ledger: Ledger::open(Instant::ZERO),
-            left: 0,
-            status: Status::Done,
-            live: false,
-        };
+        let spec = DriverSpec { max_transfer: spec.max_transfer.min(limits.max_transfer).max(1), ..spec };
+        let blank = Request { op: Op::Flush, ..BLANK };
+        let parent =
+            Parent { request: blank, ledger: Ledger::open(Instant::ZERO), left: 0, status: Status::Done, live: false };
         Driver {
             parents: alloc::vec![parent; spec.capacity as usize],
             free: (0..spec.capacity).rev().collect(),
@@ -111,15 +98,7 @@ impl Driver {
     fn admit(&mut self, now: Instant, parent: u32) {
         let request = self.parents[parent as usize].request;
         if request.op == Op::Flush {
-            self.waiting.push(
-                now,
-                self.head,
-                Piece {
-                    parent,
-                    lba: 0,
-                    sectors: 0,
-                },
-            );
+            self.waiting.push(now, self.head, Piece { parent, lba: 0, sectors: 0 });
             self.parents[parent as usize].left = 1;
             return;
         }
@@ -127,15 +106,7 @@ impl Driver {
         let mut pieces = 0;
         loop {
             let sectors = self.piece(lba, request.end());
-            self.waiting.push(
-                now,
-                lba,
-                Piece {
-                    parent,
-                    lba,
-                    sectors,
-                },
-            );
+            self.waiting.push(now, lba, Piece { parent, lba, sectors });
             pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
@@ -184,21 +155,14 @@ impl Driver {
         };
         let piece = self.waiting.take(choice);
         let parent = &self.parents[piece.parent as usize];
-        let request = Request {
-            tag,
-            lba: piece.lba,
-            sectors: piece.sectors,
-            ..parent.request
-        };
+        let request = Request { tag, lba: piece.lba, sectors: piece.sectors, ..parent.request };
         self.idle_tags.pop();
         self.commands[tag as usize] = piece.parent;
         self.flushing = request.op == Op::Flush;
         if !self.flushing {
             self.head = request.end();
         }
-        self.below
-            .submit(now, request)
-            .expect("room below for the depth it states");
+        self.below.submit(now, request).expect("room below for the depth it states");
         true
     }
 
@@ -266,16 +230,12 @@ impl Driver {
     }
 
     fn commands_of(&self, parent: u32) -> u32 {
-        let busy =
-            |tag: &u32| !self.idle_tags.contains(tag) && self.commands[*tag as usize] == parent;
+        let busy = |tag: &u32| !self.idle_tags.contains(tag) && self.commands[*tag as usize] == parent;
         (0..self.depth).filter(busy).count() as u32
     }
 
     fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let known = self
-            .parents
-            .iter()
-            .position(|parent| parent.live && parent.request.tag == tag);
+        let known = self.parents.iter().position(|parent| parent.live && parent.request.tag == tag);
         let index = known.ok_or(ControlError::UnknownTag)? as u32;
         let below: Vec<u32> = (0..self.depth)
             .filter(|tag| !self.idle_tags.contains(tag) && self.commands[*tag as usize] == index)
@@ -302,11 +262,7 @@ const BLANK: Request = Request {
 impl Device for Driver {
     fn limits(&self, unit: u8) -> Limits {
         let below = self.below.limits(unit);
-        Limits {
-            max_transfer: u32::MAX,
-            depth: self.spec.capacity,
-            ..below
-        }
+        Limits { max_transfer: u32::MAX, depth: self.spec.capacity, ..below }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
@@ -314,13 +270,8 @@ impl Device for Driver {
         let Some(index) = self.free.pop() else {
             return Err(request);
         };
-        self.parents[index as usize] = Parent {
-            request,
-            ledger: Ledger::open(now),
-            left: 0,
-            status: Status::Done,
-            live: true,
-        };
+        self.parents[index as usize] =
+            Parent { request, ledger: Ledger::open(now), left: 0, status: Status::Done, live: true };
         if request.op == Op::Flush || !self.held.is_empty() || self.flushing {
             self.held.push_back(index);
         } else {
@@ -335,11 +286,7 @@ impl Device for Driver {
         let done = match *control {
             Control::Abort(tag) => self.abort(now, tag),
             Control::PowerCut | Control::Reset => {
-                let status = if matches!(control, Control::Reset) {
-                    Status::Aborted
-                } else {
-                    Status::PowerLost
-                };
+                let status = if matches!(control, Control::Reset) { Status::Aborted } else { Status::PowerLost };
                 self.drop_waiting(now, status, |_| true);
                 self.below.control(now, control)
             }

@@ -37,11 +37,7 @@ const STEPS: usize = 150;
 
 /// Checks the eight rules on the devices that `make` makes (all alike, of one member, with `cut_sector` of their
 /// profile), by scripts drawn from `seed`.
-pub fn conformance(
-    make: &dyn Fn() -> Box<dyn Device>,
-    cut_sector: CutSector,
-    seed: u64,
-) -> Result<(), Violation> {
+pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, seed: u64) -> Result<(), Violation> {
     for index in 0..SCRIPTS {
         let mut rng = Seed(seed).numbered("script", index);
         let script = Author::write(make().limits(0), &mut rng, STEPS);
@@ -50,11 +46,7 @@ pub fn conformance(
     Ok(())
 }
 
-fn check(
-    make: &dyn Fn() -> Box<dyn Device>,
-    cut_sector: CutSector,
-    script: &[Step],
-) -> Result<(), Violation> {
+fn check(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, script: &[Step]) -> Result<(), Violation> {
     let run = |stepping| Run::through(make(), cut_sector, script, stepping);
     let first = run(Stepping::EachTimeout)?;
     let again = run(Stepping::EachTimeout)?;
@@ -69,23 +61,9 @@ fn same(rule: u8, how: &str, one: &Trace, other: &Trace) -> Result<(), Violation
     if one == other {
         return Ok(());
     }
-    let differ = one
-        .completions
-        .iter()
-        .zip(&other.completions)
-        .find(|(a, b)| a != b);
-    let landings = one
-        .landings
-        .iter()
-        .zip(&other.landings)
-        .find(|(a, b)| a != b);
-    let counts = |trace: &Trace| {
-        (
-            trace.completions.len(),
-            trace.landings.len(),
-            trace.refused.len(),
-        )
-    };
+    let differ = one.completions.iter().zip(&other.completions).find(|(a, b)| a != b);
+    let landings = one.landings.iter().zip(&other.landings).find(|(a, b)| a != b);
+    let counts = |trace: &Trace| (trace.completions.len(), trace.landings.len(), trace.refused.len());
     let text = format!(
         "{how}: {:?} against {:?} completions, landings, refusals; first completions that differ {differ:?}, \
          landings {landings:?}; end {:?}",

@@ -14,8 +14,7 @@ use super::conformance::Violation;
 use super::image::{Held, Image};
 use super::script::{Act, Step};
 use crate::block::{
-    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op,
-    Request, Status,
+    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
 };
 use crate::time::{Instant, Span};
 
@@ -95,10 +94,7 @@ impl Run {
         script: &[Step],
         stepping: Stepping,
     ) -> Result<Trace, Violation> {
-        let wanted = Control::Set {
-            key: "landings",
-            value: "on",
-        };
+        let wanted = Control::Set { key: "landings", value: "on" };
         if let Err(error) = device.control(Instant::ZERO, &wanted) {
             return broken(5, format!("landings cannot be had: {error:?}"));
         }
@@ -115,12 +111,7 @@ impl Run {
             drained: None,
             power_failed: false,
             aborted: false,
-            trace: Trace {
-                completions: Vec::new(),
-                landings: Vec::new(),
-                refused: Vec::new(),
-                end: Instant::ZERO,
-            },
+            trace: Trace { completions: Vec::new(), landings: Vec::new(), refused: Vec::new(), end: Instant::ZERO },
         };
         let mut before = Instant::ZERO;
         for (index, step) in script.iter().enumerate() {
@@ -137,12 +128,7 @@ impl Run {
         self.drain(now)
     }
 
-    fn step_to(
-        &mut self,
-        before: Instant,
-        at: Instant,
-        stepping: Stepping,
-    ) -> Result<(), Violation> {
+    fn step_to(&mut self, before: Instant, at: Instant, stepping: Stepping) -> Result<(), Violation> {
         match stepping {
             Stepping::EachTimeout => self.every_timeout(at)?,
             Stepping::OwnInstants(_) => {}
@@ -184,10 +170,7 @@ impl Run {
             }
         }
         match self.flying.values().next() {
-            Some(&life) => broken(
-                3,
-                format!("never completed: {:?}", self.lives[life].request),
-            ),
+            Some(&life) => broken(3, format!("never completed: {:?}", self.lives[life].request)),
             None => Ok(()),
         }
     }
@@ -195,12 +178,7 @@ impl Run {
     fn perform(&mut self, index: usize, step: &Step) -> Result<(), Violation> {
         let now = step.at;
         match step.act {
-            Act::Submit {
-                op,
-                flags,
-                lba,
-                sectors,
-            } => {
+            Act::Submit { op, flags, lba, sectors } => {
                 if !self.submit(now, op, flags, lba, sectors)? {
                     self.trace.refused.push(index);
                 }
@@ -231,9 +209,7 @@ impl Run {
         self.aborted = true;
         let count = self.flying.len().max(1);
         let tag = self.flying.keys().nth(nth % count).copied();
-        let done = self
-            .device
-            .control(now, &Control::Abort(tag.unwrap_or(u32::MAX)));
+        let done = self.device.control(now, &Control::Abort(tag.unwrap_or(u32::MAX)));
         match (tag, done) {
             (Some(_), Ok(())) | (None, Err(ControlError::UnknownTag)) => self.drain(now),
             _ => broken(3, format!("abort of {tag:?} at {now:?} answered {done:?}")),
@@ -241,28 +217,10 @@ impl Run {
     }
 
     /// True when the device took it.
-    fn submit(
-        &mut self,
-        now: Instant,
-        op: Op,
-        flags: Flags,
-        lba: u64,
-        sectors: u32,
-    ) -> Result<bool, Violation> {
-        let tag = (0..)
-            .find(|tag| !self.flying.contains_key(tag))
-            .unwrap_or(0);
+    fn submit(&mut self, now: Instant, op: Op, flags: Flags, lba: u64, sectors: u32) -> Result<bool, Violation> {
+        let tag = (0..).find(|tag| !self.flying.contains_key(tag)).unwrap_or(0);
         let stamp = self.lives.len() as u64 + 1;
-        let request = Request {
-            tag,
-            unit: 0,
-            origin: 0,
-            op,
-            flags,
-            lba,
-            sectors,
-            stamp,
-        };
+        let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp };
         match self.device.submit(now, request) {
             Ok(()) => {
                 self.doings += 1;
@@ -280,10 +238,9 @@ impl Run {
                 Ok(true)
             }
             Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),
-            Err(_) if self.flying.is_empty() => broken(
-                3,
-                format!("refused with nothing in flight at {now:?}: {request:?}"),
-            ),
+            Err(_) if self.flying.is_empty() => {
+                broken(3, format!("refused with nothing in flight at {now:?}: {request:?}"))
+            }
             Err(_) => Ok(false),
         }
     }
@@ -297,10 +254,7 @@ impl Run {
             self.completion(now, &completion)?;
         }
         match self.device.poll_timeout() {
-            Some(next) if next <= now => broken(
-                1,
-                format!("at {now:?}, drained, the next timeout is {next:?}"),
-            ),
+            Some(next) if next <= now => broken(1, format!("at {now:?}, drained, the next timeout is {next:?}")),
             _ => {
                 self.drained = Some(now);
                 Ok(())
@@ -309,44 +263,20 @@ impl Run {
     }
 
     fn completion(&mut self, now: Instant, completion: &Completion) -> Result<(), Violation> {
-        let Completion {
-            tag,
-            status,
-            submitted,
-            finished,
-            parts,
-        } = *completion;
+        let Completion { tag, status, submitted, finished, parts } = *completion;
         let Some(index) = self.flying.remove(&tag) else {
-            return broken(
-                3,
-                format!("a completion of nothing in flight: {completion:?}"),
-            );
+            return broken(3, format!("a completion of nothing in flight: {completion:?}"));
         };
         self.doings += 1;
         let life = &mut self.lives[index];
         life.ended = Some((self.doings, status));
         let (request, life_submitted, landed) = (life.request, life.submitted, life.landed);
-        if finished > now
-            || self
-                .drained
-                .is_some_and(|before| before < now && finished <= before)
-        {
+        if finished > now || self.drained.is_some_and(|before| before < now && finished <= before) {
             let before = self.drained;
-            return broken(
-                1,
-                format!(
-                    "finished {finished:?}, handed out at {now:?}, drained at {before:?} before"
-                ),
-            );
+            return broken(1, format!("finished {finished:?}, handed out at {now:?}, drained at {before:?} before"));
         }
-        if submitted != life_submitted
-            || finished < submitted
-            || parts.total() != finished.since(submitted)
-        {
-            return broken(
-                7,
-                format!("submitted {life_submitted:?}, but {completion:?} of {request:?}"),
-            );
+        if submitted != life_submitted || finished < submitted || parts.total() != finished.since(submitted) {
+            return broken(7, format!("submitted {life_submitted:?}, but {completion:?} of {request:?}"));
         }
         self.status_fits(&request, status)?;
         if status == Status::Done {
@@ -354,10 +284,7 @@ impl Run {
                 Op::Flush => self.flushed = self.flushed.max(self.lives[index].begun),
                 Op::Trim => self.trimmed.push((request.lba, request.end())),
                 _ if self.bypasses_cache(&request) && landed != u64::from(request.sectors) => {
-                    return broken(
-                        5,
-                        format!("done with {landed} sectors on the medium: {request:?}"),
-                    );
+                    return broken(5, format!("done with {landed} sectors on the medium: {request:?}"));
                 }
                 _ => {}
             }
@@ -391,9 +318,7 @@ impl Run {
     }
 
     fn landing(&mut self, now: Instant, landing: &Landing) -> Result<(), Violation> {
-        let known = (landing.stamp as usize)
-            .checked_sub(1)
-            .and_then(|index| self.lives.get_mut(index));
+        let known = (landing.stamp as usize).checked_sub(1).and_then(|index| self.lives.get_mut(index));
         let Some(life) = known else {
             return broken(5, format!("unknown stamp: {landing:?}"));
         };
@@ -410,10 +335,7 @@ impl Run {
             _ => life.gone += u64::from(landing.sectors),
         }
         if life.landed + life.gone > u64::from(life.request.sectors) {
-            return broken(
-                5,
-                format!("reported twice: {landing:?} of {:?}", life.request),
-            );
+            return broken(5, format!("reported twice: {landing:?} of {:?}", life.request));
         }
         self.image.apply(landing);
         self.trace.landings.push(*landing);
@@ -449,10 +371,7 @@ impl Run {
             done && life.landed + life.gone < u64::from(life.request.sectors)
         });
         match lost {
-            Some(life) => broken(
-                5,
-                format!("after the cut, no word of all of {:?}", life.request),
-            ),
+            Some(life) => broken(5, format!("after the cut, no word of all of {:?}", life.request)),
             None => Ok(()),
         }
     }
@@ -461,38 +380,23 @@ impl Run {
     fn torn_as_stated(&self, reported: usize) -> Result<(), Violation> {
         let batch = &self.trace.landings[reported..];
         let unit = u64::from(self.limits.physical) / 512;
-        let mut torn = batch
-            .iter()
-            .filter(|landing| landing.kind == LandingKind::Torn);
+        let mut torn = batch.iter().filter(|landing| landing.kind == LandingKind::Torn);
         if let Some(first) = torn.clone().next() {
             if self.cut_sector != CutSector::Unreadable {
-                return broken(
-                    6,
-                    format!(
-                        "torn, though the profile says {:?}: {first:?}",
-                        self.cut_sector
-                    ),
-                );
+                return broken(6, format!("torn, though the profile says {:?}: {first:?}", self.cut_sector));
             }
             let place = first.lba / unit;
-            let elsewhere = torn.find(|it| {
-                it.lba / unit != place || (it.lba + u64::from(it.sectors) - 1) / unit != place
-            });
+            let elsewhere =
+                torn.find(|it| it.lba / unit != place || (it.lba + u64::from(it.sectors) - 1) / unit != place);
             if let Some(second) = elsewhere {
-                return broken(
-                    6,
-                    format!("more than one sector torn: {first:?} and {second:?}"),
-                );
+                return broken(6, format!("more than one sector torn: {first:?} and {second:?}"));
             }
         }
-        let landed = batch
-            .iter()
-            .filter(|landing| landing.kind == LandingKind::Landed);
+        let landed = batch.iter().filter(|landing| landing.kind == LandingKind::Landed);
         for landing in landed {
             let end = landing.lba + u64::from(landing.sectors);
-            let half = batch.iter().any(|it| {
-                it.lba == end && it.stamp == landing.stamp && it.kind != LandingKind::Landed
-            });
+            let half =
+                batch.iter().any(|it| it.lba == end && it.stamp == landing.stamp && it.kind != LandingKind::Landed);
             if half && end % unit != 0 {
                 return broken(6, format!("half a physical sector landed: {landing:?}"));
             }
@@ -505,11 +409,7 @@ impl Run {
     fn nothing_durable_lost(&self, now: Instant) -> Result<(), Violation> {
         for life in self.lives.iter().filter(|life| self.is_durable(life)) {
             for sector in life.request.lba..life.request.end() {
-                if self
-                    .trimmed
-                    .iter()
-                    .any(|&(from, to)| from <= sector && sector < to)
-                {
+                if self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to) {
                     continue;
                 }
                 let kept = match self.image.get(0, sector) {
@@ -521,10 +421,7 @@ impl Run {
                     let held = self.image.get(0, sector);
                     return broken(
                         4,
-                        format!(
-                            "cut at {now:?}: sector {sector} holds {held:?}, lost {:?}",
-                            life.request
-                        ),
+                        format!("cut at {now:?}: sector {sector} holds {held:?}, lost {:?}", life.request),
                     );
                 }
             }

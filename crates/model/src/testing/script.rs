@@ -47,14 +47,7 @@ impl Author<'_> {
     /// A script of about `length` steps for a device of these `limits`; it ends with the power on.
     pub(super) fn write(limits: Limits, rng: &mut Rng, length: usize) -> Vec<Step> {
         let spots = core::array::from_fn(|_| rng.below(limits.sectors));
-        let mut author = Author {
-            limits,
-            rng,
-            now: Instant::ZERO,
-            spots,
-            last_end: 0,
-            steps: Vec::new(),
-        };
+        let mut author = Author { limits, rng, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
         while author.steps.len() < length {
             author.pause();
             author.scene();
@@ -69,8 +62,7 @@ impl Author<'_> {
 
     /// From nothing to some hundred milliseconds, each order of magnitude as likely.
     fn pause(&mut self) {
-        let most =
-            [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
+        let most = [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
         self.now += Span::from_nanos(self.rng.below(most));
     }
 
@@ -93,12 +85,7 @@ impl Author<'_> {
     }
 
     fn flush_and_cut(&mut self) {
-        self.push(Act::Submit {
-            op: Op::Flush,
-            flags: Flags::NONE,
-            lba: 0,
-            sectors: 0,
-        });
+        self.push(Act::Submit { op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0 });
         self.pause();
         self.pause();
         self.cut();
@@ -119,18 +106,9 @@ impl Author<'_> {
             _ => Op::Flush,
         };
         if op == Op::Flush {
-            return self.push(Act::Submit {
-                op,
-                flags: Flags::NONE,
-                lba: 0,
-                sectors: 0,
-            });
+            return self.push(Act::Submit { op, flags: Flags::NONE, lba: 0, sectors: 0 });
         }
-        let flags = if self.rng.percent(10) {
-            Flags::FUA
-        } else {
-            Flags::NONE
-        };
+        let flags = if self.rng.percent(10) { Flags::FUA } else { Flags::NONE };
         let most = [1, 8, 64, 300][self.rng.below(4) as usize];
         let mut sectors = 1 + self.rng.below(most) as u32;
         let mut lba = match self.rng.below(10) {
@@ -148,11 +126,6 @@ impl Author<'_> {
             lba = lba.min(self.limits.sectors - u64::from(sectors));
         }
         self.last_end = lba + u64::from(sectors);
-        self.push(Act::Submit {
-            op,
-            flags,
-            lba,
-            sectors,
-        });
+        self.push(Act::Submit { op, flags, lba, sectors });
     }
 }
