@@ -24,7 +24,8 @@ pub mod stream;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use self::cache::Buffer;
+use self::cache::{Buffer, Lookup};
+use self::geometry::Extent;
 use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
@@ -79,6 +80,10 @@ struct Slot {
     ledger: Ledger,
     stage: Stage,
     outcome: Status,
+    /// How a read stood to the buffer when it was last looked up, and the buffer's version then.
+    seen: (u64, Lookup),
+    /// Where its first block is, and what follows it on its track; known once it is queued.
+    first: Extent,
     /// A write's data are in the buffer from here on.
     data_at: Instant,
 }
@@ -159,6 +164,8 @@ impl Drive {
             ledger: Ledger::open(Instant::ZERO),
             stage: Stage::Free,
             outcome: Status::Done,
+            seen: (u64::MAX, Lookup::Miss),
+            first: NOWHERE,
             data_at: Instant::ZERO,
         };
         let capacity = depth as usize;
@@ -229,6 +236,8 @@ impl Drive {
         (next != Instant::FAR).then_some(next)
     }
 }
+
+const NOWHERE: Extent = Extent { lba: 0, sectors: 0, cylinder: 0, head: 0, angle: 0, slot: 0 };
 
 const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
