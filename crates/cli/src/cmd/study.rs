@@ -110,8 +110,6 @@ pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, command: &st
     let path = out.join("report.html");
     crate::results::write_whole(&path, page.as_bytes())?;
     let evidence = Evidence::new(study, cells, records);
-    let claims = evidence.claims();
-    let answer = if claims.iter().any(|claim| claim.reproduced == Some(false)) { Answer::No } else { Answer::Done };
     if json {
         print_json(&summary(planned, &evidence, &path))?;
     } else {
@@ -119,7 +117,8 @@ pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, command: &st
         print(&format!("\nReport: {}", path.display()))?;
         eprintln!("Again: {command}");
     }
-    Ok(answer)
+    // A claim that does not come out is an answer in the report, not a failure of the study.
+    Ok(Answer::Done)
 }
 
 fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
