@@ -250,7 +250,10 @@ impl Drive {
             }
             place -= 1;
         }
-        self.finishing.insert(place, (at, slot));
+        match place == self.finishing.len() {
+            true => self.finishing.push_back((at, slot)),
+            false => self.finishing.insert(place, (at, slot)),
+        }
     }
 
     fn complete(&mut self, at: Instant, slot: u16) {

@@ -98,7 +98,7 @@ impl Drive {
     }
 
     /// Positioning time of a target from where the arm is.
-    #[inline]
+    #[inline(always)]
     fn cost(&self, now: Instant, target: &Target) -> u64 {
         let mechanics = &self.profile.mechanics;
         let seek = mechanics.reach(self.arm, target.cylinder, target.head);
@@ -147,6 +147,7 @@ impl Drive {
             Lookup::Extends(segment) if !self.buffer.is_dirty(segment) => {
                 let (_, end) = self.buffer.span(segment);
                 self.break_off(now);
+                self.buffer.touch(segment);
                 let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
                 self.read_into(now, slot, &request, first, Some(segment));
             }
@@ -164,7 +165,6 @@ impl Drive {
         self.start(now, request, first, Purpose::Command { slot, segment }, now);
         let limit = self.read_ahead_limit(request);
         let Some(segment) = segment else { return };
-        self.buffer.touch(segment);
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return;

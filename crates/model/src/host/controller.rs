@@ -41,8 +41,8 @@ pub struct Controller {
     moving: VecDeque<(Instant, u32)>,
     /// When something happens below; `FAR` when nothing does by itself.
     below_next: Instant,
-    /// When something happens here or below.
-    next: Instant,
+    /// When something is due here.
+    own_next: Instant,
     ready: VecDeque<Completion>,
 }
 
@@ -62,14 +62,14 @@ impl Controller {
             bus: Instant::ZERO,
             moving: VecDeque::with_capacity(depth as usize),
             below_next,
-            next: below_next,
+            own_next: Instant::FAR,
             ready: VecDeque::with_capacity(depth as usize),
         }
     }
 
-    /// The soonest instant at which something happens here or below.
-    fn next_event(&self) -> Instant {
-        let mut next = self.below_next;
+    /// The soonest instant at which something is due here.
+    fn own_event(&self) -> Instant {
+        let mut next = Instant::FAR;
         if let Some(&(at, _)) = self.working.front() {
             next = next.min(at);
         }
@@ -100,6 +100,7 @@ impl Controller {
             self.moving.pop_front();
             self.answer(slot, Status::Done, at);
         }
+        self.own_next = self.own_event();
     }
 
     /// Takes back what came from below, which was called just now.
@@ -120,7 +121,11 @@ impl Controller {
             self.bus = self.bus.max(began) + self.rate.time(u64::from(request.sectors) * SECTOR);
             let end = self.bus.max(completion.finished);
             match end > completion.finished || !self.moving.is_empty() {
-                true => self.moving.push_back((end.max(self.last_moving()), slot)),
+                true => {
+                    let end = end.max(self.last_moving());
+                    self.moving.push_back((end, slot));
+                    self.own_next = self.own_next.min(end);
+                }
                 false => self.answer(slot, completion.status, end),
             }
         }
@@ -188,8 +193,10 @@ impl Device for Controller {
         self.idle_from = self.idle_from.max(now) + self.command;
         self.slots[slot as usize] = Some((request, Ledger::open(now)));
         self.working.push_back((self.idle_from, slot));
-        self.pump(now);
-        self.next = self.next_event();
+        self.own_next = self.own_next.min(self.idle_from);
+        if self.own_next <= now {
+            self.pump(now);
+        }
         Ok(())
     }
 
@@ -206,23 +213,27 @@ impl Device for Controller {
         };
         self.collect();
         self.pump(now);
-        self.next = self.next_event();
         done
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        (self.next != Instant::FAR).then_some(self.next)
+        let next = self.own_next.min(self.below_next);
+        (next != Instant::FAR).then_some(next)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while self.next <= now && self.next != Instant::FAR {
-            let next = self.next;
+        loop {
+            let next = self.own_next.min(self.below_next);
+            if next > now || next == Instant::FAR {
+                return;
+            }
             if self.below_next <= next {
                 self.below.handle_timeout(next);
                 self.collect();
             }
-            self.pump(next);
-            self.next = self.next_event();
+            if self.own_next <= next {
+                self.pump(next);
+            }
         }
     }
 
