@@ -33,7 +33,7 @@ use self::stream::{Platter, Stream};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
 use crate::queue::Queue;
 use crate::record::Ledger;
-use crate::time::Instant;
+use crate::time::{Instant, Rate};
 
 /// A drive. Built from a checked [`Profile`].
 pub struct Drive {
@@ -69,7 +69,9 @@ pub struct Drive {
     /// Destaging because nothing else was to do.
     tidying: bool,
     power: Power,
-    next: Option<Instant>,
+    rate: Rate,
+    /// `FAR` when nothing happens by itself.
+    next: Instant,
     clock: Instant,
 }
 
@@ -190,7 +192,8 @@ impl Drive {
             quiet: Instant::ZERO,
             tidying: false,
             power: Power::On,
-            next: None,
+            rate: Rate::new(profile.link.rate),
+            next: Instant::FAR,
             clock: Instant::ZERO,
             profile,
         }
@@ -208,10 +211,8 @@ impl Drive {
     /// Does all that is due by `now`, each thing at its own instant.
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.clock, "time ran back");
-        while let Some(at) = self.next {
-            if at > now {
-                break;
-            }
+        while self.next <= now && self.next != Instant::FAR {
+            let at = self.next;
             self.clock = at;
             self.due(at);
             self.next = self.next_event();
@@ -219,8 +220,8 @@ impl Drive {
         self.clock = now;
     }
 
-    /// The soonest instant at which something happens by itself.
-    fn next_event(&self) -> Option<Instant> {
+    /// The soonest instant at which something happens by itself, or `FAR`.
+    fn next_event(&self) -> Instant {
         let mut next = Instant::FAR;
         if let Some(&(at, _)) = self.arriving.front() {
             next = next.min(at);
@@ -233,7 +234,7 @@ impl Drive {
         } else if let Some(at) = self.choose_at() {
             next = next.min(at);
         }
-        (next != Instant::FAR).then_some(next)
+        next
     }
 }
 
@@ -276,7 +277,7 @@ impl Device for Drive {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next
+        (self.next != Instant::FAR).then_some(self.next)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -213,6 +213,16 @@ impl<T: Copy> Queue<T> {
 
     fn shortest(&self, now: Instant, head: u64, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
+        if self.discipline.ageing == 0 {
+            for (index, waiting) in open.iter().enumerate() {
+                let plain = cost(&waiting.item);
+                if plain < best.cost {
+                    best = self.chosen(index, plain);
+                }
+            }
+            return best;
+        }
+        let ageing = u64::from(self.discipline.ageing);
         let mut least = i64::MAX;
         let farthest = self.farthest(head, open);
         for (index, waiting) in open.iter().enumerate() {
@@ -220,10 +230,7 @@ impl<T: Copy> Queue<T> {
                 continue;
             }
             let plain = cost(&waiting.item);
-            let credit = match self.discipline.ageing {
-                0 => 0,
-                ageing => now.saturating_since(waiting.since).nanos() / 1000 * u64::from(ageing),
-            };
+            let credit = now.saturating_since(waiting.since).nanos() / 1000 * ageing;
             let aged = plain as i64 - credit as i64;
             if aged < least {
                 least = aged;

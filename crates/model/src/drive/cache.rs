@@ -151,12 +151,17 @@ impl Buffer {
     /// one that begins later before one that begins earlier.
     #[inline]
     pub fn look_up(&self, lba: u64, end: u64) -> Lookup {
-        let row = lba >> self.row;
+        let row = (lba >> self.row) as usize;
         let mut best: Option<(bool, u64, usize)> = None;
-        for segment in self.in_row(row).chain(self.in_row(row.wrapping_sub(1))) {
-            let (start, stop) = self.span(segment);
-            if start <= lba && lba <= stop {
-                best = best.max(Some((end <= stop, start, segment)));
+        for row in [row, row.wrapping_sub(1)] {
+            let mut next = self.rows[row & (self.rows.len() - 1)];
+            while next != NONE {
+                let segment = next as usize;
+                let (start, stop) = self.span(segment);
+                if start <= lba && lba <= stop {
+                    best = best.max(Some((end <= stop, start, segment)));
+                }
+                next = self.following[segment];
             }
         }
         match best {

@@ -226,7 +226,7 @@ impl Drive {
     }
 
     fn link_time(&self, bytes: u64) -> Span {
-        Span::from_nanos(bytes * 1_000_000_000 / self.profile.link.rate)
+        self.rate.time(bytes)
     }
 
     /// The command's work ends at `at`; its status still goes out.
@@ -250,7 +250,10 @@ impl Drive {
             }
             place -= 1;
         }
-        self.finishing.insert(place, (at, slot));
+        match place == self.finishing.len() {
+            true => self.finishing.push_back((at, slot)),
+            false => self.finishing.insert(place, (at, slot)),
+        }
     }
 
     fn complete(&mut self, at: Instant, slot: u16) {
@@ -306,9 +309,8 @@ impl Drive {
         self.settle_stream(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
-                let stream = *stream;
-                let filled = stream.filled(self.platter(), now);
-                self.buffer.cut_short(stream.segment, filled);
+                let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+                self.buffer.cut_short(stream.segment, stream.filled(platter, now));
                 self.arm = stream.arm();
                 self.activity = Activity::Idle;
             }

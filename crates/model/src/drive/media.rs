@@ -123,7 +123,7 @@ impl Access {
             transfer: none,
         };
         let mut passes = self.passes(geometry, mechanics);
-        for pass in &mut passes {
+        while let Some(pass) = passes.next() {
             sweep.begin = sweep.begin.min(pass.begin());
             sweep.end = pass.end;
             sweep.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
@@ -174,7 +174,7 @@ pub struct Passes<'a> {
 impl Iterator for Passes<'_> {
     type Item = Pass;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Pass> {
         if self.left == 0 {
             return None;

@@ -98,15 +98,16 @@ impl Drive {
     }
 
     /// Positioning time of a target from where the arm is.
-    #[inline]
+    #[inline(always)]
     fn cost(&self, now: Instant, target: &Target) -> u64 {
         let mechanics = &self.profile.mechanics;
         let seek = mechanics.reach(self.arm, target.cylinder, target.head);
-        let settle = if target.write && seek > Span::ZERO { mechanics.switch_and_settle().1 } else { Span::ZERO };
-        let wait = mechanics.wait(now + seek + settle, target.angle);
+        let settles = target.write && seek > Span::ZERO;
+        let moved = if settles { seek + mechanics.switch_and_settle().1 } else { seek };
+        let wait = mechanics.wait(now + moved, target.angle);
         let inside = self.profile.firmware.zero_latency && !target.write;
         let wait = if inside { wait.min(mechanics.turn(target.sweep.wrapping_neg())) } else { wait };
-        (seek + settle + wait).nanos()
+        (moved + wait).nanos()
     }
 
     /// The dirty segment to write out next, with its positioning time. Segments that a flush waits for go before.
@@ -146,6 +147,7 @@ impl Drive {
             Lookup::Extends(segment) if !self.buffer.is_dirty(segment) => {
                 let (_, end) = self.buffer.span(segment);
                 self.break_off(now);
+                self.buffer.touch(segment);
                 let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
                 self.read_into(now, slot, &request, first, Some(segment));
             }
@@ -163,7 +165,6 @@ impl Drive {
         self.start(now, request, first, Purpose::Command { slot, segment }, now);
         let limit = self.read_ahead_limit(request);
         let Some(segment) = segment else { return };
-        self.buffer.touch(segment);
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return;
@@ -208,31 +209,31 @@ impl Drive {
 
     /// The access in progress is over.
     pub(super) fn access_ended(&mut self, now: Instant) {
-        let Activity::Access { access, sweep, purpose, then } = self.activity else {
+        let Activity::Access { access, sweep, purpose, then } = &self.activity else {
             return;
         };
+        let (purpose, begin, end) = (*purpose, sweep.begin, access.end());
+        let written = access.write.then_some(*access);
+        if let Purpose::Command { slot, .. } = purpose {
+            sweep.charge(&mut self.slots[usize::from(slot)].ledger);
+        }
         self.arm = sweep.arm;
         self.choose_from = now + self.profile.firmware.dispatch;
-        self.activity = match then {
+        self.activity = match *then {
             Some(stream) => Activity::Prefetch(stream),
             None => Activity::Idle,
         };
+        if let Some(access) = &written {
+            self.land(access, purpose, Instant::FAR);
+        }
         match purpose {
-            Purpose::Command { slot, .. } => {
-                sweep.charge(&mut self.slots[usize::from(slot)].ledger);
-                if access.write {
-                    self.land(&access, purpose, Instant::FAR);
-                    self.close(slot, now);
-                } else {
-                    self.send(slot, now, sweep.begin);
-                }
-            }
+            Purpose::Command { slot, .. } if written.is_some() => self.close(slot, now),
+            Purpose::Command { slot, .. } => self.send(slot, now, begin),
             Purpose::Destage(segment) => {
-                self.land(&access, purpose, Instant::FAR);
                 self.buffer.drop_dirty(segment);
                 self.end_flushes(now);
                 self.unpark(now);
-                self.go_on_destaging(now, access.end());
+                self.go_on_destaging(now, end);
                 return;
             }
         }
