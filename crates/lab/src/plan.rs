@@ -12,7 +12,7 @@ use seekwise_model::workload::Job;
 use seekwise_targets::sim::Stack;
 
 use crate::catalogue;
-use crate::jobs::{Loaded, Origin};
+use crate::jobs::{Loaded, Origin, Read, absent};
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,9 +79,9 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 
 /// Builds what a cell runs. `read` fetches the text of a drive, stack or job file that is not built in; `file` names
 /// the study in errors. The key `stack` names a stack file to begin with, `drive` a drive alone.
-pub fn prepare(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -> Result<Prepared, Vec<Diagnostic>> {
+pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let stack = stack(file, cell, read)?;
-    let built = stack.build(&|name| catalogue::text(name).map(str::to_owned).or_else(|| read(name)))?;
+    let built = stack.build(&|name| drive(name, read))?;
     let sectors = built.profile.geometry.sectors();
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
@@ -96,10 +96,18 @@ pub fn prepare(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -
     Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
 }
 
-fn stack(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -> Result<StackFile, Vec<Diagnostic>> {
+/// The profile of a built-in drive, or a profile's file.
+fn drive(name: &str, read: &Read<'_>) -> Result<String, Diagnostic> {
+    match catalogue::text(name) {
+        Some(text) => Ok(text.to_owned()),
+        None => read(name).map_err(|why| absent(name, &why, "no built-in drive of that name", catalogue::names())),
+    }
+}
+
+fn stack(file: &str, cell: &Cell, read: &Read<'_>) -> Result<StackFile, Vec<Diagnostic>> {
     let mut stack = match (cell.value("stack"), cell.value("drive")) {
         (Some(path), _) => {
-            let text = read(path).ok_or_else(|| vec![Diagnostic::at(path, 0, "cannot be read")])?;
+            let text = read(path).map_err(|why| vec![Diagnostic::at(path, 0, format!("cannot be read: {why}"))])?;
             StackFile::parse(path, &text)?
         }
         (None, Some(drive)) => StackFile::named_drive(drive),

@@ -11,6 +11,5 @@ pub fn report(args: &args::Report, json: bool) -> Outcome {
     let study = args.folder.join("study.toml");
     let planned = plan(&study.display().to_string(), files::read(&study.display().to_string())?)?;
     let records = read_lines(&args.folder.join("results.jsonl"))?;
-    let command = format!("seekwise study {} --out {}", study.display(), args.folder.display());
-    finish(&planned, &records, &args.folder, &command, json)
+    finish(&planned, &records, &args.folder, json)
 }
