@@ -142,7 +142,7 @@ impl Stack {
             let all: Vec<String> = all.collect();
             let known = all.iter().map(String::as_str).chain(LAYERS);
             let wrong = Diagnostic::at("--set", 0, "unknown key").key(key);
-            let wrong = wrong.expected("a key of drive, driver or controller");
+            let wrong = wrong.expected("a key of drive, driver, controller or job");
             return Err(vec![wrong.nearest_to(key, known)]);
         }
         if below == "name" {

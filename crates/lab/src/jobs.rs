@@ -101,7 +101,7 @@ fn parse(name: &str, text: &str, sectors: u64, read: &Read<'_>) -> Result<Loaded
     }
     let context = fio::Context {
         environment: &|key| std::env::var(key).ok(),
-        include: &|path| read(path).map_err(|why| format!("{path}: cannot be read: {why}")),
+        include: &|path| read(path).map_err(|why| why.to_string()),
         ..fio::Context::bare()
     };
     let file = fio::parse(name, text, &context)?;

@@ -41,6 +41,8 @@ pub struct Prepared {
 /// The keys that change a job.
 const JOB_KEYS: [&str; 4] = ["job", "job.depth", "job.runtime", "job.ramp"];
 
+const LENGTH: &str = "a length of time such as 30 s, 10 m or 500 ms";
+
 /// All cells of `study`.
 pub fn cells(study: &Study) -> Vec<Cell> {
     let mut base: Vec<(String, String)> = Vec::new();
@@ -142,10 +144,10 @@ pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), 
                 _ => return Err(fault("a queue depth from 1 to 65535")),
             },
             "job.runtime" => {
-                worker.runtime = Some(span().map_err(|_| fault("a length of time"))?);
+                worker.runtime = Some(span().map_err(|_| fault(LENGTH))?);
                 worker.time_based = true;
             }
-            "job.ramp" => worker.ramp = span().map_err(|_| fault("a length of time"))?,
+            "job.ramp" => worker.ramp = span().map_err(|_| fault(LENGTH))?,
             _ => {
                 let near = nearest(key, JOB_KEYS).map(str::to_owned);
                 let known = Diagnostic::at(file, 0, "unknown key").key(key).expected(JOB_KEYS.join(", "));

@@ -20,8 +20,11 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
     let [a, b] = sides[..] else {
         return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
     };
+    if a == b {
+        return Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ")));
+    }
     let text = study_text(args, key, a, b)?;
-    let planned = study::plan("compare", text)?;
+    let planned = study::plan("command line", text)?;
     warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
     let kept;
     let folder = match &args.out {

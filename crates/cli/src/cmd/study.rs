@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell as TableCell, Table};
 use indicatif::{ProgressBar, ProgressStyle};
-use seekwise_formats::study::{Study, parse};
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::study::{Study, parse, placed};
 use seekwise_lab::compose::{self, Material, ratio_text};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::plan::{self, Cell, Prepared};
@@ -38,7 +39,7 @@ pub fn study(args: &args::Study, json: bool) -> Outcome {
         Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
         None => (args.study.clone(), text_of(&args.study)?),
     };
-    let planned = plan(&name, text)?;
+    let planned = plan_file(&name, text)?;
     warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
     let (results, done) = Results::open(&args.out, &planned.text, args.resume)?;
     let records = run(&planned, results, done, args.threads)?;
@@ -59,8 +60,14 @@ fn text_of(name: &str) -> Result<String, Failure> {
     }
 }
 
+/// Reads and prepares a study's file; faults name its lines.
+pub fn plan_file(name: &str, text: String) -> Result<Planned, Failure> {
+    let placed = |fault| placed(name, &text, fault);
+    plan(name, text.clone()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
+}
+
 /// Reads and prepares a study.
-pub fn plan(name: &str, text: String) -> Result<Planned, Failure> {
+pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
     let cells = plan::cells(&study);
     let prepared = cells.iter().map(|cell| plan::prepare(name, cell, &files::text)).collect::<Result<Vec<_>, _>>()?;
