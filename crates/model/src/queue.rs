@@ -417,18 +417,23 @@ mod tests {
             let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
             let bound = discipline.bound(POSITIONS, MOST as u64, Span::from_nanos(MAX_COST));
             let victim = (rng.below(POSITIONS), MAX_COST);
-            // An adversary that sits at the head, one that walks before the sweep, one that draws.
-            let kind = rng.below(3);
+            // Adversaries: one sits at the head, one walks before the sweep, one crowds the next position, one draws.
+            let kind = rng.below(4);
             let arrival = |queue: &Queue<Item>| match kind {
                 0 => (queue.sweep, 0),
                 1 => ((queue.sweep + rng.below(2)) % POSITIONS, rng.below(MAX_COST)),
+                2 => ((queue.sweep + 1).min(POSITIONS - 1), 0),
                 _ => (rng.below(POSITIONS), rng.below(MAX_COST)),
             };
             let (passes, latest) = torment(discipline, victim, MOST, arrival);
             match bound {
                 Bound::None => starved += u32::from(passes == u64::MAX),
-                Bound::Passes(most) => assert!(passes <= most, "{seed}: {passes} > {most}, {discipline:?}"),
-                Bound::Wait(span) => assert!(latest <= span, "{seed}: {latest} > {span}, {discipline:?}"),
+                Bound::Passes(most) => {
+                    assert!(passes <= most, "{seed}: {passes} > {most}, {discipline:?}")
+                }
+                Bound::Wait(span) => {
+                    assert!(latest <= span, "{seed}: {latest} > {span}, {discipline:?}")
+                }
             }
         }
         assert!(starved > 0, "without a bound an adversary can starve a request");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::geometry::Order;
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
@@ -29,7 +29,9 @@ fn answers(drive: &mut Drive) -> Vec<Completion> {
         while let Some(completion) = drive.poll_completion() {
             all.push(completion);
         }
-        let Some(next) = drive.poll_timeout() else { return all };
+        let Some(next) = drive.poll_timeout() else {
+            return all;
+        };
         drive.handle_timeout(next);
     }
 }
@@ -385,4 +387,47 @@ fn an_empty_flush_costs_its_command() {
     small.link.command = Span::from_micros(3);
     let flush = ask(&mut small.drive(), Instant::ZERO, Op::Flush, 0, 0);
     assert_eq!(flush.finished.nanos(), 48_000);
+}
+
+#[test]
+fn a_flush_does_not_hurry_what_came_after_it() {
+    let mut small = Small::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
+    small.cache.destage_idle = Span::from_secs(1);
+    let mut drive = small.drive();
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+    let before = back_to_back(&mut drive, Instant::ZERO, Op::Write, &[(0, 8), (2_000, 8)]);
+    let now = before[1].finished;
+    drive.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
+    drive.submit(now + Span::from_micros(100), request(2, Op::Write, 4_000, 8)).expect("room");
+    drive.handle_timeout(now + Span::from_millis(500));
+    let mut landed = 0;
+    while let Some(landing) = drive.poll_landing() {
+        landed += landing.sectors;
+    }
+    assert_eq!(landed, 16, "what came after the flush waits for the idle time");
+}
+
+#[test]
+fn a_read_broken_off_leaves_nothing_in_the_buffer() {
+    let mut drive = Small::default().buffered(4, 64).write_back(2).queued(4, Policy::Fcfs).drive();
+    let at = |us: u64| Instant::from_nanos(us * 1_000);
+    drive.submit(at(0), request(0, Op::Read, 3_000, 8)).expect("room");
+    drive.submit(at(10), request(1, Op::Write, 3_000, 8)).expect("room");
+    drive.control(at(20), &Control::Reset).expect("on");
+    let ends = answers(&mut drive).into_iter().map(|completion| (completion.tag, completion.status));
+    assert_eq!(ends.collect::<Vec<_>>(), [(1, Status::Done), (0, Status::Aborted)]);
+    let read = ask(&mut drive, at(1_000_000), Op::Read, 100, 8);
+    assert!(read.parts.get(Part::Transfer) > Span::ZERO, "block 100 was never read: {read:?}");
+}
+
+#[test]
+fn write_back_needs_a_buffer() {
+    let on = Control::Set { key: "cache.write_back", value: "on" };
+    let mut bare = Small::default();
+    assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
+    bare.cache.dirty_segments = 3;
+    assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
+    let mut drive = Small { cache: bare.cache, ..Small::default() }.buffered(4, 64).drive();
+    assert_eq!(drive.control(Instant::ZERO, &on), Ok(()));
+    assert!(drive.limits(0).volatile_cache);
 }

@@ -60,11 +60,11 @@ impl Drive {
 
     /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
     pub(super) fn due(&mut self, now: Instant) {
-        if let Activity::Access { sweep, .. } = &self.activity {
-            if sweep.end <= now {
+        if let Activity::Access { sweep, .. } = &self.activity
+            && sweep.end <= now
+        {
                 self.access_ended(now);
             }
-        }
         while let Some(&(at, slot)) = self.arriving.front() {
             if at > now {
                 break;
@@ -162,7 +162,7 @@ impl Drive {
             Activity::Access { sweep, .. } => return sweep.end.max(now),
             Activity::Idle => return now,
         };
-        stream.limit = stream.limit.max(limit);
+        stream.go_on_to(self.platter(), limit);
         let here = stream.when(self.platter(), request.end()).max(earliest);
         stream.committed = stream.committed.max(here).max(self.kept(stream, request.end()));
         self.buffer.extend(segment, stream.limit);
@@ -289,8 +289,7 @@ impl Drive {
         self.settle_stream(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
-                let mut stream = *stream;
-                stream.catch_up(self.platter(), now);
+                let stream = *stream;
                 let filled = stream.filled(self.platter(), now);
                 self.buffer.cut_short(stream.segment, filled);
                 self.arm = stream.arm();

@@ -13,18 +13,18 @@ use crate::record::Part;
 use crate::time::{Instant, Span};
 
 impl Drive {
-    /// A prefetch that has reached its limit is over since then.
+    /// Lets a prefetch run up to `now`; one that has reached its limit is over since then.
     pub(super) fn settle_stream(&mut self, now: Instant) {
-        let Activity::Prefetch(stream) = &self.activity else {
+        let Activity::Prefetch(stream) = &mut self.activity else {
             return;
         };
-        let end = stream.when(self.platter(), stream.limit);
-        if end <= now {
-            let mut stream = *stream;
-            stream.catch_up(self.platter(), end);
+        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+        stream.catch_up(platter, now);
+        let over = stream.over;
+        if over <= now {
             self.arm = stream.arm();
             self.activity = Activity::Idle;
-            self.choose_from = self.choose_from.max(end);
+            self.choose_from = self.choose_from.max(over);
         }
     }
 
@@ -57,7 +57,7 @@ impl Drive {
             Activity::Access { .. } => return None,
             Activity::Idle => self.choose_from,
             Activity::Prefetch(stream) if urgent => self.choose_from.max(stream.committed),
-            Activity::Prefetch(stream) => stream.when(self.platter(), stream.limit),
+            Activity::Prefetch(stream) => stream.over,
         };
         let patience = if urgent || self.tidying {
             Instant::ZERO
@@ -69,11 +69,8 @@ impl Drive {
 
     pub(super) fn choose(&mut self, now: Instant) {
         self.settle_stream(now);
-        if let Activity::Prefetch(stream) = &mut self.activity {
-            let mut here = *stream;
-            here.catch_up(self.platter(), now);
-            self.arm = here.arm();
-            self.activity = Activity::Prefetch(here);
+        if let Activity::Prefetch(stream) = &self.activity {
+            self.arm = stream.arm();
         }
         let command = self.commands.choose(now, u64::from(self.arm.cylinder), |target| self.cost(now, target));
         let idle = self.commands.is_empty();

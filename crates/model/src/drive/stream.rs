@@ -12,6 +12,8 @@ pub struct Stream {
     pub segment: usize,
     /// The block after the last to be read.
     pub limit: u64,
+    /// When the last block before the limit has passed.
+    pub over: Instant,
     /// It may be broken off from here on.
     pub committed: Instant,
     /// The extent that is passing, and when its first block began to.
@@ -33,7 +35,17 @@ impl Stream {
     pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, lba: u64, limit: u64, segment: usize) -> Stream {
         let extent = platter.geometry.extent(lba, u32::MAX);
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        Stream { segment, limit, committed: at, extent, begin }
+        let mut stream = Stream { segment, limit, over: begin, committed: at, extent, begin };
+        stream.over = stream.when(platter, limit);
+        stream
+    }
+
+    /// Moves the limit on to `limit`, never back.
+    pub fn go_on_to(&mut self, platter: Platter<'_>, limit: u64) {
+        if limit > self.limit {
+            self.limit = limit;
+            self.over = self.when(platter, limit);
+        }
     }
 
     /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer.
@@ -50,6 +62,9 @@ impl Stream {
     /// Lets it run up to `now`.
     pub fn catch_up(&mut self, platter: Platter<'_>, now: Instant) {
         while self.extent.end() < self.limit {
+            if self.begin + platter.mechanics.transfer(&self.extent) > now {
+                return;
+            }
             let mut next = *self;
             next.next_extent(platter);
             if next.begin > now {
