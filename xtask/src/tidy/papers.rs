@@ -80,7 +80,6 @@ fn rooms(files: &[Text]) -> BTreeSet<String> {
             _ => {}
         }
     }
-    // A folder inside a crate's `src` that holds data only is no room; a module's folder has the module's name.
     rooms
 }
 
@@ -93,10 +92,11 @@ fn dependencies(files: &[Text]) -> BTreeSet<String> {
         for line in manifest.text.lines() {
             if line.starts_with('[') {
                 inside = line.ends_with("dependencies]");
-            } else if let (true, Some((name, _))) = (inside, line.split_once(['.', ' ', '='])) {
-                if !name.is_empty() && !name.starts_with('#') && !name.starts_with("seekwise") {
-                    names.insert(name.to_owned());
-                }
+            }
+            let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            let ours = name.starts_with("seekwise");
+            if inside && !ours && name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                names.insert(name.to_owned());
             }
         }
     }
@@ -120,18 +120,13 @@ fn links(root: &Path, files: &[Text], faults: &mut Vec<String>) {
 /// Every drive and every study is compiled into the program.
 fn built_in(files: &[Text], faults: &mut Vec<String>) {
     let source: Vec<&Text> = files.iter().filter(|file| file.is_rust() && file.path.contains("/src/")).collect();
-    let named = |text: &str| source.iter().any(|file| file.path.starts_with("crates/") && file.text.contains(text));
+    let named = |text: String| source.iter().any(|file| file.path.starts_with("crates/") && file.text.contains(&text));
     for file in files {
         let name = |folder: &str| file.path.strip_prefix(folder)?.strip_suffix(".toml").map(str::to_owned);
-        if let Some(drive) = name("drives/") {
-            if !named(&format!("\"{drive}\",")) {
-                faults.push(format!("{}: not in the catalogue", file.path));
-            }
-        }
-        if let Some(study) = name("studies/") {
-            if !named(&format!("\"{study}\"")) && !named(&format!("studies/{study}.toml\"")) {
-                faults.push(format!("{}: not among the built-in studies", file.path));
-            }
+        let drive = name("drives/").is_none_or(|drive| named(format!("\"{drive}\",")));
+        let study = name("studies/").is_none_or(|study| named(format!("studies/{study}.toml\"")));
+        if !drive || !study {
+            faults.push(format!("{}: not built into the program", file.path));
         }
     }
 }

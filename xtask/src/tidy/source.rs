@@ -113,7 +113,7 @@ fn item_end(code: &str, start: usize) -> usize {
             '}' => depth -= 1,
             _ => {}
         }
-        if (c == '}' && depth == 0) || (c == ';' && depth == 0) {
+        if depth == 0 && (c == '}' || c == ';') {
             return start + at + 1;
         }
     }

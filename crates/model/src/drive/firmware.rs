@@ -63,8 +63,8 @@ impl Drive {
         if let Activity::Access { sweep, .. } = &self.activity
             && sweep.end <= now
         {
-                self.access_ended(now);
-            }
+            self.access_ended(now);
+        }
         while let Some(&(at, slot)) = self.arriving.front() {
             if at > now {
                 break;
