@@ -89,3 +89,45 @@ fn promises(files: &[Text], faults: &mut Vec<String>) {
         faults.push("crates/model/Cargo.toml: the model has no dependencies".to_owned());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said against one file.
+    fn faults(path: &str, text: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        check(&[Text { path: path.to_owned(), text: text.to_owned() }], &mut faults);
+        faults.retain(|fault| fault.starts_with(path));
+        faults
+    }
+
+    #[test]
+    fn a_room_sees_only_what_it_may() {
+        let host = "crates/model/src/host/delay.rs";
+        assert_eq!(
+            faults(host, "use crate::block::Device;\nuse crate::drive::Drive;\n"),
+            ["crates/model/src/host/delay.rs:2: `host` sees `drive`"]
+        );
+        assert!(faults(host, "// crate::drive\n#[cfg(test)]\nmod tests { use crate::drive::Drive; }\n").is_empty());
+        assert_eq!(faults("crates/model/src/attic.rs", "").len(), 1);
+    }
+
+    #[test]
+    fn the_model_is_pure_outside_its_tests() {
+        let time = "crates/model/src/time.rs";
+        for planted in ["let x: f64;", "use std::fmt;", "unsafe { }", "static mut N: u8 = 0;", "dbg!(1);"] {
+            assert_eq!(faults(time, planted).len(), 1, "{planted}");
+        }
+        for fine in ["const A: &'static str = \"f64\";", "#[cfg(test)]\nmod tests { use std::fmt; }", "// std"] {
+            assert!(faults(time, fine).is_empty(), "{fine}");
+        }
+    }
+
+    #[test]
+    fn one_file_has_a_clock() {
+        let reads = "fn now() { std::time::Instant::now(); }";
+        assert_eq!(faults("crates/lab/src/run.rs", reads).len(), 1);
+        assert!(faults(CLOCK, reads).is_empty());
+    }
+}

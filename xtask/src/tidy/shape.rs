@@ -90,3 +90,26 @@ fn left_over(file: &Text, faults: &mut Vec<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many things are said against one file.
+    fn faults(path: &str, text: &str) -> usize {
+        let mut faults = Vec::new();
+        check(&[Text { path: path.to_owned(), text: text.to_owned() }], &mut faults);
+        faults.len()
+    }
+
+    #[test]
+    fn each_rule_bites() {
+        let long = |lines: usize| format!("//! A.\nfn long() {{\n{}}}\n", "    x;\n".repeat(lines));
+        assert_eq!(faults("a.rs", &long(FUNCTION - 2)), 0);
+        assert_eq!(faults("a.rs", &long(FUNCTION - 1)), 1);
+        assert_eq!(faults("a.rs", &format!("//! A.\n{}", "const A: u8 = 0;\n".repeat(FILE))), 1);
+        assert_eq!(faults("a.rs", "use b;\n"), 1);
+        assert_eq!(faults("crates/helpers.rs", "//! A.\n"), 1);
+        assert_eq!(faults("a.rs", &format!("//! A.\n// {}: later\n", ["TO", "DO"].concat())), 1);
+    }
+}
