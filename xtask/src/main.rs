@@ -1,2 +1,60 @@
-//! Chores of the repository.
-fn main() {}
+//! Chores of the repository: `cargo xtask ci` checks everything, `cargo xtask STEP` one thing.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `steps` | the steps, and how they are run and counted |
+//! | `cargo` | format, lints, tests, documentation, release build: what cargo does |
+//! | `readme` | the README's own commands, run as written |
+//! | `twice` | one study twice, on one core and on two: equal bytes |
+//! | `web` | the report page rebuilt and tested |
+//! | `tidy` | rules about the source that no compiler checks |
+//!
+//! No dependencies, so that it builds in a second.
+
+mod cargo;
+mod readme;
+mod steps;
+mod tidy;
+mod twice;
+mod web;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["ci"] => steps::run(steps::ALL),
+        [name] if steps::ALL.iter().any(|step| step.name == name) => {
+            let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
+            steps::run(&named)
+        }
+        _ => {
+            eprintln!("cargo xtask ci      everything, in this order:");
+            for step in steps::ALL {
+                eprintln!("cargo xtask {:7} {}", step.name, step.what);
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The repository's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// An empty folder of this process's own, for what steps write.
+fn scratch(name: &str) -> std::io::Result<PathBuf> {
+    let folder = target().join("xtask").join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}

@@ -1,0 +1,80 @@
+//! Rules about the repository that no compiler checks. Each rule looks at the files and says what is wrong; the step
+//! fails if anything is. A rule that cannot be checked here is advice, in CONTRIBUTING.md.
+//!
+//! | file | rules about |
+//! |---|---|
+//! | `source` | reading Rust source: code without comments and strings, functions, tests |
+//! | `shape` | headers, lengths, names, words left over |
+//! | `purity` | what the model may not use, which of its rooms may see which, who reads the clock |
+//! | `papers` | ARCHITECTURE's rooms and dependencies, links, drives and studies built in, licences |
+
+mod papers;
+mod purity;
+mod shape;
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::steps::Ended;
+
+/// A text file of the repository.
+pub struct Text {
+    /// Its path from the root, with `/`.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+}
+
+impl Text {
+    /// Whether it is Rust source.
+    pub fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+}
+
+/// Folders that hold nothing of ours: built, fetched or written by the program.
+const SKIPPED: [&str; 7] = ["target", "out", ".git", "node_modules", "dist", "corpus", "artifacts"];
+
+/// What a text file's name ends in.
+const TEXTS: [&str; 11] = [".rs", ".toml", ".md", ".ts", ".css", ".html", ".json", ".run", ".fio", ".icf", ".txt"];
+
+/// Runs all rules.
+pub fn tidy() -> Ended {
+    let root = crate::root();
+    let files = texts(&root);
+    let mut faults = Vec::new();
+    shape::check(&files, &mut faults);
+    purity::check(&files, &mut faults);
+    papers::check(&root, &files, &mut faults);
+    for fault in &faults {
+        println!("{fault}");
+    }
+    match faults.len() {
+        0 => Ended::Passed,
+        count => Ended::Failed(format!("{count} faults in {} files", files.len())),
+    }
+}
+
+/// All text files of ours, sorted by path.
+fn texts(root: &Path) -> Vec<Text> {
+    let mut paths = Vec::new();
+    walk(root, &mut paths);
+    paths.sort();
+    let text = |path: PathBuf| {
+        let name = path.strip_prefix(root).expect("found below the root").to_string_lossy().replace('\\', "/");
+        Some(Text { path: name, text: fs::read_to_string(path).ok()? })
+    };
+    paths.into_iter().filter_map(text).collect()
+}
+
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if path.is_dir() && !SKIPPED.contains(&name.as_str()) {
+            walk(&path, found);
+        } else if path.is_file() && (TEXTS.iter().any(|end| name.ends_with(end)) || name == "run") {
+            found.push(path);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What the documents say against what is there: ARCHITECTURE's rooms and dependencies, relative links, drives and
+//! studies built into the program, licences and origins of dependencies.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::Text;
+
+/// Licences that go with ours. A dependency's expression needs one of them in each `AND` part.
+const LICENCES: [&str; 11] = [
+    "MIT",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "Unicode-3.0",
+    "Unlicense",
+    "CC0-1.0",
+    "0BSD",
+    MPL,
+];
+
+/// Copyleft by file: it asks for the source of changed files only, and we change none (`colored`, under `textplots`).
+const MPL: &str = "MPL-2.0";
+
+/// Where dependencies come from.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Lines of ARCHITECTURE.md at most, so that it is read.
+const ARCHITECTURE: usize = 300;
+
+/// Runs the rules.
+pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
+    let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
+    let architecture = text("ARCHITECTURE.md");
+    if architecture.lines().count() > ARCHITECTURE {
+        faults.push(format!("ARCHITECTURE.md: more than {ARCHITECTURE} lines"));
+    }
+    same("room", &listed(architecture, "## Rooms"), &rooms(files), faults);
+    same("dependency", &listed(architecture, "## Dependencies"), &dependencies(files), faults);
+    links(root, files, faults);
+    built_in(files, faults);
+    origins(root, faults);
+    licences(root, faults);
+}
+
+/// The first code word of each table row in a section of a document.
+fn listed(text: &str, section: &str) -> BTreeSet<String> {
+    let body = text.lines().skip_while(|line| *line != section).skip(1).take_while(|line| !line.starts_with("## "));
+    body.filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(word, _)| word.to_owned())).collect()
+}
+
+fn same(what: &str, listed: &BTreeSet<String>, there: &BTreeSet<String>, faults: &mut Vec<String>) {
+    for name in there.difference(listed) {
+        faults.push(format!("ARCHITECTURE.md: the {what} `{name}` is there but not listed"));
+    }
+    for name in listed.difference(there) {
+        faults.push(format!("ARCHITECTURE.md: the {what} `{name}` is listed but not there"));
+    }
+}
+
+/// The rooms: each crate, each top module of a crate (`model/drive`), each top folder.
+fn rooms(files: &[Text]) -> BTreeSet<String> {
+    let mut rooms = BTreeSet::new();
+    for file in files {
+        let parts: Vec<&str> = file.path.split('/').collect();
+        match parts[..] {
+            ["crates", krate, "src", ref inside @ ..] => {
+                rooms.insert(format!("crates/{krate}"));
+                let module = inside[0].trim_end_matches(".rs");
+                if !matches!(module, "lib" | "main") {
+                    rooms.insert(format!("{krate}/{module}"));
+                }
+            }
+            [folder, _, ..] if folder != "crates" && !folder.starts_with('.') => {
+                rooms.insert(folder.to_owned());
+            }
+            _ => {}
+        }
+    }
+    rooms
+}
+
+/// The dependencies that the crates' manifests name, ours apart.
+fn dependencies(files: &[Text]) -> BTreeSet<String> {
+    let manifests = files.iter().filter(|file| file.path.starts_with("crates/") && file.path.ends_with("Cargo.toml"));
+    let mut names = BTreeSet::new();
+    for manifest in manifests {
+        let mut inside = false;
+        for line in manifest.text.lines() {
+            if line.starts_with('[') {
+                inside = line.ends_with("dependencies]");
+            }
+            let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            let ours = name.starts_with("seekwise");
+            if inside && !ours && name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// Relative links of the documents lead somewhere.
+fn links(root: &Path, files: &[Text], faults: &mut Vec<String>) {
+    for file in files.iter().filter(|file| file.path.ends_with(".md")) {
+        let folder = root.join(&file.path).parent().expect("a file lies in a folder").to_owned();
+        for (at, _) in file.text.match_indices("](") {
+            let link = file.text[at + 2..].split(')').next().unwrap_or_default();
+            let path = link.split('#').next().unwrap_or_default();
+            if !path.is_empty() && !path.contains("://") && !folder.join(path).exists() {
+                faults.push(format!("{}: the link `{link}` leads nowhere", file.path));
+            }
+        }
+    }
+}
+
+/// Every drive and every study is compiled into the program.
+fn built_in(files: &[Text], faults: &mut Vec<String>) {
+    let source: Vec<&Text> = files.iter().filter(|file| file.is_rust() && file.path.contains("/src/")).collect();
+    let named = |text: String| source.iter().any(|file| file.path.starts_with("crates/") && file.text.contains(&text));
+    for file in files {
+        let name = |folder: &str| file.path.strip_prefix(folder)?.strip_suffix(".toml").map(str::to_owned);
+        let drive = name("drives/").is_none_or(|drive| named(format!("\"{drive}\",")));
+        let study = name("studies/").is_none_or(|study| named(format!("studies/{study}.toml\"")));
+        if !drive || !study {
+            faults.push(format!("{}: not built into the program", file.path));
+        }
+    }
+}
+
+/// Dependencies come from the public registry, none from elsewhere.
+fn origins(root: &Path, faults: &mut Vec<String>) {
+    let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap_or_default();
+    for line in lock.lines().filter(|line| line.starts_with("source = ")) {
+        if !line.contains(REGISTRY) {
+            faults.push(format!("Cargo.lock: {line}: not from the public registry"));
+        }
+    }
+}
+
+/// Dependencies may be passed on under terms that go with ours.
+fn licences(root: &Path, faults: &mut Vec<String>) {
+    let arguments = ["tree", "--workspace", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
+    let output = match Command::new("cargo").args(arguments).current_dir(root).output() {
+        Ok(output) if output.status.success() => output,
+        _ => return faults.push("`cargo tree` failed: licences not checked".to_owned()),
+    };
+    let lines: BTreeSet<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        let (package, licence) = line.split_once('|').unwrap_or((line, ""));
+        let licence = licence.trim_end_matches(" (*)");
+        if !fits(licence) {
+            faults.push(format!("{package}: licence `{licence}` is not on the list"));
+        }
+    }
+}
+
+/// Whether each `AND` part of a licence expression offers one that fits.
+fn fits(expression: &str) -> bool {
+    let fits_one = |word: &str| LICENCES.contains(&word.trim());
+    let parts = expression.replace(['(', ')'], " ").replace('/', " OR ");
+    !parts.trim().is_empty() && parts.split(" AND ").all(|part| part.split(" OR ").any(fits_one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_licence_fits_if_each_part_offers_one() {
+        for good in ["MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+            assert!(fits(good), "{good}");
+        }
+        for bad in ["", "GPL-3.0", "MIT AND GPL-3.0"] {
+            assert!(!fits(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rooms_are_read_from_tables() {
+        let text = "# A\n## Rooms\n| room | what |\n|---|---|\n| `a/b` | x |\ntext\n## Next\n| `c` | y |\n";
+        assert_eq!(listed(text, "## Rooms"), BTreeSet::from(["a/b".to_owned()]));
+    }
+}

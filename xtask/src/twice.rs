@@ -1,0 +1,75 @@
+//! Same input, same output: a small study on one core and on two must leave equal bytes, records and report alike.
+//! A third run continues a study that was cut short.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::steps::{Ended, run_in};
+
+/// The study.
+const STUDY: &str = include_str!("small.toml");
+
+/// What is compared.
+const FILES: [&str; 3] = ["study.toml", "results.jsonl", "report.html"];
+
+/// Runs the step.
+pub fn twice() -> Ended {
+    try_twice().unwrap_or_else(|error| Ended::Failed(error.to_string()))
+}
+
+fn try_twice() -> std::io::Result<Ended> {
+    let scratch = crate::scratch("twice")?;
+    fs::write(scratch.join("small.toml"), STUDY)?;
+    let program = crate::target().join("release/seekwise");
+    let results = |threads: &str| -> std::io::Result<Result<PathBuf, Ended>> {
+        // The report names the command that made it, so both runs use one folder's name.
+        let folder = scratch.join(threads);
+        fs::create_dir(&folder)?;
+        fs::copy(scratch.join("small.toml"), folder.join("small.toml"))?;
+        Ok(study(&program, &folder, &["--threads", threads]).map(|()| folder.join("out")))
+    };
+    let (one, two) = match (results("1")?, results("2")?) {
+        (Ok(one), Ok(two)) => (one, two),
+        (Err(ended), _) | (_, Err(ended)) => return Ok(ended),
+    };
+    if let Some(file) = differing(&one, &two)? {
+        return Ok(Ended::Failed(format!(
+            "{file} differs between one core and two: {} and {}",
+            one.display(),
+            two.display()
+        )));
+    }
+    // Cut short after half of the runs, and in the middle of a line.
+    let whole = fs::read(two.join("results.jsonl"))?;
+    fs::write(two.join("results.jsonl"), &whole[..whole.len() / 2])?;
+    fs::remove_file(two.join("report.html"))?;
+    let folder = two.parent().expect("out lies in a folder");
+    if let Err(ended) = study(&program, folder, &["--resume"]) {
+        return Ok(ended);
+    }
+    Ok(match differing(&one, &two)? {
+        Some(file) => Ended::Failed(format!("{file} differs after a resumed study")),
+        None => Ended::Passed,
+    })
+}
+
+/// Runs the study in a folder.
+fn study(program: &Path, folder: &Path, more: &[&str]) -> Result<(), Ended> {
+    let program = program.to_string_lossy();
+    let words: Vec<&str> =
+        [&program, "study", "small.toml", "--out", "out"].into_iter().chain(more.iter().copied()).collect();
+    match run_in(folder, &words, &[]) {
+        Ended::Passed => Ok(()),
+        ended => Err(ended),
+    }
+}
+
+fn differing(one: &Path, two: &Path) -> std::io::Result<Option<&'static str>> {
+    for file in FILES {
+        let (a, b) = (fs::read(one.join(file))?, fs::read(two.join(file))?);
+        if a.is_empty() || a != b {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
