@@ -213,7 +213,7 @@ impl<T: Copy> Queue<T> {
 
     fn shortest(&self, now: Instant, head: u64, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
-        if self.discipline.ageing == 0 {
+        if self.discipline.ageing == 0 && self.discipline.nearest == 0 {
             for (index, waiting) in open.iter().enumerate() {
                 let plain = cost(&waiting.item);
                 if plain < best.cost {
