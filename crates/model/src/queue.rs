@@ -185,15 +185,13 @@ impl<T: Copy> Queue<T> {
     /// The next to serve at `now`. `head` is the present position (SSTF), `cost` the positioning time (SPTF).
     pub fn choose(&self, now: Instant, head: u64, mut cost: impl FnMut(&T) -> u64) -> Option<Choice> {
         let first = self.waiting.first()?;
-        if self.overdue(now, first) {
-            return Some(self.chosen(0, cost(&first.item)));
-        }
         let open = match self.discipline.window {
             0 => self.waiting.len(),
             window => self.waiting.len().min(window as usize),
         };
         let open = &self.waiting[..open];
         let index = match self.discipline.policy {
+            _ if self.overdue(now, first) => 0,
             Policy::Fcfs => 0,
             Policy::Sstf => least(open, |waiting| waiting.position.abs_diff(head)),
             Policy::CLook => self.above(open).unwrap_or_else(|| least(open, |waiting| waiting.position)),
@@ -213,15 +211,6 @@ impl<T: Copy> Queue<T> {
 
     fn shortest(&self, now: Instant, head: u64, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
-        if self.discipline.ageing == 0 && self.discipline.nearest == 0 {
-            for (index, waiting) in open.iter().enumerate() {
-                let plain = cost(&waiting.item);
-                if plain < best.cost {
-                    best = self.chosen(index, plain);
-                }
-            }
-            return best;
-        }
         let ageing = u64::from(self.discipline.ageing);
         let mut least = i64::MAX;
         let farthest = self.farthest(head, open);
@@ -230,7 +219,10 @@ impl<T: Copy> Queue<T> {
                 continue;
             }
             let plain = cost(&waiting.item);
-            let credit = now.saturating_since(waiting.since).nanos() / 1000 * ageing;
+            let credit = match ageing {
+                0 => 0,
+                ageing => now.saturating_since(waiting.since).nanos() / 1000 * ageing,
+            };
             let aged = plain as i64 - credit as i64;
             if aged < least {
                 least = aged;

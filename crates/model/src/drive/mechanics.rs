@@ -241,8 +241,8 @@ impl Mechanics {
     #[inline]
     pub fn wait(&self, at: Instant, angle: u64) -> Span {
         let ahead = angle.wrapping_sub(self.angle(at));
-        let past = ahead.wrapping_neg();
-        if past <= self.catch { Span::ZERO } else { self.turn(ahead) }
+        let caught = ahead.wrapping_neg() <= self.catch;
+        self.turn(if caught { 0 } else { ahead })
     }
 
     /// Arm movement, or head switch, from `arm` to the extent's track.

@@ -82,9 +82,11 @@ impl Drive {
         }
         // Without a rival only SPTF asks for the cost.
         let rivals = self.commands.is_empty() || self.pressing();
-        let weigh = rivals || self.profile.firmware.queue.policy == Policy::Sptf;
-        let cost = |target: &Target| if weigh { self.cost(now, target) } else { 0 };
-        let command = self.commands.choose(now, u64::from(self.arm.cylinder), cost);
+        let head = u64::from(self.arm.cylinder);
+        let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
+            true => self.commands.choose(now, head, |target| self.cost(now, target)),
+            false => self.commands.choose(now, head, |_| 0),
+        };
         let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
             (Some(command), Some((_, cost))) if command.cost <= cost => self.start_command(now, command),
@@ -98,7 +100,7 @@ impl Drive {
     }
 
     /// Positioning time of a target from where the arm is.
-    #[inline(always)]
+    #[inline]
     fn cost(&self, now: Instant, target: &Target) -> u64 {
         let mechanics = &self.profile.mechanics;
         let seek = mechanics.reach(self.arm, target.cylinder, target.head);
