@@ -3,13 +3,25 @@
 //! A new parser is one function here, one line in [`ALL`], one file in `fuzz_targets` and its `[[bin]]`.
 #![allow(dead_code, reason = "each fuzz target uses one entry")]
 
-use seekwise_formats::{fio_json as json, iometer};
+use seekwise_formats::study as studies;
+use seekwise_formats::{diagnostic::Diagnostic, fio, fio_json as json, iometer, profile as profiles, stack as stacks};
 
 /// Takes any bytes and returns.
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 3] = [("icf", icf), ("results_csv", results_csv), ("fio_json", fio_json)];
+pub(crate) const ALL: [(&str, Entry); 7] = [
+    ("icf", icf),
+    ("results_csv", results_csv),
+    ("fio_json", fio_json),
+    ("fio_job", fio_job),
+    ("profile", profile),
+    ("study", study),
+    ("stack", stack),
+];
+
+/// A drive for stacks to stand on.
+const DRIVE: &str = include_str!("../drives/barracuda-7200.7.toml");
 
 /// An Iometer configuration, and the job it makes on a small, a common and the largest drive.
 pub(crate) fn icf(data: &[u8]) {
@@ -39,5 +51,53 @@ pub(crate) fn fio_json(data: &[u8]) {
         let again = json::read(json::write(&output).as_bytes()).expect("what we write we read");
         assert_eq!(again.len(), 1);
         assert_eq!(again[0].jobs.len(), output.jobs.len());
+    }
+}
+
+/// A fio job file, and the job it makes on a small, a common and the largest drive.
+pub(crate) fn fio_job(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let context = fio::Context { environment: &|name| Some(name.to_owned()), ..fio::Context::bare() };
+    let Ok(file) = fio::parse("fuzz.fio", &text, &context) else {
+        return;
+    };
+    for sectors in [0, 1000, 312_581_808, u64::MAX] {
+        if let Ok((job, _)) = file.job(sectors) {
+            assert_eq!(job.workers.len(), file.origins().len(), "each worker has its origin");
+        }
+    }
+}
+
+/// A drive profile, its model and a place in it.
+pub(crate) fn profile(data: &[u8]) {
+    let Ok(file) = profiles::parse("fuzz.toml", &String::from_utf8_lossy(data)) else {
+        return;
+    };
+    let _ = file.warnings();
+    if let Ok(drive) = file.profile() {
+        let sectors = drive.geometry.sectors();
+        assert!(sectors > 0, "a drive without sectors must be an error");
+        let _ = drive.geometry.extent(sectors - 1, 1);
+    }
+}
+
+/// A study file.
+pub(crate) fn study(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(study) = studies::parse("fuzz.toml", &text) {
+        assert!(study.runs > 0 && study.factor.iter().all(|factor| !factor.level_names().is_empty()));
+        let _ = studies::flatten(&study.stack);
+    }
+    let fault = Diagnostic::at("--set", 0, "unknown key").key(text.chars().take(20).collect::<String>());
+    let _ = studies::placed("fuzz.toml", &text, fault);
+}
+
+/// A stack file, and what it builds.
+pub(crate) fn stack(data: &[u8]) {
+    let Ok(stack) = stacks::Stack::parse("fuzz.toml", &String::from_utf8_lossy(data)) else {
+        return;
+    };
+    if let Ok(built) = stack.build(&|_| Ok(DRIVE.to_owned())) {
+        assert!(!built.settings.is_empty(), "a stack is recorded");
     }
 }

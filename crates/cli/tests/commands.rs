@@ -192,3 +192,19 @@ fn a_log_that_cannot_be_written_is_named() {
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert!(said.err.contains("error: nowhere/log.parquet: No such file or directory"), "{}", said.err);
 }
+
+#[test]
+fn a_synchronous_write_is_a_write_whether_the_drive_knows_fua_or_not() {
+    let folder = folder();
+    let job = "[sync]\nioengine=psync\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\nruntime=5\ntime_based\nsync=1\n";
+    fs::write(folder.path().join("sync.fio"), job).unwrap();
+    let rate = |fua: &str| {
+        let set = format!("drive.link.fua={fua}");
+        let run = seekwise(folder.path(), &["run", "sync.fio", "--on", DRIVE, "--set", &set, "--json"]).json();
+        assert_eq!(run["write"]["ios"], run["all"]["ios"]);
+        assert_eq!(run["warnings"], Value::Array(Vec::new()));
+        run["write"]["iops"].as_f64().unwrap()
+    };
+    let (fua, flush) = (rate("true"), rate("false"));
+    assert!((50.0..200.0).contains(&fua) && (50.0..200.0).contains(&flush), "{fua} and {flush} writes a second");
+}

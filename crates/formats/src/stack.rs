@@ -166,9 +166,13 @@ impl Stack {
 
     /// Builds the stack. `drives` gives the text of a profile by name or path, or says why there is none; where the
     /// drive is asked for is filled in here.
-    pub fn build(&self, drives: &dyn Fn(&str) -> Result<String, Diagnostic>) -> Result<BuiltStack, Vec<Diagnostic>> {
+    pub fn build(
+        &self,
+        drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
+    ) -> Result<BuiltStack, Vec<Diagnostic>> {
         let hosts = hosts()?;
-        let text = drives(&self.drive.name).map_err(|why| vec![self.no_drive(why)])?;
+        let text = drives(&self.drive.name)
+            .map_err(|faults| faults.into_iter().map(|why| self.no_drive(why)).collect::<Vec<_>>())?;
         let mut drive = profile::parse(&self.drive.name, &text)?;
         for figure in &self.drive.figures {
             drive.replace(figure.clone());

@@ -13,6 +13,8 @@ use seekwise_model::rng::{Rng, Seed};
 
 /// Cases a parser.
 const CASES: u64 = 20_000;
+/// Entries that build a whole drive or job of each valid case: a tenth of the cases.
+const HEAVY: [&str; 3] = ["fio_job", "profile", "stack"];
 /// A case that takes longer than this many milliseconds counts as one that does not end (debug build, shared machine).
 const LONGEST_MS: u128 = 5_000;
 /// Seeds are cut here, so that a case costs little.
@@ -53,6 +55,26 @@ const JSON: &[u8] = br#"fio: talk
 {"fio version":"fio-2.1.4","client_stats":[{"hostname":"h","write":{"io_bytes":8,"clat":{"min":3}}}]}
 "#;
 
+const FIO: &[u8] =
+    b"[global]\nioengine=libaio\niodepth=4\nfilename=/dev/sda\nsize=10%\n; a comment\n[a]\nrw=randrw\nrwmixread=70\n\
+bssplit=4k/60:64k/40,8k\nrandom_distribution=zipf:1.2\nnumjobs=2\nruntime=10s\nramp_time=2\n[b]\nstonewall\n\
+rw=write:4k\nbs=4k-64k\nblockalign=4k\noffset=1g\nrate=1m,2m\nfsync=8\nverify=crc32c\nnrfiles=3\n\
+zonemode=strided\nzonesize=1m\nzoneskip=2m\nfilename=${NAME}:/dev/sdb\nthinktime=10ms\nloops=2\nsize=(2*4m)\n";
+
+const PROFILE: &[u8] = include_bytes!("../../../drives/atlas-10k-v-300.toml");
+
+const STUDY: &[u8] =
+    b"title = 't'\nquestion = 'q'\nseed = 3\nruns = 2\nruntime = '10 s'\nramp = 2\njob = 'random-read'\n\
+[stack]\ndrive = 'barracuda-7200.7'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[factor]]\n\
+name = 'setup'\n[[factor.bundle]]\nname = 'off'\nset = { drive.firmware.depth = 1 }\n[[factor.bundle]]\n\
+name = 'on'\nset = { drive.firmware.depth = 32, driver = 'direct' }\n[[compare]]\nname = 'c'\nfactor = 'setup'\n\
+from = 'off'\nto = 'on'\nmetric = 'response_ms'\n[[claim]]\nid = 'C1'\nclass = 'M'\nfinding = 'f'\n\
+condition = 'c'\nmechanism = 'm'\n[[claim.check]]\nfigure = 'iops_ratio'\nof = { setup = 'on', depth = 8 }\n\
+against = { setup = 'off' }\nat_least = 1.05\n";
+
+const STACK: &[u8] = b"driver = \"windows-xp\"\n[drive]\nname = \"barracuda-7200.7\"\ncache.segments = 4\n\
+firmware.queue.policy = \"sptf\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n";
+
 /// Words that mean something to one of the parsers, to be put in anywhere.
 const WORDS: [&[u8]; 16] = [
     b"'",
@@ -75,10 +97,12 @@ const WORDS: [&[u8]; 16] = [
 
 #[test]
 fn parsers_return_on_changed_files() {
-    let cases = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let asked = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
+    let cases = |name| asked.unwrap_or(if HEAVY.contains(&name) { CASES / 10 } else { CASES });
     // One thread a parser: the streams of chance are named, so order does not matter.
     std::thread::scope(|scope| {
         for (name, entry) in entries::ALL {
+            let cases = cases(name);
             scope.spawn(move || try_cases(name, entry, cases));
         }
     });
@@ -103,20 +127,35 @@ fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
 
 #[test]
 fn the_seeds_are_valid() {
-    use seekwise_formats::{fio_json, iometer};
+    use seekwise_formats::{fio, fio_json, iometer, profile, stack, study};
     for bytes in [ICF, OLD_ICF] {
         let (config, _) = iometer::icf::parse("seed", bytes).unwrap();
         assert!(config.job(1_000_000).is_ok());
     }
     assert_eq!(iometer::results::parse("seed", CSV).unwrap().0[0].rows.len(), 3);
     assert_eq!(fio_json::read(JSON).unwrap().len(), 2);
+    let text = |bytes| str::from_utf8(bytes).unwrap();
+    let context = fio::Context { environment: &|_| Some("/dev/sda".to_owned()), ..fio::Context::bare() };
+    let (job, _) = fio::parse("seed", text(FIO), &context).unwrap().job(312_581_808).unwrap();
+    assert_eq!(job.workers.len(), 3);
+    assert!(profile::parse("seed", text(PROFILE)).unwrap().profile().is_ok());
+    assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
+    let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
+    assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().controller.is_some());
 }
+
+/// No file of other people ends so: the seeds are our own.
+const NONE: &[&str] = &[];
 
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let (own, folder, ends): (&[&[u8]], _, &[&str]) = match name {
         "icf" => (&[ICF, OLD_ICF], "wild/iometer", &[".icf", ".save.txt"]),
         "results_csv" => (&[CSV], "wild/iometer/results-golden", &[".txt"]),
         "fio_json" => (&[JSON], "wild/fio-json", &[".json", ".output"]),
+        "fio_job" => (&[FIO], "wild/fio-examples", &[".fio"]),
+        "profile" => (&[PROFILE], "wild/fio-examples", NONE),
+        "study" => (&[STUDY, include_bytes!("../../../studies/ncq-alone.toml")], "wild/fio-examples", NONE),
+        "stack" => (&[STACK], "wild/fio-examples", NONE),
         other => panic!("no seeds for {other}"),
     };
     let wild = shared_files::files(folder, ends).into_iter().filter_map(|path| std::fs::read(path).ok());

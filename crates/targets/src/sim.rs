@@ -1,6 +1,8 @@
 //! Runs a job on a modelled stack in virtual time: jumps from timeout to timeout.
 
-use seekwise_model::block::{Completion, Counted, Device, Next, Op, Source};
+use std::cell::Cell;
+
+use seekwise_model::block::{Completion, Counted, Device, Next, Op, Request, Source};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
@@ -77,22 +79,32 @@ pub fn run(stack: &Stack, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Reco
     let device = stack.build(seed);
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
-    let mut engine = Engine::new(Fingerprint::of(workload), device);
-    engine.run(Instant::FAR, recorder).map_err(SimError::Stuck)?;
+    let served = Cell::new((Op::Read, 0));
+    let mut engine = Engine::new(Fingerprint::of(workload, &served), device);
+    // A synchronous write of a drive without FUA ends with its flush, and is recorded as the write that it is.
+    let mut record = |record: &Record| match (record.request.op, served.get()) {
+        (Op::Flush, (op, sectors)) if op != Op::Flush => {
+            recorder(&Record { request: Request { op, sectors, ..record.request }, ..*record });
+        }
+        _ => recorder(record),
+    };
+    engine.run(Instant::FAR, &mut record).map_err(SimError::Stuck)?;
     let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
     Ok(Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued })
 }
 
 /// A source whose requests are hashed as they go by (FNV-1a over 64-bit words).
-struct Fingerprint<S> {
-    source: S,
+struct Fingerprint<'a> {
+    source: Workload,
     hash: u64,
     issued: u64,
+    /// What the last completion stood for.
+    served: &'a Cell<(Op, u32)>,
 }
 
-impl<S> Fingerprint<S> {
-    fn of(source: S) -> Fingerprint<S> {
-        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0 }
+impl<'a> Fingerprint<'a> {
+    fn of(source: Workload, served: &'a Cell<(Op, u32)>) -> Fingerprint<'a> {
+        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, served }
     }
 
     fn mix(&mut self, word: u64) {
@@ -100,7 +112,7 @@ impl<S> Fingerprint<S> {
     }
 }
 
-impl<S: Source> Source for Fingerprint<S> {
+impl Source for Fingerprint<'_> {
     #[inline]
     fn next(&mut self, now: Instant) -> Next {
         let next = self.source.next(now);
@@ -122,6 +134,7 @@ impl<S: Source> Source for Fingerprint<S> {
 
     #[inline]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        self.served.set(self.source.served(completion.tag));
         self.source.complete(now, completion)
     }
 }

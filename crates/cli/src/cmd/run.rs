@@ -40,6 +40,9 @@ pub fn run(args: &args::Run, json: bool) -> Outcome {
     }
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(&args.on.target, &args.job, args.on.seed, warnings);
+    for found in &record.warnings[prepared.warnings.len()..] {
+        eprintln!("warning: {found}");
+    }
     match if json { Format::Json } else { args.format } {
         Format::Json => {
             let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");

@@ -6,8 +6,8 @@ use super::*;
 
 const DRIVE: &str = include_str!("../../../../drives/barracuda-7200.7.toml");
 
-fn drives(name: &str) -> Result<String, Diagnostic> {
-    if name == "barracuda" { Ok(DRIVE.to_owned()) } else { Err(Diagnostic::at("", 0, "no such drive")) }
+fn drives(name: &str) -> Result<String, Vec<Diagnostic>> {
+    if name == "barracuda" { Ok(DRIVE.to_owned()) } else { Err(vec![Diagnostic::at("", 0, "no such drive")]) }
 }
 
 fn error_of(text: &str) -> String {
@@ -78,7 +78,7 @@ fn errors_name_key_and_nearest() {
     let mut stack = Stack::named_drive("barracuda");
     assert_eq!(
         stack.set("drves.depth", "1").unwrap_err()[0].to_string(),
-        "--set: `drves.depth`: unknown key; expected a key of drive, driver or controller; \
+        "--set: `drves.depth`: unknown key; expected a key of drive, driver, controller or job; \
          did you mean `driver.depth`?"
     );
 }

@@ -1,0 +1,140 @@
+//! Studies: the same bytes on one core or two, after a kill, after a torn line, and when the report is made again.
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use seekwise::{command, names, seekwise};
+
+/// Two cells, two runs of one virtual second, one comparison.
+const SMALL: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\nruntime = '1 s'\n\
+    job = 'random-read'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+    [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
+    [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
+
+/// The small study's files in a new folder, made with these arguments.
+fn made(study: &str, more: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("depth.toml"), study).unwrap();
+    seekwise(folder.path(), &[&["study", "depth.toml", "--out", "out"], more].concat()).done();
+    folder
+}
+
+fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+    fs::read(folder.join("out").join(name)).unwrap()
+}
+
+#[track_caller]
+fn same(a: &Path, b: &Path) {
+    for name in ["study.toml", "results.jsonl", "report.html"] {
+        assert!(bytes(a, name) == bytes(b, name), "{name} differs");
+    }
+}
+
+#[test]
+fn one_core_and_two_give_the_same_bytes() {
+    let (one, two) = (made(SMALL, &["--threads", "1"]), made(SMALL, &["--threads", "2"]));
+    assert_eq!(names(&one.path().join("out")), ["report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(bytes(one.path(), "results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 4);
+    assert_eq!(bytes(one.path(), "study.toml"), SMALL.as_bytes());
+    same(one.path(), two.path());
+}
+
+#[test]
+fn results_are_not_written_over() {
+    let folder = made(SMALL, &[]);
+    let before = bytes(folder.path(), "results.jsonl");
+    let again = seekwise(folder.path(), &["study", "depth.toml", "--out", "out"]);
+    assert_eq!((again.code, again.out.as_str()), (2, ""));
+    assert!(again.err.starts_with("error: out: holds results already; use --resume"), "{}", again.err);
+    fs::write(folder.path().join("depth.toml"), SMALL.replace("runs = 2", "runs = 3")).unwrap();
+    let other = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--resume"]);
+    assert_eq!(other.code, 2);
+    assert!(other.err.contains("holds the results of another study"), "{}", other.err);
+    assert_eq!(bytes(folder.path(), "results.jsonl"), before);
+}
+
+#[test]
+fn a_truncated_study_goes_on_to_the_same_bytes() {
+    let whole = made(SMALL, &[]);
+    let results = bytes(whole.path(), "results.jsonl");
+    let first = results.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    // Nothing, half a line, a line, a line and a bit, all but the last byte, all.
+    for length in [0, first / 2, first, first + 5, results.len() - 1, results.len()] {
+        let cut = made(SMALL, &[]);
+        fs::write(cut.path().join("out/results.jsonl"), &results[..length]).unwrap();
+        fs::remove_file(cut.path().join("out/report.html")).unwrap();
+        seekwise(cut.path(), &["study", "depth.toml", "--out", "out", "--resume"]).done();
+        same(whole.path(), cut.path());
+    }
+}
+
+#[test]
+fn a_killed_study_goes_on_to_the_same_bytes() {
+    let long = SMALL.replace("runs = 2", "runs = 30").replace("'1 s'", "'300 s'");
+    let whole = made(&long, &[]);
+    let killed = tempfile::tempdir().unwrap();
+    fs::write(killed.path().join("depth.toml"), &long).unwrap();
+    let mut child = command(killed.path())
+        .args(["study", "depth.toml", "--out", "out", "--threads", "1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let results = killed.path().join("out/results.jsonl");
+    let begun = Instant::now();
+    while fs::metadata(&results).map_or(0, |file| file.len()) == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no first run in two minutes");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = bytes(killed.path(), "results.jsonl").len();
+    assert!(left > 0 && left < bytes(whole.path(), "results.jsonl").len(), "it was not killed half way");
+    seekwise(killed.path(), &["study", "depth.toml", "--out", "out", "--resume"]).done();
+    same(whole.path(), killed.path());
+}
+
+#[test]
+fn a_report_is_made_again_from_its_folder() {
+    let folder = made(SMALL, &[]);
+    let before = bytes(folder.path(), "report.html");
+    fs::remove_file(folder.path().join("out/report.html")).unwrap();
+    let said = seekwise(folder.path(), &["report", "out"]).done();
+    assert!(said.ends_with("Report: out/report.html\n"), "{said}");
+    assert!(bytes(folder.path(), "report.html") == before);
+    // From elsewhere, under another name.
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::rename(folder.path().join("out"), elsewhere.path().join("moved")).unwrap();
+    seekwise(elsewhere.path(), &["report", "moved"]).done();
+    assert!(fs::read(elsewhere.path().join("moved/report.html")).unwrap() == before);
+}
+
+#[test]
+fn a_claim_that_fails_is_exit_code_1() {
+    let claim = "[[claim]]\nid = 'T1'\nclass = 'M'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+                 [[claim.check]]\nfigure = 'iops_ratio'\nof = { depth = 8 }\nagainst = { depth = 1 }\nat_least = ";
+    for (least, code, reproduced) in [("1.01", 0, true), ("50.0", 1, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("depth.toml"), format!("{SMALL}{claim}{least}\n")).unwrap();
+        let said = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--json"]);
+        assert_eq!(said.code, code, "{}", said.err);
+        let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(summary["claims"][0]["reproduced"], reproduced);
+    }
+}
+
+#[test]
+fn a_comparison_keeps_what_a_study_keeps() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["compare", "random-read", "--on", "barracuda-7200.7-ncq", "--vary", "job.depth=1,8"];
+    let more = ["--runtime", "1 s", "--runs", "2", "--out", "out"];
+    seekwise(folder.path(), &[&args[..], &more[..]].concat()).done();
+    assert_eq!(names(&folder.path().join("out")), ["report.html", "results.jsonl", "study.toml"]);
+    let before = bytes(folder.path(), "report.html");
+    seekwise(folder.path(), &["report", "out"]).done();
+    assert!(bytes(folder.path(), "report.html") == before);
+}
