@@ -19,8 +19,7 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
 
 /// Builds what a cell runs.
 pub fn prepare(cell: &Cell) -> Result<Prepared, Failure> {
-    let read = |path: &str| files::read(path).ok();
-    Ok(plan::prepare("command line", cell, &read)?)
+    Ok(plan::prepare("command line", cell, &files::text)?)
 }
 
 /// The key that a target's name stands for: a stack file, a drive's profile, or a drive of the catalogue.

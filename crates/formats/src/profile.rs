@@ -203,8 +203,9 @@ pub(crate) fn setting(
         let paths = paths.iter().map(String::as_str);
         return Err(vec![wrong("unknown key".to_owned()).nearest_to(&full, paths)]);
     };
-    let value = figure::from_text(&known.accepts, text)
-        .map_err(|found| vec![wrong(found).expected(known.accepts.to_string())])?;
+    let value = figure::from_text(&known.accepts, text).map_err(|found| {
+        vec![wrong(found).expected(known.accepts.to_string()).nearest_to(text, known.accepts.words())]
+    })?;
     Ok(Figure {
         key: known.path,
         value,

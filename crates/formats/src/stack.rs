@@ -142,7 +142,7 @@ impl Stack {
             let all: Vec<String> = all.collect();
             let known = all.iter().map(String::as_str).chain(LAYERS);
             let wrong = Diagnostic::at("--set", 0, "unknown key").key(key);
-            let wrong = wrong.expected("a key of drive, driver or controller");
+            let wrong = wrong.expected("a key of drive, driver, controller or job");
             return Err(vec![wrong.nearest_to(key, known)]);
         }
         if below == "name" {
@@ -156,13 +156,11 @@ impl Stack {
         Ok(())
     }
 
-    /// Builds the stack. `drives` gives the text of a profile by name or path.
-    pub fn build(&self, drives: &dyn Fn(&str) -> Option<String>) -> Result<BuiltStack, Vec<Diagnostic>> {
+    /// Builds the stack. `drives` gives the text of a profile by name or path, or says why there is none; where the
+    /// drive is asked for is filled in here.
+    pub fn build(&self, drives: &dyn Fn(&str) -> Result<String, Diagnostic>) -> Result<BuiltStack, Vec<Diagnostic>> {
         let hosts = hosts()?;
-        let Some(text) = drives(&self.drive.name) else {
-            let wrong = Diagnostic::at(&self.file, self.drive.line, "no such drive");
-            return Err(vec![wrong.key(&self.drive.name)]);
-        };
+        let text = drives(&self.drive.name).map_err(|why| vec![self.no_drive(why)])?;
         let mut drive = profile::parse(&self.drive.name, &text)?;
         for figure in &self.drive.figures {
             drive.replace(figure.clone());
@@ -182,6 +180,18 @@ impl Stack {
             settings,
             warnings: drive.warnings(),
         })
+    }
+
+    /// Why the drive is not to be had, at the line that asks for it; without one, the drive's name says where.
+    fn no_drive(&self, why: Diagnostic) -> Diagnostic {
+        let name = &self.drive.name;
+        match self.drive.line {
+            0 => Diagnostic { file: name.clone(), ..why },
+            line => {
+                let message = format!("`{name}`: {}", why.message);
+                Diagnostic { file: self.file.clone(), line, message, key: Some("drive".to_owned()), ..why }
+            }
+        }
     }
 
     /// The figures of a host layer, complete; nothing for the name `none`.

@@ -262,6 +262,10 @@ pub fn parse(file: &str, text: &str) -> Result<Study, Vec<Diagnostic>> {
 pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let message = error.message().trim_end();
+    let typed = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
+    if let Some(diagnostic) = mistyped(file, text, line, message).filter(|_| typed) {
+        return diagnostic;
+    }
     let mut diagnostic = Diagnostic::at(file, line, message);
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let mut words = rest.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>();
@@ -271,6 +275,41 @@ pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
         diagnostic.nearest = nearest(&word, known.iter().map(String::as_str)).map(str::to_owned);
     }
     diagnostic
+}
+
+/// Turns a mistaken type into words: the key from its line, what was found, what was expected.
+fn mistyped(file: &str, text: &str, line: usize, message: &str) -> Option<Diagnostic> {
+    let (found, expected) = message.split_once(": ")?.1.split_once(", expected ")?;
+    let key = text.lines().nth(line.checked_sub(1)?)?.split('=').next()?.trim();
+    let expected = match expected {
+        "u32" | "u64" | "usize" => "a whole number, not below 0",
+        "f64" => "a number",
+        "a string" => "a text",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        "a boolean" => "true or false",
+        other => other,
+    };
+    Some(Diagnostic::at(file, line, format!("is the {found}")).key(key).expected(expected))
+}
+
+/// Finds the place in a study of a fault that was seen only when a cell was built: the line of its key, or of the
+/// name that it is about. A fault in another file keeps its place.
+pub fn placed(file: &str, text: &str, fault: Diagnostic) -> Diagnostic {
+    if fault.line > 0 {
+        return fault;
+    }
+    let quoted = |name: &str| ['"', '\''].map(|quote| line_of(text, &format!("{quote}{name}{quote}")));
+    let of_key = |key: &String| {
+        let last = key.rsplit('.').next().unwrap_or(key);
+        [line_of(text, key), line_of(text, last)].into_iter().find(|line| *line > 0)
+    };
+    let line = fault.key.as_ref().and_then(of_key);
+    let line = line.or_else(|| quoted(&fault.file).into_iter().find(|line| *line > 0)).unwrap_or(0);
+    let about_name = fault.key.is_none() && line > 0;
+    let message = if about_name { format!("`{}`: {}", fault.file, fault.message) } else { fault.message.clone() };
+    let known = about_name || fault.key.is_some();
+    Diagnostic { line, message, file: if known { file.to_owned() } else { fault.file.clone() }, ..fault }
 }
 
 /// The line on which `needle` first stands, for faults that TOML itself does not see.

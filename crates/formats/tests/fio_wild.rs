@@ -83,7 +83,7 @@ const REFUSED: &[(&str, usize)] = &[
     ("sg_write_mode: only plain writes are in this version", 3),
     ("size:  files take  bytes together, and the drive has ", 4),
     ("size: its files do not exist and nothing says how long they are", 3),
-    ("steadystate_duration: a run is not ended by steady state in this version; give a runtime", 1),
+    ("steadystate_duration: a run does not end at steady state in this version; take the option out and give a runtime", 1),
     ("verify_backlog: what was written is read back at the end, not in between", 1),
     ("wait_for: a job cannot wait for one other job here; stonewall waits for all before it", 1),
     ("zonemode: zoned devices are not in this version", 8),

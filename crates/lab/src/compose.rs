@@ -251,7 +251,8 @@ fn layers(prepared: &[Prepared]) -> Vec<Layer> {
                     None => settings.push(report::Setting {
                         key: setting.key.clone(),
                         value,
-                        source: format!("{}: {}", setting.kind, setting.source),
+                        // The whole citation is a paragraph; `seekwise drives NAME` prints it.
+                        source: setting.kind.to_string(),
                     }),
                 }
             }

@@ -234,13 +234,15 @@ impl<'a> Evidence<'a> {
 
 fn describe(check: &Check, value: Option<f64>, holds: Option<bool>) -> String {
     let levels = |table: &toml::Table| table.values().map(plain).collect::<Vec<_>>().join(", ");
-    let unit = match check.figure {
-        Figure::IopsRatio | Figure::ResponseRatio => "×",
-        Figure::MbPerSGain => " MB/s",
-        Figure::ResponseGainMs => " ms",
-        Figure::MethodErrorPoints => " points",
-    };
-    let value = value.map_or_else(|| "not run".to_owned(), |value| format!("{value:.3}{unit}"));
+    let value = value.map_or_else(
+        || "not run".to_owned(),
+        |value| match check.figure {
+            Figure::IopsRatio | Figure::ResponseRatio => format!("{value:.3} ×"),
+            Figure::MbPerSGain => format!("{value:+.2} MB/s"),
+            Figure::ResponseGainMs => format!("{value:.1} ms shorter"),
+            Figure::MethodErrorPoints => format!("{value:+.1} percentage points of error"),
+        },
+    );
     let range = match (check.at_least, check.at_most) {
         (Some(least), Some(most)) => format!(" (wanted {least} to {most})"),
         (Some(least), None) => format!(" (wanted at least {least})"),
@@ -248,11 +250,11 @@ fn describe(check: &Check, value: Option<f64>, holds: Option<bool>) -> String {
         (None, None) => String::new(),
     };
     let mark = match holds {
-        Some(true) => "",
+        Some(true) => " holds",
         Some(false) => " FAILS",
         None => "",
     };
-    format!("{}: {value}{range}{mark}", levels(&check.of))
+    format!("{} against {}: {value}{range}{mark}", levels(&check.of), levels(&check.against))
 }
 
 /// The keys in which two stacks differ.

@@ -1,6 +1,8 @@
 //! What can be run: fio job files, Iometer configurations and the built-in patterns, told apart by name and content.
 
-use seekwise_formats::diagnostic::{Diagnostic, nearest};
+use std::io::{self, ErrorKind};
+
+use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::{fio, iometer};
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
@@ -10,6 +12,9 @@ const PATTERN_RUNTIME: Span = Span::from_secs(60);
 
 /// Ramp-up of a pattern: several times what it takes to fill a queue of 256 and a drive's buffer.
 const PATTERN_RAMP: Span = Span::from_secs(5);
+
+/// Fetches the text of a file.
+pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
 /// A built-in pattern.
 #[derive(Clone, Debug)]
@@ -61,26 +66,33 @@ pub struct Loaded {
 }
 
 /// Loads a job by the name of a pattern or of a file, for a drive of `sectors`. `read` fetches files.
-pub fn load(name: &str, sectors: u64, read: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(name: &str, sectors: u64, read: &Read<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     let patterns = patterns();
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors);
         return Ok(Loaded { job, origin: Origin::Pattern, warnings: Vec::new() });
     }
-    let Some(text) = read(name) else {
-        let mut fault = Diagnostic::at(name, 0, "no such file, and no built-in pattern of that name");
-        fault.nearest = nearest(name, patterns.iter().map(|pattern| pattern.name.as_str())).map(str::to_owned);
-        return Err(vec![fault]);
-    };
+    let names = patterns.iter().map(|pattern| pattern.name.as_str());
+    let text = read(name).map_err(|why| vec![absent(name, &why, "no built-in pattern of that name", names)])?;
     parse(name, &text, sectors, read)
 }
 
-fn parse(
+/// Why `name`, which might be a file or one of the `known` words, stands for nothing.
+pub(crate) fn absent<'a>(
     name: &str,
-    text: &str,
-    sectors: u64,
-    read: &dyn Fn(&str) -> Option<String>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+    why: &io::Error,
+    otherwise: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Diagnostic {
+    match why.kind() {
+        ErrorKind::NotFound => {
+            Diagnostic::at(name, 0, format!("no such file, and {otherwise}")).nearest_to(name, known)
+        }
+        _ => Diagnostic::at(name, 0, format!("cannot be read: {why}")),
+    }
+}
+
+fn parse(name: &str, text: &str, sectors: u64, read: &Read<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     if looks_like_iometer(name, text) {
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
@@ -89,7 +101,7 @@ fn parse(
     }
     let context = fio::Context {
         environment: &|key| std::env::var(key).ok(),
-        include: &|path| read(path).ok_or_else(|| format!("{path}: cannot be read")),
+        include: &|path| read(path).map_err(|why| why.to_string()),
         ..fio::Context::bare()
     };
     let file = fio::parse(name, text, &context)?;

@@ -12,7 +12,7 @@ use seekwise_model::workload::Job;
 use seekwise_targets::sim::Stack;
 
 use crate::catalogue;
-use crate::jobs::{Loaded, Origin};
+use crate::jobs::{Loaded, Origin, Read, absent};
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +40,8 @@ pub struct Prepared {
 
 /// The keys that change a job.
 const JOB_KEYS: [&str; 4] = ["job", "job.depth", "job.runtime", "job.ramp"];
+
+const LENGTH: &str = "a length of time such as 30 s, 10 m or 500 ms";
 
 /// All cells of `study`.
 pub fn cells(study: &Study) -> Vec<Cell> {
@@ -79,9 +81,9 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 
 /// Builds what a cell runs. `read` fetches the text of a drive, stack or job file that is not built in; `file` names
 /// the study in errors. The key `stack` names a stack file to begin with, `drive` a drive alone.
-pub fn prepare(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -> Result<Prepared, Vec<Diagnostic>> {
+pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let stack = stack(file, cell, read)?;
-    let built = stack.build(&|name| catalogue::text(name).map(str::to_owned).or_else(|| read(name)))?;
+    let built = stack.build(&|name| drive(name, read))?;
     let sectors = built.profile.geometry.sectors();
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
@@ -96,10 +98,18 @@ pub fn prepare(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -
     Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
 }
 
-fn stack(file: &str, cell: &Cell, read: &dyn Fn(&str) -> Option<String>) -> Result<StackFile, Vec<Diagnostic>> {
+/// The profile of a built-in drive, or a profile's file.
+fn drive(name: &str, read: &Read<'_>) -> Result<String, Diagnostic> {
+    match catalogue::text(name) {
+        Some(text) => Ok(text.to_owned()),
+        None => read(name).map_err(|why| absent(name, &why, "no built-in drive of that name", catalogue::names())),
+    }
+}
+
+fn stack(file: &str, cell: &Cell, read: &Read<'_>) -> Result<StackFile, Vec<Diagnostic>> {
     let mut stack = match (cell.value("stack"), cell.value("drive")) {
         (Some(path), _) => {
-            let text = read(path).ok_or_else(|| vec![Diagnostic::at(path, 0, "cannot be read")])?;
+            let text = read(path).map_err(|why| vec![Diagnostic::at(path, 0, format!("cannot be read: {why}"))])?;
             StackFile::parse(path, &text)?
         }
         (None, Some(drive)) => StackFile::named_drive(drive),
@@ -134,10 +144,10 @@ pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), 
                 _ => return Err(fault("a queue depth from 1 to 65535")),
             },
             "job.runtime" => {
-                worker.runtime = Some(span().map_err(|_| fault("a length of time"))?);
+                worker.runtime = Some(span().map_err(|_| fault(LENGTH))?);
                 worker.time_based = true;
             }
-            "job.ramp" => worker.ramp = span().map_err(|_| fault("a length of time"))?,
+            "job.ramp" => worker.ramp = span().map_err(|_| fault(LENGTH))?,
             _ => {
                 let near = nearest(key, JOB_KEYS).map(str::to_owned);
                 let known = Diagnostic::at(file, 0, "unknown key").key(key).expected(JOB_KEYS.join(", "));

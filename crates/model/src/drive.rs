@@ -24,7 +24,8 @@ pub mod stream;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use self::cache::Buffer;
+use self::cache::{Buffer, Lookup};
+use self::geometry::Extent;
 use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
@@ -32,7 +33,7 @@ use self::stream::{Platter, Stream};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
 use crate::queue::Queue;
 use crate::record::Ledger;
-use crate::time::Instant;
+use crate::time::{Instant, Rate};
 
 /// A drive. Built from a checked [`Profile`].
 pub struct Drive {
@@ -68,7 +69,9 @@ pub struct Drive {
     /// Destaging because nothing else was to do.
     tidying: bool,
     power: Power,
-    next: Option<Instant>,
+    rate: Rate,
+    /// `FAR` when nothing happens by itself.
+    next: Instant,
     clock: Instant,
 }
 
@@ -79,6 +82,10 @@ struct Slot {
     ledger: Ledger,
     stage: Stage,
     outcome: Status,
+    /// How a read stood to the buffer when it was last looked up, and the buffer's version then.
+    seen: (u64, Lookup),
+    /// Where its first block is, and what follows it on its track; known once it is queued.
+    first: Extent,
     /// A write's data are in the buffer from here on.
     data_at: Instant,
 }
@@ -159,6 +166,8 @@ impl Drive {
             ledger: Ledger::open(Instant::ZERO),
             stage: Stage::Free,
             outcome: Status::Done,
+            seen: (u64::MAX, Lookup::Miss),
+            first: NOWHERE,
             data_at: Instant::ZERO,
         };
         let capacity = depth as usize;
@@ -183,7 +192,8 @@ impl Drive {
             quiet: Instant::ZERO,
             tidying: false,
             power: Power::On,
-            next: None,
+            rate: Rate::new(profile.link.rate),
+            next: Instant::FAR,
             clock: Instant::ZERO,
             profile,
         }
@@ -201,10 +211,8 @@ impl Drive {
     /// Does all that is due by `now`, each thing at its own instant.
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.clock, "time ran back");
-        while let Some(at) = self.next {
-            if at > now {
-                break;
-            }
+        while self.next <= now && self.next != Instant::FAR {
+            let at = self.next;
             self.clock = at;
             self.due(at);
             self.next = self.next_event();
@@ -212,8 +220,8 @@ impl Drive {
         self.clock = now;
     }
 
-    /// The soonest instant at which something happens by itself.
-    fn next_event(&self) -> Option<Instant> {
+    /// The soonest instant at which something happens by itself, or `FAR`.
+    fn next_event(&self) -> Instant {
         let mut next = Instant::FAR;
         if let Some(&(at, _)) = self.arriving.front() {
             next = next.min(at);
@@ -226,9 +234,11 @@ impl Drive {
         } else if let Some(at) = self.choose_at() {
             next = next.min(at);
         }
-        (next != Instant::FAR).then_some(next)
+        next
     }
 }
+
+const NOWHERE: Extent = Extent { lba: 0, sectors: 0, cylinder: 0, head: 0, angle: 0, slot: 0 };
 
 const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
@@ -267,7 +277,7 @@ impl Device for Drive {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next
+        (self.next != Instant::FAR).then_some(self.next)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -19,6 +19,8 @@ pub struct Engine<S, D> {
     device: D,
     now: Instant,
     wake: Option<Instant>,
+    /// The source may have something: a request completed, or its instant came.
+    ask: bool,
     stamp: u64,
     /// A request the device had no room for, and when it was first offered.
     waiting: Option<(Request, Instant)>,
@@ -46,6 +48,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             device,
             now: Instant::ZERO,
             wake: None,
+            ask: true,
             stamp: 0,
             waiting: None,
             flying: Vec::new(),
@@ -97,10 +100,11 @@ impl<S: Source, D: Device> Engine<S, D> {
     pub fn step(&mut self, now: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.now = now;
         self.device.handle_timeout(now);
+        self.ask |= self.wake.is_some_and(|wake| wake <= now);
         let mut events = 0u32;
         loop {
             let drained = self.drain(recorder);
-            let issued = self.issue();
+            let issued = (self.ask || self.waiting.is_some()) && self.issue();
             events += drained + u32::from(issued);
             if drained == 0 && !issued {
                 return Ok(());
@@ -139,6 +143,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                     (request, self.now)
                 }
                 next => {
+                    self.ask = false;
                     self.wake = if let Next::At(at) = next { Some(at) } else { None };
                     self.done = next == Next::Done;
                     return false;
@@ -177,6 +182,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");
         self.in_flight -= 1;
+        self.ask = true;
         self.failures += u64::from(completion.status != Status::Done);
         if let Counted::In { worker, intended } = self.source.complete(self.now, &completion) {
             let from = intended.min(offered);

@@ -9,7 +9,9 @@
 //! | SPTF | the least cost | none of its own |
 //!
 //! Within a sweep no position is served again for requests that came after it was first served, so a sweep serves at
-//! each position no more than wait at once. A *window* lets a policy choose among the oldest few only. *Ageing* lowers
+//! each position no more than wait at once. A *window* lets a policy choose among the oldest few only. *Nearest* lets SPTF choose
+//! by cost among the few at the nearest positions only, as firmware does that sorts by place and looks at the angle of
+//! the next few. *Ageing* lowers
 //! the cost of a request by a share of its wait, so nothing that came later by more than the largest cost divided by
 //! the share goes before it. A *wait limit* puts a request that waited longer first, whatever the policy. Ties go to
 //! the oldest.
@@ -42,6 +44,8 @@ pub struct Discipline {
     pub policy: Policy,
     /// Chooses among this many oldest; 0: among all.
     pub window: u32,
+    /// SPTF: chooses by cost among this many at the nearest positions; 0: among all.
+    pub nearest: u32,
     /// SPTF: the cost of a request is lowered by this many thousandths of its wait.
     pub ageing: u32,
     /// A request that waited longer goes first.
@@ -51,7 +55,7 @@ pub struct Discipline {
 impl Discipline {
     /// The plain policy.
     pub const fn plain(policy: Policy) -> Discipline {
-        Discipline { policy, window: 0, ageing: 0, max_wait: None }
+        Discipline { policy, window: 0, nearest: 0, ageing: 0, max_wait: None }
     }
 
     /// How long a request can be put off, for positions below `positions`, at most `waiting` requests at once and costs
@@ -63,7 +67,7 @@ impl Discipline {
             Policy::Look => Bound::Passes(2 * sweep),
             Policy::CLook => Bound::Passes(sweep),
             // Waits count in whole microseconds: two roundings.
-            Policy::Sptf if self.ageing > 0 => {
+            Policy::Sptf if self.ageing > 0 && self.nearest == 0 => {
                 Bound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000))
             }
             Policy::Sstf | Policy::Sptf => Bound::None,
@@ -194,7 +198,7 @@ impl<T: Copy> Queue<T> {
             Policy::Sstf => least(open, |waiting| waiting.position.abs_diff(head)),
             Policy::CLook => self.above(open).unwrap_or_else(|| least(open, |waiting| waiting.position)),
             Policy::Look => self.elevator(open),
-            Policy::Sptf => return Some(self.shortest(now, open, cost)),
+            Policy::Sptf => return Some(self.shortest(now, head, open, cost)),
         };
         Some(self.chosen(index, cost(&open[index].item)))
     }
@@ -207,15 +211,26 @@ impl<T: Copy> Queue<T> {
         Choice { index, cost, passed: index as u32 }
     }
 
-    fn shortest(&self, now: Instant, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
+    fn shortest(&self, now: Instant, head: u64, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
+        if self.discipline.ageing == 0 {
+            for (index, waiting) in open.iter().enumerate() {
+                let plain = cost(&waiting.item);
+                if plain < best.cost {
+                    best = self.chosen(index, plain);
+                }
+            }
+            return best;
+        }
+        let ageing = u64::from(self.discipline.ageing);
         let mut least = i64::MAX;
+        let farthest = self.farthest(head, open);
         for (index, waiting) in open.iter().enumerate() {
+            if (waiting.position.abs_diff(head), waiting.order) > farthest {
+                continue;
+            }
             let plain = cost(&waiting.item);
-            let credit = match self.discipline.ageing {
-                0 => 0,
-                ageing => now.saturating_since(waiting.since).nanos() / 1000 * u64::from(ageing),
-            };
+            let credit = now.saturating_since(waiting.since).nanos() / 1000 * ageing;
             let aged = plain as i64 - credit as i64;
             if aged < least {
                 least = aged;
@@ -223,6 +238,20 @@ impl<T: Copy> Queue<T> {
             }
         }
         best
+    }
+
+    /// Distance and order of the last of the `nearest`; beyond everything when they are all.
+    fn farthest(&self, head: u64, open: &[Waiting<T>]) -> (u64, u64) {
+        let count = self.discipline.nearest as usize;
+        if count == 0 || count >= open.len() {
+            return (u64::MAX, u64::MAX);
+        }
+        let far = |waiting: &Waiting<T>| (waiting.position.abs_diff(head), waiting.order);
+        let mut last = open.iter().map(far).min().unwrap_or((0, 0));
+        for _ in 1..count {
+            last = open.iter().map(far).filter(|&other| other > last).min().unwrap_or(last);
+        }
+        last
     }
 
     /// May be served at its position in this sweep.
@@ -287,6 +316,7 @@ mod tests {
         Discipline {
             policy,
             window: [0, 0, 3][rng.below(3) as usize],
+            nearest: [0, 0, 2][rng.below(3) as usize],
             ageing: [0, 0, 200][rng.below(3) as usize],
             max_wait: [None, None, Some(Span::from_micros(40))][rng.below(3) as usize],
         }
@@ -332,6 +362,10 @@ mod tests {
                 };
                 (first.0, first.1, number)
             };
+            if self.discipline.policy == Policy::Sptf && self.discipline.nearest > 0 {
+                open.sort_by_key(|(_, item)| (item.1.abs_diff(head), item.0));
+                open.truncate(self.discipline.nearest as usize);
+            }
             open.sort_by_key(rank);
             open[0].1
         }

@@ -114,6 +114,31 @@ impl Sub for Span {
     }
 }
 
+/// A rate of bytes; divides by multiplying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    bytes_a_second: u64,
+    /// 2^64 - 1 over it, rounded down.
+    inverse: u64,
+}
+
+impl Rate {
+    /// So many bytes a second, at least 1.
+    pub const fn new(bytes_a_second: u64) -> Rate {
+        let bytes_a_second = if bytes_a_second == 0 { 1 } else { bytes_a_second };
+        Rate { bytes_a_second, inverse: u64::MAX / bytes_a_second }
+    }
+
+    /// How long `bytes` take, rounded down. The product with the inverse is at most 1 too small for any dividend.
+    #[inline]
+    pub fn time(self, bytes: u64) -> Span {
+        let dividend = bytes * 1_000_000_000;
+        let quotient = ((u128::from(dividend) * u128::from(self.inverse)) >> 64) as u64;
+        let rest = dividend - quotient * self.bytes_a_second;
+        Span(quotient + u64::from(rest >= self.bytes_a_second))
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -123,6 +148,23 @@ impl fmt::Display for Span {
                 write!(f, "{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000)
             }
             ns => write!(f, "{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1_000),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+
+    #[test]
+    fn a_rate_divides_exactly() {
+        let mut rng = Seed(5).stream("rate");
+        let fixed = [1, 2, 3, 999_999_999, 1_000_000_000, 1_000_000_001, u64::MAX].map(|rate| (rate, u64::MAX));
+        let drawn = (0..100_000).map(|i| (rng.next_u64() >> (i % 60), rng.next_u64() >> (i % 30)));
+        for (rate, bytes) in fixed.into_iter().chain(drawn.collect::<alloc::vec::Vec<_>>()) {
+            let (rate, bytes) = (rate.max(1), bytes / 1_000_000_000);
+            assert_eq!(Rate::new(rate).time(bytes).nanos(), bytes * 1_000_000_000 / rate, "{bytes} at {rate}");
         }
     }
 }

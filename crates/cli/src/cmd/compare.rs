@@ -3,7 +3,7 @@
 use seekwise_formats::study::Study;
 use serde_json::json;
 
-use super::study::{self, Planned};
+use super::study;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
@@ -20,8 +20,11 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
     let [a, b] = sides[..] else {
         return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
     };
+    if a == b {
+        return Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ")));
+    }
     let text = study_text(args, key, a, b)?;
-    let planned = study::plan("compare", text)?;
+    let planned = study::plan("command line", text)?;
     warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
     let kept;
     let folder = match &args.out {
@@ -34,7 +37,7 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
     let (results, done) = Results::open(folder, &planned.text, false)?;
     let records = study::run(&planned, results, done, 0)?;
     if args.out.is_some() {
-        write_report(&planned, &records, folder, &command(args))?;
+        study::write_report(&planned, &records, folder)?;
     }
     let evidence = Evidence::new(&planned.study, &planned.cells, &records);
     let (findings, _) = evidence.findings();
@@ -72,19 +75,6 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         eprintln!("Again: {}", command(args));
     }
     Ok(Answer::Done)
-}
-
-fn write_report(
-    planned: &Planned,
-    records: &[seekwise_lab::run::RunRecord],
-    folder: &std::path::Path,
-    command: &str,
-) -> Result<(), Failure> {
-    let Planned { study, cells, prepared, .. } = planned;
-    let material = seekwise_lab::compose::Material { study, cells, prepared, records, command };
-    let page = seekwise_lab::report::html(&seekwise_lab::compose::report(&material));
-    crate::results::write_whole(&folder.join("report.html"), page.as_bytes())?;
-    Ok(())
 }
 
 /// The comparison as a study: it is run, kept and reported as one.

@@ -1,6 +1,6 @@
 //! `seekwise report`: makes a result folder's report again from its study and its records.
 
-use super::study::{finish, plan};
+use super::study::{finish, plan_file};
 use crate::args;
 use crate::exit::Outcome;
 use crate::files;
@@ -9,8 +9,7 @@ use crate::results::read_lines;
 /// Runs the command.
 pub fn report(args: &args::Report, json: bool) -> Outcome {
     let study = args.folder.join("study.toml");
-    let planned = plan(&study.display().to_string(), files::read(&study.display().to_string())?)?;
+    let planned = plan_file(&study.display().to_string(), files::read(&study.display().to_string())?)?;
     let records = read_lines(&args.folder.join("results.jsonl"))?;
-    let command = format!("seekwise study {} --out {}", study.display(), args.folder.display());
-    finish(&planned, &records, &args.folder, &command, json)
+    finish(&planned, &records, &args.folder, json)
 }

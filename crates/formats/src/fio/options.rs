@@ -245,7 +245,7 @@ pub(super) const OPTIONS: &[Known] = &[
     o("steadystate", "ss",
         Word(&["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"]), ALONE),
     o("steadystate_duration", "ss_dur", SECONDS,
-        Refused("a run is not ended by steady state in this version; give a runtime", &[])),
+        Refused("a run does not end at steady state in this version; take the option out and give a runtime", &[])),
     o("steadystate_ramp_time", "ss_ramp", SECONDS, ALONE),
     o("steadystate_check_interval", "ss_interval", SECONDS, ALONE),
     // Verification.

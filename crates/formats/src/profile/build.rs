@@ -274,6 +274,7 @@ impl<'a> Figures<'a> {
         discipline(
             self.word(&key("policy")),
             self.whole(&key("window")),
+            self.whole(&key("nearest")),
             self.whole(&key("ageing")),
             self.number(&key("max_wait_ms")),
         )
@@ -314,7 +315,7 @@ pub(crate) fn span(ms: f64) -> Span {
 }
 
 /// A queue's discipline from its figures; 0 is none.
-pub(crate) fn discipline(policy: &str, window: u64, ageing: u64, max_wait_ms: f64) -> Discipline {
+pub(crate) fn discipline(policy: &str, window: u64, nearest: u64, ageing: u64, max_wait_ms: f64) -> Discipline {
     Discipline {
         policy: match policy {
             "sstf" => Policy::Sstf,
@@ -324,6 +325,7 @@ pub(crate) fn discipline(policy: &str, window: u64, ageing: u64, max_wait_ms: f6
             _ => Policy::Fcfs,
         },
         window: window as u32,
+        nearest: nearest as u32,
         ageing: ageing as u32,
         max_wait: (max_wait_ms > 0.0).then(|| span(max_wait_ms)),
     }

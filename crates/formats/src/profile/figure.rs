@@ -59,6 +59,14 @@ pub enum Accepts {
     Points,
 }
 
+impl Accepts {
+    /// The words it takes, where it takes words.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let words: &[&str] = if let Accepts::Word(words) = *self { words } else { &[] };
+        words.iter().copied()
+    }
+}
+
 impl fmt::Display for Accepts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -259,6 +267,8 @@ impl<'a> Reader<'a> {
             }),
             Err((at, found)) => {
                 let wrong = Diagnostic::at(self.file, at, found).key(key.path).expected(key.accepts.to_string());
+                let word = entry.value.get_ref().as_str().unwrap_or("");
+                let wrong = wrong.nearest_to(word, key.accepts.words());
                 self.errors.push(wrong);
                 None
             }

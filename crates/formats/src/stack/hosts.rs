@@ -5,7 +5,7 @@ use seekwise_model::host::driver::DriverSpec;
 
 use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Accepts, Figure, Key, Reader, Value};
-use crate::profile::{discipline, keys::POLICIES, span};
+use crate::profile::{discipline, span};
 
 const HOSTS: &str = include_str!("hosts.toml");
 
@@ -17,9 +17,8 @@ const fn key(path: &'static str, unit: &'static str, accepts: Accepts, required:
 pub static DRIVER_KEYS: &[Key] = &[
     key("capacity", "", Accepts::Whole(1, 65_536), true),
     key("depth", "", Accepts::Whole(1, 65_536), true),
-    key("queue.policy", "", POLICIES, true),
+    key("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook"]), true),
     key("queue.window", "", Accepts::Whole(0, 65_536), false),
-    key("queue.ageing", "1/1000", Accepts::Whole(0, 1_000_000), false),
     key("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), false),
     key("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), true),
 ];
@@ -96,7 +95,9 @@ pub(super) fn driver(figures: &[Figure]) -> DriverSpec {
         queue: discipline(
             word(figures, "queue.policy"),
             whole(figures, "queue.window"),
-            whole(figures, "queue.ageing"),
+            // A driver knows no positioning time, so neither SPTF nor what restrains it.
+            0,
+            0,
             number(figures, "queue.max_wait_ms"),
         ),
         max_transfer: whole(figures, "max_transfer_sectors") as u32,

@@ -6,8 +6,8 @@ use super::*;
 
 const DRIVE: &str = include_str!("../../../../drives/barracuda-7200.7.toml");
 
-fn drives(name: &str) -> Option<String> {
-    (name == "barracuda").then(|| DRIVE.to_owned())
+fn drives(name: &str) -> Result<String, Diagnostic> {
+    if name == "barracuda" { Ok(DRIVE.to_owned()) } else { Err(Diagnostic::at("", 0, "no such drive")) }
 }
 
 fn error_of(text: &str) -> String {
@@ -69,7 +69,7 @@ fn errors_name_key_and_nearest() {
         "s.toml: `drive`: missing key; expected the name of a drive, or the path of a profile\n\
          s.toml:1: `drve`: unknown key; did you mean `drive`?\n"
     );
-    assert_eq!(error_of("drive = \"x\"\n"), "s.toml:1: `x`: no such drive\n");
+    assert_eq!(error_of("drive = \"x\"\n"), "s.toml:1: `drive`: `x`: no such drive\n");
     assert_eq!(
         error_of("drive = \"barracuda\"\n[controller]\ndepth = 1\nrate_mb_s = 5\n"),
         "s.toml:2: `controller.command_ms`: missing key; \
@@ -99,7 +99,7 @@ fn a_clamp_is_a_warning() {
     let text = include_str!("../../../../drives/cheetah-15k.4.toml");
     let mut stack = Stack::named_drive("cheetah");
     stack.set("drive.cache.segments", "128").unwrap();
-    let built = stack.build(&|_| Some(text.to_owned())).unwrap();
+    let built = stack.build(&|_| Ok(text.to_owned())).unwrap();
     assert_eq!(built.profile.cache.segments, 64);
     assert_eq!(built.profile.cache.segment_sectors, 221);
     assert_eq!(built.warnings.len(), 1);

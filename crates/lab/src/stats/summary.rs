@@ -59,8 +59,9 @@ impl Kind {
 pub struct Tally {
     responses: Histogram,
     bytes: u64,
-    service: u128,
-    parts: [u128; Part::COUNT],
+    /// In ns, as the parts: a sum of 584 years of waiting would panic.
+    service: u64,
+    parts: [u64; Part::COUNT],
     failed: u64,
 }
 
@@ -74,9 +75,9 @@ impl Tally {
             return;
         }
         self.responses.record(record.response());
-        self.service += u128::from(done.finished.since(done.submitted).nanos());
+        self.service += done.finished.since(done.submitted).nanos();
         for (sum, part) in self.parts.iter_mut().zip(Part::ALL) {
-            *sum += u128::from(done.parts.get(part).nanos());
+            *sum += done.parts.get(part).nanos();
         }
         if !matches!(record.request.op, Op::Flush | Op::Compute) {
             self.bytes += u64::from(record.request.sectors) * SECTOR;
@@ -116,12 +117,12 @@ impl Tally {
 
     /// Mean service time in ns: from when the device accepted a request until it was done.
     pub fn mean_service(&self) -> Option<f64> {
-        self.mean_of(self.service)
+        self.mean_of(self.service.into())
     }
 
     /// Total time in ns that went into `part`, exact; over all parts it is the sum of the responses.
     pub fn part_sum(&self, part: Part) -> u128 {
-        self.parts[part as usize]
+        self.parts[part as usize].into()
     }
 
     /// Mean time in ns that a request spent in `part`.

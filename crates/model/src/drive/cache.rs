@@ -21,6 +21,9 @@ pub enum Lookup {
     Miss,
 }
 
+/// No segment.
+const NONE: u32 = u32::MAX;
+
 /// A run written by one request and not yet on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -59,9 +62,14 @@ pub struct Buffer {
     segment_sectors: u64,
     starts: Vec<u64>,
     ends: Vec<u64>,
-    /// The segments that hold anything, by their first block. None is longer than a segment, so those that may hold a
-    /// block begin at most that far before it.
-    index: Vec<(u64, u32)>,
+    /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
+    /// number modulo `rows.len()`), going on in `following`. None is longer than a row, so those that may hold a block
+    /// begin in its row or the one before.
+    rows: Vec<u32>,
+    following: Vec<u32>,
+    row: u32,
+    /// Counts the changes of what is in the buffer.
+    version: u64,
     recency: Recency,
     dirty: Vec<Option<Dirty>>,
     /// Dirty segments, the first to become so first.
@@ -93,7 +101,10 @@ impl Buffer {
             segment_sectors: u64::from(segment_sectors),
             starts: alloc::vec![0; n],
             ends: alloc::vec![0; n],
-            index: Vec::with_capacity(n),
+            rows: alloc::vec![NONE; (2 * n).next_power_of_two().max(2)],
+            following: alloc::vec![NONE; n],
+            row: segment_sectors.max(1).next_power_of_two().ilog2(),
+            version: 0,
             recency: Recency::new(n),
             dirty: alloc::vec![None; n],
             order: Vec::with_capacity(n),
@@ -121,44 +132,74 @@ impl Buffer {
         }
     }
 
-    /// How `lba..end` stands to the buffer. A segment that holds all of it goes before one that holds its beginning.
+    /// Changes whenever a look-up may have another answer.
     #[inline]
-    pub fn look_up(&self, lba: u64, end: u64) -> Lookup {
-        let after = self.index.partition_point(|&(start, _)| start <= lba);
-        let mut extends = None;
-        for &(start, segment) in self.index[..after].iter().rev() {
-            if lba - start > self.segment_sectors {
-                break;
-            }
-            let stop = self.ends[segment as usize];
-            if end <= stop {
-                return Lookup::Hit(segment as usize);
-            }
-            if lba <= stop && extends.is_none() {
-                extends = Some(segment as usize);
-            }
-        }
-        extends.map_or(Lookup::Miss, Lookup::Extends)
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
-    /// Sets the blocks of a segment and its place in the index.
+    /// The segments whose row has the place of `row`; they may begin in other rows too.
+    #[inline]
+    fn in_row(&self, row: u64) -> impl Iterator<Item = usize> {
+        let first = self.rows[row as usize & (self.rows.len() - 1)];
+        let known = |segment: u32| (segment != NONE).then_some(segment);
+        let segments = core::iter::successors(known(first), move |&last| known(self.following[last as usize]));
+        segments.map(|segment| segment as usize)
+    }
+
+    /// How `lba..end` stands to the buffer. A segment that holds all of it goes before one that holds its beginning,
+    /// one that begins later before one that begins earlier.
+    #[inline]
+    pub fn look_up(&self, lba: u64, end: u64) -> Lookup {
+        let row = (lba >> self.row) as usize;
+        let mut best: Option<(bool, u64, usize)> = None;
+        for row in [row, row.wrapping_sub(1)] {
+            let mut next = self.rows[row & (self.rows.len() - 1)];
+            while next != NONE {
+                let segment = next as usize;
+                let (start, stop) = self.span(segment);
+                if start <= lba && lba <= stop {
+                    best = best.max(Some((end <= stop, start, segment)));
+                }
+                next = self.following[segment];
+            }
+        }
+        match best {
+            None => Lookup::Miss,
+            Some((true, _, segment)) => Lookup::Hit(segment),
+            Some((false, _, segment)) => Lookup::Extends(segment),
+        }
+    }
+
+    /// Sets the blocks of a segment and its place in the rows.
     fn set_span(&mut self, segment: usize, start: u64, end: u64) {
-        let before = (self.starts[segment], segment as u32);
-        let (was, is) = (before.0 < self.ends[segment], start < end);
+        let before = self.starts[segment];
+        let (was, is) = (before < self.ends[segment], start < end);
         self.starts[segment] = start;
         self.ends[segment] = end;
-        if was && is && before.0 == start {
+        self.version += 1;
+        if was && is && before == start {
             return;
         }
         if was {
-            let place = self.index.partition_point(|&entry| entry < before);
-            self.index.remove(place);
+            self.unlink(segment, before >> self.row);
         }
         if is {
-            let entry = (start, segment as u32);
-            let place = self.index.partition_point(|&other| other < entry);
-            self.index.insert(place, entry);
+            let place = (start >> self.row) as usize & (self.rows.len() - 1);
+            self.following[segment] = self.rows[place];
+            self.rows[place] = segment as u32;
         }
+    }
+
+    fn unlink(&mut self, segment: usize, row: u64) {
+        let place = row as usize & (self.rows.len() - 1);
+        let after = self.following[segment];
+        if self.rows[place] == segment as u32 {
+            self.rows[place] = after;
+            return;
+        }
+        let before = self.in_row(row).find(|&other| self.following[other] == segment as u32);
+        self.following[before.expect("a segment stands in its row")] = after;
     }
 
     /// The blocks of a segment.
@@ -198,25 +239,27 @@ impl Buffer {
         Some(segment)
     }
 
-    /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten.
+    /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten, in the order of
+    /// their first blocks.
     pub fn invalidate(&mut self, lba: u64, end: u64) {
-        let from = lba.saturating_sub(self.segment_sectors);
-        let mut place = self.index.partition_point(|&(start, _)| start < from);
-        while let Some(&(start, segment)) = self.index.get(place) {
-            let segment = segment as usize;
-            if start >= end {
-                return;
-            }
-            place += 1;
-            if lba < self.ends[segment] && self.dirty[segment].is_none() {
-                if start < lba {
-                    self.set_span(segment, start, lba);
-                } else {
-                    self.forget(segment);
-                    place -= 1;
+        let first = lba.saturating_sub(self.segment_sectors) >> self.row;
+        for row in first..=end >> self.row {
+            while let Some(segment) = self.first_clean(row, lba, end) {
+                match self.starts[segment] {
+                    start if start < lba => self.set_span(segment, start, lba),
+                    _ => self.forget(segment),
                 }
             }
         }
+    }
+
+    /// The clean segment that begins first in `row` and holds any of `lba..end`.
+    fn first_clean(&self, row: u64, lba: u64, end: u64) -> Option<usize> {
+        let holds = |&segment: &usize| {
+            let (start, stop) = self.span(segment);
+            start >> self.row == row && start < end && lba < stop && self.dirty[segment].is_none()
+        };
+        self.in_row(row).filter(holds).min_by_key(|&segment| (self.starts[segment], segment))
     }
 
     fn forget(&mut self, segment: usize) {

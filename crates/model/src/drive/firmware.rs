@@ -12,38 +12,60 @@
 //! off when a command wants the medium, not before `read_ahead.min`.
 
 use super::cache::{Lookup, Piece, Room};
-use super::stream::Stream;
-use super::{Activity, Drive, Power, Purpose, Slot, Stage};
+use super::stream::{Platter, Stream};
+use super::{Activity, Drive, Power, Purpose, Stage};
 use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
 
+/// When the part of a read-ahead behind `end` that is not broken off is done: at least `min` blocks.
+pub(super) fn kept(platter: Platter<'_>, min: u32, stream: &Stream, end: u64) -> Instant {
+    if min == 0 { Instant::ZERO } else { stream.when(platter, (end + u64::from(min)).min(stream.limit)) }
+}
+
 impl Drive {
     /// Takes a command into `slot`: the electronics decode it after those before it.
     pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) {
-        let mut ledger = Ledger::open(now);
         self.tidying = false;
+        let command = &mut self.slots[usize::from(slot)];
+        command.request = request;
+        command.ledger = Ledger::open(now);
+        command.stage = Stage::Arriving;
+        command.outcome = Status::Done;
+        command.seen = (u64::MAX, Lookup::Miss);
+        command.data_at = now;
         if self.power != Power::On {
-            self.slots[usize::from(slot)] =
-                Slot { request, ledger, stage: Stage::Finishing, outcome: Status::PowerLost, data_at: now };
+            self.slots[usize::from(slot)].outcome = Status::PowerLost;
             self.finish_at(now, slot);
             return;
         }
+        let overhead = self.overhead(slot, &request);
         let begin = self.electronics.max(now);
+        let known = begin + self.profile.link.command;
+        let decoded = known + overhead;
+        let ledger = &mut self.slots[usize::from(slot)].ledger;
         ledger.until(Part::Queue, begin);
-        ledger.until(Part::Link, begin + self.profile.link.command);
-        let decoded = ledger.mark() + self.overhead(&request);
+        ledger.until(Part::Link, known);
         ledger.until(Part::Overhead, decoded);
         self.electronics = decoded;
-        self.slots[usize::from(slot)] =
-            Slot { request, ledger, stage: Stage::Arriving, outcome: Status::Done, data_at: now };
         self.arriving.push_back((decoded, slot));
     }
 
-    fn overhead(&self, request: &Request) -> Span {
+    /// How the command in `slot` stands to the buffer; looked up again only when the buffer has changed since.
+    pub(super) fn look_up(&mut self, slot: u16) -> Lookup {
+        let command = &mut self.slots[usize::from(slot)];
+        if command.seen.0 != self.buffer.version() {
+            let lookup = self.buffer.look_up(command.request.lba, command.request.end());
+            command.seen = (self.buffer.version(), lookup);
+        }
+        command.seen.1
+    }
+
+    fn overhead(&mut self, slot: u16, request: &Request) -> Span {
+        let missed = request.op == Op::Read && self.look_up(slot) == Lookup::Miss;
         let overhead = &self.profile.overhead;
         match request.op {
-            Op::Read if self.buffer.look_up(request.lba, request.end()) == Lookup::Miss => overhead.read_miss,
+            Op::Read if missed => overhead.read_miss,
             Op::Read => overhead.read_hit,
             Op::Write | Op::WriteZeroes if self.cached(request) => overhead.write_hit,
             Op::Write | Op::WriteZeroes => overhead.write_miss,
@@ -111,7 +133,7 @@ impl Drive {
     fn read(&mut self, now: Instant, slot: u16, request: &Request) {
         let lookup = match request.flags.has(Flags::FUA) {
             true => Lookup::Miss,
-            false => self.buffer.look_up(request.lba, request.end()),
+            false => self.look_up(slot),
         };
         match lookup {
             Lookup::Hit(segment) => self.read_hit(now, slot, request, segment),
@@ -155,25 +177,19 @@ impl Drive {
     /// A read from the segment being filled moves the prefetch's limit on. Answers when its data are there.
     fn follow(&mut self, now: Instant, request: &Request, segment: usize) -> Instant {
         let limit = self.read_ahead_limit(request);
-        let mut activity = self.activity;
-        let (stream, earliest) = match &mut activity {
+        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+        let (stream, earliest) = match &mut self.activity {
             Activity::Prefetch(stream) => (stream, now),
             Activity::Access { then: Some(stream), sweep, .. } => (stream, sweep.end.max(now)),
             Activity::Access { sweep, .. } => return sweep.end.max(now),
             Activity::Idle => return now,
         };
-        stream.go_on_to(self.platter(), limit);
-        let here = stream.when(self.platter(), request.end()).max(earliest);
-        stream.committed = stream.committed.max(here).max(self.kept(stream, request.end()));
+        stream.go_on_to(platter, limit);
+        let here = stream.when(platter, request.end()).max(earliest);
+        let kept = kept(platter, self.profile.cache.read_ahead.min, stream, request.end());
+        stream.committed = stream.committed.max(here).max(kept);
         self.buffer.extend(segment, stream.limit);
-        self.activity = activity;
         here
-    }
-
-    /// When the part of the read-ahead that is not broken off is done.
-    pub(super) fn kept(&self, stream: &Stream, end: u64) -> Instant {
-        let min = u64::from(self.profile.cache.read_ahead.min);
-        if min == 0 { Instant::ZERO } else { stream.when(self.platter(), (end + min).min(stream.limit)) }
     }
 
     /// How far to read after `request`: as far as the segment allows, and no farther than `read_ahead.max`.
@@ -191,7 +207,8 @@ impl Drive {
         let limit = self.read_ahead_limit(request);
         let idle = matches!(self.activity, Activity::Idle) && self.commands.is_empty();
         if idle && unread <= full && limit > end && self.choose_from <= now {
-            let stream = Stream::start(self.platter(), now, self.arm, end, limit, segment);
+            let extent = self.profile.geometry.extent(end, u32::MAX);
+            let stream = Stream::start(self.platter(), now, self.arm, extent, limit, segment);
             self.buffer.extend(segment, limit);
             self.activity = Activity::Prefetch(stream);
         }
@@ -209,7 +226,7 @@ impl Drive {
     }
 
     fn link_time(&self, bytes: u64) -> Span {
-        Span::from_nanos(bytes * 1_000_000_000 / self.profile.link.rate)
+        self.rate.time(bytes)
     }
 
     /// The command's work ends at `at`; its status still goes out.
@@ -233,7 +250,10 @@ impl Drive {
             }
             place -= 1;
         }
-        self.finishing.insert(place, (at, slot));
+        match place == self.finishing.len() {
+            true => self.finishing.push_back((at, slot)),
+            false => self.finishing.insert(place, (at, slot)),
+        }
     }
 
     fn complete(&mut self, at: Instant, slot: u16) {
@@ -289,15 +309,14 @@ impl Drive {
         self.settle_stream(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
-                let stream = *stream;
-                let filled = stream.filled(self.platter(), now);
-                self.buffer.cut_short(stream.segment, filled);
+                let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+                self.buffer.cut_short(stream.segment, stream.filled(platter, now));
                 self.arm = stream.arm();
                 self.activity = Activity::Idle;
             }
             Activity::Access { access, purpose: Purpose::Command { segment: Some(segment), .. }, then, .. } => {
                 *then = None;
-                self.buffer.cut_short(*segment, access.lba + u64::from(access.sectors));
+                self.buffer.cut_short(*segment, access.end());
             }
             _ => {}
         }

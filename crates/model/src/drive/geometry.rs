@@ -197,6 +197,21 @@ impl Extent {
     pub fn end(&self) -> u64 {
         self.lba + u64::from(self.sectors)
     }
+
+    /// Its first blocks, at most `sectors`, and what is left of it.
+    #[inline]
+    pub fn split(&self, sectors: u32) -> (Extent, Option<Extent>) {
+        if sectors >= self.sectors {
+            return (*self, None);
+        }
+        let rest = Extent {
+            lba: self.lba + u64::from(sectors),
+            sectors: self.sectors - sectors,
+            angle: self.angle.wrapping_add(self.slot.wrapping_mul(u64::from(sectors))),
+            ..*self
+        };
+        (Extent { sectors, ..*self }, Some(rest))
+    }
 }
 
 /// What is wrong with a layout.
@@ -349,6 +364,7 @@ impl Geometry {
 
     /// The piece of track that holds block `lba` and as many as follow it without a gap, at most `sectors`.
     /// Panics beyond the end of the drive.
+    #[inline]
     pub fn extent(&self, lba: u64, sectors: u32) -> Extent {
         debug_assert!(lba < self.sectors);
         if self.shifts.is_empty() && self.remaps.is_empty() {

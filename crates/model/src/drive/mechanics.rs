@@ -119,9 +119,10 @@ impl SeekCurve {
     }
 
     /// The time of a read seek over `distance` cylinders; beyond the table's end, its last entry.
+    #[inline]
     pub fn time(&self, distance: u32) -> Span {
-        let last = self.0.len() - 1;
-        Span::from_nanos(u64::from(self.0[(distance as usize).min(last)]))
+        let time = self.0.get(distance as usize).or(self.0.last());
+        Span::from_nanos(u64::from(time.copied().unwrap_or(0)))
     }
 
     /// The mean over two independent, uniformly drawn cylinders, equal ones left out: the datasheet's "average seek"
@@ -158,6 +159,8 @@ pub struct Mechanics {
     /// Nanoseconds a revolution, with 32 binary places.
     period: u64,
     phase: u64,
+    /// The angle that passes in [`CATCH`].
+    catch: u64,
 }
 
 /// Where the arm is.
@@ -196,7 +199,9 @@ impl Mechanics {
         let per_ns = 60_000_000_000_000u128; // thousandths of a revolution a minute, in one nanosecond
         let rate = ((u128::from(millirpm) << 64) + per_ns / 2) / per_ns;
         let period = (per_ns << 32) / u128::from(millirpm);
-        Ok(Mechanics { seek, head_switch, write_settle, rate: rate as u64, period: period as u64, phase: 0 })
+        let (rate, period) = (rate as u64, period as u64);
+        let catch = CATCH.nanos() * rate;
+        Ok(Mechanics { seek, head_switch, write_settle, rate, period, phase: 0, catch })
     }
 
     /// The same mechanism with its platter turned by `phase` at time 0.
@@ -237,7 +242,7 @@ impl Mechanics {
     pub fn wait(&self, at: Instant, angle: u64) -> Span {
         let ahead = angle.wrapping_sub(self.angle(at));
         let past = ahead.wrapping_neg();
-        if past <= CATCH.nanos() * self.rate { Span::ZERO } else { self.turn(ahead) }
+        if past <= self.catch { Span::ZERO } else { self.turn(ahead) }
     }
 
     /// Arm movement, or head switch, from `arm` to the extent's track.

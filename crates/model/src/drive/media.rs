@@ -18,8 +18,8 @@ pub struct Access {
     pub start: Instant,
     /// Where it starts.
     pub from: Arm,
-    /// First block.
-    pub lba: u64,
+    /// Where the first block is, and what follows it on its track.
+    pub first: Extent,
     /// Blocks.
     pub sectors: u32,
     /// Writing settles longer.
@@ -65,6 +65,8 @@ pub struct Sweep {
     pub end: Instant,
     /// Where the arm is then.
     pub arm: Arm,
+    /// What follows the last block on its track.
+    pub rest: Option<Extent>,
     seek: Span,
     settle: Span,
     data: Span,
@@ -90,9 +92,20 @@ impl Sweep {
 }
 
 impl Access {
+    /// First block.
+    pub fn lba(&self) -> u64 {
+        self.first.lba
+    }
+
+    /// The first block after the last.
+    pub fn end(&self) -> u64 {
+        self.first.lba + u64::from(self.sectors)
+    }
+
     /// The passes, first to last.
-    pub fn passes<'a>(&self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
-        Passes { geometry, mechanics, access: *self, at: self.start, arm: self.from, lba: self.lba, left: self.sectors }
+    pub fn passes<'a>(&'a self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
+        let (at, arm, left) = (self.start, self.from, self.sectors);
+        Passes { geometry, mechanics, access: self, at, arm, left, lba: self.first.lba, track: Some(self.first) }
     }
 
     /// All passes in sum.
@@ -102,13 +115,15 @@ impl Access {
             begin: Instant::FAR,
             end: self.start,
             arm: self.from,
+            rest: None,
             seek: none,
             settle: none,
             data: none,
             rotation: none,
             transfer: none,
         };
-        for pass in self.passes(geometry, mechanics) {
+        let mut passes = self.passes(geometry, mechanics);
+        while let Some(pass) = passes.next() {
             sweep.begin = sweep.begin.min(pass.begin());
             sweep.end = pass.end;
             sweep.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
@@ -118,6 +133,7 @@ impl Access {
             sweep.rotation += pass.rotation;
             sweep.transfer += pass.transfer;
         }
+        sweep.rest = passes.track;
         sweep
     }
 
@@ -146,22 +162,25 @@ impl Access {
 pub struct Passes<'a> {
     geometry: &'a Geometry,
     mechanics: &'a Mechanics,
-    access: Access,
+    access: &'a Access,
     at: Instant,
     arm: Arm,
+    /// The next block, and its track from there where that is known.
     lba: u64,
+    track: Option<Extent>,
     left: u32,
 }
 
 impl Iterator for Passes<'_> {
     type Item = Pass;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Pass> {
         if self.left == 0 {
             return None;
         }
-        let extent = self.geometry.extent(self.lba, self.left);
+        let track = self.track.unwrap_or_else(|| self.geometry.extent(self.lba, u32::MAX));
+        let (extent, rest) = track.split(self.left);
         let place = self.mechanics.position(self.at, self.arm, &extent, self.access.write);
         let settled = self.at + place.seek + place.settle;
         let data = self.access.data_at.saturating_since(settled);
@@ -174,6 +193,7 @@ impl Iterator for Passes<'_> {
         self.at = ready + rotation + transfer;
         self.arm = Arm { cylinder: extent.cylinder, head: extent.head };
         self.lba = extent.end();
+        self.track = rest;
         self.left -= extent.sectors;
         Some(Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, end: self.at })
     }

@@ -4,13 +4,24 @@
 //! two choices goes first. Nothing here decides what a command is or when its data cross the link.
 
 use super::cache::Lookup;
+use super::firmware::kept;
+use super::geometry::Extent;
 use super::media::Access;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Stage, Target};
 use crate::block::{Op, Request};
-use crate::queue::Choice;
+use crate::queue::{Choice, Policy};
 use crate::record::Part;
 use crate::time::{Instant, Span};
+
+impl Target {
+    /// The first `sectors` blocks of `track`, or all of it.
+    fn of(slot: u16, track: &Extent, sectors: u32, write: bool) -> Target {
+        let (head, cylinder, angle) = (track.head, track.cylinder, track.angle);
+        let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
+        Target { slot, head, write, cylinder, angle, sweep }
+    }
+}
 
 impl Drive {
     /// Lets a prefetch run up to `now`; one that has reached its limit is over since then.
@@ -31,13 +42,10 @@ impl Drive {
     /// A command joins the queue for the medium.
     pub(super) fn enqueue(&mut self, now: Instant, slot: u16, request: &Request) {
         self.slots[usize::from(slot)].stage = Stage::Queued;
-        let target = self.target(slot, request.lba, request.sectors, request.op != Op::Read);
+        let first = self.profile.geometry.extent(request.lba, u32::MAX);
+        self.slots[usize::from(slot)].first = first;
+        let target = Target::of(slot, &first, request.sectors, request.op != Op::Read);
         self.commands.push(now, u64::from(target.cylinder), target);
-    }
-
-    fn target(&self, slot: u16, lba: u64, sectors: u32, write: bool) -> Target {
-        let extent = self.profile.geometry.extent(lba, sectors);
-        Target { slot, head: extent.head, write, cylinder: extent.cylinder, angle: extent.angle, sweep: extent.sweep() }
     }
 
     /// Dirty segments compete with commands.
@@ -72,9 +80,12 @@ impl Drive {
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
-        let command = self.commands.choose(now, u64::from(self.arm.cylinder), |target| self.cost(now, target));
-        let idle = self.commands.is_empty();
-        let destage = if idle || self.pressing() { self.choose_destage(now) } else { None };
+        // Without a rival only SPTF asks for the cost.
+        let rivals = self.commands.is_empty() || self.pressing();
+        let weigh = rivals || self.profile.firmware.queue.policy == Policy::Sptf;
+        let cost = |target: &Target| if weigh { self.cost(now, target) } else { 0 };
+        let command = self.commands.choose(now, u64::from(self.arm.cylinder), cost);
+        let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
             (Some(command), Some((_, cost))) if command.cost <= cost => self.start_command(now, command),
             (_, Some((segment, _))) => {
@@ -87,15 +98,16 @@ impl Drive {
     }
 
     /// Positioning time of a target from where the arm is.
-    #[inline]
+    #[inline(always)]
     fn cost(&self, now: Instant, target: &Target) -> u64 {
         let mechanics = &self.profile.mechanics;
         let seek = mechanics.reach(self.arm, target.cylinder, target.head);
-        let settle = if target.write && seek > Span::ZERO { mechanics.switch_and_settle().1 } else { Span::ZERO };
-        let wait = mechanics.wait(now + seek + settle, target.angle);
+        let settles = target.write && seek > Span::ZERO;
+        let moved = if settles { seek + mechanics.switch_and_settle().1 } else { seek };
+        let wait = mechanics.wait(now + moved, target.angle);
         let inside = self.profile.firmware.zero_latency && !target.write;
         let wait = if inside { wait.min(mechanics.turn(target.sweep.wrapping_neg())) } else { wait };
-        (seek + settle + wait).nanos()
+        (moved + wait).nanos()
     }
 
     /// The dirty segment to write out next, with its positioning time. Segments that a flush waits for go before.
@@ -105,7 +117,7 @@ impl Drive {
         queue.clear();
         for (segment, dirty) in self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence) {
             let (start, end) = self.buffer.span(segment);
-            let target = self.target(0, start, (end - start) as u32, true);
+            let target = Target::of(0, &self.profile.geometry.extent(start, u32::MAX), (end - start) as u32, true);
             queue.push(dirty.since, u64::from(target.cylinder), (segment, target));
         }
         let chosen = queue.choose(now, u64::from(self.arm.cylinder), |(_, target)| self.cost(now, target));
@@ -122,10 +134,11 @@ impl Drive {
         if target.write {
             self.break_off(now);
             let data_at = self.slots[usize::from(slot)].data_at;
-            self.start(now, &request, request.lba, Purpose::Command { slot, segment: None }, data_at);
+            let first = self.slots[usize::from(slot)].first;
+            self.start(now, &request, first, Purpose::Command { slot, segment: None }, data_at);
             return;
         }
-        match self.buffer.look_up(request.lba, request.end()) {
+        match self.look_up(slot) {
             // It came into the buffer while the command waited.
             Lookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
             Lookup::Extends(segment) if self.streams_into(now, segment) => {
@@ -134,51 +147,39 @@ impl Drive {
             Lookup::Extends(segment) if !self.buffer.is_dirty(segment) => {
                 let (_, end) = self.buffer.span(segment);
                 self.break_off(now);
-                self.read_into(now, slot, &request, end.max(request.lba), Some(segment));
+                self.buffer.touch(segment);
+                let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
+                self.read_into(now, slot, &request, first, Some(segment));
             }
             _ => {
                 self.break_off(now);
                 let segment = self.buffer.allocate(request.lba, None);
-                self.read_into(now, slot, &request, request.lba, segment);
+                let first = self.slots[usize::from(slot)].first;
+                self.read_into(now, slot, &request, first, segment);
             }
         }
     }
 
-    /// Reads from `lba` to the request's end into `segment`, and plans the read-ahead behind it.
-    fn read_into(&mut self, now: Instant, slot: u16, request: &Request, lba: u64, segment: Option<usize>) {
-        self.start(now, request, lba, Purpose::Command { slot, segment }, now);
+    /// Reads from the block at `first` to the request's end into `segment`, and plans the read-ahead behind it.
+    fn read_into(&mut self, now: Instant, slot: u16, request: &Request, first: Extent, segment: Option<usize>) {
+        self.start(now, request, first, Purpose::Command { slot, segment }, now);
         let limit = self.read_ahead_limit(request);
         let Some(segment) = segment else { return };
-        self.buffer.touch(segment);
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return;
         }
         if let Activity::Access { sweep, then, .. } = &mut self.activity {
-            let mut stream = Stream::start(
-                Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics },
-                sweep.end,
-                sweep.arm,
-                request.end(),
-                limit,
-                segment,
-            );
-            stream.committed = sweep.end;
+            let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+            let track = sweep.rest.unwrap_or_else(|| platter.geometry.extent(request.end(), u32::MAX));
+            let mut stream = Stream::start(platter, sweep.end, sweep.arm, track, limit, segment);
+            // What a command may not break off counts from the plan's beginning.
+            stream.committed = sweep.end.max(kept(platter, self.profile.cache.read_ahead.min, &stream, request.end()));
             *then = Some(stream);
         }
-        self.keep_planned(request.end());
     }
 
-    /// The read-ahead that a command may not break off counts from the plan's beginning.
-    fn keep_planned(&mut self, end: u64) {
-        let mut activity = self.activity;
-        if let Activity::Access { then: Some(stream), .. } = &mut activity {
-            stream.committed = stream.committed.max(self.kept(stream, end));
-        }
-        self.activity = activity;
-    }
-
-    fn start(&mut self, now: Instant, request: &Request, lba: u64, purpose: Purpose, data_at: Instant) {
+    fn start(&mut self, now: Instant, request: &Request, first: Extent, purpose: Purpose, data_at: Instant) {
         if let Purpose::Command { slot, .. } = purpose {
             self.slots[usize::from(slot)].stage = Stage::Medium;
         }
@@ -186,8 +187,8 @@ impl Drive {
         let access = Access {
             start: now,
             from: self.arm,
-            lba,
-            sectors: (request.end() - lba) as u32,
+            first,
+            sectors: (request.end() - first.lba) as u32,
             write,
             data_at,
             zero_latency: self.profile.firmware.zero_latency && !write,
@@ -202,36 +203,37 @@ impl Drive {
         let data_at = self.buffer.dirty(segment).map_or(now, |dirty| dirty.arrived);
         self.buffer.leave(segment);
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
-        self.start(now, &run, start, Purpose::Destage(segment), data_at);
+        let first = self.profile.geometry.extent(start, u32::MAX);
+        self.start(now, &run, first, Purpose::Destage(segment), data_at);
     }
 
     /// The access in progress is over.
     pub(super) fn access_ended(&mut self, now: Instant) {
-        let Activity::Access { access, sweep, purpose, then } = self.activity else {
+        let Activity::Access { access, sweep, purpose, then } = &self.activity else {
             return;
         };
+        let (purpose, begin, end) = (*purpose, sweep.begin, access.end());
+        let written = access.write.then_some(*access);
+        if let Purpose::Command { slot, .. } = purpose {
+            sweep.charge(&mut self.slots[usize::from(slot)].ledger);
+        }
         self.arm = sweep.arm;
         self.choose_from = now + self.profile.firmware.dispatch;
-        self.activity = match then {
+        self.activity = match *then {
             Some(stream) => Activity::Prefetch(stream),
             None => Activity::Idle,
         };
+        if let Some(access) = &written {
+            self.land(access, purpose, Instant::FAR);
+        }
         match purpose {
-            Purpose::Command { slot, .. } => {
-                sweep.charge(&mut self.slots[usize::from(slot)].ledger);
-                if access.write {
-                    self.land(&access, purpose, Instant::FAR);
-                    self.close(slot, now);
-                } else {
-                    self.send(slot, now, sweep.begin);
-                }
-            }
+            Purpose::Command { slot, .. } if written.is_some() => self.close(slot, now),
+            Purpose::Command { slot, .. } => self.send(slot, now, begin),
             Purpose::Destage(segment) => {
-                self.land(&access, purpose, Instant::FAR);
                 self.buffer.drop_dirty(segment);
                 self.end_flushes(now);
                 self.unpark(now);
-                self.go_on_destaging(now, access.lba + u64::from(access.sectors));
+                self.go_on_destaging(now, end);
                 return;
             }
         }

@@ -144,7 +144,7 @@ impl Drive {
         }
         self.profile.cut_sector = kept;
         if let Some(segment) = segment {
-            self.buffer.cut_short(segment, access.lba);
+            self.buffer.cut_short(segment, access.lba());
         }
         let passes = access.passes(&self.profile.geometry, &self.profile.mechanics);
         let reached = passes.take_while(|pass| pass.begin() <= now).last();
@@ -166,7 +166,7 @@ impl Drive {
         let pieces: &[Piece] = match purpose {
             Purpose::Command { slot, .. } => {
                 let request = &self.slots[usize::from(slot)].request;
-                single = [Piece { lba: access.lba, sectors: access.sectors, stamp: request.stamp }];
+                single = [Piece { lba: access.lba(), sectors: access.sectors, stamp: request.stamp }];
                 &single
             }
             Purpose::Destage(segment) => match self.buffer.dirty(segment) {

@@ -31,9 +31,8 @@ pub struct Platter<'a> {
 }
 
 impl Stream {
-    /// Starts to read `lba..limit` at `at` with the arm at `arm`.
-    pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, lba: u64, limit: u64, segment: usize) -> Stream {
-        let extent = platter.geometry.extent(lba, u32::MAX);
+    /// Starts to read from `extent`, a track's rest, up to `limit` at `at` with the arm at `arm`.
+    pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
         let mut stream = Stream { segment, limit, over: begin, committed: at, extent, begin };
         stream.over = stream.when(platter, limit);
@@ -51,12 +50,20 @@ impl Stream {
     /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer.
     #[inline]
     pub fn when(&self, platter: Platter<'_>, end: u64) -> Instant {
+        if end <= self.extent.end() {
+            return self.passed(platter, end);
+        }
         let mut ahead = *self;
         while ahead.extent.end() < end {
             ahead.next_extent(platter);
         }
-        let angle = ahead.extent.slot.wrapping_mul(end.saturating_sub(ahead.extent.lba));
-        ahead.begin + platter.mechanics.turn(angle)
+        ahead.passed(platter, end)
+    }
+
+    #[inline]
+    fn passed(&self, platter: Platter<'_>, end: u64) -> Instant {
+        let angle = self.extent.slot.wrapping_mul(end.saturating_sub(self.extent.lba));
+        self.begin + platter.mechanics.turn(angle)
     }
 
     /// Lets it run up to `now`.

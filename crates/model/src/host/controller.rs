@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
-use crate::time::{Instant, Span};
+use crate::time::{Instant, Rate, Span};
 
 /// What a controller does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +34,15 @@ pub struct Controller {
     working: VecDeque<(Instant, u32)>,
     /// The adapter takes the next from here on.
     idle_from: Instant,
-    rate: u64,
+    rate: Rate,
     /// The bus is free from here on.
     bus: Instant,
     /// Commands whose data are still on the bus, by when the last is over; rising.
     moving: VecDeque<(Instant, u32)>,
-    next: Option<Instant>,
+    /// When something happens below; `FAR` when nothing does by itself.
+    below_next: Instant,
+    /// When something is due here.
+    own_next: Instant,
     ready: VecDeque<Completion>,
 }
 
@@ -47,6 +50,7 @@ impl Controller {
     /// A controller above `below`.
     pub fn new(spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
         let depth = spec.depth.min(below.limits(0).depth).max(1);
+        let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         Controller {
             below,
             command: spec.command,
@@ -54,24 +58,29 @@ impl Controller {
             free: (0..depth).rev().collect(),
             working: VecDeque::with_capacity(depth as usize),
             idle_from: Instant::ZERO,
-            rate: spec.rate.max(1),
+            rate: Rate::new(spec.rate),
             bus: Instant::ZERO,
             moving: VecDeque::with_capacity(depth as usize),
-            next: None,
+            below_next,
+            own_next: Instant::FAR,
             ready: VecDeque::with_capacity(depth as usize),
         }
     }
 
-    /// The soonest instant at which something happens here or below.
-    fn next_event(&self) -> Option<Instant> {
-        let working = self.working.front().map(|&(at, _)| at);
-        let moving = self.moving.front().map(|&(at, _)| at);
-        [working, moving, self.below.poll_timeout()].into_iter().flatten().min()
+    /// The soonest instant at which something is due here.
+    fn own_event(&self) -> Instant {
+        let mut next = Instant::FAR;
+        if let Some(&(at, _)) = self.working.front() {
+            next = next.min(at);
+        }
+        if let Some(&(at, _)) = self.moving.front() {
+            next = next.min(at);
+        }
+        next
     }
 
-    /// Sends down what is due, takes back what came and answers what has crossed the bus, at `now`.
+    /// Sends down what is due and answers what has crossed the bus, at `now`.
     fn pump(&mut self, now: Instant) {
-        self.collect();
         while let Some(&(at, slot)) = self.working.front() {
             if at > now {
                 break;
@@ -91,9 +100,12 @@ impl Controller {
             self.moving.pop_front();
             self.answer(slot, Status::Done, at);
         }
+        self.own_next = self.own_event();
     }
 
+    /// Takes back what came from below, which was called just now.
     fn collect(&mut self) {
+        self.below_next = self.below.poll_timeout().unwrap_or(Instant::FAR);
         while let Some(completion) = self.below.poll_completion() {
             let slot = completion.tag;
             let held = self.slots[slot as usize].as_mut();
@@ -106,12 +118,14 @@ impl Controller {
             }
             let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
             let began = Instant::from_nanos(completion.finished.nanos() - flowing.nanos());
-            let bytes = u64::from(request.sectors) * SECTOR;
-            let crossing = Span::from_nanos(bytes * 1_000_000_000 / self.rate);
-            self.bus = self.bus.max(began) + crossing;
+            self.bus = self.bus.max(began) + self.rate.time(u64::from(request.sectors) * SECTOR);
             let end = self.bus.max(completion.finished);
             match end > completion.finished || !self.moving.is_empty() {
-                true => self.moving.push_back((end.max(self.last_moving()), slot)),
+                true => {
+                    let end = end.max(self.last_moving());
+                    self.moving.push_back((end, slot));
+                    self.own_next = self.own_next.min(end);
+                }
                 false => self.answer(slot, completion.status, end),
             }
         }
@@ -179,8 +193,10 @@ impl Device for Controller {
         self.idle_from = self.idle_from.max(now) + self.command;
         self.slots[slot as usize] = Some((request, Ledger::open(now)));
         self.working.push_back((self.idle_from, slot));
-        self.pump(now);
-        self.next = self.next_event();
+        self.own_next = self.own_next.min(self.idle_from);
+        if self.own_next <= now {
+            self.pump(now);
+        }
         Ok(())
     }
 
@@ -195,23 +211,29 @@ impl Device for Controller {
             }
             _ => self.below.control(now, control),
         };
+        self.collect();
         self.pump(now);
-        self.next = self.next_event();
         done
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next
+        let next = self.own_next.min(self.below_next);
+        (next != Instant::FAR).then_some(next)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(next) = self.next {
-            if next > now {
-                break;
+        loop {
+            let next = self.own_next.min(self.below_next);
+            if next > now || next == Instant::FAR {
+                return;
             }
-            self.below.handle_timeout(next);
-            self.pump(next);
-            self.next = self.next_event();
+            if self.below_next <= next {
+                self.below.handle_timeout(next);
+                self.collect();
+            }
+            if self.own_next <= next {
+                self.pump(next);
+            }
         }
     }
 

@@ -1,0 +1,194 @@
+//! What the commands print and with which code they end: help, forms of a result, JSON keys, equal bytes, the log.
+
+mod seekwise;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use seekwise::{command, names, seekwise};
+use serde_json::Value;
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+const JOB: &str =
+    "[global]\nioengine=libaio\ndirect=1\niodepth=4\n[mix]\nrw=randrw\nbs=4k\nsize=1g\ntime_based\nruntime=2\n";
+
+/// A folder with a job of two virtual seconds in it.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mix.fio"), JOB).unwrap();
+    folder
+}
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[track_caller]
+fn has(value: &Value, wanted: &[&str]) {
+    let missing: Vec<_> = wanted.iter().filter(|key| value.get(key).is_none()).collect();
+    assert!(missing.is_empty(), "no {missing:?} in {:?}", keys(value));
+}
+
+#[test]
+fn every_command_s_help_has_an_example() {
+    let folder = folder();
+    let help = seekwise(folder.path(), &["--help"]).done();
+    assert!(help.contains("Examples:\n  seekwise ") && help.contains("Exit codes:"), "{help}");
+    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for wanted in ["drives", "studies", "patterns", "run", "compare", "study", "report", "bench"] {
+        assert!(commands.contains(&wanted), "{commands:?}");
+    }
+    for name in commands.into_iter().filter(|name| *name != "help") {
+        let help = seekwise(folder.path(), &[name, "--help"]).done();
+        assert!(help.contains(&format!("Example:\n  seekwise {name}")), "{name}:\n{help}");
+    }
+}
+
+#[test]
+fn lists_name_every_drive_pattern_and_study() {
+    let folder = folder();
+    let drives = seekwise(folder.path(), &["drives", "--json"]).json();
+    assert_eq!(drives.as_array().map(Vec::len), Some(13));
+    assert!(seekwise(folder.path(), &["drives"]).done().contains(DRIVE));
+    assert!(seekwise(folder.path(), &["patterns"]).done().contains("file-server"));
+    assert!(seekwise(folder.path(), &["studies"]).done().contains("ncq-alone"));
+    assert_eq!(names(folder.path()), ["mix.fio"]);
+}
+
+#[test]
+fn a_run_prints_the_keys_of_its_json() {
+    let folder = folder();
+    let run = seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--seed", "7", "--json"]).json();
+    has(&run, &["target", "job", "seed", "stream_hash", "elapsed_s", "read", "write", "all", "cpu"]);
+    has(&run, &["anatomy_ms", "warnings"]);
+    for kind in ["read", "write", "all"] {
+        has(&run[kind], &["ios", "iops", "bytes_per_s", "response_ms"]);
+        has(&run[kind]["response_ms"], &["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"]);
+    }
+    assert_eq!((&run["target"], &run["job"], &run["seed"]), (&DRIVE.into(), &"mix.fio".into(), &7.into()));
+    let ios = |kind: &str| run[kind]["ios"].as_u64().unwrap();
+    assert_eq!(ios("read") + ios("write"), ios("all"));
+    assert!(ios("read") > 50 && ios("write") > 50, "{run}");
+    let anatomy: f64 = run["anatomy_ms"].as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
+    let mean = run["all"]["response_ms"]["mean"].as_f64().unwrap();
+    assert!((anatomy - mean).abs() < 1e-6 * mean, "the parts make {anatomy} ms of {mean} ms");
+}
+
+#[test]
+fn a_run_prints_text_csv_and_fio_s_json() {
+    let folder = folder();
+    let run = |form| seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--format", form]).done();
+    let text = run("text");
+    assert!(text.contains("reads") && text.contains("Where the time of the mean request went:"), "{text}");
+    let csv = run("csv");
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert!(rows.len() == 4 && rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
+    let json: Value = serde_json::from_str(&run("json")).unwrap();
+    let fio: Value = serde_json::from_str(&run("fio-json")).unwrap();
+    has(&fio, &["fio version", "global options", "jobs"]);
+    let job = &fio["jobs"][0];
+    assert_eq!(job["jobname"], "mix");
+    assert_eq!(job["read"]["total_ios"], json["read"]["ios"]);
+    assert_eq!(job["write"]["total_ios"], json["write"]["ios"]);
+    assert_eq!(rows[3][4], json["all"]["ios"].to_string());
+}
+
+#[test]
+fn the_same_run_twice_is_byte_equal_and_another_seed_is_not() {
+    let folder = folder();
+    let run = |seed| seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--json", "--seed", seed]).done();
+    assert_eq!(run("3"), run("3"));
+    assert_ne!(run("3"), run("4"));
+}
+
+#[test]
+fn a_comparison_prints_sides_ratio_and_verdict() {
+    let folder = folder();
+    let args = ["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32"];
+    let more = ["--set", "job.depth=32", "--runtime", "20 s", "--runs", "3", "--json"];
+    let compared = seekwise(folder.path(), &[&args[..], &more[..]].concat()).json();
+    has(&compared, &["sides", "ratio", "verdict"]);
+    has(&compared["ratio"], &["estimate", "low", "high"]);
+    assert_eq!(compared["sides"].as_array().map(Vec::len), Some(2));
+    assert_eq!(compared["verdict"], "faster", "{compared}");
+    let ratio = |end: &str| compared["ratio"][end].as_f64().unwrap();
+    assert!(1.0 < ratio("low") && ratio("low") <= ratio("estimate") && ratio("estimate") <= ratio("high"));
+    assert_eq!(names(folder.path()), ["mix.fio"], "a comparison without --out leaves nothing");
+}
+
+#[test]
+fn the_bench_prints_its_keys() {
+    let folder = folder();
+    let bench = seekwise(folder.path(), &["bench", "--requests", "2000", "--json"]).json();
+    for key in ["fcfs_qd1_per_s", "sptf_qd32_per_s", "layered_per_s", "sequential_hits_per_s", "peak_rss_bytes"] {
+        assert!(bench[key].as_f64().is_some_and(|figure| figure > 1000.0), "{key} in {bench}");
+    }
+}
+
+#[test]
+fn results_go_to_standard_output_and_talk_to_standard_error() {
+    let folder = folder();
+    fs::write(folder.path().join("talk.fio"), format!("{JOB}cpus_allowed=1\n")).unwrap();
+    let said = seekwise(folder.path(), &["run", "talk.fio", "--on", DRIVE, "--format", "csv"]);
+    assert!(said.err.contains("warning: talk.fio:11: `cpus_allowed`: no effect here"), "{}", said.err);
+    assert!(said.err.contains("Again: seekwise run talk.fio"), "{}", said.err);
+    assert!(said.out.starts_with("target,") && said.out.lines().count() == 4, "{}", said.out);
+}
+
+#[test]
+fn a_closed_pipe_ends_a_command_well() {
+    let folder = folder();
+    for args in [&["drives"][..], &["patterns"], &["run", "mix.fio", "--on", DRIVE, "--json"]] {
+        let mut child =
+            command(folder.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}: {err}");
+        assert!(!err.contains("error"), "{args:?}: {err}");
+    }
+}
+
+/// Rows of a log, each with its columns by name: as the reader of Parquet gives them.
+fn rows(path: &Path) -> Vec<Vec<(String, i64)>> {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let columns: Vec<String> =
+        reader.metadata().file_metadata().schema().get_fields().iter().map(|field| field.name().to_owned()).collect();
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+    rows.map(|row| columns.iter().enumerate().map(|(at, name)| (name.clone(), row.get_long(at).unwrap())).collect())
+        .collect()
+}
+
+#[test]
+fn a_log_holds_every_request_and_its_parts_add_up() {
+    let folder = folder();
+    let args = ["run", "mix.fio", "--on", DRIVE, "--json", "--log", "requests.parquet"];
+    let run = seekwise(folder.path(), &args).json();
+    assert_eq!(names(folder.path()), ["mix.fio", "requests.parquet"]);
+    let rows = rows(&folder.path().join("requests.parquet"));
+    assert_eq!(Some(rows.len() as u64), run["all"]["ios"].as_u64());
+    for row in &rows {
+        let column = |name: &str| row.iter().find(|(known, _)| known == name).map(|(_, value)| *value).unwrap();
+        let parts = row.iter().filter(|(name, _)| {
+            name.ends_with("_ns") && !["intended_ns", "submitted_ns", "finished_ns"].contains(&name.as_str())
+        });
+        let sum: i64 = parts.map(|(_, value)| value).sum();
+        assert!(sum > 0);
+        assert_eq!(sum, column("finished_ns") - column("intended_ns"), "{row:?}");
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_named() {
+    let folder = folder();
+    let said = seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--log", "nowhere/log.parquet"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("error: nowhere/log.parquet: No such file or directory"), "{}", said.err);
+}
