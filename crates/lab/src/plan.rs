@@ -90,7 +90,7 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
     };
     let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, sectors, read)?;
     for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with("job.")) {
-        set_job(file, &mut job, key, value).map_err(|fault| vec![fault])?;
+        set_job(file, &mut job, key, value)?;
     }
     warnings.extend(built.warnings.iter().cloned());
     let stack =
@@ -134,8 +134,9 @@ impl Cell {
 }
 
 /// Changes all workers of a job by a dotted key.
-pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), Diagnostic> {
-    let fault = |expected: &str| Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(expected);
+pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
+    let wrong = || Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key);
+    let fault = |expected: &str| vec![wrong().expected(expected)];
     let span = || Duration::parse(value).map(|length| Span::from_nanos(length.nanos));
     for worker in &mut job.workers {
         match key {
@@ -151,7 +152,7 @@ pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), 
             _ => {
                 let near = nearest(key, JOB_KEYS).map(str::to_owned);
                 let known = Diagnostic::at(file, 0, "unknown key").key(key).expected(JOB_KEYS.join(", "));
-                return Err(Diagnostic { nearest: near, ..known });
+                return Err(vec![Diagnostic { nearest: near, ..known }]);
             }
         }
     }

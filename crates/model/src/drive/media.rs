@@ -123,7 +123,7 @@ impl Access {
             transfer: none,
         };
         let mut passes = self.passes(geometry, mechanics);
-        while let Some(pass) = passes.next() {
+        for pass in passes.by_ref() {
             sweep.begin = sweep.begin.min(pass.begin());
             sweep.end = pass.end;
             sweep.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
