@@ -75,6 +75,14 @@ pub struct BuiltStack {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl Layer {
+    /// Which one it is, as a setting of the stack.
+    fn named(&self, layer: &str) -> Setting {
+        let source = "named by the stack".to_owned();
+        Setting { key: layer.to_owned(), value: self.name.clone(), unit: "", kind: Kind::Set, source }
+    }
+}
+
 const LAYERS: [&str; 3] = ["drive", "driver", "controller"];
 
 fn keys_of(layer: &str) -> &'static [Key] {
@@ -167,7 +175,8 @@ impl Stack {
         }
         let driver = self.host(&hosts, "driver", &self.driver)?;
         let controller = self.host(&hosts, "controller", &self.controller)?;
-        let mut settings = Vec::new();
+        let mut settings = vec![self.driver.named("driver"), self.controller.named("controller")];
+        settings.push(self.drive.named("drive"));
         for (layer, figures) in [("driver", &driver), ("controller", &controller)] {
             settings.extend(figures.iter().flatten().map(|f| recorded(layer, f)));
         }

@@ -256,8 +256,9 @@ fn layers(prepared: &[Prepared]) -> Vec<Layer> {
                     }),
                 }
             }
-            let named = settings.iter().find(|s| s.key == role || s.key == format!("{role}.name"));
-            let name = named.map_or(String::new(), |setting| setting.value.clone());
+            // The layer's own name stands at its head rather than among its settings.
+            let named = settings.iter().position(|setting| setting.key == role);
+            let name = named.map_or(String::new(), |place| settings.remove(place).value);
             (!settings.is_empty()).then(|| Layer { role: role.to_owned(), name, settings })
         })
         .collect()
