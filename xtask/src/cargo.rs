@@ -14,10 +14,7 @@ pub fn clippy() -> Ended {
 
 /// Documentation without a warning.
 pub fn doc() -> Ended {
-    command(
-        &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items", "--locked"],
-        &[("RUSTDOCFLAGS", "-D warnings")],
-    )
+    command(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
 /// All tests, in the dev profile (the model optimised, see `Cargo.toml`).

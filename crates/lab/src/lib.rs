@@ -11,7 +11,7 @@
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`compose`] | from answers to the page's data |
 //! | [`report`] | results as one page that a stranger can read |
-//! | [`bench`] | the fixed workloads of the speed figures |
+//! | [`mod@bench`] | the fixed workloads of the speed figures |
 
 pub mod bench;
 pub mod catalogue;

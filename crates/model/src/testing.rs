@@ -6,7 +6,7 @@
 //! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
 //! | [`Stack`] | such a drive with host layers above it |
 //! | [`Image`] | what the platter holds, built from landings alone |
-//! | [`conformance`] | the eight rules of [`crate::block`], checked on any device by random scripts |
+//! | [`conformance`](fn@conformance) | the eight rules of [`crate::block`], checked on any device by random scripts |
 
 mod conformance;
 mod image;

@@ -104,7 +104,7 @@ struct Canary {
 }
 
 impl Canary {
-    fn new(lie: Lie, below: Box<dyn Device>) -> Box<dyn Device> {
+    fn above(lie: Lie, below: Box<dyn Device>) -> Box<dyn Device> {
         let (held, ready, landings) = Default::default();
         Box::new(Canary { lie, below, now: Instant::ZERO, seen: 0, held, ready, landings })
     }
@@ -119,7 +119,7 @@ impl Canary {
                     self.held.push(completion);
                     continue;
                 }
-                Lie::Swallows if self.seen % 5 == 0 => continue,
+                Lie::Swallows if self.seen.is_multiple_of(5) => continue,
                 Lie::DatesByCall => {
                     completion.parts.add(Part::Link, now.since(completion.finished));
                     completion.finished = now;
@@ -212,7 +212,7 @@ fn canaries_are_caught_by_their_rule() {
         (Lie::Pads, 7),
     ];
     for (index, (lie, rule)) in lies.into_iter().enumerate() {
-        let make = || Canary::new(lie, Box::new(cached().drive()));
+        let make = || Canary::above(lie, Box::new(cached().drive()));
         assert_eq!(verdict(&make), Some(rule), "canary {index}");
     }
 }

@@ -3,8 +3,6 @@
 //! Before the first document there may be lines of fio's own talk (`fio: …`, `<host> …`, `name=value`); a file may
 //! hold several documents. Fields that a version lacks are zero. fio 2.x counts latencies in µs and bytes in KiB.
 
-#![expect(clippy::result_large_err, reason = "an error ends the reading of a file; its size does not matter")]
-
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
