@@ -28,7 +28,6 @@ pub struct Workload {
 /// All of them, with `requests` requests each.
 pub fn workloads(requests: u64) -> Result<Vec<Workload>, Vec<Diagnostic>> {
     let random = |depth| reads(100, 4096, depth, requests);
-    // The path of a hit: a drive whose electronics take nothing keeps the prefetch ahead of the host.
     let sequential = reads(0, 65_536, 1, requests);
     let layer = ControllerSpec { depth: 32, command: Span::from_nanos(100), rate: 1_000_000_000 };
     Ok(vec![
@@ -53,13 +52,23 @@ pub fn workloads(requests: u64) -> Result<Vec<Workload>, Vec<Diagnostic>> {
         Workload {
             key: "sequential_hits_per_s",
             what: "sequential 64 KiB reads from a prefetch",
-            stack: stack("fcfs")?,
+            stack: streaming()?,
             job: sequential,
         },
     ])
 }
 
+/// The drive with its buffer in 16 segments of 512 KiB: one of its own 64 KiB pieces is filled by a single request, and
+/// nothing would be read ahead.
+fn streaming() -> Result<Stack, Vec<Diagnostic>> {
+    with("fcfs", &[("drive.cache.segments", "16")])
+}
+
 fn stack(policy: &str) -> Result<Stack, Vec<Diagnostic>> {
+    with(policy, &[])
+}
+
+fn with(policy: &str, more: &[(&str, &str)]) -> Result<Stack, Vec<Diagnostic>> {
     let settings = [
         ("drive", DRIVE),
         ("drive.firmware.depth", "32"),
@@ -67,7 +76,7 @@ fn stack(policy: &str) -> Result<Stack, Vec<Diagnostic>> {
         ("drive.firmware.queue.window", "0"),
         ("job", "random-read"),
     ];
-    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let settings = settings.iter().chain(more).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let cell = Cell { levels: Vec::new(), settings };
     // The host itself is left out: what is timed is the drive and the layers named.
     let stack = plan::prepare("bench", &cell, &|_| Err(std::io::ErrorKind::NotFound.into()))?.stack;
