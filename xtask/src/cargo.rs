@@ -19,7 +19,7 @@ pub fn doc() -> Ended {
 
 /// All tests, in the dev profile (the model optimised, see `Cargo.toml`).
 pub fn test() -> Ended {
-    command(&["cargo", "test", "--workspace", "--locked"], &[])
+    command(&["cargo", "test", "--workspace", "--locked", "--no-fail-fast"], &[])
 }
 
 /// The program as users build it.
