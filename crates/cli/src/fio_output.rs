@@ -54,7 +54,7 @@ fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> 
     if !matches!(prepared.origin, Origin::Fio(_)) {
         options.extend(described(&workers[first], clones, &all));
     }
-    let runtime_ms = measured.run.elapsed().nanos() / 1_000_000;
+    let runtime_ms = all.elapsed.nanos() / 1_000_000;
     JobResult {
         name,
         group: group_id,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
-use seekwise_model::time::Span;
 use seekwise_model::workload::Job;
 use seekwise_targets::sim::{self, SimError, Stack};
 use serde::{Deserialize, Serialize};
@@ -140,12 +139,8 @@ pub fn measure(stack: &Stack, job: &Job, seed: u64, mut watch: impl FnMut(&Recor
         recorder.take(record);
         watch(record);
     })?;
-    let window = match (recorder.first(), recorder.last()) {
-        (Some(first), Some(last)) => last.since(first),
-        _ => Span::ZERO,
-    };
     Ok(Measured {
-        run: recorder.finish(window),
+        run: recorder.finish(),
         stream_hash: outcome.stream_hash,
         failures: outcome.failures,
         issued: outcome.issued,

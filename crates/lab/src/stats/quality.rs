@@ -153,7 +153,7 @@ mod tests {
         let completion = Completion { tag: 0, status: Status::Done, submitted, finished, parts: Parts::default() };
         let mut recorder = Recorder::new(&[0]);
         (0..ios).for_each(|_| recorder.take(&Record { worker: 0, request, intended: submitted, completion }));
-        recorder.finish(Span::from_secs(1))
+        recorder.finish_after(Span::from_secs(1))
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         let completion =
             Completion { tag: 0, status: Status::PowerLost, submitted: at, finished: at, parts: Parts::default() };
         recorder.take(&Record { worker: 0, request, intended: at, completion });
-        let flags = of_run(&recorder.finish(Span::from_secs(1)), &Ceiling::default());
+        let flags = of_run(&recorder.finish_after(Span::from_secs(1)), &Ceiling::default());
         assert_eq!(flags, [Flag::Failed { requests: 1 }]);
     }
 

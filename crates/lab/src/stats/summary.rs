@@ -172,8 +172,8 @@ pub struct Recorder {
     /// Index of the group of each worker.
     group_of: Vec<u16>,
     groups: Vec<Group>,
-    first: Instant,
-    last: Instant,
+    /// By group: when its first counted request was due, and when its last was done.
+    windows: Vec<(Instant, Instant)>,
 }
 
 impl Recorder {
@@ -183,34 +183,46 @@ impl Recorder {
         Recorder {
             group_of: group_of.to_vec(),
             groups: vec![Group::default(); count],
-            first: Instant::FAR,
-            last: Instant::ZERO,
+            windows: vec![(Instant::FAR, Instant::ZERO); count],
         }
     }
 
     /// Counts one record. Panics when its worker has no group.
     #[inline]
     pub fn take(&mut self, record: &Record) {
-        let group = self.group_of[usize::from(record.worker)];
-        self.first = self.first.min(record.intended);
-        self.last = self.last.max(record.completion.finished);
-        self.groups[usize::from(group)][Kind::of(record.request.op) as usize].count(record);
+        let group = usize::from(self.group_of[usize::from(record.worker)]);
+        let window = &mut self.windows[group];
+        window.0 = window.0.min(record.intended);
+        window.1 = window.1.max(record.completion.finished);
+        self.groups[group][Kind::of(record.request.op) as usize].count(record);
     }
 
-    /// When the first counted request was due.
-    pub fn first(&self) -> Option<Instant> {
-        (self.first <= self.last).then_some(self.first)
+    /// The windows in which anything was counted, in order of time, those that touch or overlap joined.
+    fn spans(&self) -> Vec<(Instant, Instant)> {
+        let mut windows: Vec<(Instant, Instant)> =
+            self.windows.iter().copied().filter(|(first, last)| first <= last).collect();
+        windows.sort_unstable();
+        let mut joined: Vec<(Instant, Instant)> = Vec::new();
+        for (first, last) in windows {
+            match joined.last_mut() {
+                Some(before) if first <= before.1 => before.1 = before.1.max(last),
+                _ => joined.push((first, last)),
+            }
+        }
+        joined
     }
 
-    /// When the last counted request was done.
-    pub fn last(&self) -> Option<Instant> {
-        (self.first <= self.last).then_some(self.last)
+    /// The run: each group counted from its first request to its last, the whole over the time in which any was. The
+    /// ramps between the stages of a job count for nobody.
+    pub fn finish(self) -> Run {
+        let length = |(first, last): &(Instant, Instant)| last.saturating_since(*first);
+        let elapsed = self.spans().iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
+        Run { elapsed, windows: self.windows.iter().map(length).collect(), groups: self.groups }
     }
 
-    /// The run, counted for `elapsed`: the window of counting, which whoever ran it knows. Without a window, the time
-    /// from [`Recorder::first`] to [`Recorder::last`] is the one to give.
-    pub fn finish(self, elapsed: Span) -> Run {
-        Run { elapsed, groups: self.groups }
+    /// The run, each group and the whole counted for `elapsed`, where whoever ran it knows better.
+    pub fn finish_after(self, elapsed: Span) -> Run {
+        Run { elapsed, windows: vec![elapsed; self.groups.len()], groups: self.groups }
     }
 }
 
@@ -218,6 +230,8 @@ impl Recorder {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     elapsed: Span,
+    /// By group: how long it was counted.
+    windows: Vec<Span>,
     groups: Vec<Group>,
 }
 
@@ -234,22 +248,22 @@ impl Run {
 
     /// The requests of one kind, over all groups.
     pub fn kind(&self, kind: Kind) -> Summary {
-        self.gather(&self.groups, &[kind])
+        self.gather(&self.groups, self.elapsed, &[kind])
     }
 
     /// Reads and writes together, over all groups. Trims, flushes and processor work move no data and stay apart.
     pub fn all(&self) -> Summary {
-        self.gather(&self.groups, &[Kind::Read, Kind::Write])
+        self.gather(&self.groups, self.elapsed, &[Kind::Read, Kind::Write])
     }
 
     /// The requests of one kind in one group. Panics when there is no such group.
     pub fn group_kind(&self, group: usize, kind: Kind) -> Summary {
-        self.gather(&self.groups[group..=group], &[kind])
+        self.gather(&self.groups[group..=group], self.windows[group], &[kind])
     }
 
     /// Reads and writes of one group. Panics when there is no such group.
     pub fn group_all(&self, group: usize) -> Summary {
-        self.gather(&self.groups[group..=group], &[Kind::Read, Kind::Write])
+        self.gather(&self.groups[group..=group], self.windows[group], &[Kind::Read, Kind::Write])
     }
 
     /// Requests of every kind that ended otherwise than done.
@@ -262,17 +276,18 @@ impl Run {
     pub fn merge(&mut self, other: &Run) {
         assert_eq!(self.groups.len(), other.groups.len(), "runs of one job have the same groups");
         self.elapsed += other.elapsed;
+        self.windows.iter_mut().zip(&other.windows).for_each(|(window, more)| *window += *more);
         for (tally, more) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
             tally.merge(more);
         }
     }
 
-    fn gather(&self, groups: &[Group], kinds: &[Kind]) -> Summary {
+    fn gather(&self, groups: &[Group], elapsed: Span, kinds: &[Kind]) -> Summary {
         let mut tally = Tally::default();
         for group in groups {
             kinds.iter().for_each(|&kind| tally.merge(&group[kind as usize]));
         }
-        Summary { tally, elapsed: self.elapsed }
+        Summary { tally, elapsed }
     }
 }
 
@@ -305,9 +320,7 @@ mod tests {
         recorder.take(&record(2, Op::Write, 300, 1_000, 300));
         recorder.take(&record(2, Op::Flush, 400, 8_000, 0));
         recorder.take(&record(2, Op::Trim, 500, 0, 1));
-        assert_eq!(recorder.first(), Some(Instant::from_nanos(100_000)));
-        assert_eq!(recorder.last(), Some(Instant::from_nanos(8_410_000)));
-        let run = recorder.finish(Span::from_millis(10));
+        let run = recorder.finish_after(Span::from_millis(10));
         assert_eq!(Kind::ALL.map(|kind| run.kind(kind).tally.ios()), [2, 1, 1, 1, 0]);
         assert_eq!((run.groups(), run.group_all(0).tally.ios(), run.group_all(1).tally.ios()), (2, 1, 2));
         assert_eq!(run.group_kind(1, Kind::Read).tally.ios(), 1);
@@ -321,12 +334,24 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_between_groups_counts_for_nobody() {
+        let mut recorder = Recorder::new(&[0, 1, 2]);
+        recorder.take(&record(0, Op::Read, 0, 1_000, 0));
+        recorder.take(&record(1, Op::Read, 5_000, 2_000, 0));
+        recorder.take(&record(2, Op::Read, 6_000, 3_000, 0));
+        let run = recorder.finish();
+        // 0 to 1.01 ms, and 5 to 9.01 ms; the last two groups overlap.
+        assert_eq!(run.elapsed(), Span::from_micros(1_010 + 4_010));
+        assert_eq!(run.group_all(1).elapsed, Span::from_micros(2_010));
+    }
+
+    #[test]
     fn a_failed_request_is_in_no_figure_but_one() {
         let mut recorder = Recorder::new(&[0]);
         let mut failed = record(0, Op::Read, 0, 1, 1);
         failed.completion.status = Status::MediumError;
         recorder.take(&failed);
-        let run = recorder.finish(Span::ZERO);
+        let run = recorder.finish_after(Span::ZERO);
         assert_eq!((run.failed(), run.all().tally.ios(), run.all().tally.bytes(), run.all().iops()), (1, 0, 0, 0.0));
         assert_eq!(run.all().tally.mean_part(Part::Seek), None);
     }
@@ -347,7 +372,7 @@ mod tests {
         let count = |records: &[Record], ms| {
             let mut recorder = Recorder::new(&[0, 1, 0]);
             records.iter().for_each(|record| recorder.take(record));
-            recorder.finish(Span::from_millis(ms))
+            recorder.finish_after(Span::from_millis(ms))
         };
         let mut merged = count(&first, 20);
         merged.merge(&count(&second, 15));
