@@ -42,6 +42,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     } else {
         print(&show::show(&drive, width)?)?;
     }
+    // "No" is a figure that the drive does not meet and the profile does not own up to.
     Ok(if sheet.checks.iter().all(|check| check.ok) { Answer::Done } else { Answer::No })
 }
 
