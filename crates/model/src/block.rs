@@ -328,6 +328,6 @@ pub enum Bound {
     None,
     /// At most this many requests that came later are served first.
     Passes(u64),
-    /// Waiting longer than this puts it first; only equals that waited longer go before.
+    /// Nothing that came later by more than this is served before it.
     Wait(Span),
 }
