@@ -7,7 +7,7 @@ use crate::finding::{Evidence, Finding, Judged, Overall, differences};
 use crate::plan::{Cell, Prepared};
 use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
 use crate::run::{Response, RunRecord};
-use crate::stats::{Histogram, Interval, Judgement, Verdict};
+use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
 use seekwise_model::time::Span;
 
 /// What a report is made of.
@@ -173,11 +173,13 @@ fn differs(material: &Material<'_>, finding: &Finding) -> Vec<String> {
     differences(&material.prepared[finding.from].settings, &material.prepared[finding.to].settings)
 }
 
+/// What should make a reader doubt the verdict.
 fn note(judgement: Option<&Judgement>) -> Option<String> {
-    match judgement.map(|judgement| judgement.verdict) {
-        Some(verdict @ Verdict::NotEnoughData { .. }) => Some(verdict.to_string()),
-        _ => None,
-    }
+    let judgement = judgement?;
+    let missing = matches!(judgement.verdict, Verdict::NotEnoughData { .. }).then(|| judgement.verdict.to_string());
+    let doubts = quality::of_judgement(judgement).into_iter().map(|flag| flag.to_string());
+    let said: Vec<String> = missing.into_iter().chain(doubts).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 fn row(cells: &[Cell], evidence: &Evidence<'_>, cell: usize) -> report::Cell {

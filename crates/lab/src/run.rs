@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::report::Response;
 use crate::stats::histogram::{Histogram, Percentile};
+use crate::stats::quality::{self, Ceiling, Flag};
 use crate::stats::summary::{Kind, Recorder, Run, Summary};
 
 /// The kept record of one run. Field names are those of `seekwise run --json`.
@@ -129,6 +130,8 @@ pub struct Measured {
     pub failures: u64,
     /// Requests issued, counted or not.
     pub issued: u64,
+    /// What the drive's link carries, bytes a second.
+    pub link: u64,
 }
 
 /// Runs `job` on `stack`; `watch` sees each counted record after the statistics have.
@@ -144,6 +147,7 @@ pub fn measure(stack: &Stack, job: &Job, seed: u64, mut watch: impl FnMut(&Recor
         stream_hash: outcome.stream_hash,
         failures: outcome.failures,
         issued: outcome.issued,
+        link: stack.profile.link.rate,
     })
 }
 
@@ -155,6 +159,11 @@ impl Measured {
         if self.failures > 0 {
             warnings.push(format!("{} of {} requests failed", self.failures, self.issued));
         }
+        // Whether there are enough requests for a percentile is for whoever merges runs to say.
+        let ceiling = Ceiling { link: Some(self.link as f64), media: None };
+        let doubts = quality::of_run(&self.run, &ceiling);
+        let above = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
+        warnings.extend(above.map(ToString::to_string));
         let part = |part: Part| (part.name().to_owned(), all.tally.mean_part(part).unwrap_or(0.0) / 1e6);
         RunRecord {
             cell: 0,

@@ -119,11 +119,6 @@ impl Buffer {
         self.segment_sectors
     }
 
-    /// True when there is no buffer.
-    pub fn is_absent(&self) -> bool {
-        self.starts.is_empty()
-    }
-
     /// Forgets everything.
     pub fn clear(&mut self) {
         for segment in 0..self.starts.len() {
