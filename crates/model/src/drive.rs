@@ -69,7 +69,11 @@ pub struct Drive {
     /// Destaging because nothing else was to do.
     tidying: bool,
     power: Power,
+    /// The last command that was taken, flushes apart, was a write.
+    wrote: bool,
+    /// How fast the link moves data to the host, and to the drive.
     rate: Rate,
+    write_rate: Rate,
     /// `FAR` when nothing happens by itself.
     next: Instant,
     clock: Instant,
@@ -193,7 +197,9 @@ impl Drive {
             quiet: Instant::ZERO,
             tidying: false,
             power: Power::On,
+            wrote: false,
             rate: Rate::new(profile.link.rate),
+            write_rate: Rate::new(profile.link.write_rate),
             next: Instant::FAR,
             clock: Instant::ZERO,
             profile,

@@ -24,7 +24,7 @@ use crate::block::{CutSector, Device};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
-use crate::drive::profile::{Cache, Firmware, Link, Overhead, Profile, ReadAhead};
+use crate::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ReadAhead};
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
 use crate::host::identity::Identity;
@@ -76,12 +76,13 @@ pub struct Small {
 
 /// No cost of any command.
 pub const NO_OVERHEAD: Overhead = Overhead {
-    read_hit: Span::ZERO,
-    read_miss: Span::ZERO,
-    write_hit: Span::ZERO,
-    write_miss: Span::ZERO,
+    read_hit: After::both(Span::ZERO),
+    read_miss: After::both(Span::ZERO),
+    write_hit: After::both(Span::ZERO),
+    write_miss: After::both(Span::ZERO),
     flush: Span::ZERO,
     completion: Span::ZERO,
+    write_completion: Span::ZERO,
 };
 
 /// No buffer.
@@ -119,7 +120,13 @@ impl Default for Small {
                 zero_latency: false,
             },
             overhead: NO_OVERHEAD,
-            link: Link { rate: 1_000_000_000, command: Span::ZERO, max_transfer: 4096, fua: true },
+            link: Link {
+                rate: 1_000_000_000,
+                write_rate: 1_000_000_000,
+                command: Span::ZERO,
+                max_transfer: 4096,
+                fua: true,
+            },
             phase: 0,
         }
     }
@@ -245,6 +252,10 @@ fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
 
+fn some_costs(rng: &mut Rng, below: u64) -> After {
+    After { read: some_span(rng, below), write: some_span(rng, below) }
+}
+
 /// A span below `limit` nanoseconds, none at all in half of the cases.
 fn some_span(rng: &mut Rng, limit: u64) -> Span {
     match rng.percent(50) {
@@ -320,15 +331,17 @@ pub fn random_profile(rng: &mut Rng) -> Small {
             zero_latency: rng.percent(40),
         },
         overhead: Overhead {
-            read_hit: some_span(rng, 200_000),
-            read_miss: some_span(rng, 300_000),
-            write_hit: some_span(rng, 200_000),
-            write_miss: some_span(rng, 300_000),
+            read_hit: some_costs(rng, 200_000),
+            read_miss: some_costs(rng, 300_000),
+            write_hit: some_costs(rng, 200_000),
+            write_miss: some_costs(rng, 300_000),
             flush: some_span(rng, 100_000),
             completion: some_span(rng, 100_000),
+            write_completion: some_span(rng, 100_000),
         },
         link: Link {
             rate: pick(rng, &[30_000_000, 100_000_000, 300_000_000]),
+            write_rate: pick(rng, &[5_000_000, 100_000_000, 300_000_000]),
             command: some_span(rng, 20_000),
             max_transfer: pick(rng, &[256, 2048]),
             fua: rng.percent(60),

@@ -6,6 +6,7 @@ use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, La
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::geometry::Order;
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
+use seekwise_model::drive::profile::After;
 use seekwise_model::queue::Policy;
 use seekwise_model::record::Part;
 use seekwise_model::rng::Seed;
@@ -218,7 +219,7 @@ fn back_to_back_requests_lose_no_revolution_without_overhead() {
 #[test]
 fn back_to_back_requests_lose_a_revolution_with_overhead() {
     let mut small = swift();
-    small.overhead.read_miss = Span::from_micros(1);
+    small.overhead.read_miss = After::both(Span::from_micros(1));
     let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Read, &consecutive(10, 1));
     for pair in done.windows(2) {
         let took = pair[1].finished.since(pair[0].finished).nanos();
@@ -298,8 +299,8 @@ fn a_whole_track_without_latency_takes_one_revolution() {
 fn streaming() -> Small {
     let mut small = Small { zones: vec![(60, 500)], ..Small::default() };
     small.link.rate = 150_000_000;
-    small.overhead.read_miss = Span::from_micros(300);
-    small.overhead.read_hit = Span::from_micros(100);
+    small.overhead.read_miss = After::both(Span::from_micros(300));
+    small.overhead.read_hit = After::both(Span::from_micros(100));
     small
 }
 
@@ -342,7 +343,7 @@ fn scattered(count: u64) -> Vec<(u64, u32)> {
 fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
     let mut small = Small { zones: vec![(80, 64)], ..Small::default() }.buffered(8, 64).write_back(5);
     small.cache.destage_idle = Span::from_secs(1);
-    small.overhead.write_hit = Span::from_micros(50);
+    small.overhead.write_hit = After::both(Span::from_micros(50));
     let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
     for completion in &done[..5] {
         let took = completion.finished.since(completion.submitted);

@@ -3,7 +3,7 @@
 use seekwise_model::block::CutSector;
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
-use seekwise_model::drive::profile::{Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead};
+use seekwise_model::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -31,15 +31,17 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             zero_latency: figures.flag("firmware.zero_latency"),
         },
         overhead: Overhead {
-            read_hit: figures.span("overhead.read_hit_ms"),
-            read_miss: figures.span("overhead.read_miss_ms"),
-            write_hit: figures.span("overhead.write_hit_ms"),
-            write_miss: figures.span("overhead.write_miss_ms"),
+            read_hit: figures.after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
+            read_miss: figures.after("overhead.read_miss_ms", "overhead.read_miss_after_write_ms"),
+            write_hit: figures.after("overhead.write_hit_ms", "overhead.write_hit_after_write_ms"),
+            write_miss: figures.after("overhead.write_miss_ms", "overhead.write_miss_after_write_ms"),
             flush: figures.span("overhead.flush_ms"),
             completion: figures.span("overhead.completion_ms"),
+            write_completion: figures.span(figures.either("overhead.write_completion_ms", "overhead.completion_ms")),
         },
         link: Link {
             rate: figures.rate("link.rate_mb_s"),
+            write_rate: figures.rate(figures.either("link.write_rate_mb_s", "link.rate_mb_s")),
             command: figures.span("link.command_ms"),
             max_transfer: figures.whole("link.max_transfer_sectors") as u32,
             fua: figures.flag("link.fua"),
@@ -258,6 +260,16 @@ impl<'a> Figures<'a> {
 
     fn span(&self, key: &str) -> Span {
         span(self.number(key))
+    }
+
+    /// One overhead by the kind of the command before; the same after both where only one is given.
+    fn after(&self, key: &str, after_write: &str) -> After {
+        After { read: self.span(key), write: self.span(self.either(after_write, key)) }
+    }
+
+    /// The first key that has a figure.
+    fn either<'k>(&self, key: &'k str, other: &'k str) -> &'k str {
+        if self.find(key).is_some() { key } else { other }
     }
 
     fn rate(&self, key: &str) -> u64 {

@@ -64,13 +64,16 @@ impl Drive {
     fn overhead(&mut self, slot: u16, request: &Request) -> Span {
         let missed = request.op == Op::Read && self.look_up(slot) == Lookup::Miss;
         let overhead = &self.profile.overhead;
-        match request.op {
+        let after = match request.op {
             Op::Read if missed => overhead.read_miss,
             Op::Read => overhead.read_hit,
             Op::Write | Op::WriteZeroes if self.cached(request) => overhead.write_hit,
             Op::Write | Op::WriteZeroes => overhead.write_miss,
-            Op::Flush | Op::Trim | Op::Compute => overhead.flush,
-        }
+            Op::Flush | Op::Trim | Op::Compute => return overhead.flush,
+        };
+        let cost = if self.wrote { after.write } else { after.read };
+        self.wrote = request.op != Op::Read;
+        cost
     }
 
     /// True for a write that is acknowledged from the buffer.
@@ -217,22 +220,20 @@ impl Drive {
     /// Moves a read's data to the host: they are all in the buffer from `here`, and began to be at `first`.
     pub(super) fn send(&mut self, slot: u16, here: Instant, first: Instant) {
         let bytes = u64::from(self.slots[usize::from(slot)].request.sectors) * SECTOR;
-        let whole = self.link_time(bytes);
-        let last = here + self.link_time(SECTOR);
+        let whole = self.rate.time(bytes);
+        let last = here + self.rate.time(SECTOR);
         let end = last.max(self.link.max(first) + whole);
         self.link = end;
         self.slots[usize::from(slot)].ledger.until(Part::Link, end);
         self.close(slot, end);
     }
 
-    fn link_time(&self, bytes: u64) -> Span {
-        self.rate.time(bytes)
-    }
-
     /// The command's work ends at `at`; its status still goes out.
     pub(super) fn close(&mut self, slot: u16, at: Instant) {
-        let end = at + self.profile.overhead.completion;
+        let overhead = &self.profile.overhead;
         let command = &mut self.slots[usize::from(slot)];
+        let write = matches!(command.request.op, Op::Write | Op::WriteZeroes);
+        let end = at + if write { overhead.write_completion } else { overhead.completion };
         command.ledger.until(Part::Link, at);
         command.ledger.until(Part::Overhead, end);
         self.finish_at(end, slot);
@@ -277,7 +278,7 @@ impl Drive {
     fn write_through(&mut self, now: Instant, slot: u16, request: &Request) {
         self.buffer_loses(now, request);
         let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
-        self.link = self.link.max(now) + self.link_time(bytes);
+        self.link = self.link.max(now) + self.write_rate.time(bytes);
         self.slots[usize::from(slot)].data_at = self.link;
         self.write_or_park(now, slot);
     }
@@ -356,7 +357,7 @@ impl Drive {
         }
         self.buffer_loses(now, &request);
         let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
-        let arrived = self.link.max(now) + self.link_time(bytes);
+        let arrived = self.link.max(now) + self.write_rate.time(bytes);
         let piece = Piece { lba: request.lba, sectors: request.sectors, stamp: request.stamp };
         match room {
             Room::Join(segment) => self.buffer.write(segment, piece, now, arrived),

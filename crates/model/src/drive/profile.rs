@@ -82,28 +82,49 @@ pub struct Firmware {
     pub zero_latency: bool,
 }
 
-/// Fixed costs of commands, spent by the drive's electronics one command after another.
+/// Fixed costs of commands, spent by the drive's electronics one command after another. What a command costs depends
+/// on what the one before was: firmware keeps state between commands of a kind (DIXtrac measures the eight apart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
     /// A read served by the buffer.
-    pub read_hit: Span,
+    pub read_hit: After,
     /// A read served by the medium.
-    pub read_miss: Span,
+    pub read_miss: After,
     /// A write acknowledged from the buffer.
-    pub write_hit: Span,
+    pub write_hit: After,
     /// A write that goes to the medium first.
-    pub write_miss: Span,
+    pub write_miss: After,
     /// A flush.
     pub flush: Span,
-    /// Status to the host, after the last byte.
+    /// Status to the host, after the last byte of a read.
     pub completion: Span,
+    /// Status to the host, after a write is acknowledged.
+    pub write_completion: Span,
+}
+
+/// A cost by the kind of the command before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// After a read.
+    pub read: Span,
+    /// After a write.
+    pub write: Span,
+}
+
+impl After {
+    /// The same after both.
+    pub const fn both(span: Span) -> After {
+        After { read: span, write: span }
+    }
 }
 
 /// The interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Bytes a second that it really moves.
+    /// Bytes a second that it really moves to the host.
     pub rate: u64,
+    /// Bytes a second that it really moves to the drive.
+    pub write_rate: u64,
     /// Its cost of one command (registers or frames, and turning round).
     pub command: Span,
     /// What a command of this kind can carry at most, in sectors.
@@ -138,6 +159,7 @@ impl Profile {
             ("cache.read_ahead.resume_percent", "from 1 to 100", (1..=100).contains(&cache.read_ahead.resume_percent)),
             ("firmware.depth", "from 1 to 256", (1..=256).contains(&self.firmware.depth)),
             ("link.rate", "at least 1 byte a second", self.link.rate > 0),
+            ("link.write_rate", "at least 1 byte a second", self.link.write_rate > 0),
             ("link.max_transfer", "from 1 to 65536 sectors", (1..=65_536).contains(&self.link.max_transfer)),
         ];
         match rules.iter().find(|rule| !rule.2) {
