@@ -90,8 +90,8 @@ struct Slot {
     seen: (u64, Lookup),
     /// Where its first block is, and what follows it on its track; known once it is queued.
     first: Extent,
-    /// A write's data are in the buffer from here on.
-    data_at: Instant,
+    /// A write's data come over the link from here on, and are all in the buffer from there on.
+    data: (Instant, Instant),
 }
 
 /// Where a command is.
@@ -173,7 +173,7 @@ impl Drive {
             outcome: Status::Done,
             seen: (u64::MAX, Lookup::Miss),
             first: NOWHERE,
-            data_at: Instant::ZERO,
+            data: (Instant::ZERO, Instant::ZERO),
         };
         let capacity = depth as usize;
         Drive {
@@ -245,7 +245,7 @@ impl Drive {
     }
 }
 
-const NOWHERE: Extent = Extent { lba: 0, sectors: 0, cylinder: 0, head: 0, angle: 0, slot: 0 };
+const NOWHERE: Extent = Extent { lba: 0, sectors: 0, cylinder: 0, head: 0, angle: 0, slot: 0, before: 0 };
 
 const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };

@@ -24,7 +24,7 @@ use crate::block::{CutSector, Device};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
-use crate::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ReadAhead};
+use crate::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ReadAhead, Until};
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
 use crate::host::identity::Identity;
@@ -81,6 +81,7 @@ pub const NO_OVERHEAD: Overhead = Overhead {
     write_hit: After::both(Span::ZERO),
     write_miss: After::both(Span::ZERO),
     flush: Span::ZERO,
+    reselect: Span::ZERO,
     completion: Span::ZERO,
     write_completion: Span::ZERO,
 };
@@ -89,7 +90,14 @@ pub const NO_OVERHEAD: Overhead = Overhead {
 pub const NO_CACHE: Cache = Cache {
     segments: 0,
     segment_sectors: 0,
-    read_ahead: ReadAhead { max: 0, min: 0, resume_percent: 50 },
+    read_ahead: ReadAhead {
+        max: 0,
+        min: 0,
+        resume_percent: 50,
+        until: Until::Segment,
+        over_requested: false,
+        free_blocks: false,
+    },
     write_back: false,
     dirty_segments: 0,
     destage_idle: Span::ZERO,
@@ -125,6 +133,7 @@ impl Default for Small {
                 write_rate: 1_000_000_000,
                 command: Span::ZERO,
                 max_transfer: 4096,
+                buffer_full: 0,
                 fua: true,
             },
             phase: 0,
@@ -287,6 +296,9 @@ fn random_cache(rng: &mut Rng) -> Cache {
             max,
             min: rng.below(u64::from(max.min(64)) + 1) as u32,
             resume_percent: pick(rng, &[1, 50, 100]),
+            until: pick(rng, &[Until::Segment, Until::Track, Until::Cylinder, Until::NextTrack]),
+            over_requested: rng.percent(40),
+            free_blocks: rng.percent(30),
         },
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
@@ -336,6 +348,7 @@ pub fn random_profile(rng: &mut Rng) -> Small {
             write_hit: some_costs(rng, 200_000),
             write_miss: some_costs(rng, 300_000),
             flush: some_span(rng, 100_000),
+            reselect: some_span(rng, 100_000),
             completion: some_span(rng, 100_000),
             write_completion: some_span(rng, 100_000),
         },
@@ -344,6 +357,7 @@ pub fn random_profile(rng: &mut Rng) -> Small {
             write_rate: pick(rng, &[5_000_000, 100_000_000, 300_000_000]),
             command: some_span(rng, 20_000),
             max_transfer: pick(rng, &[256, 2048]),
+            buffer_full: pick(rng, &[0, 0, 50, 100]),
             fua: rng.percent(60),
         },
         phase: rng.next_u64(),

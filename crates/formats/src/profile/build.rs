@@ -3,7 +3,7 @@
 use seekwise_model::block::CutSector;
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
-use seekwise_model::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead};
+use seekwise_model::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -36,6 +36,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             write_hit: figures.after("overhead.write_hit_ms", "overhead.write_hit_after_write_ms"),
             write_miss: figures.after("overhead.write_miss_ms", "overhead.write_miss_after_write_ms"),
             flush: figures.span("overhead.flush_ms"),
+            reselect: figures.span("overhead.reselect_ms"),
             completion: figures.span("overhead.completion_ms"),
             write_completion: figures.span(figures.either("overhead.write_completion_ms", "overhead.completion_ms")),
         },
@@ -44,6 +45,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             write_rate: figures.rate(figures.either("link.write_rate_mb_s", "link.rate_mb_s")),
             command: figures.span("link.command_ms"),
             max_transfer: figures.whole("link.max_transfer_sectors") as u32,
+            buffer_full: figures.whole("link.buffer_full_percent") as u32,
             fua: figures.flag("link.fua"),
         },
         cut_sector: match figures.word("power.cut_sector") {
@@ -71,6 +73,14 @@ fn cache(figures: &Figures<'_>) -> Cache {
             max: figures.whole("cache.read_ahead.max_sectors") as u32,
             min: figures.whole("cache.read_ahead.min_sectors") as u32,
             resume_percent: figures.whole("cache.read_ahead.resume_percent") as u32,
+            until: match figures.word("cache.read_ahead.until") {
+                "track" => Until::Track,
+                "cylinder" => Until::Cylinder,
+                "next-track" => Until::NextTrack,
+                _ => Until::Segment,
+            },
+            over_requested: figures.flag("cache.read_ahead.over_requested"),
+            free_blocks: figures.flag("cache.read_ahead.free_blocks"),
         },
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,

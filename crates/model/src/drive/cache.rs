@@ -214,6 +214,12 @@ impl Buffer {
         self.set_span(segment, start, end);
     }
 
+    /// A segment's blocks also reach back to `start`.
+    pub fn reach_back(&mut self, segment: usize, start: u64) {
+        let (before, end) = self.span(segment);
+        self.set_span(segment, start.min(before), end.max(before));
+    }
+
     /// Blocks from `end` on never came.
     pub fn cut_short(&mut self, segment: usize, end: u64) {
         let (start, stop) = self.span(segment);

@@ -12,6 +12,7 @@
 //! off when a command wants the medium, not before `read_ahead.min`.
 
 use super::cache::{Lookup, Piece, Room};
+use super::profile::Until;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Stage};
 use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
@@ -33,7 +34,7 @@ impl Drive {
         command.stage = Stage::Arriving;
         command.outcome = Status::Done;
         command.seen = (u64::MAX, Lookup::Miss);
-        command.data_at = now;
+        command.data = (now, now);
         if self.power != Power::On {
             self.slots[usize::from(slot)].outcome = Status::PowerLost;
             self.finish_at(now, slot);
@@ -166,40 +167,72 @@ impl Drive {
     /// The data are in the buffer, or a prefetch brings them.
     pub(super) fn read_hit(&mut self, now: Instant, slot: u16, request: &Request, segment: usize) {
         self.buffer.touch(segment);
-        let mut here = now;
+        let (mut first, mut here) = (now, now);
         if self.filling(now) == Some(segment) {
-            here = self.follow(now, request, segment);
+            (first, here) = self.follow(now, request, segment);
         } else if !self.buffer.is_dirty(segment) {
             self.resume(now, request, segment);
         }
         let ledger = &mut self.slots[usize::from(slot)].ledger;
         ledger.until(Part::Cache, here);
-        self.send(slot, here, now.max(here));
+        self.send(slot, here, first);
     }
 
-    /// A read from the segment being filled moves the prefetch's limit on. Answers when its data are there.
-    fn follow(&mut self, now: Instant, request: &Request, segment: usize) -> Instant {
-        let limit = self.read_ahead_limit(request);
+    /// A read from the segment being filled moves the prefetch's limit on. Answers when its first block and all its
+    /// blocks are there.
+    fn follow(&mut self, now: Instant, request: &Request, segment: usize) -> (Instant, Instant) {
+        let limit = self.read_ahead_limit(request, segment);
         let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
         let (stream, earliest) = match &mut self.activity {
             Activity::Prefetch(stream) => (stream, now),
             Activity::Access { then: Some(stream), sweep, .. } => (stream, sweep.end.max(now)),
-            Activity::Access { sweep, .. } => return sweep.end.max(now),
-            Activity::Idle => return now,
+            Activity::Access { sweep, .. } => return (sweep.end.max(now), sweep.end.max(now)),
+            Activity::Idle => return (now, now),
         };
         stream.go_on_to(platter, limit);
         let here = stream.when(platter, request.end()).max(earliest);
         let kept = kept(platter, self.profile.cache.read_ahead.min, stream, request.end());
         stream.committed = stream.committed.max(here).max(kept);
+        let first = stream.when(platter, request.lba + 1).max(earliest).min(here);
         self.buffer.extend(segment, stream.limit);
-        here
+        (first, here)
     }
 
-    /// How far to read after `request`: as far as the segment allows, and no farther than `read_ahead.max`.
-    pub(super) fn read_ahead_limit(&self, request: &Request) -> u64 {
-        let segment = request.lba + self.buffer.segment_sectors();
-        let ahead = request.end() + u64::from(self.profile.cache.read_ahead.max);
-        segment.min(ahead).max(request.end()).min(self.profile.geometry.sectors())
+    /// How far to read after `request` into `segment`: as far as the segment, `read_ahead.max` and `read_ahead.until`
+    /// allow.
+    pub(super) fn read_ahead_limit(&self, request: &Request, segment: usize) -> u64 {
+        let ahead = &self.profile.cache.read_ahead;
+        let end = request.end();
+        let ring = if ahead.over_requested { end } else { request.lba } + self.buffer.segment_sectors();
+        let limit = ring.min(end + u64::from(ahead.max)).max(end).min(self.profile.geometry.sectors());
+        match ahead.until {
+            Until::Segment => limit,
+            _ if limit == end => limit,
+            Until::Track => limit.min(self.track_end(end, false)),
+            Until::Cylinder => limit.min(self.track_end(end, true)),
+            Until::NextTrack => {
+                let track = self.track_end(end, false);
+                let (start, _) = self.buffer.span(segment);
+                let (began, ends) = (self.profile.geometry.extent(start, 1), self.profile.geometry.extent(end, 1));
+                let same = began.cylinder_and_head() == ends.cylinder_and_head();
+                limit.min(if same || track >= limit { track } else { self.track_end(track, false) })
+            }
+        }
+    }
+
+    /// The block after the last on the track, or the cylinder, of block `lba`.
+    fn track_end(&self, lba: u64, cylinder: bool) -> u64 {
+        let geometry = &self.profile.geometry;
+        let first = geometry.extent(lba, u32::MAX);
+        let mut end = first.end();
+        while end < geometry.sectors() {
+            let next = geometry.extent(end, u32::MAX);
+            if next.cylinder != first.cylinder || (next.head != first.head && !cylinder) {
+                break;
+            }
+            end = next.end();
+        }
+        end
     }
 
     /// A stopped prefetch goes on when enough of its segment has been read and nothing else wants the medium.
@@ -207,7 +240,7 @@ impl Drive {
         let (_, end) = self.buffer.span(segment);
         let unread = end.saturating_sub(request.end()) * 100;
         let full = u64::from(100 - self.profile.cache.read_ahead.resume_percent) * self.buffer.segment_sectors();
-        let limit = self.read_ahead_limit(request);
+        let limit = self.read_ahead_limit(request, segment);
         let idle = matches!(self.activity, Activity::Idle) && self.commands.is_empty();
         if idle && unread <= full && limit > end && self.choose_from <= now {
             let extent = self.profile.geometry.extent(end, u32::MAX);
@@ -278,8 +311,9 @@ impl Drive {
     fn write_through(&mut self, now: Instant, slot: u16, request: &Request) {
         self.buffer_loses(now, request);
         let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
-        self.link = self.link.max(now) + self.write_rate.time(bytes);
-        self.slots[usize::from(slot)].data_at = self.link;
+        let from = self.link.max(now);
+        self.link = from + self.write_rate.time(bytes);
+        self.slots[usize::from(slot)].data = (from, self.link);
         self.write_or_park(now, slot);
     }
 

@@ -185,6 +185,8 @@ pub struct Extent {
     pub angle: u64,
     /// Angle of one slot.
     pub slot: u64,
+    /// Slots before it on its track.
+    pub before: u32,
 }
 
 impl Extent {
@@ -198,6 +200,11 @@ impl Extent {
         self.lba + u64::from(self.sectors)
     }
 
+    /// Its track.
+    pub fn cylinder_and_head(&self) -> (u32, u8) {
+        (self.cylinder, self.head)
+    }
+
     /// Its first blocks, at most `sectors`, and what is left of it.
     #[inline]
     pub fn split(&self, sectors: u32) -> (Extent, Option<Extent>) {
@@ -208,6 +215,7 @@ impl Extent {
             lba: self.lba + u64::from(sectors),
             sectors: self.sectors - sectors,
             angle: self.angle.wrapping_add(self.slot.wrapping_mul(u64::from(sectors))),
+            before: self.before + sectors,
             ..*self
         };
         (Extent { sectors, ..*self }, Some(rest))
@@ -419,6 +427,7 @@ impl Geometry {
             head: run.head,
             angle,
             slot: run.slot,
+            before: slot,
         }
     }
 

@@ -237,6 +237,11 @@ impl Mechanics {
         Span::from_nanos(((u128::from(angle) * u128::from(self.period)) >> 96) as u64)
     }
 
+    /// The angle that passes in `span`, less than a revolution.
+    pub fn angle_of(&self, span: Span) -> u64 {
+        span.nanos().wrapping_mul(self.rate)
+    }
+
     /// The wait from `at` until `angle` comes under the head.
     #[inline]
     pub fn wait(&self, at: Instant, angle: u64) -> Span {

@@ -28,6 +28,8 @@ pub struct Access {
     pub data_at: Instant,
     /// Reading may begin with any wanted block of a track.
     pub zero_latency: bool,
+    /// So many blocks, from the first on, are in the buffer before the link takes any.
+    pub lead: u32,
 }
 
 /// One extent of an access, with its instants.
@@ -45,6 +47,8 @@ pub struct Pass {
     pub rotation: Span,
     /// Wanted blocks passing.
     pub transfer: Span,
+    /// When the first block begins to pass; with zero latency perhaps after others.
+    pub first: Instant,
     /// When the last has passed.
     pub end: Instant,
 }
@@ -59,8 +63,8 @@ impl Pass {
 /// An access in sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
-    /// When its first block is under the head.
-    pub begin: Instant,
+    /// When the first of its blocks, as many as the link waits for, are in the buffer.
+    pub led: Instant,
     /// When all has passed.
     pub end: Instant,
     /// Where the arm is then.
@@ -112,7 +116,7 @@ impl Access {
     pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
         let none = Span::ZERO;
         let mut sweep = Sweep {
-            begin: Instant::FAR,
+            led: Instant::FAR,
             end: self.start,
             arm: self.from,
             rest: None,
@@ -123,8 +127,13 @@ impl Access {
             transfer: none,
         };
         let mut passes = self.passes(geometry, mechanics);
+        let mut lead = self.lead.min(self.sectors);
         for pass in passes.by_ref() {
-            sweep.begin = sweep.begin.min(pass.begin());
+            if lead > 0 && lead <= pass.extent.sectors {
+                let led = pass.first + mechanics.turn(pass.extent.slot.wrapping_mul(u64::from(lead)));
+                sweep.led = led.min(pass.end);
+            }
+            lead = lead.saturating_sub(pass.extent.sectors);
             sweep.end = pass.end;
             sweep.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
             sweep.seek += pass.seek;
@@ -187,6 +196,7 @@ impl Iterator for Passes<'_> {
         let ready = settled + data;
         let transfer = self.mechanics.transfer(&extent);
         let mut rotation = if data > Span::ZERO { self.mechanics.wait(ready, extent.angle) } else { place.rotation };
+        let first = ready + rotation;
         if self.access.zero_latency {
             rotation = rotation.min(self.mechanics.revolution().saturating_sub(transfer));
         }
@@ -195,6 +205,6 @@ impl Iterator for Passes<'_> {
         self.lba = extent.end();
         self.track = rest;
         self.left -= extent.sectors;
-        Some(Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, end: self.at })
+        Some(Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end: self.at })
     }
 }

@@ -135,9 +135,9 @@ impl Drive {
         self.slots[usize::from(slot)].ledger.until(Part::Queue, now);
         if target.write {
             self.break_off(now);
-            let data_at = self.slots[usize::from(slot)].data_at;
+            let data = self.slots[usize::from(slot)].data;
             let first = self.slots[usize::from(slot)].first;
-            self.start(now, &request, first, Purpose::Command { slot, segment: None }, data_at);
+            self.start(now, &request, first, Purpose::Command { slot, segment: None }, data);
             return;
         }
         match self.look_up(slot) {
@@ -164,9 +164,10 @@ impl Drive {
 
     /// Reads from the block at `first` to the request's end into `segment`, and plans the read-ahead behind it.
     fn read_into(&mut self, now: Instant, slot: u16, request: &Request, first: Extent, segment: Option<usize>) {
-        self.start(now, request, first, Purpose::Command { slot, segment }, now);
-        let limit = self.read_ahead_limit(request);
+        self.start(now, request, first, Purpose::Command { slot, segment }, (now, now));
         let Some(segment) = segment else { return };
+        self.keep_free_blocks(segment);
+        let limit = self.read_ahead_limit(request, segment);
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return;
@@ -181,32 +182,63 @@ impl Drive {
         }
     }
 
-    fn start(&mut self, now: Instant, request: &Request, first: Extent, purpose: Purpose, data_at: Instant) {
+    /// Blocks of the first track that pass before the wanted ones stay in the segment of a read that has just started.
+    fn keep_free_blocks(&mut self, segment: usize) {
+        let Activity::Access { access, .. } = &self.activity else { return };
+        if !self.profile.cache.read_ahead.free_blocks || self.buffer.span(segment).0 != access.lba() {
+            return;
+        }
+        let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
+        let Some(pass) = access.passes(geometry, mechanics).next() else { return };
+        let passed = mechanics.angle_of(pass.rotation) / pass.extent.slot.max(1);
+        let room = self.buffer.segment_sectors().saturating_sub(u64::from(access.sectors));
+        let mut free = passed.min(u64::from(pass.extent.before)).min(access.lba()).min(room);
+        // Slots left out before it on the track hold no blocks.
+        while free > 0 && geometry.extent(access.lba() - free, 1).cylinder_and_head() != pass.extent.cylinder_and_head()
+        {
+            free -= 1;
+        }
+        self.buffer.reach_back(segment, access.lba() - free);
+    }
+
+    /// Starts an access whose data, if it writes, cross the link between the two instants of `data`.
+    fn start(&mut self, now: Instant, request: &Request, first: Extent, purpose: Purpose, data: (Instant, Instant)) {
         if let Purpose::Command { slot, .. } = purpose {
             self.slots[usize::from(slot)].stage = Stage::Medium;
         }
         let write = request.op != Op::Read;
+        let sectors = (request.end() - first.lba) as u32;
         let access = Access {
             start: now,
             from: self.arm,
             first,
-            sectors: (request.end() - first.lba) as u32,
+            sectors,
             write,
-            data_at,
+            data_at: if write { self.writable_at(&first, sectors, data) } else { now },
             zero_latency: self.profile.firmware.zero_latency && !write,
+            lead: (sectors * self.profile.link.buffer_full / 100).max(1),
         };
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 
+    /// When the first of `sectors` blocks may go to the medium so that none is late, its data crossing the link evenly
+    /// between the two instants of `data`.
+    fn writable_at(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
+        let behind = first.slot.saturating_mul(u64::from(sectors - 1));
+        let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
+        let passing = self.profile.mechanics.turn(behind).nanos();
+        (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing)))
+    }
+
     fn start_destage(&mut self, now: Instant, segment: usize) {
         self.break_off(now);
         let (start, end) = self.buffer.span(segment);
-        let data_at = self.buffer.dirty(segment).map_or(now, |dirty| dirty.arrived);
+        let arrived = self.buffer.dirty(segment).map_or(now, |dirty| dirty.arrived);
         self.buffer.leave(segment);
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
         let first = self.profile.geometry.extent(start, u32::MAX);
-        self.start(now, &run, first, Purpose::Destage(segment), data_at);
+        self.start(now, &run, first, Purpose::Destage(segment), (arrived, arrived));
     }
 
     /// The access in progress is over.
@@ -214,7 +246,7 @@ impl Drive {
         let Activity::Access { access, sweep, purpose, then } = &self.activity else {
             return;
         };
-        let (purpose, begin, end) = (*purpose, sweep.begin, access.end());
+        let (purpose, led, end) = (*purpose, sweep.led, access.end());
         let written = access.write.then_some(*access);
         if let Purpose::Command { slot, .. } = purpose {
             sweep.charge(&mut self.slots[usize::from(slot)].ledger);
@@ -229,8 +261,10 @@ impl Drive {
             self.land(access, purpose, Instant::FAR);
         }
         match purpose {
-            Purpose::Command { slot, .. } if written.is_some() => self.close(slot, now),
-            Purpose::Command { slot, .. } => self.send(slot, now, begin),
+            Purpose::Command { slot, .. } if written.is_some() => {
+                self.close(slot, now + self.profile.overhead.reselect)
+            }
+            Purpose::Command { slot, .. } => self.send(slot, now, led + self.profile.overhead.reselect),
             Purpose::Destage(segment) => {
                 self.buffer.drop_dirty(segment);
                 self.end_flushes(now);

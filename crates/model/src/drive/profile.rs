@@ -64,6 +64,27 @@ pub struct ReadAhead {
     /// A prefetch that stopped because its segment was full goes on when this share of the segment, in percent, has
     /// been read by the host.
     pub resume_percent: u32,
+    /// Where a read-ahead ends if nothing else ends it.
+    pub until: Until,
+    /// What is read ahead may take the place of the blocks just read, so that the segment's whole length lies ahead;
+    /// else the request's blocks stay and what is left of the segment is filled.
+    pub over_requested: bool,
+    /// What passes under the head before the first wanted block of a track is kept too.
+    pub free_blocks: bool,
+}
+
+/// Where reading ahead ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Until {
+    /// When the segment is full.
+    #[default]
+    Segment,
+    /// At the end of the track.
+    Track,
+    /// At the end of the cylinder.
+    Cylinder,
+    /// At the end of the track; one track farther for a run that began before this track.
+    NextTrack,
 }
 
 /// How the drive takes and orders commands.
@@ -96,6 +117,9 @@ pub struct Overhead {
     pub write_miss: After,
     /// A flush.
     pub flush: Span,
+    /// Getting the bus again after the drive has let it go: before the data of a read from the medium, before the
+    /// status of a write to it.
+    pub reselect: Span,
     /// Status to the host, after the last byte of a read.
     pub completion: Span,
     /// Status to the host, after a write is acknowledged.
@@ -129,6 +153,9 @@ pub struct Link {
     pub command: Span,
     /// What a command of this kind can carry at most, in sectors.
     pub max_transfer: u32,
+    /// The share of a read from the medium, in percent, that is in the buffer before the link takes any of it (the
+    /// buffer full ratio of SCSI's disconnect-reconnect page); 0: the first block will do.
+    pub buffer_full: u32,
     /// Honours forced unit access.
     pub fua: bool,
 }
@@ -160,6 +187,7 @@ impl Profile {
             ("firmware.depth", "from 1 to 256", (1..=256).contains(&self.firmware.depth)),
             ("link.rate", "at least 1 byte a second", self.link.rate > 0),
             ("link.write_rate", "at least 1 byte a second", self.link.write_rate > 0),
+            ("link.buffer_full", "at most 100 percent", self.link.buffer_full <= 100),
             ("link.max_transfer", "from 1 to 65536 sectors", (1..=65_536).contains(&self.link.max_transfer)),
         ];
         match rules.iter().find(|rule| !rule.2) {
