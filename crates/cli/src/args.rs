@@ -52,6 +52,15 @@ Example:
     /// Run a factorial study and write a report.
     #[command(after_help = "Example:\n  seekwise study studies/ncq-alone.toml --out out")]
     Study(Study),
+    /// Play a measured trace on a simulated drive: means, and how far the distributions are apart.
+    #[command(after_help = "\
+Example:
+  seekwise validate trace.csv --drive atlas-10k-v-300 --svg trace.svg
+
+A trace is a CSV with the columns lba, sectors, op, measured_response_ms and think_ms or arrival_ms, or DiskSim's own
+validation form. The demerit is the root mean square distance between the two distributions of response times
+(Ruemmler and Wilkes).")]
+    Validate(Validate),
     /// Make a result folder's report again.
     #[command(after_help = "Example:\n  seekwise report out")]
     Report(Report),
@@ -149,6 +158,40 @@ pub struct Study {
     /// Cores to use; 0 is all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+}
+
+/// Arguments of `validate`.
+#[derive(Args, Debug)]
+pub struct Validate {
+    /// The measured trace.
+    pub trace: String,
+    /// A drive's name, or a profile file.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub drive: String,
+    /// Set a dotted key of the drive; may be given more than once.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// What the replay goes by.
+    #[arg(long, value_enum, default_value_t = By::Think)]
+    pub by: By,
+    /// The seed of the platter's phase.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Also write both distributions as a picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Answer "no" (exit code 1) when a demerit is above so many percent of the measured mean.
+    #[arg(long, value_name = "PERCENT")]
+    pub at_most: Option<f64>,
+}
+
+/// What a replay goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// One at a time: each request its think time after the completion before it.
+    Think,
+    /// Each request at its own instant.
+    Arrival,
 }
 
 /// Arguments of `report`.

@@ -8,6 +8,7 @@ mod report;
 mod run;
 mod studies;
 mod study;
+mod validate;
 
 use seekwise_formats::diagnostic::Diagnostic;
 
@@ -23,6 +24,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args, cli.json),
         Command::Compare(args) => compare::compare(&args, cli.json),
         Command::Study(args) => study::study(&args, cli.json),
+        Command::Validate(args) => validate::validate(&args, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
     }

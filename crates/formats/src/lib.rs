@@ -17,3 +17,4 @@ pub mod iometer;
 pub mod profile;
 pub mod stack;
 pub mod study;
+pub mod trace;

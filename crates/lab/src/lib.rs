@@ -11,6 +11,7 @@
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`compose`] | from answers to the page's data |
 //! | [`report`] | results as one page that a stranger can read |
+//! | [`validate`] | a measured trace against the simulated drive |
 //! | [`mod@bench`] | the fixed workloads of the speed figures |
 
 pub mod bench;
@@ -23,3 +24,4 @@ pub mod report;
 pub mod run;
 pub mod stats;
 pub mod study;
+pub mod validate;

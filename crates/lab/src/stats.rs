@@ -6,12 +6,14 @@
 //! | [`summary`] | records counted: one run, by kind of request and by group of workers |
 //! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
 //! | [`verdict`] | faster, slower, no difference, not enough data |
+//! | [`demerit`] | how far two distributions of response times are apart |
 //! | [`quality`] | what should make a reader doubt a figure |
 //!
 //! All of it is values and pure functions: the same records give the same figures. The unit of comparison is the run,
 //! never the request: requests within a run depend on each other. Samples are never dropped. What each number means,
 //! with formulas and sources, is in `docs/statistics.md`.
 
+pub mod demerit;
 pub mod histogram;
 pub mod interval;
 pub mod quality;

@@ -23,6 +23,7 @@ mod script;
 mod size;
 mod source;
 mod tausworthe;
+pub mod trace;
 mod worker;
 
 pub use check::{Fault, WorkloadError};

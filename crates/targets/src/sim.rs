@@ -11,6 +11,7 @@ use seekwise_model::host::driver::{Driver, DriverSpec};
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
+use seekwise_model::workload::trace::{Replay, Row, Timing};
 use seekwise_model::workload::{Job, Workload};
 
 /// A stack, from the program's side down. Absent layers cost nothing and limit nothing.
@@ -91,6 +92,21 @@ pub fn run(stack: &Stack, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Reco
     engine.run(Instant::FAR, &mut record).map_err(SimError::Stuck)?;
     let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
     Ok(Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued })
+}
+
+/// Plays `rows` on a drive by itself; the platter's phase at time 0 is drawn from `seed`. A record's stamp, less 1, is
+/// the index of its row.
+pub fn replay(
+    profile: &Profile,
+    rows: &[Row],
+    timing: Timing,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Instant, SimError> {
+    let drive = Drive::new(profile.clone(), seed.stream("phase").next_u64());
+    let mut engine = Engine::new(Replay::new(rows, timing), drive);
+    engine.run(Instant::FAR, recorder).map_err(SimError::Stuck)?;
+    Ok(engine.now())
 }
 
 /// A source whose requests are hashed as they go by (FNV-1a over 64-bit words).

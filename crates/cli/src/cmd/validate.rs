@@ -1,0 +1,97 @@
+//! `seekwise validate`: a measured trace against a simulated drive.
+
+use seekwise_formats::profile::{self, DriveFile};
+use seekwise_formats::trace;
+use seekwise_lab::catalogue;
+use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile};
+use seekwise_model::rng::Seed;
+use seekwise_model::workload::trace::Timing;
+
+use super::{print, print_json, warn};
+use crate::args::{self, By};
+use crate::exit::{Answer, Failure, Outcome};
+use crate::files;
+use crate::results::write_whole;
+use crate::tables::{figures_from, table};
+
+/// Shares at which the two distributions are set side by side.
+const SHARES: [(f64, &str); 7] =
+    [(0.01, "1 %"), (0.1, "10 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (0.9, "90 %"), (0.99, "99 %")];
+
+/// Runs the command.
+pub fn validate(args: &args::Validate, json: bool) -> Outcome {
+    let trace = trace::parse(&args.trace, &files::read(&args.trace)?)?;
+    let drive = drive(&args.drive, &args.set)?;
+    let timing = match args.by {
+        By::Think => Timing::Think,
+        By::Arrival => Timing::Arrival,
+    };
+    let samples = validate::play(&args.trace, &trace, &drive.profile()?, timing, Seed(args.seed))?;
+    let found = samples.errors();
+    if let Some(path) = &args.svg {
+        let picture = plot::svg(&drive.title, &samples);
+        write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        eprintln!("Picture: {}", path.display());
+    }
+    if json {
+        print_json(&found)?;
+    } else {
+        print(&text(&drive.title, &found, &samples))?;
+    }
+    let worst = [found.all, found.reads, found.writes].iter().map(|errors| errors.demerit_percent).fold(0.0, f64::max);
+    Ok(if args.at_most.is_some_and(|limit| worst > limit) { Answer::No } else { Answer::Done })
+}
+
+/// A drive of the catalogue or of a profile file, with `--set` on top.
+fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
+    let mut drive = match (catalogue::text(name), files::find(name)?) {
+        (None, Some(text)) => profile::parse(name, &text)?,
+        _ => catalogue::load(name)?,
+    };
+    for (key, value) in set {
+        drive.set(key.strip_prefix("drive.").unwrap_or(key), value)?;
+    }
+    warn(&drive.warnings());
+    Ok(drive)
+}
+
+fn text(title: &str, found: &Validation, samples: &Samples) -> String {
+    let mut errors = table(["", "n", "measured ms", "simulated ms", "mean", "demerit ms", "demerit"]);
+    for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
+        errors.add_row(row(name, side));
+    }
+    figures_from(&mut errors, 1);
+    let mut quantiles =
+        table(["requests faster than", "reads: measured ms", "simulated", "writes: measured ms", "simulated"]);
+    let sides = [true, false].map(|reads| samples.both(Some(reads)));
+    let sides = sides.map(|(mut measured, mut simulated)| {
+        measured.sort_unstable();
+        simulated.sort_unstable();
+        [measured, simulated]
+    });
+    for (share, name) in SHARES {
+        let mut cells = vec![name.to_owned()];
+        for times in sides.iter().flatten() {
+            let time = quantile(times, share).nanos() as f64 / 1e6;
+            cells.push(if times.is_empty() { "-".to_owned() } else { format!("{time:.3}") });
+        }
+        quantiles.add_row(cells);
+    }
+    figures_from(&mut quantiles, 1);
+    format!("{title}\n\n{errors}\n\n{quantiles}")
+}
+
+fn row(name: &str, errors: &Errors) -> [String; 7] {
+    if errors.n == 0 {
+        return [name, "0", "-", "-", "-", "-", "-"].map(str::to_owned);
+    }
+    [
+        name.to_owned(),
+        errors.n.to_string(),
+        format!("{:.3}", errors.mean_measured_ms),
+        format!("{:.3}", errors.mean_simulated_ms),
+        format!("{:+.2} %", errors.mean_error_percent()),
+        format!("{:.3}", errors.demerit_ms),
+        format!("{:.2} %", errors.demerit_percent),
+    ]
+}

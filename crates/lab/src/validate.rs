@@ -1,0 +1,187 @@
+//! A measured trace against the simulated drive: both means and the demerit, for all requests and for reads and writes
+//! apart (a small figure for all can hide opposite errors of the two).
+//!
+//! Fits nothing and judges nothing; what the figures mean is in `docs/validation.md`.
+
+pub mod plot;
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::trace::Trace;
+use seekwise_model::block::{Op, Status};
+use seekwise_model::drive::profile::Profile;
+use seekwise_model::record::Record;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Span;
+use seekwise_model::workload::trace::Timing;
+use seekwise_targets::sim;
+use serde::Serialize;
+
+use crate::stats::demerit::demerit;
+
+/// The error of a simulated drive on a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Validation {
+    /// All requests.
+    #[serde(flatten)]
+    pub all: Errors,
+    /// The reads.
+    pub reads: Errors,
+    /// The writes.
+    pub writes: Errors,
+}
+
+/// How far simulated response times are from measured ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Errors {
+    /// Requests.
+    pub n: u64,
+    /// Mean of the measured response times.
+    pub mean_measured_ms: f64,
+    /// Mean of the simulated ones.
+    pub mean_simulated_ms: f64,
+    /// Root mean square horizontal distance of the two distributions.
+    pub demerit_ms: f64,
+    /// The same as a share of the measured mean.
+    pub demerit_percent: f64,
+}
+
+impl Errors {
+    /// How far the simulated mean is from the measured one, in percent of it.
+    pub fn mean_error_percent(&self) -> f64 {
+        if self.n == 0 { 0.0 } else { 100.0 * (self.mean_simulated_ms / self.mean_measured_ms - 1.0) }
+    }
+}
+
+/// Response times of the same requests, in the trace's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Which of them are reads.
+    pub read: Vec<bool>,
+    /// On the real drive.
+    pub measured: Vec<Span>,
+    /// On the simulated one.
+    pub simulated: Vec<Span>,
+}
+
+impl Samples {
+    /// The measured and the simulated times of all, or of the reads or the writes only.
+    pub fn both(&self, reads: Option<bool>) -> (Vec<Span>, Vec<Span>) {
+        let wanted = |index: &usize| reads.is_none_or(|reads| self.read[*index] == reads);
+        let chosen: Vec<usize> = (0..self.read.len()).filter(wanted).collect();
+        (chosen.iter().map(|&i| self.measured[i]).collect(), chosen.iter().map(|&i| self.simulated[i]).collect())
+    }
+
+    /// The requests of `rows` only.
+    pub fn part(&self, rows: std::ops::Range<usize>) -> Samples {
+        Samples {
+            read: self.read[rows.clone()].to_vec(),
+            measured: self.measured[rows.clone()].to_vec(),
+            simulated: self.simulated[rows].to_vec(),
+        }
+    }
+
+    /// Their errors.
+    pub fn errors(&self) -> Validation {
+        let of = |reads| {
+            let (mut measured, mut simulated) = self.both(reads);
+            errors(&mut measured, &mut simulated)
+        };
+        Validation { all: of(None), reads: of(Some(true)), writes: of(Some(false)) }
+    }
+}
+
+fn errors(measured: &mut [Span], simulated: &mut [Span]) -> Errors {
+    if measured.is_empty() {
+        return Errors::default();
+    }
+    let n = measured.len() as u64;
+    let mean = |times: &[Span]| {
+        let sum: u128 = times.iter().map(|time| u128::from(time.nanos())).sum();
+        sum as f64 / n as f64 / 1e6
+    };
+    let demerit_ms = demerit(measured, simulated);
+    let mean_measured_ms = mean(measured);
+    Errors {
+        n,
+        mean_measured_ms,
+        mean_simulated_ms: mean(simulated),
+        demerit_ms,
+        demerit_percent: 100.0 * demerit_ms / mean_measured_ms,
+    }
+}
+
+/// Plays `trace` on the drive. A request that the drive does not take is an error that names its line in `file`.
+pub fn play(
+    file: &str,
+    trace: &Trace,
+    profile: &Profile,
+    timing: Timing,
+    seed: Seed,
+) -> Result<Samples, Vec<Diagnostic>> {
+    let mut simulated = vec![Span::ZERO; trace.rows.len()];
+    let mut refused: Option<usize> = None;
+    let mut record = |record: &Record| {
+        let row = record.request.stamp as usize - 1;
+        simulated[row] = record.response();
+        if record.completion.status != Status::Done {
+            refused = Some(refused.map_or(row, |first| first.min(row)));
+        }
+    };
+    let stuck = sim::replay(profile, &trace.rows, timing, seed, &mut record);
+    if let Err(error) = stuck {
+        return Err(vec![Diagnostic::at(file, 0, error.to_string())]);
+    }
+    if let Some(row) = refused {
+        let (request, sectors) = (trace.rows[row], profile.geometry.sectors());
+        let end = request.lba + u64::from(request.sectors);
+        let fault =
+            Diagnostic::at(file, trace.lines[row], format!("the drive takes no request that ends at block {end}"));
+        return Err(vec![
+            fault.key("lba").expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)),
+        ]);
+    }
+    let read = trace.rows.iter().map(|row| row.op == Op::Read).collect();
+    Ok(Samples { read, measured: trace.measured.clone(), simulated })
+}
+
+/// The value below which `share` of sorted times lie (nearest rank); zero of none.
+pub fn quantile(sorted: &[Span], share: f64) -> Span {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(Span::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use seekwise_formats::trace;
+
+    const TRACE: &str = "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nW,90000,8,1,30\nR,2000,4,4,0\n";
+
+    fn profile() -> Profile {
+        catalogue::load("atlas-10k-v-300").unwrap().profile().unwrap()
+    }
+
+    #[test]
+    fn each_row_is_counted_once_and_by_its_kind() {
+        let trace = trace::parse("t.csv", TRACE).unwrap();
+        let samples = play("t.csv", &trace, &profile(), Timing::Think, Seed(1)).unwrap();
+        let found = samples.errors();
+        assert_eq!((found.all.n, found.reads.n, found.writes.n), (3, 2, 1));
+        assert!((found.all.mean_measured_ms - 10.0 / 3.0).abs() < 1e-9);
+        let one = samples.simulated[1].nanos() as f64 / 1e6;
+        assert!((found.writes.demerit_ms - (one - 1.0).abs()).abs() < 1e-9);
+        assert!(samples.simulated.iter().all(|time| *time > Span::ZERO));
+    }
+
+    #[test]
+    fn a_request_past_the_end_is_named_by_its_line() {
+        let trace = trace::parse("t.csv", &TRACE.replace("90000", "600000000")).unwrap();
+        let error = play("t.csv", &trace, &profile(), Timing::Think, Seed(1)).unwrap_err();
+        assert_eq!(
+            error[0].to_string(),
+            "t.csv:3: `lba`: the drive takes no request that ends at block 600000008; expected an end at or below \
+             585937499, the blocks of atlas-10k-v-300"
+        );
+    }
+}

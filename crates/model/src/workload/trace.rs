@@ -1,0 +1,136 @@
+//! A recorded trace played again: rows in order, each when its turn comes.
+//!
+//! Two ways. *Think*: one request at a time, the next its think time after the completion before it; the measured
+//! response times schedule nothing, so the simulated clock drifts from the measured one. *Arrival*: each row at its own
+//! instant, however many are outstanding then. Reads no file; whoever reads traces makes the rows.
+
+use alloc::vec::Vec;
+
+use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source};
+use crate::time::{Instant, Span};
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What to do.
+    pub op: Op,
+    /// First block of 512 bytes.
+    pub lba: u64,
+    /// Blocks.
+    pub sectors: u32,
+    /// When it was issued, from the first row on.
+    pub arrival: Span,
+    /// From its completion to the issue of the next row.
+    pub think: Span,
+}
+
+/// What a replay goes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timing {
+    /// The completion before, and the think time.
+    #[default]
+    Think,
+    /// The rows' own instants.
+    Arrival,
+}
+
+/// A trace being played. The stamp of a request, less 1, is the index of its row.
+#[derive(Clone, Debug)]
+pub struct Replay<'a> {
+    rows: &'a [Row],
+    timing: Timing,
+    at: usize,
+    due: Instant,
+    /// Tags that are free, and how many there are in all.
+    free: Vec<u32>,
+    tags: u32,
+}
+
+impl<'a> Replay<'a> {
+    /// At the first row.
+    pub fn new(rows: &'a [Row], timing: Timing) -> Replay<'a> {
+        Replay { rows, timing, at: 0, due: Instant::ZERO, free: Vec::new(), tags: 0 }
+    }
+
+    fn outstanding(&self) -> usize {
+        self.tags as usize - self.free.len()
+    }
+}
+
+impl Source for Replay<'_> {
+    fn next(&mut self, now: Instant) -> Next {
+        let Some(row) = self.rows.get(self.at) else {
+            return Next::Done;
+        };
+        let due = match self.timing {
+            Timing::Think if self.outstanding() > 0 => return Next::Completion,
+            Timing::Think => self.due,
+            Timing::Arrival => Instant::ZERO + row.arrival,
+        };
+        if due > now {
+            return Next::At(due);
+        }
+        self.at += 1;
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.tags += 1;
+            self.tags - 1
+        });
+        let (op, lba, sectors) = (row.op, row.lba, row.sectors);
+        Next::Request(Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 })
+    }
+
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+        self.free.push(completion.tag);
+        let think = self.at.checked_sub(1).map_or(Span::ZERO, |last| self.rows[last].think);
+        self.due = completion.finished + think;
+        Counted::In { worker: 0, intended: completion.submitted }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::record::Record;
+    use crate::testing::Small;
+
+    fn rows() -> Vec<Row> {
+        let row = |i: u64| Row {
+            op: if i % 3 == 0 { Op::Write } else { Op::Read },
+            lba: i * 517 % 5_000,
+            sectors: 8,
+            arrival: Span::from_micros(i * 500),
+            think: Span::from_micros(i * 100),
+        };
+        (0..40).map(row).collect()
+    }
+
+    fn play(timing: Timing) -> Vec<Record> {
+        let rows = rows();
+        let mut records = Vec::new();
+        let mut engine = Engine::new(Replay::new(&rows, timing), Small::default().drive());
+        engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
+        assert_eq!(records.len(), rows.len());
+        records
+    }
+
+    #[test]
+    fn a_think_time_runs_from_the_completion_before() {
+        let records = play(Timing::Think);
+        for (index, pair) in records.windows(2).enumerate() {
+            let think = pair[1].completion.submitted.since(pair[0].completion.finished);
+            assert_eq!(think, rows()[index].think);
+            assert_eq!(pair[1].request.stamp as usize, index + 2);
+        }
+    }
+
+    #[test]
+    fn arrivals_keep_their_instants_and_wait_in_line() {
+        let mut records = play(Timing::Arrival);
+        records.sort_unstable_by_key(|record| record.request.stamp);
+        for (record, row) in records.iter().zip(rows()) {
+            assert_eq!(record.completion.submitted, Instant::ZERO + row.arrival);
+            assert_eq!((record.request.lba, record.request.op), (row.lba, row.op));
+        }
+    }
+}
