@@ -48,6 +48,8 @@ pub struct Small {
     pub slips: Vec<u64>,
     /// Blocks that live in a spare slot.
     pub remaps: Vec<u64>,
+    /// Slots that hold no blocks: first, and how many.
+    pub holes: Vec<(u64, u64)>,
     /// Thousandths of a revolution a minute.
     pub millirpm: u64,
     /// Seek over one cylinder, over a third of them, and over all.
@@ -112,6 +114,7 @@ impl Default for Small {
             spares: 0,
             slips: Vec::new(),
             remaps: Vec::new(),
+            holes: Vec::new(),
             millirpm: 7_200_000,
             seek: (Span::from_micros(600), Span::from_millis(2), Span::from_millis(4)),
             head_switch: Span::from_micros(500),
@@ -165,8 +168,9 @@ impl Small {
             zones.extend(Zone::lay(first, cylinders, self.order, &spt, self.skews(), self.spares));
             first += cylinders;
         }
-        let sectors = zones.iter().map(Zone::sectors).sum();
-        Geometry::new(sectors, &zones, &self.slips, &self.remaps)
+        let slots: u64 = zones.iter().map(Zone::sectors).sum();
+        let left_out: u64 = self.holes.iter().map(|hole| hole.1).sum();
+        Geometry::with_holes(slots - left_out, &zones, &self.slips, &self.remaps, &self.holes)
     }
 
     /// Arm and spindle.
@@ -273,6 +277,17 @@ fn some_span(rng: &mut Rng, limit: u64) -> Span {
     }
 }
 
+/// Up to twelve holes in the first thousand or so slots.
+fn random_holes(rng: &mut Rng) -> Vec<(u64, u64)> {
+    let mut end = 0;
+    let hole = |_| {
+        let (first, length) = (end + rng.below(100), 1 + rng.below(5));
+        end = first + length;
+        (first, length)
+    };
+    (0..12).map(hole).collect()
+}
+
 /// Any discipline.
 pub fn random_discipline(rng: &mut Rng) -> Discipline {
     let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
@@ -328,6 +343,7 @@ pub fn random_profile(rng: &mut Rng) -> Small {
         spares: if defects { 8 } else { 0 },
         slips: if defects { some(rng, 0) } else { Vec::new() },
         remaps: if defects { some(rng, 300) } else { Vec::new() },
+        holes: if rng.percent(30) && physical_sector == 512 { random_holes(rng) } else { Vec::new() },
         millirpm: pick(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
         head_switch: pick(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
         write_settle: some_span(rng, 400_000),

@@ -68,7 +68,7 @@ fn consecutive(count: u64, sectors: u32) -> Vec<(u64, u32)> {
 
 fn swift() -> Small {
     let mut small = Small::default();
-    small.link.rate = AT_ONCE;
+    (small.link.rate, small.link.write_rate) = (AT_ONCE, AT_ONCE);
     small
 }
 
@@ -79,7 +79,7 @@ fn near(found: u64, expected: u64, within: u64, what: &str) {
 // Places
 
 fn layouts() -> Vec<Small> {
-    let orders = [Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5), Order::Serpentine(7)];
+    let orders = [Order::Cylinder, Order::Switchback, Order::Serpentine(1), Order::Serpentine(5), Order::Serpentine(7)];
     let plain = orders.map(|order| Small { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..Small::default() });
     let defects = plain.clone().map(|small| Small {
         spares: 12,
@@ -87,7 +87,41 @@ fn layouts() -> Vec<Small> {
         remaps: vec![2, 45, 100, 201],
         ..small
     });
-    plain.into_iter().chain(defects).collect()
+    let holes = [(0, 3), (17, 1), (20, 20), (60, 1), (61, 2), (400, 17), (700, 30)];
+    let holes = |small: Small| Small { holes: holes.to_vec(), ..small };
+    let bare: Vec<Small> = plain.into_iter().chain(defects).collect();
+    bare.iter().cloned().chain(bare.iter().cloned().map(holes)).collect()
+}
+
+#[test]
+fn blocks_go_on_behind_holes_and_no_block_lies_in_one() {
+    for order in [Order::Cylinder, Order::Switchback, Order::Serpentine(5)] {
+        let whole = Small { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..Small::default() };
+        let holes = vec![(0, 3), (17, 1), (20, 20), (61, 2), (400, 17)];
+        let (slots, geometry) = (whole.geometry().expect("fits"), Small { holes: holes.clone(), ..whole }.geometry());
+        let geometry = geometry.expect("fits");
+        let used =
+            (0..slots.sectors()).filter(|slot| !holes.iter().any(|hole| (hole.0..hole.0 + hole.1).contains(slot)));
+        let mut blocks = 0;
+        for (lba, slot) in used.enumerate() {
+            let (block, there) = (geometry.extent(lba as u64, 1), slots.extent(slot, 1));
+            assert_eq!(
+                block,
+                seekwise_model::drive::geometry::Extent { lba: lba as u64, ..there },
+                "{order:?}, {slot}"
+            );
+            blocks += 1;
+        }
+        assert_eq!(blocks, geometry.sectors());
+    }
+}
+
+#[test]
+fn every_other_cylinder_runs_its_heads_backwards() {
+    let small = Small { order: Order::Switchback, heads: 3, zones: vec![(5, 8)], ..Small::default() };
+    let geometry = small.geometry().expect("fits");
+    let heads: Vec<u8> = (0..15).map(|track| geometry.extent(track * 8, 1).head).collect();
+    assert_eq!(heads, [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1, 2]);
 }
 
 #[test]
@@ -150,13 +184,13 @@ fn slips_shift_and_remaps_move_within_their_band() {
 
 #[test]
 fn neighbouring_tracks_are_turned_by_the_skew() {
-    for order in [Order::Cylinder, Order::Serpentine(4)] {
+    for order in [Order::Cylinder, Order::Switchback, Order::Serpentine(4)] {
         let small = Small { order, heads: 2, zones: vec![(8, 64)], ..Small::default() };
         let (geometry, skews) = (small.geometry().expect("fits"), small.skews());
         for track in 0..15u64 {
             let (one, next) = (geometry.extent(track * 64, 1), geometry.extent(track * 64 + 64, 1));
             let surface_ends = match order {
-                Order::Cylinder => track % 2 == 0,
+                Order::Cylinder | Order::Switchback => track % 2 == 0,
                 Order::Serpentine(tracks) => (track + 1) % u64::from(tracks) == 0,
             };
             let skew = if surface_ends { skews.head } else { skews.cylinder };

@@ -1,13 +1,13 @@
 //! Figures to the model's drive. What the figures mean together is checked here; each by itself was when it was read.
 
 use seekwise_model::block::CutSector;
-use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
+use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
-use super::figure::{Figure, Value, ZoneRow};
+use super::figure::{Band, Figure, RunRow, Value, ZoneRow};
 use super::{DriveFile, seek};
 use crate::diagnostic::Diagnostic;
 
@@ -107,24 +107,67 @@ fn geometry(figures: &Figures<'_>) -> Result<Geometry, Errors> {
             }
             run => Order::Serpentine(run as u32),
         },
+        "switchback" => Order::Switchback,
         _ => Order::Cylinder,
     };
     if !errors.is_empty() {
         return Err(errors);
     }
-    let skews = Skews { head: figures.angle("geometry.head_skew"), cylinder: figures.angle("geometry.track_skew") };
-    let lay = |row: &ZoneRow| {
-        let spt: Vec<u32> = row.spt.iter().copied().cycle().take(heads).collect();
-        Zone::lay(row.first, row.cylinders, order, &spt, skews, 0)
-    };
-    let zones: Vec<Zone> = rows.iter().flat_map(lay).collect();
-    Geometry::new(figures.whole("geometry.sectors"), &zones, &[], &[])
+    let skews = (figures.number("geometry.track_skew"), figures.number("geometry.head_skew"));
+    let zones: Vec<Zone> = rows.iter().flat_map(|row| lay(row, order, heads, skews)).collect();
+    let holes = figures.holes();
+    Geometry::with_holes(figures.whole("geometry.sectors"), &zones, &[], &[], &holes)
         .map_err(|error| vec![layout_error(figures, &error)])
+}
+
+/// The zones of one row: several where the row's cylinders are no whole number of bands.
+fn lay(row: &ZoneRow, order: Order, heads: usize, skews: (f64, f64)) -> Vec<Zone> {
+    let mut zones = match &row.band {
+        Some(band) => vec![written_out(row, band)],
+        None => {
+            let (cylinder, head) = row.skews.unwrap_or(skews);
+            let skews = Skews { head: angle(head), cylinder: angle(cylinder) };
+            let spt: Vec<u32> = row.spt.iter().copied().cycle().take(heads).collect();
+            Zone::lay(row.first, row.cylinders, order, &spt, skews, 0)
+        }
+    };
+    if let Some(zone) = zones.first_mut() {
+        zone.restart = row.offset.map(angle);
+    }
+    zones
+}
+
+fn written_out(row: &ZoneRow, band: &Band) -> Zone {
+    let run = |run: &RunRow| Run {
+        head: run.head,
+        first: run.first,
+        backwards: run.tracks < 0,
+        tracks: run.tracks.unsigned_abs(),
+        sectors_per_track: run.spt,
+        angle: angle(run.angle.0),
+        skew: angle(run.angle.1),
+    };
+    Zone {
+        first_cylinder: row.first,
+        cylinders: row.cylinders,
+        band_cylinders: band.cylinders,
+        runs: band.runs.iter().map(run).collect(),
+        spares: 0,
+        angle: 0,
+        band_skew: angle(band.skew),
+        restart: None,
+    }
+}
+
+/// A share of a revolution as the model's angle: 2^64 is once around.
+fn angle(share: f64) -> u64 {
+    (share * 2f64.powi(64)) as u64
 }
 
 fn misplaced(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Option<Diagnostic> {
     let row = &rows[index];
     let first = u64::from(row.first);
+    let expected = expected + u64::from(row.gap);
     let here = format!("zone {index} begins at cylinder {first}");
     let message = match index.checked_sub(1) {
         _ if first == expected => return None,
@@ -144,7 +187,11 @@ fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u
         let diagnostic = Diagnostic::at(file, row.line, message);
         Some(diagnostic.key("geometry.zones").expected(expected))
     };
-    if row.spt.len() != 1 && row.spt.len() != heads {
+    if let Some(run) = row.band.iter().flat_map(|band| &band.runs).find(|run| usize::from(run.head) >= heads) {
+        let message = format!("zone {index} has a run on head {}", run.head);
+        return wrong(message, format!("heads from 0 to {}", heads - 1));
+    }
+    if row.band.is_none() && row.spt.len() != 1 && row.spt.len() != heads {
         let message = format!("zone {index} has sectors a track for {} heads", row.spt.len());
         return wrong(message, format!("one figure, or {heads}"));
     }
@@ -163,6 +210,11 @@ fn layout_error(figures: &Figures<'_>, error: &LayoutError) -> Diagnostic {
         LayoutError::Zones { zone, .. } | LayoutError::Empty { zone } => {
             format!("zone {zone} cannot be laid out")
         }
+        LayoutError::Hole { hole } => {
+            let line = figures.line("geometry.holes");
+            let message = format!("hole {hole} is empty, overlaps the one before, or lies beyond the last slot");
+            return Diagnostic::at(figures.file, line, message).key("geometry.holes").expected("first slots that rise");
+        }
         LayoutError::Defect { lba } => format!("there is no spare for block {lba}"),
     };
     let line = figures.line("geometry.zones");
@@ -172,8 +224,23 @@ fn layout_error(figures: &Figures<'_>, error: &LayoutError) -> Diagnostic {
 fn mechanics(figures: &Figures<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
     let millirpm = (figures.number("mechanics.rpm") * 1000.0).round() as u64;
     let curve = seek_curve(figures, cylinders)?;
-    Mechanics::new(curve, figures.span("mechanics.head_switch_ms"), figures.span("mechanics.write_settle_ms"), millirpm)
-        .map_err(|error| vec![figures.seek_error(error)])
+    let settle = figures.number("mechanics.write_settle_ms");
+    let write = match figures.points("mechanics.seek.write_points") {
+        points if points.is_empty() => None,
+        points => Some(SeekCurve::table(&points, cylinders).map_err(|error| vec![figures.seek_error(error)])?),
+    };
+    // A write that settles sooner than a read has shorter seeks.
+    let write = match settle < 0.0 {
+        true => Some(write.as_ref().unwrap_or(&curve).shortened(span(-settle))),
+        false => write,
+    };
+    let head_switch = figures.span("mechanics.head_switch_ms");
+    let mechanics = Mechanics::new(curve, head_switch, span(settle.max(0.0)), millirpm);
+    let mechanics = mechanics.map_err(|error| vec![figures.seek_error(error)])?;
+    Ok(match write {
+        Some(curve) => mechanics.with_write_seek(curve),
+        None => mechanics,
+    })
 }
 
 fn seek_curve(figures: &Figures<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
@@ -191,7 +258,7 @@ fn seek_curve(figures: &Figures<'_>, cylinders: u32) -> Result<SeekCurve, Errors
     let [single, average, full] = THREE.map(|key| figures.number(key));
     let spans = || THREE.map(|key| figures.span(key));
     let curve = match form {
-        "table" => SeekCurve::table(&figures.points(), cylinders),
+        "table" => SeekCurve::table(&figures.points("mechanics.seek.points"), cylinders),
         "sibling" => seek::sibling(single, average, full, cylinders),
         "lee" => {
             let [min, avg, max] = spans();
@@ -254,6 +321,20 @@ impl<'a> Figures<'a> {
         }
     }
 
+    /// All holes, repeated ones written out, in the order of their slots.
+    fn holes(&self) -> Vec<(u64, u64)> {
+        let Some(Value::Holes(rows)) = self.find("geometry.holes").map(|figure| &figure.value) else {
+            return Vec::new();
+        };
+        // A drive has no more tracks than this, nor more holes than a few a track.
+        let times = |row: &[u64; 4]| 0..=row[3].min(1 << 24);
+        let place = |row: &[u64; 4], time: u64| row[0].saturating_add(time.saturating_mul(row[2]));
+        let all = rows.iter().flat_map(|row| times(row).map(move |time| (place(row, time), row[1])));
+        let mut holes: Vec<(u64, u64)> = all.collect();
+        holes.sort_unstable();
+        holes
+    }
+
     fn zones(&self) -> &'a [ZoneRow] {
         match self.find("geometry.zones").map(|figure| &figure.value) {
             Some(Value::Zones(rows)) => rows,
@@ -261,8 +342,8 @@ impl<'a> Figures<'a> {
         }
     }
 
-    fn points(&self) -> Vec<(u32, Span)> {
-        match self.find("mechanics.seek.points").map(|f| &f.value) {
+    fn points(&self, key: &str) -> Vec<(u32, Span)> {
+        match self.find(key).map(|f| &f.value) {
             Some(Value::Points(points)) => points.iter().map(|&(d, t)| (d, span(t))).collect(),
             _ => Vec::new(),
         }
@@ -284,11 +365,6 @@ impl<'a> Figures<'a> {
 
     fn rate(&self, key: &str) -> u64 {
         (self.number(key) * 1e6).round() as u64
-    }
-
-    /// A share of a revolution as the model's angle: 2^64 is once around.
-    fn angle(&self, key: &str) -> u64 {
-        (self.number(key) * 2f64.powi(64)) as u64
     }
 
     fn discipline(&self, prefix: &str) -> Discipline {

@@ -53,8 +53,10 @@ pub enum Accepts {
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Rows `{ first, cylinders, spt }`.
+    /// Rows `{ first, cylinders, spt }` and what else a zone may say.
     Zones,
+    /// Rows `[first slot, slots]` or `[first slot, slots, period, times more]`.
+    Holes,
     /// Pairs `[cylinders, ms]`.
     Points,
 }
@@ -75,6 +77,7 @@ impl fmt::Display for Accepts {
             Accepts::Flag => f.write_str("true or false"),
             Accepts::Word(words) => write!(f, "one of {}", words.join(", ")),
             Accepts::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
+            Accepts::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
             Accepts::Points => f.write_str("pairs [cylinders, ms]"),
         }
     }
@@ -93,8 +96,8 @@ pub struct Key {
     pub required: bool,
 }
 
-/// Neighbouring cylinders with the same sectors a track.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Neighbouring cylinders laid out alike.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ZoneRow {
     /// Line in the file, 0 from the command line.
     pub line: usize,
@@ -102,8 +105,42 @@ pub struct ZoneRow {
     pub first: u32,
     /// Cylinders.
     pub cylinders: u32,
-    /// Sectors a track: one for all heads, or one a head.
+    /// Sectors a track: one for all heads, or one a head; none with `runs`.
     pub spt: Vec<u32>,
+    /// Cylinders before it that hold nothing.
+    pub gap: u32,
+    /// Skews of its own, as shares of a revolution: between cylinders, between heads.
+    pub skews: Option<(f64, f64)>,
+    /// Where its first sector lies, as a share of a revolution, wherever the zone before would go on.
+    pub offset: Option<f64>,
+    /// Its tracks one run after another, where no rule gives them.
+    pub band: Option<Band>,
+}
+
+/// A zone's tracks written out: equal bands, each a list of runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Band {
+    /// Cylinders of a band.
+    pub cylinders: u32,
+    /// From one band's first sector to the next one's, as a share of a revolution.
+    pub skew: f64,
+    /// The runs.
+    pub runs: Vec<RunRow>,
+}
+
+/// Tracks of one surface on neighbouring cylinders.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunRow {
+    /// The surface.
+    pub head: u8,
+    /// Cylinder of the first track, from the band's first.
+    pub first: u32,
+    /// Tracks; below zero they run towards lower cylinders.
+    pub tracks: i32,
+    /// Sectors on each.
+    pub spt: u32,
+    /// Where the first sector lies, from the band's first, and each track's from the one before: shares of a revolution.
+    pub angle: (f64, f64),
 }
 
 /// The value of a figure.
@@ -121,6 +158,8 @@ pub enum Value {
     Zones(Vec<ZoneRow>),
     /// Points of a seek curve: cylinders and milliseconds.
     Points(Vec<(u32, f64)>),
+    /// Stretches of slots without blocks: first slot, slots, and how many times again each so many slots further.
+    Holes(Vec<[u64; 4]>),
 }
 
 impl fmt::Display for Value {
@@ -132,6 +171,7 @@ impl fmt::Display for Value {
             Value::Word(word) => f.write_str(word),
             Value::Zones(rows) => write!(f, "{} zones", rows.len()),
             Value::Points(points) => write!(f, "{} points", points.len()),
+            Value::Holes(rows) => write!(f, "{} rows of holes", rows.len()),
         }
     }
 }
@@ -350,6 +390,7 @@ impl<'a> Reader<'a> {
         match accepts {
             Accepts::Zones => self.zones(value),
             Accepts::Points => self.points(value),
+            Accepts::Holes => self.holes(value),
             _ => scalar(accepts, value.get_ref()).map_err(|found| (line, found)),
         }
     }
@@ -365,18 +406,28 @@ impl<'a> Reader<'a> {
         let line = self.line(row.span().start);
         let wrong = |what: &str| (line, what.to_owned());
         let table = row.get_ref().as_table().ok_or(wrong("a zone is not a table"))?;
-        let mut zone = ZoneRow { line, first: 0, cylinders: 0, spt: Vec::new() };
+        let mut zone = ZoneRow { line, ..ZoneRow::default() };
         let mut seen_first = false;
         for (name, value) in table {
             let value = value.get_ref();
+            let whole = || count(value).ok_or(wrong(&format!("`{}` is not a count", name.get_ref())));
+            let share = || number(value).filter(|n| (0.0..1.0).contains(n));
+            let share = || share().ok_or(wrong(&format!("`{}` is not a share of a revolution", name.get_ref())));
             match name.get_ref().as_ref() {
                 "first" => {
-                    zone.first = count(value).ok_or(wrong("`first` is not a cylinder"))?;
+                    zone.first = whole()?;
                     seen_first = true;
                 }
-                "cylinders" => {
-                    zone.cylinders =
-                        count(value).filter(|&n| n > 0).ok_or(wrong("`cylinders` is not a count above 0"))?;
+                "cylinders" => zone.cylinders = whole()?,
+                "gap" => zone.gap = whole()?,
+                "offset" => zone.offset = Some(share()?),
+                "track_skew" => zone.skews.get_or_insert_default().0 = share()?,
+                "head_skew" => zone.skews.get_or_insert_default().1 = share()?,
+                "band" => zone.band.get_or_insert_default().cylinders = whole()?,
+                "band_skew" => zone.band.get_or_insert_default().skew = share()?,
+                "runs" => {
+                    zone.band.get_or_insert_default().runs =
+                        runs(value).ok_or(wrong("`runs` is not a list of [head, first, tracks, spt, angle, skew]"))?;
                 }
                 "spt" => {
                     let one = count(value).map(|spt| vec![spt]);
@@ -386,13 +437,38 @@ impl<'a> Reader<'a> {
                         .filter(|spt: &Vec<u32>| spt.iter().all(|&n| n > 0))
                         .ok_or(wrong("`spt` is not a count above 0, nor one a head"))?;
                 }
-                other => return Err(wrong(&format!("unknown key `{other}` in a zone"))),
+                other => {
+                    let known = strsim_nearest(other);
+                    return Err(wrong(&format!("unknown key `{other}` in a zone{known}")));
+                }
             }
         }
-        match seen_first && zone.cylinders > 0 && !zone.spt.is_empty() {
+        let whole_band = |band: &Band| band.cylinders > 0 && !band.runs.is_empty();
+        let tracks = zone.band.as_ref().map_or(!zone.spt.is_empty(), whole_band);
+        match seen_first && zone.cylinders > 0 && tracks {
             true => Ok(zone),
-            false => Err(wrong("a zone lacks one of its three figures")),
+            false => {
+                Err(wrong("a zone lacks `first`, `cylinders` above 0, or its tracks (`spt`, or `band` and `runs`)"))
+            }
         }
+    }
+
+    fn holes(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+        let at = |value: &Spanned<DeValue<'_>>| self.line(value.span().start);
+        let rows = value.get_ref().as_array().ok_or((at(value), "not a list".to_owned()))?;
+        let hole = |row: &Spanned<DeValue<'_>>| {
+            let row = row.get_ref().as_array()?;
+            let figures: Vec<u64> =
+                row.iter().map(|value| u64::try_from(whole(value.get_ref())?).ok()).collect::<Option<_>>()?;
+            match figures[..] {
+                [first, slots] => Some([first, slots, 0, 0]),
+                [first, slots, period, times] => Some([first, slots, period, times]),
+                _ => None,
+            }
+        };
+        let expected = "not [first slot, slots] or [first slot, slots, period, times more]";
+        let read = |row| hole(row).ok_or_else(|| (at(row), expected.to_owned()));
+        Ok(Value::Holes(rows.iter().map(read).collect::<Result<_, _>>()?))
     }
 
     fn points(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
@@ -406,6 +482,30 @@ impl<'a> Reader<'a> {
         let read = |row| point(row).ok_or_else(|| (at(row), "not a distance and a time".to_owned()));
         Ok(Value::Points(rows.iter().map(read).collect::<Result<_, _>>()?))
     }
+}
+
+/// The keys of a zone.
+const ZONE: [&str; 10] =
+    ["first", "cylinders", "spt", "gap", "offset", "track_skew", "head_skew", "band", "band_skew", "runs"];
+
+fn strsim_nearest(word: &str) -> String {
+    crate::diagnostic::nearest(word, ZONE).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
+}
+
+fn runs(value: &DeValue<'_>) -> Option<Vec<RunRow>> {
+    let run = |row: &Spanned<DeValue<'_>>| {
+        let row: Vec<_> = row.get_ref().as_array()?.iter().collect();
+        let [head, first, tracks, spt, angle, skew] = row[..] else { return None };
+        let share = |value: &Spanned<DeValue<'_>>| number(value.get_ref()).filter(|n| (0.0..1.0).contains(n));
+        Some(RunRow {
+            head: u8::try_from(count(head.get_ref())?).ok()?,
+            first: count(first.get_ref())?,
+            tracks: number(tracks.get_ref()).filter(|n| n.fract() == 0.0 && n.abs() < 1e6 && *n != 0.0)? as i32,
+            spt: count(spt.get_ref()).filter(|&spt| spt > 0)?,
+            angle: (share(angle)?, share(skew)?),
+        })
+    };
+    value.as_array()?.iter().map(run).collect()
 }
 
 struct Entry<'t, 'i> {
@@ -426,7 +526,7 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
     if let Accepts::Word(_) = accepts {
         return word(accepts, text.trim_matches('"'));
     }
-    if let Accepts::Zones | Accepts::Points = accepts {
+    if let Accepts::Zones | Accepts::Points | Accepts::Holes = accepts {
         let reader = Reader::new("--set", text);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return reader.value(accepts, &value).map_err(|(_, found)| found);
@@ -457,7 +557,7 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
             Some(text) => word(accepts, text),
             None => Err(format!("is a {}", value.type_str())),
         },
-        Accepts::Zones | Accepts::Points => Err("is not a list".to_owned()),
+        Accepts::Zones | Accepts::Points | Accepts::Holes => Err("is not a list".to_owned()),
     }
 }
 

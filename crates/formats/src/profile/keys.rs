@@ -1,7 +1,7 @@
 //! The keys of a drive profile: unit, range, whether it must be there. Each stands here once; the reader, `--set`, the
 //! catalogue's table and the errors all go by this list.
 
-use super::figure::Accepts::{Flag, Number, Points, Whole, Word, Zones};
+use super::figure::Accepts::{Flag, Holes, Number, Points, Whole, Word, Zones};
 use super::figure::{Accepts, Key};
 
 /// The orders a queue can have.
@@ -25,19 +25,21 @@ pub static KEYS: &[Key] = &[
     must("geometry.sectors", "sectors", Whole(1, 1 << 48)),
     must("geometry.physical_sector", "bytes", Whole(512, 4096)),
     must("geometry.heads", "", Whole(1, 64)),
-    must("geometry.order", "", Word(&["cylinder", "serpentine"])),
+    must("geometry.order", "", Word(&["cylinder", "switchback", "serpentine"])),
     may("geometry.run_tracks", "tracks", Whole(1, 100_000)),
     must("geometry.track_skew", "rev", Number(0.0, 0.999_999)),
     must("geometry.head_skew", "rev", Number(0.0, 0.999_999)),
     must("geometry.zones", "", Zones),
+    may("geometry.holes", "", Holes),
     must("mechanics.rpm", "rpm", Number(1.0, 100_000.0)),
     must("mechanics.head_switch_ms", "ms", MS),
-    must("mechanics.write_settle_ms", "ms", MS),
+    must("mechanics.write_settle_ms", "ms", Number(-100.0, 10_000.0)),
     must("mechanics.seek.form", "", Word(&["table", "sibling", "lee", "three-point"])),
     may("mechanics.seek.single_ms", "ms", MS),
     may("mechanics.seek.average_ms", "ms", MS),
     may("mechanics.seek.full_ms", "ms", MS),
     may("mechanics.seek.points", "", Points),
+    may("mechanics.seek.write_points", "", Points),
     must("cache.size_kib", "KiB", Whole(0, 1 << 24)),
     must("cache.segments", "", Whole(0, 4096)),
     may("cache.max_segments", "", Whole(1, 4096)),

@@ -63,7 +63,7 @@ pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
         let arm = Arm { cylinder: extent.cylinder, head: extent.head };
         let gap = next.angle.wrapping_sub(extent.angle.wrapping_add(extent.sweep()));
         let gap = mechanics.turn(gap).nanos();
-        let move_time = mechanics.reach(arm, next.cylinder, next.head).nanos() + settle;
+        let move_time = mechanics.reach(arm, next.cylinder, next.head, write).nanos() + settle;
         let revolution = mechanics.revolution().nanos();
         let late = move_time.saturating_sub(gap).div_ceil(revolution);
         nanos += gap + late * revolution + mechanics.transfer(&next).nanos();

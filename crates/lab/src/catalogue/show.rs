@@ -4,7 +4,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::{Kind, Value};
+use seekwise_formats::profile::figure::{Kind, Value, ZoneRow};
 use seekwise_model::block::SECTOR;
 use serde::Serialize;
 
@@ -99,12 +99,17 @@ pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
     })
 }
 
+/// Sectors a track in the mean.
+fn mean_track(row: &ZoneRow) -> u32 {
+    let runs = row.band.iter().flat_map(|band| &band.runs);
+    let all: Vec<u32> = row.spt.iter().copied().chain(runs.map(|run| run.spt)).collect();
+    all.iter().sum::<u32>() / all.len().max(1) as u32
+}
+
 fn shown(figure: &seekwise_formats::profile::figure::Figure) -> Shown {
     let value = match &figure.value {
         Value::Zones(rows) => {
-            let mean = |spt: &[u32]| spt.iter().sum::<u32>() / spt.len().max(1) as u32;
-            let ends = (rows.first(), rows.last());
-            let (outer, inner) = (ends.0.map_or(0, |row| mean(&row.spt)), ends.1.map_or(0, |row| mean(&row.spt)));
+            let (outer, inner) = (rows.first().map_or(0, mean_track), rows.last().map_or(0, mean_track));
             format!("{} zones, {outer} to {inner} sectors a track", rows.len())
         }
         value => value.to_string(),

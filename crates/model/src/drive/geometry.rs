@@ -15,7 +15,12 @@
 //! arbitrary mark on the platter; sectors pass the head in the direction of rising angle. The *skew* between two
 //! tracks is the angle from the first sector of one to the first sector of the next in LBA order.
 //!
-//! # Defects
+//! # Holes
+//! A *hole* is a stretch of slots that hold no blocks: space left empty at a zone's front, spares, slipped defects. Holes
+//! are given by their place in the order of all slots, so that they fit every sparing scheme; blocks simply go on
+//! behind them.
+//!
+//! # Defects of bands
 //! A *slip* is a slot left out: the blocks behind it move up one slot, and the spare slots at the end of their band
 //! take it up. A *remap* is a block that lives in a spare slot of its band. A band without spares left takes no more
 //! of either.
@@ -58,6 +63,8 @@ pub struct Zone {
     pub angle: u64,
     /// Angle from one band's first sector to the next one's.
     pub band_skew: u64,
+    /// Its first sector lies at this angle, wherever the zone before would go on.
+    pub restart: Option<u64>,
 }
 
 /// How a zone's tracks follow one another.
@@ -65,6 +72,8 @@ pub struct Zone {
 pub enum Order {
     /// All heads of a cylinder, then the next cylinder.
     Cylinder,
+    /// All heads of a cylinder, then the next cylinder with the heads in reverse order.
+    Switchback,
     /// Long runs on one surface, back on the next; the figure is the run's length in tracks.
     Serpentine(u32),
 }
@@ -97,6 +106,11 @@ impl Zone {
                 let runs: Vec<Run> = (0..heads).map(run).collect();
                 (1, runs, skews.head.wrapping_mul(u64::from(heads - 1)).wrapping_add(skews.cylinder))
             }
+            Order::Switchback => {
+                let runs = switchback(spt, skews);
+                let last = runs.last().expect("a zone has heads").angle;
+                (2, runs, last.wrapping_add(skews.cylinder))
+            }
             Order::Serpentine(tracks) => {
                 let runs = serpentine(tracks, spt, skews);
                 let last = runs.last().expect("a zone has heads");
@@ -105,21 +119,24 @@ impl Zone {
                 (2 * tracks, runs, skew)
             }
         };
-        Zone { first_cylinder, cylinders, band_cylinders, runs, spares, angle: 0, band_skew }
+        Zone { first_cylinder, cylinders, band_cylinders, runs, spares, angle: 0, band_skew, restart: None }
     }
 
     /// Zones that cover `cylinders` in `order`: one of whole bands and, where a serpentine leaves a rest, one of a
     /// shorter run and perhaps one last cylinder.
     pub fn lay(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews, spares: u32) -> Vec<Zone> {
-        let Order::Serpentine(tracks) = order else {
-            return alloc::vec![Zone::new(first_cylinder, cylinders, order, spt, skews, spares)];
+        let tracks = match order {
+            Order::Serpentine(tracks) => tracks,
+            Order::Switchback => 1,
+            Order::Cylinder => return alloc::vec![Zone::new(first_cylinder, cylinders, order, spt, skews, spares)],
         };
         let mut zones = Vec::new();
         let (mut at, mut left) = (first_cylinder, cylinders);
         for run in [tracks, (cylinders % (2 * tracks)) / 2] {
             let part = if run == 0 { 0 } else { left - left % (2 * run) };
             if part > 0 {
-                zones.push(Zone::new(at, part, Order::Serpentine(run), spt, skews, spares));
+                let whole = if order == Order::Switchback { order } else { Order::Serpentine(run) };
+                zones.push(Zone::new(at, part, whole, spt, skews, spares));
                 at += part;
                 left -= part;
             }
@@ -144,6 +161,22 @@ impl Zone {
     pub fn sectors(&self) -> u64 {
         (self.band_slots() - u64::from(self.spares)) * self.bands()
     }
+}
+
+fn switchback(spt: &[u32], skews: Skews) -> Vec<Run> {
+    let heads = spt.len();
+    let mut angle = 0u64;
+    let mut runs = Vec::new();
+    for (index, head) in (0..heads).chain((0..heads).rev()).enumerate() {
+        if index > 0 {
+            angle = angle.wrapping_add(if index == heads { skews.cylinder } else { skews.head });
+        }
+        let first = u32::from(index >= heads);
+        let run =
+            Run { head: head as u8, first, backwards: false, tracks: 1, sectors_per_track: spt[head], angle, skew: 0 };
+        runs.push(run);
+    }
+    runs
 }
 
 fn serpentine(tracks: u32, spt: &[u32], skews: Skews) -> Vec<Run> {
@@ -225,11 +258,11 @@ impl Extent {
 /// What is wrong with a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// Zones are missing, overlap or leave a gap at this cylinder.
+    /// Zones are missing or overlap at this cylinder.
     Zones {
         /// Index of the zone.
         zone: usize,
-        /// Where it should begin.
+        /// Where it may begin.
         expected: u32,
         /// Where it begins.
         found: u32,
@@ -245,6 +278,11 @@ pub enum LayoutError {
         holds: u64,
         /// Blocks claimed.
         claims: u64,
+    },
+    /// A hole is empty, overlaps the one before, or lies beyond the last slot.
+    Hole {
+        /// Index of the hole.
+        hole: usize,
     },
     /// A slip or remap names a block beyond the end, out of order or twice, or there is no spare left.
     Defect {
@@ -263,6 +301,10 @@ pub struct Geometry {
     /// First zone of each slice of `1 << slice` blocks.
     index: Vec<u16>,
     slice: u32,
+    /// `(from, slots)`: blocks from `from` on lie so many slots further for the holes before them, until the next entry.
+    gaps: Vec<(u64, u64)>,
+    /// The last entry of `gaps` that begins at or before each slice of `1 << slice` blocks.
+    gap_index: Vec<u32>,
     /// `(from, slots)`: blocks from `from` on lie `slots` further, until the next entry.
     shifts: Vec<(u64, u32)>,
     /// Block and the slot it lives in, both as positions of [`Geometry::place`]; sorted by block.
@@ -299,21 +341,35 @@ impl Geometry {
     /// Checks `zones` and lays `sectors` blocks over them. `slips` are the blocks whose slot is left out, rising;
     /// `remaps` the blocks that live in a spare slot, rising: each takes the first spare of its own band.
     pub fn new(sectors: u64, zones: &[Zone], slips: &[u64], remaps: &[u64]) -> Result<Geometry, LayoutError> {
+        Geometry::with_holes(sectors, zones, slips, remaps, &[])
+    }
+
+    /// The same with `holes`, each `(first slot, slots)` in the order of all slots of all zones, spares of bands left
+    /// out. `slips` and `remaps` name blocks as if there were no holes.
+    pub fn with_holes(
+        sectors: u64,
+        zones: &[Zone],
+        slips: &[u64],
+        remaps: &[u64],
+        holes: &[(u64, u64)],
+    ) -> Result<Geometry, LayoutError> {
         check_zones(zones)?;
         let mut compiled: Vec<Compiled> = Vec::with_capacity(zones.len());
         let (mut start, mut angle) = (0u64, 0u64);
         for zone in zones {
-            let next = compile(zone, start, angle.wrapping_add(zone.angle));
+            let next = compile(zone, start, zone.restart.unwrap_or(angle.wrapping_add(zone.angle)));
             start = next.end;
             angle = next.angle.wrapping_add(zone.band_skew.wrapping_mul(zone.bands()));
             compiled.push(next);
         }
-        if start < sectors {
-            return Err(LayoutError::TooSmall { holds: start, claims: sectors });
+        let gaps = lay_holes(holes, start)?;
+        let left_out: u64 = holes.iter().map(|hole| hole.1).sum();
+        if start - left_out < sectors {
+            return Err(LayoutError::TooSmall { holds: start - left_out, claims: sectors });
         }
         let last = zones.last().expect("checked above");
         let surfaces = zones.iter().flat_map(|z| &z.runs).map(|run| run.head).max().unwrap_or(0) + 1;
-        let slice = (sectors.max(2) - 1).ilog2().saturating_sub(10);
+        let slice = (start.max(2) - 1).ilog2().saturating_sub(10);
         let mut geometry = Geometry {
             sectors,
             cylinders: last.first_cylinder + last.cylinders,
@@ -321,10 +377,13 @@ impl Geometry {
             zones: compiled,
             index: Vec::new(),
             slice,
+            gaps,
+            gap_index: Vec::new(),
             shifts: Vec::new(),
             remaps: Vec::new(),
         };
         geometry.build_index();
+        geometry.index_gaps();
         geometry.shifts = geometry.lay_slips(zones, slips)?;
         geometry.remaps = geometry.lay_remaps(zones, slips, remaps)?;
         Ok(geometry)
@@ -339,6 +398,15 @@ impl Geometry {
             }
             self.index.push(zone as u16);
         }
+    }
+
+    fn index_gaps(&mut self) {
+        if self.gaps.is_empty() {
+            return;
+        }
+        let slices = (self.sectors >> self.slice) + 1;
+        let last_before = |slice: u64| self.gaps.partition_point(|&(from, _)| from <= slice << self.slice).max(1) - 1;
+        self.gap_index = (0..slices).map(|slice| last_before(slice) as u32).collect();
     }
 
     /// Blocks.
@@ -358,6 +426,11 @@ impl Geometry {
 
     /// The zone of a block.
     pub fn zone(&self, lba: u64) -> usize {
+        self.zone_at(lba + self.gap(lba).0)
+    }
+
+    /// The zone of a block counted as if there were no holes.
+    fn zone_at(&self, lba: u64) -> usize {
         let mut zone = usize::from(self.index[(lba >> self.slice) as usize]);
         while lba >= self.zones[zone].end {
             zone += 1;
@@ -367,7 +440,33 @@ impl Geometry {
 
     /// The blocks of each zone: first, and first after, the drive's end cutting the last.
     pub fn zone_spans(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.zones.iter().map(|zone| (zone.start, zone.end.min(self.sectors)))
+        self.zones.iter().map(|zone| {
+            let end = self.blocks_before(zone.end).min(self.sectors);
+            (self.blocks_before(zone.start).min(end), end)
+        })
+    }
+
+    /// How many blocks lie before a slot.
+    fn blocks_before(&self, slot: u64) -> u64 {
+        let after = self.gaps.partition_point(|&(from, slots)| from + slots <= slot);
+        let (from, slots) = after.checked_sub(1).map_or((0, 0), |entry| self.gaps[entry]);
+        let until = self.gaps.get(after).map_or(u64::MAX, |&(from, _)| from);
+        (slot - slots).max(from).min(until)
+    }
+
+    /// How many slots the holes before a block take, and how many blocks follow it before the next hole.
+    #[inline]
+    fn gap(&self, lba: u64) -> (u64, u64) {
+        if self.gaps.is_empty() {
+            return (0, u64::MAX);
+        }
+        let mut entry = self.gap_index[(lba >> self.slice) as usize] as usize;
+        while self.gaps.get(entry + 1).is_some_and(|&(from, _)| from <= lba) {
+            entry += 1;
+        }
+        let (from, slots) = self.gaps[entry];
+        let next = self.gaps.get(entry + 1).map_or(u64::MAX, |&(from, _)| from);
+        if from > lba { (0, from - lba) } else { (slots, next - lba) }
     }
 
     /// The piece of track that holds block `lba` and as many as follow it without a gap, at most `sectors`.
@@ -375,6 +474,19 @@ impl Geometry {
     #[inline]
     pub fn extent(&self, lba: u64, sectors: u32) -> Extent {
         debug_assert!(lba < self.sectors);
+        if self.gaps.is_empty() {
+            return self.extent_of_slots(lba, sectors, self.sectors - lba);
+        }
+        let (slots, run) = self.gap(lba);
+        let run = run.min(self.sectors - lba);
+        let extent = self.extent_of_slots(lba + slots, u64::from(sectors).min(run) as u32, run);
+        Extent { lba, ..extent }
+    }
+
+    /// The same as if there were no holes, of at most `left` blocks.
+    #[inline]
+    fn extent_of_slots(&self, lba: u64, sectors: u32, left: u64) -> Extent {
+        let sectors = u64::from(sectors).min(left) as u32;
         if self.shifts.is_empty() && self.remaps.is_empty() {
             return self.place(lba, lba, sectors);
         }
@@ -401,7 +513,7 @@ impl Geometry {
     /// The slot at `position`, a block number counted as if there were no slips. Positions at or past a band's
     /// blocks reach its spares.
     fn place(&self, lba: u64, position: u64, sectors: u32) -> Extent {
-        let zone = &self.zones[self.zone(lba)];
+        let zone = &self.zones[self.zone_at(lba)];
         let band = quotient(lba - zone.start, zone.band_inverse);
         let offset = (position - zone.start - band * zone.band) as u32;
         let run = match zone.runs.len() {
@@ -419,7 +531,7 @@ impl Geometry {
             .wrapping_add(run.skew.wrapping_mul(u64::from(track)))
             .wrapping_add(run.slot.wrapping_mul(u64::from(slot)));
         let in_band = zone.band - (lba - zone.start - band * zone.band);
-        let left = u64::from(run.sectors_per_track - slot).min(in_band).min(self.sectors - lba);
+        let left = u64::from(run.sectors_per_track - slot).min(in_band);
         Extent {
             lba,
             sectors: u64::from(sectors).min(left) as u32,
@@ -489,11 +601,30 @@ impl Geometry {
 
     /// The zone of a block, and the first block after its band.
     fn band_of(&self, lba: u64) -> (usize, u64) {
-        let index = self.zone(lba);
+        let index = self.zone_at(lba);
         let zone = &self.zones[index];
         let band = (lba - zone.start) / zone.band;
         (index, zone.start + (band + 1) * zone.band)
     }
+}
+
+/// Turns holes into gaps between blocks.
+fn lay_holes(holes: &[(u64, u64)], slots: u64) -> Result<Vec<(u64, u64)>, LayoutError> {
+    let mut gaps: Vec<(u64, u64)> = Vec::with_capacity(holes.len());
+    let (mut end, mut left_out) = (0u64, 0u64);
+    for (hole, &(first, length)) in holes.iter().enumerate() {
+        if length == 0 || first < end || first.checked_add(length).is_none_or(|end| end > slots) {
+            return Err(LayoutError::Hole { hole });
+        }
+        let from = first - left_out;
+        left_out += length;
+        end = first + length;
+        match gaps.last_mut() {
+            Some(last) if last.0 == from => last.1 = left_out,
+            _ => gaps.push((from, left_out)),
+        }
+    }
+    Ok(gaps)
 }
 
 fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
@@ -502,7 +633,7 @@ fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
         return Err(LayoutError::Empty { zone: 0 });
     }
     for (index, zone) in zones.iter().enumerate() {
-        if zone.first_cylinder != expected {
+        if zone.first_cylinder < expected {
             return Err(LayoutError::Zones { zone: index, expected, found: zone.first_cylinder });
         }
         let empty_run = zone.runs.iter().any(|run| run.tracks == 0 || run.sectors_per_track == 0);
@@ -518,7 +649,7 @@ fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
         if zone.band_slots() <= u64::from(zone.spares) || zone.band_slots() >= 1 << 26 || zone.sectors() >= 1 << 38 {
             return Err(LayoutError::Empty { zone: index });
         }
-        expected += zone.cylinders;
+        expected = zone.first_cylinder + zone.cylinders;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@
 //! so that rounding never costs a revolution.
 //!
 //! # Seek
-//! The table holds the time of a read seek for each distance in cylinders, arm settled. Writing adds `write_settle`
-//! after a seek or a head switch. A head switch alone costs `head_switch`; together with a seek the longer of the
+//! The table holds the time of a read seek for each distance in cylinders, arm settled. Writing has a table of its own
+//! where one was measured, and adds `write_settle` after a seek or a head switch. A head switch alone costs `head_switch`; together with a seek the longer of the
 //! two counts, since they overlap (the access-time rule of DiskSim's mechanical model).
 
 use alloc::boxed::Box;
@@ -125,6 +125,11 @@ impl SeekCurve {
         Span::from_nanos(u64::from(time.copied().unwrap_or(0)))
     }
 
+    /// The same curve, each time `less` shorter and none below zero.
+    pub fn shortened(&self, less: Span) -> SeekCurve {
+        SeekCurve(self.0.iter().map(|&time| (u64::from(time).saturating_sub(less.nanos())) as u32).collect())
+    }
+
     /// The mean over two independent, uniformly drawn cylinders, equal ones left out: the datasheet's "average seek"
     /// as IBM's manuals define it, each distance d weighted by the number of pairs that far apart.
     pub fn mean(&self) -> Span {
@@ -152,6 +157,8 @@ fn root_q16(n: u32) -> i128 {
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     seek: SeekCurve,
+    /// Where writing has a curve of its own.
+    write_seek: Option<SeekCurve>,
     head_switch: Span,
     write_settle: Span,
     /// Angle per nanosecond.
@@ -201,7 +208,13 @@ impl Mechanics {
         let period = (per_ns << 32) / u128::from(millirpm);
         let (rate, period) = (rate as u64, period as u64);
         let catch = CATCH.nanos() * rate;
-        Ok(Mechanics { seek, head_switch, write_settle, rate, period, phase: 0, catch })
+        Ok(Mechanics { seek, write_seek: None, head_switch, write_settle, rate, period, phase: 0, catch })
+    }
+
+    /// The same mechanism with a seek curve of its own for writing.
+    pub fn with_write_seek(mut self, curve: SeekCurve) -> Mechanics {
+        self.write_seek = Some(curve);
+        self
     }
 
     /// The same mechanism with its platter turned by `phase` at time 0.
@@ -252,15 +265,19 @@ impl Mechanics {
 
     /// Arm movement, or head switch, from `arm` to the extent's track.
     #[inline]
-    pub fn reach(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
-        let seek = self.seek.time(arm.cylinder.abs_diff(cylinder));
+    pub fn reach(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> Span {
+        let curve = match &self.write_seek {
+            Some(curve) if write => curve,
+            _ => &self.seek,
+        };
+        let seek = curve.time(arm.cylinder.abs_diff(cylinder));
         if arm.head == head { seek } else { seek.max(self.head_switch) }
     }
 
     /// The stretches from `at` until the first slot of `extent` comes under the head.
     #[inline]
     pub fn position(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
-        let seek = self.reach(arm, extent.cylinder, extent.head);
+        let seek = self.reach(arm, extent.cylinder, extent.head, write);
         let settle = if write && seek > Span::ZERO { self.write_settle } else { Span::ZERO };
         Positioning { seek, settle, rotation: self.wait(at + seek + settle, extent.angle) }
     }

@@ -103,7 +103,7 @@ impl Drive {
     #[inline]
     fn cost(&self, now: Instant, target: &Target) -> u64 {
         let mechanics = &self.profile.mechanics;
-        let seek = mechanics.reach(self.arm, target.cylinder, target.head);
+        let seek = mechanics.reach(self.arm, target.cylinder, target.head, target.write);
         let settles = target.write && seek > Span::ZERO;
         let moved = if settles { seek + mechanics.switch_and_settle().1 } else { seek };
         let wait = mechanics.wait(now + moved, target.angle);

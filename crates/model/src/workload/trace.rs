@@ -41,19 +41,20 @@ pub struct Replay<'a> {
     timing: Timing,
     at: usize,
     due: Instant,
-    /// Tags that are free, and how many there are in all.
+    /// Tags that are free.
     free: Vec<u32>,
-    tags: u32,
+    /// By tag: the row it stands for, or stood for last.
+    playing: Vec<usize>,
 }
 
 impl<'a> Replay<'a> {
     /// At the first row.
     pub fn new(rows: &'a [Row], timing: Timing) -> Replay<'a> {
-        Replay { rows, timing, at: 0, due: Instant::ZERO, free: Vec::new(), tags: 0 }
+        Replay { rows, timing, at: 0, due: Instant::ZERO, free: Vec::new(), playing: Vec::new() }
     }
 
     fn outstanding(&self) -> usize {
-        self.tags as usize - self.free.len()
+        self.playing.len() - self.free.len()
     }
 }
 
@@ -70,20 +71,25 @@ impl Source for Replay<'_> {
         if due > now {
             return Next::At(due);
         }
-        self.at += 1;
         let tag = self.free.pop().unwrap_or_else(|| {
-            self.tags += 1;
-            self.tags - 1
+            self.playing.push(0);
+            self.playing.len() as u32 - 1
         });
+        self.playing[tag as usize] = self.at;
+        self.at += 1;
         let (op, lba, sectors) = (row.op, row.lba, row.sectors);
         Next::Request(Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 })
     }
 
     fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
         self.free.push(completion.tag);
-        let think = self.at.checked_sub(1).map_or(Span::ZERO, |last| self.rows[last].think);
-        self.due = completion.finished + think;
-        Counted::In { worker: 0, intended: completion.submitted }
+        let row = &self.rows[self.playing[completion.tag as usize]];
+        self.due = completion.finished + row.think;
+        let intended = match self.timing {
+            Timing::Think => completion.submitted,
+            Timing::Arrival => Instant::ZERO + row.arrival,
+        };
+        Counted::In { worker: 0, intended }
     }
 }
 
