@@ -52,6 +52,12 @@ Example:
     /// Run a factorial study and write a report.
     #[command(after_help = "Example:\n  seekwise study studies/ncq-alone.toml --out out")]
     Study(Study),
+    /// Turn a foreign description of a drive into a profile.
+    #[command(after_help = "\
+Example:
+  seekwise import disksim atlas10k.parv -o atlas10k.toml
+  seekwise validate atlas10k.csv --drive atlas10k.toml")]
+    Import(Import),
     /// Play a measured trace on a simulated drive: means, and how far the distributions are apart.
     #[command(after_help = "\
 Example:
@@ -158,6 +164,38 @@ pub struct Study {
     /// Cores to use; 0 is all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+}
+
+/// Arguments of `import`.
+#[derive(Args, Debug)]
+pub struct Import {
+    /// Where from.
+    #[command(subcommand)]
+    pub from: Foreign,
+}
+
+/// Foreign descriptions.
+#[derive(Debug, Subcommand)]
+pub enum Foreign {
+    /// DiskSim 4's parameters: a .parv with the .diskspecs, .model and .seek beside it.
+    #[command(after_help = "Example:\n  seekwise import disksim atlas10k.parv -o atlas10k.toml")]
+    Disksim(Disksim),
+}
+
+/// Arguments of `import disksim`.
+#[derive(Args, Debug)]
+pub struct Disksim {
+    /// The set-up.
+    pub file: String,
+    /// Write the profile to this file instead of standard output.
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Which drive, where the set-up has several.
+    #[arg(long, value_name = "NAME")]
+    pub drive: Option<String>,
+    /// The profile's name; else the file's.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// Arguments of `validate`.

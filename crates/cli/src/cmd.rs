@@ -3,6 +3,7 @@
 mod bench;
 mod compare;
 mod drives;
+mod import;
 mod patterns;
 mod report;
 mod run;
@@ -24,6 +25,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args, cli.json),
         Command::Compare(args) => compare::compare(&args, cli.json),
         Command::Study(args) => study::study(&args, cli.json),
+        Command::Import(args) => import::import(&args, cli.json),
         Command::Validate(args) => validate::validate(&args, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),

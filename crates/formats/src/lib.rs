@@ -11,6 +11,7 @@
 //! | [`study`] | study files (studies/*.toml) |
 
 pub mod diagnostic;
+pub mod disksim;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;

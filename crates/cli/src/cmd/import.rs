@@ -1,0 +1,85 @@
+//! `seekwise import`: a foreign description of a drive becomes a profile.
+
+use std::path::Path;
+
+use seekwise_formats::disksim::{self, Import};
+use serde::Serialize;
+
+use super::{print, print_json};
+use crate::args::{self, Foreign};
+use crate::exit::{Answer, Failure, Outcome};
+use crate::files;
+use crate::results::write_whole;
+use crate::tables::table;
+
+/// An import as JSON.
+#[derive(Serialize)]
+struct Shown<'a> {
+    drive: &'a str,
+    profile: &'a str,
+    left: Vec<ShownLeft<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownLeft<'a> {
+    key: &'a str,
+    value: &'a str,
+    place: &'a str,
+    why: &'a str,
+    active: bool,
+}
+
+/// Runs the command.
+pub fn import(args: &args::Import, json: bool) -> Outcome {
+    let Foreign::Disksim(args) = &args.from;
+    let text = files::read(&args.file)?;
+    let folder = Path::new(&args.file).parent().unwrap_or(Path::new(""));
+    let load = |name: &str| {
+        let path = folder.join(name);
+        files::text(&path.to_string_lossy()).map_err(|error| error.to_string())
+    };
+    let stem = Path::new(&args.file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let name = args.name.clone().unwrap_or(stem);
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+        return Err(Failure::new(format!("--name: `{name}` will not do; expected letters, digits, `-`, `_` and `.`")));
+    }
+    let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
+    if let Some(path) = &args.out {
+        write_whole(path, found.toml.as_bytes())
+            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    }
+    match (json, &args.out) {
+        (true, _) => print_json(&shown(&found))?,
+        (false, Some(path)) => print(&format!("{} is now {}\n\n{}", found.drive, path.display(), left_over(&found)))?,
+        (false, None) => {
+            print(&found.toml)?;
+            eprintln!("{}", left_over(&found));
+        }
+    }
+    Ok(Answer::Done)
+}
+
+fn shown(found: &Import) -> Shown<'_> {
+    let left = found.left.iter().map(|left| ShownLeft {
+        key: &left.key,
+        value: &left.value,
+        place: &left.place,
+        why: &left.why,
+        active: left.active,
+    });
+    Shown { drive: &found.drive, profile: &found.toml, left: left.collect() }
+}
+
+/// What the model does not take over, what matters first.
+fn left_over(found: &Import) -> String {
+    let active = found.left.iter().filter(|left| left.active).count();
+    let mut rows = table(["not taken over", "value", "where", "what it does", "here"]);
+    for left in &found.left {
+        let here = if left.active { "not modelled" } else { "no difference" };
+        rows.add_row([left.key.as_str(), left.value.as_str(), left.place.as_str(), left.why.as_str(), here]);
+    }
+    match found.left.len() {
+        0 => "Everything was taken over.".to_owned(),
+        all => format!("Of {all} parameters without a counterpart {active} would change something:\n{rows}"),
+    }
+}

@@ -1,0 +1,129 @@
+//! DiskSim 4's parameter files: a set-up (.parv) with all it sources becomes a drive profile in our TOML, each value
+//! with its origin; what the model has no counterpart for is listed.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | [`syntax`] | the language: words, blocks, lists, sources |
+//! | `fields` | a block's values by key, unknown keys found out |
+//! | `layout`, `layout_g4` | layout generations 1 and 4 as zones and holes |
+//! | `seek` | all forms of seek curves as points |
+//! | `behaviour` | buffer, firmware, overheads, bus; and what is left over |
+//! | `write` | the profile's text |
+//!
+//! The meaning of each parameter is that of the DiskSim 4.0 manual; where the program does something else, what it does.
+
+mod behaviour;
+mod fields;
+mod layout;
+mod layout_g4;
+mod seek;
+pub mod syntax;
+mod write;
+
+use self::fields::Fields;
+use self::syntax::{Block, Load};
+use crate::diagnostic::Diagnostic;
+use crate::profile;
+
+/// What an import came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Import {
+    /// The drive's name in its file.
+    pub drive: String,
+    /// The profile.
+    pub toml: String,
+    /// What the model does not take over.
+    pub left: Vec<Left>,
+}
+
+/// A parameter that the model has no counterpart for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// File and line.
+    pub place: String,
+    /// What it would do, or why it does nothing here.
+    pub why: String,
+    /// True when it would change something.
+    pub active: bool,
+}
+
+type Errors = Vec<Diagnostic>;
+
+/// Imports the drive `wanted`, or the only one, from the set-up in `text`; `load` gives the files it sources. `name` is
+/// the profile's name.
+pub fn import(
+    file: &str,
+    text: &str,
+    load: &Load<'_>,
+    wanted: Option<&str>,
+    name: &str,
+) -> Result<Import, Vec<Diagnostic>> {
+    let blocks = syntax::read(file, text, load).map_err(|error| vec![error])?;
+    let disk = choose(file, &blocks, wanted)?;
+    let mut buses = Vec::new();
+    for block in &blocks {
+        for kind in ["disksim_bus", "disksim_ctlr", "disksim_iodriver"] {
+            block.all(kind, &mut buses);
+        }
+    }
+    let fields = Fields::of(disk, behaviour::DISK);
+    let model = Fields::of(fields.block("Model")?, MODEL);
+    let mut text = write::Text::new(name, &disk.name, file);
+    let cylinders = layout::layout(&model, &mut text)?;
+    seek::mechanics(&model, cylinders, load, &mut text)?;
+    behaviour::behaviour(&fields, &buses, &mut text)?;
+    let mut errors = fields.unknown();
+    errors.extend(model.unknown());
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let (toml, left) = text.finish();
+    // What we wrote must be a profile: its own checks find what contradicts itself.
+    let drive = profile::parse(name, &toml)?;
+    drive.profile().map_err(|errors| errors.into_iter().map(|error| from_profile(file, error)).collect::<Errors>())?;
+    Ok(Import { drive: disk.name.clone(), toml, left })
+}
+
+/// Keys of a `dm_disk`.
+const MODEL: &[&str] =
+    &["Number of data surfaces", "Number of cylinders", "Block count", "Mechanical Model", "Layout Model"];
+
+/// An error of the written profile as one of the file it came from.
+fn from_profile(file: &str, error: Diagnostic) -> Diagnostic {
+    Diagnostic { file: file.to_owned(), line: 0, ..error }
+}
+
+fn choose<'a>(file: &str, blocks: &'a [Block], wanted: Option<&str>) -> Result<&'a Block, Errors> {
+    let mut disks = Vec::new();
+    blocks.iter().for_each(|block| block.all("disksim_disk", &mut disks));
+    let names = || disks.iter().map(|disk| disk.name.as_str());
+    match (disks.as_slice(), wanted) {
+        ([], _) => {
+            let fault =
+                Diagnostic::at(file, 0, "there is no drive in it").expected("a block `disksim_disk NAME { … }`");
+            let kinds = blocks.iter().map(|block| block.kind.as_str());
+            let near = kinds.filter(|kind| crate::diagnostic::nearest(kind, ["disksim_disk"]).is_some()).next();
+            Err(vec![Diagnostic {
+                nearest: near.map(|_| "disksim_disk".to_owned()),
+                key: near.map(str::to_owned),
+                ..fault
+            }])
+        }
+        ([disk], None) => Ok(disk),
+        (_, None) => {
+            let all: Vec<&str> = names().collect();
+            let fault = Diagnostic::at(file, 0, format!("there are {} drives in it", disks.len()));
+            Err(vec![fault.expected(format!("--drive with one of {}", all.join(", ")))])
+        }
+        (_, Some(wanted)) => disks.iter().find(|disk| disk.name == wanted).copied().ok_or_else(|| {
+            vec![Diagnostic::at(file, 0, "no such drive in it").key(wanted).nearest_to(wanted, names())]
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Buffer, firmware, overheads and bus of a `disksim_disk`, and all that the model has no counterpart for.
+
+use super::Errors;
+use super::fields::Fields;
+use super::syntax::{At, Block};
+use super::write::Text;
+
+/// Keys of a `disksim_disk`.
+pub(super) const DISK: &[&str] = &[
+    "Model",
+    "Scheduler",
+    "Max queue length",
+    "Bulk sector transfer time",
+    "Segment size (in blks)",
+    "Number of buffer segments",
+    "Print stats",
+    "Per-request overhead time",
+    "Time scale for overheads",
+    "Hold bus entire read xfer",
+    "Hold bus entire write xfer",
+    "Allow almost read hits",
+    "Allow sneaky full read hits",
+    "Allow sneaky partial read hits",
+    "Allow sneaky intermediate read hits",
+    "Allow read hits on write data",
+    "Allow write prebuffering",
+    "Preseeking level",
+    "Never disconnect",
+    "Avg sectors per cylinder",
+    "Maximum number of write segments",
+    "Use separate write segment",
+    "Low (write) water mark",
+    "High (read) water mark",
+    "Set watermark by reqsize",
+    "Calc sector by sector",
+    "Enable caching in buffer",
+    "Buffer continuous read",
+    "Minimum read-ahead (blks)",
+    "Maximum read-ahead (blks)",
+    "Read-ahead over requested",
+    "Read-ahead on idle hit",
+    "Read any free blocks",
+    "Fast write level",
+    "Combine seq writes",
+    "Stop prefetch in sector",
+    "Disconnect write if seek",
+    "Write hit stop prefetch",
+    "Read directly to buffer",
+    "Immed transfer partial hit",
+    "Read hit over. after read",
+    "Read hit over. after write",
+    "Read miss over. after read",
+    "Read miss over. after write",
+    "Write hit over. after read",
+    "Write hit over. after write",
+    "Write miss over. after read",
+    "Write miss over. after write",
+    "Read completion overhead",
+    "Write completion overhead",
+    "Data preparation overhead",
+    "First reselect overhead",
+    "Other reselect overhead",
+    "Read disconnect afterread",
+    "Read disconnect afterwrite",
+    "Write disconnect overhead",
+    "Extra write disconnect",
+    "Extradisc command overhead",
+    "Extradisc disconnect overhead",
+    "Extradisc inter-disconnect delay",
+    "Extradisc 2nd disconnect overhead",
+    "Extradisc seek delta",
+    "Minimum seek delay",
+    "Immediate buffer read",
+    "Immediate buffer write",
+    "Constant access time",
+    "Never disconnect",
+];
+
+/// Nothing takes longer, in milliseconds.
+const LONGEST: f64 = 10_000.0;
+
+const TRACE: &str = "DiskSim destages a cached write at once";
+
+pub(super) fn behaviour(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Errors> {
+    cache(disk, text)?;
+    firmware(disk, text)?;
+    overheads(disk, text)?;
+    link(disk, buses, text)?;
+    text.section("power");
+    text.inferred("cut_sector", "\"finished\"", "drives finish the sector under the head from the spindle's energy");
+    left_over(disk, text)
+}
+
+fn yes(disk: &Fields<'_>, key: &str) -> Result<bool, Errors> {
+    Ok(disk.number_or(key, -1.0, 9.0, 0.0)? != 0.0)
+}
+
+fn cache(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+    let segments = disk.whole("Number of buffer segments", 0, 4096)?;
+    let size = disk.whole("Segment size (in blks)", 0, 1 << 24)?;
+    let writes = disk.number_or("Maximum number of write segments", 0.0, 4096.0, 1.0)? as u64;
+    text.section("cache");
+    let (at, key) = (disk.at("Segment size (in blks)"), "Number of buffer segments times Segment size");
+    text.given("size_kib", (segments * size).div_ceil(2), at, key);
+    text.given("segments", segments, disk.at("Number of buffer segments"), "Number of buffer segments");
+    let fast = disk.whole("Fast write level", 0, 2)? > 0;
+    text.given("write_back", fast && segments > 0, disk.at("Fast write level"), "Fast write level");
+    let percent = (100 * writes.min(segments)).div_ceil(segments.max(1)).clamp(1, 100);
+    let (at, key) = (disk.at("Maximum number of write segments"), "Maximum number of write segments");
+    text.given("dirty_percent", percent, at, key);
+    text.inferred("destage_idle_ms", 0.0, TRACE);
+    read_ahead(disk, size, text)
+}
+
+fn read_ahead(disk: &Fields<'_>, segment: u64, text: &mut Text) -> Result<(), Errors> {
+    let key = "Buffer continuous read";
+    let until = match disk.whole(key, 0, 4)? {
+        0 => None,
+        1 => Some("track"),
+        2 => Some("cylinder"),
+        3 => Some("segment"),
+        _ => Some("next-track"),
+    };
+    let cached = disk.number_or("Enable caching in buffer", 0.0, 2.0, 1.0)? > 0.0;
+    let most = disk.number_or("Maximum read-ahead (blks)", 0.0, 1e7, 0.0)? as u64;
+    let most = match (until, cached) {
+        (None, _) | (_, false) => 0,
+        _ if most == 0 => segment,
+        _ => most,
+    };
+    let least = disk.number_or("Minimum read-ahead (blks)", 0.0, 1e7, 0.0)? as u64;
+    text.section("cache.read_ahead");
+    text.given("max_sectors", most, disk.at("Maximum read-ahead (blks)"), "Maximum read-ahead");
+    text.given("min_sectors", least.min(most), disk.at("Minimum read-ahead (blks)"), "Minimum read-ahead");
+    text.inferred("resume_percent", 50, "not said; half of the segment read again");
+    text.given("until", format!("\"{}\"", until.unwrap_or("segment")), disk.at(key), key);
+    let (over, free) = ("Read-ahead over requested", "Read any free blocks");
+    text.given("over_requested", yes(disk, over)?, disk.at(over), over);
+    text.given("free_blocks", yes(disk, free)?, disk.at(free), free);
+    Ok(())
+}
+
+fn firmware(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+    let depth = disk.number_or("Max queue length", 0.0, 1e6, 1.0)?.clamp(1.0, 256.0) as u64;
+    text.section("firmware");
+    text.given("depth", depth, disk.at("Max queue length"), "Max queue length");
+    text.inferred("dispatch_ms", 0.0, "DiskSim chooses the next command when the arm is free");
+    let key = "Immediate buffer read";
+    text.given("zero_latency", yes(disk, key)?, disk.at(key), key);
+    let scheduler = disk.block("Scheduler")?;
+    let fields = Fields::of(scheduler, &[]);
+    let key = "Scheduling policy";
+    let (policy, exact) = match fields.whole(key, 1, 40)? {
+        1 => ("fcfs", true),
+        2 | 5 => ("look", true),
+        3 | 6 => ("clook", true),
+        4 | 7 => ("sstf", true),
+        8 => ("sptf", true),
+        _ => ("sptf", false),
+    };
+    text.section("firmware.queue");
+    text.given("policy", format!("\"{policy}\""), fields.at(key), key);
+    text.section("firmware.destage");
+    text.inferred("policy", "\"fcfs\"", "DiskSim destages in the order of writing");
+    text.leave(
+        &fields,
+        key,
+        !exact && depth > 1,
+        "a form of shortest positioning time with its own weights; ours is the plain one",
+    );
+    Ok(())
+}
+
+fn overheads(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+    let scale = disk.number_or("Time scale for overheads", 0.0, 1000.0, 1.0)?;
+    let part = |key: &str| Ok::<f64, Errors>(disk.number_or(key, 0.0, LONGEST, 0.0)? * scale);
+    let each = part("Per-request overhead time")?;
+    let data = part("Data preparation overhead")?;
+    text.section("overhead");
+    for (name, kind) in
+        [("read_hit", "Read hit"), ("read_miss", "Read miss"), ("write_hit", "Write hit"), ("write_miss", "Write miss")]
+    {
+        // Before data that go at once; a read miss has let the bus go before its data come.
+        let data = if name == "read_miss" { 0.0 } else { data };
+        for (suffix, before) in [("", "read"), ("_after_write", "write")] {
+            let key = format!("{kind} over. after {before}");
+            let ms = part(&key)? + each + data;
+            text.given(&format!("{name}{suffix}_ms"), rounded(ms), disk.at(&key), &key);
+        }
+    }
+    let hit = part("Read hit over. after read")? + each;
+    text.inferred("flush_ms", rounded(hit), "not said; a command without data, decoded as a read hit");
+    let reselect = "First reselect overhead";
+    let held = yes(disk, "Never disconnect")?;
+    let ms = if held { 0.0 } else { part(reselect)? + data };
+    text.given("reselect_ms", rounded(ms), disk.at(reselect), "First reselect overhead and Data preparation overhead");
+    for (name, key) in
+        [("completion_ms", "Read completion overhead"), ("write_completion_ms", "Write completion overhead")]
+    {
+        text.given(name, rounded(part(key)?), disk.at(key), key);
+    }
+    Ok(())
+}
+
+fn rounded(ms: f64) -> f64 {
+    (ms * 1e6).round() / 1e6
+}
+
+/// The transfer of a sector takes as long as the slowest of drive, buses and controller needs.
+fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Errors> {
+    let own = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
+    text.section("link");
+    for (name, key) in [("rate_mb_s", "Read block transfer time"), ("write_rate_mb_s", "Write block transfer time")] {
+        let (mut slowest, mut at, mut which) = (own, disk.at("Bulk sector transfer time"), "Bulk sector transfer time");
+        for bus in buses {
+            let fields = Fields::of(bus, &[]);
+            for key in [key, "Bulk sector transfer time"] {
+                let ms = fields.number_or(key, 0.0, 100.0, 0.0)?;
+                if ms > slowest {
+                    (slowest, at, which) = (ms, fields.at(key), key);
+                }
+            }
+        }
+        // A sector in no time is a link that is never waited for.
+        let rate = if slowest > 0.0 { 0.512 / slowest } else { 100_000.0 };
+        text.given(
+            name,
+            (rate * 1e6).round() / 1e6,
+            at,
+            &format!("{which}, {slowest} ms for 512 bytes, the slowest on the way"),
+        );
+    }
+    text.inferred("command_ms", 0.0, "within the overheads");
+    text.inferred("max_transfer_sectors", 65_536, "no limit is given");
+    let by_request = yes(disk, "Set watermark by reqsize")?;
+    let mark = disk.number_or("High (read) water mark", 0.0, 1.0, 0.0)?;
+    let percent = if by_request { (100.0 * mark).round() } else { 0.0 };
+    text.given("buffer_full_percent", percent, disk.at("High (read) water mark"), "High (read) water mark");
+    text.leave(disk, "Set watermark by reqsize", !by_request && mark > 0.0, "ours is a share of the request");
+    text.inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
+    let slow = slow_start(buses);
+    if let Some((at, what)) = slow {
+        text.leave_place(what, at, "an arbitration or initiation delay before each transfer");
+    }
+    Ok(())
+}
+
+/// A delay of buses or controllers that the link does not have.
+fn slow_start<'a>(buses: &[&'a Block]) -> Option<(&'a At, &'static str)> {
+    buses.iter().find_map(|bus| {
+        ["Arbitration time", "Constant access time"].into_iter().find_map(|key| {
+            let ms = Fields::of(bus, &[]).number_or(key, 0.0, LONGEST, 0.0).unwrap_or(0.0);
+            (ms > 0.0).then(|| (&bus.get(key).expect("it has a value").at, key))
+        })
+    })
+}
+
+/// What is not taken over: key, the values that do nothing, and what it would do.
+const LEFT: &[(&str, &[f64], &str)] = &[
+    ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time has the bus to itself either way"),
+    ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time has the bus to itself either way"),
+    ("Allow almost read hits", &[1.0], "a read just ahead of a prefetch waits for it here"),
+    ("Allow sneaky full read hits", &[1.0], "reads in the buffer are served while the arm works for others"),
+    ("Allow sneaky partial read hits", &[1.0], "reads partly in the buffer are served in their turn"),
+    ("Allow sneaky intermediate read hits", &[1.0], "blocks that an access happens to bring serve others"),
+    ("Allow read hits on write data", &[1.0], "written blocks serve reads while they stay in the buffer"),
+    ("Allow write prebuffering", &[1.0], "written data come over the link while the arm moves"),
+    ("Preseeking level", &[0.0], "the arm moves for the next command before the present one is complete"),
+    ("Use separate write segment", &[0.0], "any segment may hold writes"),
+    ("Low (write) water mark", &[0.0], "the drive asks for more data of a write when its buffer is this empty"),
+    ("Calc sector by sector", &[0.0, 1.0], "a way of computing, not a behaviour"),
+    ("Enable caching in buffer", &[1.0], "2 serves reads from what they leave only in part"),
+    ("Read-ahead on idle hit", &[1.0], "a read from the buffer starts a prefetch behind it when the arm is idle"),
+    ("Combine seq writes", &[1.0], "a write that continues another joins its segment"),
+    ("Stop prefetch in sector", &[1.0], "a prefetch stops at once, not at the end of a sector"),
+    ("Disconnect write if seek", &[0.0], "lets the bus go during a write's seek"),
+    ("Write hit stop prefetch", &[1.0], "a write stops the prefetch that is under way"),
+    ("Read directly to buffer", &[1.0], "blocks are in the buffer as they pass, not when the track is whole"),
+    ("Immed transfer partial hit", &[1.0], "the buffered part of a read goes out at once"),
+    ("Immediate buffer write", &[0.0], "a write begins with whichever sector of its comes first"),
+    ("Other reselect overhead", &[0.0], "a second reselection of one command"),
+    ("Read disconnect afterread", &[0.0], "letting the bus go; overlaps with the seek"),
+    ("Read disconnect afterwrite", &[0.0], "letting the bus go; overlaps with the seek"),
+    ("Write disconnect overhead", &[0.0], "letting the bus go; overlaps with the write"),
+    ("Extra write disconnect", &[0.0], "a write after a write that it does not continue lets the bus go once more"),
+    ("Extradisc command overhead", &[0.0], "of that write"),
+    ("Extradisc disconnect overhead", &[0.0], "of that write"),
+    ("Extradisc inter-disconnect delay", &[0.0], "of that write"),
+    ("Extradisc 2nd disconnect overhead", &[0.0], "of that write"),
+    ("Extradisc seek delta", &[0.0], "of that write"),
+    ("Minimum seek delay", &[0.0], "the arm rests at least this long before a write"),
+    ("Constant access time", &[0.0], "a fixed time instead of the mechanism"),
+    ("Print stats", &[0.0, 1.0], "a report of DiskSim's own"),
+    ("Avg sectors per cylinder", &[], "only used to guess distances"),
+];
+
+fn left_over(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+    for &(key, quiet, why) in LEFT {
+        let value = disk.number_or(key, -1e9, 1e9, f64::NAN)?;
+        let active = !quiet.is_empty() && !quiet.contains(&value);
+        text.leave(disk, key, active, why);
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! A block's values by key: numbers in range, words, lists and blocks, with errors that name the place; and the keys
+//! that the block should not have.
+
+use super::Errors;
+use super::syntax::{At, Block, Entry, Value, short};
+use crate::diagnostic::Diagnostic;
+
+/// A block whose keys are known.
+pub(super) struct Fields<'a> {
+    pub(super) block: &'a Block,
+    known: &'static [&'static str],
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(block: &'a Block, known: &'static [&'static str]) -> Fields<'a> {
+        Fields { block, known }
+    }
+
+    /// Keys that the block has and should not have.
+    pub(super) fn unknown(&self) -> Errors {
+        let known = |key: &str| self.known.iter().any(|known| known.eq_ignore_ascii_case(key));
+        let strange = self.block.entries.iter().filter(|entry| !known(&entry.key));
+        let fault = |entry: &Entry| {
+            let fault = entry.at.says("unknown parameter").key(short(&entry.key));
+            fault
+                .expected(format!("a parameter of {}", self.block.kind))
+                .nearest_to(&entry.key, self.known.iter().copied())
+        };
+        strange.map(fault).collect()
+    }
+
+    pub(super) fn entry(&self, key: &str) -> Result<&'a Entry, Errors> {
+        self.block.get(key).ok_or_else(|| {
+            let what = if self.block.name.is_empty() { &self.block.kind } else { &self.block.name };
+            let fault = self.block.at.says(format!("`{}` lacks it", short(what))).key(key);
+            let near = self.block.entries.iter().map(|entry| entry.key.as_str());
+            let strange = near.filter(|key| !self.known.iter().any(|known| known.eq_ignore_ascii_case(key)));
+            vec![fault.nearest_to(key, strange)]
+        })
+    }
+
+    pub(super) fn block(&self, key: &str) -> Result<&'a Block, Errors> {
+        let entry = self.entry(key)?;
+        match &entry.value {
+            Value::Block(block) => Ok(block),
+            _ => Err(vec![entry.at.says("it is no block").key(key)]),
+        }
+    }
+
+    /// A number in a range.
+    pub(super) fn number(&self, key: &str, low: f64, high: f64) -> Result<f64, Errors> {
+        let entry = self.entry(key)?;
+        match &entry.value {
+            Value::Number(number, _) if (low..=high).contains(number) => Ok(*number),
+            value => Err(vec![wrong(&entry.at, key, value, &format!("a number from {low} to {high}"))]),
+        }
+    }
+
+    /// A number that may be left out.
+    pub(super) fn number_or(&self, key: &str, low: f64, high: f64, absent: f64) -> Result<f64, Errors> {
+        if self.block.get(key).is_some() { self.number(key, low, high) } else { Ok(absent) }
+    }
+
+    /// A whole number in a range.
+    pub(super) fn whole(&self, key: &str, low: u64, high: u64) -> Result<u64, Errors> {
+        let number = self.number(key, low as f64, high as f64)?;
+        match number.fract() == 0.0 {
+            true => Ok(number as u64),
+            false => {
+                let entry = self.entry(key)?;
+                Err(vec![wrong(&entry.at, key, &entry.value, &format!("a whole number from {low} to {high}"))])
+            }
+        }
+    }
+
+    pub(super) fn word(&self, key: &str) -> Result<(&'a str, &'a At), Errors> {
+        let entry = self.entry(key)?;
+        match &entry.value {
+            Value::Word(word) => Ok((word, &entry.at)),
+            value => Err(vec![wrong(&entry.at, key, value, "a word")]),
+        }
+    }
+
+    /// A list of numbers; none where the key is missing.
+    pub(super) fn numbers(&self, key: &str) -> Result<Vec<f64>, Errors> {
+        let Some(entry) = self.block.get(key) else { return Ok(Vec::new()) };
+        let Value::List(values) = &entry.value else {
+            return Err(vec![wrong(&entry.at, key, &entry.value, "a list of numbers")]);
+        };
+        let number = |value: &Value| match value {
+            Value::Number(number, _) => Ok(*number),
+            other => Err(vec![wrong(&entry.at, key, other, "a list of numbers")]),
+        };
+        values.iter().map(number).collect()
+    }
+
+    /// Where a key stands, for sources and errors.
+    pub(super) fn at(&self, key: &str) -> &'a At {
+        self.block.get(key).map_or(&self.block.at, |entry| &entry.at)
+    }
+}
+
+/// A value that will not do.
+pub(super) fn wrong(at: &At, key: &str, value: &Value, expected: &str) -> Diagnostic {
+    at.says(format!("{} will not do", shown(value))).key(key).expected(expected)
+}
+
+/// A value in a few words.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(_, text) => short(text).to_owned(),
+        Value::Word(word) => format!("`{}`", short(word)),
+        Value::List(values) => format!("a list of {}", values.len()),
+        Value::Block(block) => format!("a block `{}`", short(&block.kind)),
+    }
+}

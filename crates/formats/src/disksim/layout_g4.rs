@@ -1,0 +1,220 @@
+//! Layout generation 4: an index of indices down to runs of tracks, a table of track patterns, and slips.
+//!
+//! A row of an index is eleven figures: first block, first cylinder, angle; blocks, cylinders and turn of one repetition;
+//! blocks and cylinders of all; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it
+//! repeats. The outermost index is the last. Its rows become zones, what they repeat becomes runs.
+
+use super::Errors;
+use super::layout::{list, repeated, written};
+use super::syntax::{Block, Value};
+use super::write::Text;
+use crate::diagnostic::Diagnostic;
+
+/// More runs than any drive has tracks on a surface.
+const MOST: usize = 2_000_000;
+
+/// Indices are not deeper than this.
+const DEEPEST: usize = 8;
+
+/// A row of an index.
+#[derive(Clone, Copy)]
+struct Row {
+    cylinder: i64,
+    angle: f64,
+    blocks: u64,
+    cylinders: i64,
+    turn: f64,
+    times: u64,
+    all_cylinders: i64,
+    /// A surface with its sectors a track, or an index.
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Track { head: u64, spt: u64 },
+    Index(usize),
+}
+
+/// A run of tracks: surface, first cylinder, tracks (below zero: inwards first), sectors a track, angle, skew.
+struct Run(u64, i64, i64, u64, f64, f64);
+
+pub(super) fn layout(block: &Block, cylinders: u64, text: &mut Text) -> Result<u64, Errors> {
+    let one = |error: Diagnostic| vec![error];
+    let known = ["TP", "IDX", "Slips", "Remaps"];
+    if let Some(entry) = block.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
+        let fault = entry.at.says("unknown parameter").key(&entry.key);
+        return Err(one(fault.expected(known.join(", ")).nearest_to(&entry.key, known)));
+    }
+    let patterns = patterns(block).map_err(one)?;
+    let indices = list(block, "IDX").map_err(one)?.iter().map(|index| rows(block, index, &patterns));
+    let indices: Vec<Vec<Row>> = indices.collect::<Result<_, _>>().map_err(one)?;
+    let Some(outermost) = indices.last() else {
+        return Err(one(block.at.says("there is no index").key("IDX")));
+    };
+    let mut zones = Vec::new();
+    let mut next = 0;
+    let mut used = 0;
+    for row in outermost {
+        let runs = band(block, &indices, row, 0, &mut used).map_err(one)?;
+        if row.cylinder < next || row.cylinder + row.all_cylinders.abs() > cylinders as i64 + 1 {
+            let message = format!("cylinders from {} on overlap or lie beyond the last", row.cylinder);
+            return Err(one(block.at.says(message).key("IDX")));
+        }
+        zones.push(zone(row, next, &runs));
+        next = row.cylinder + row.all_cylinders.abs();
+    }
+    let at = &block.at;
+    text.given("order", "\"cylinder\"", at, "its index names each run of tracks");
+    text.inferred("track_skew", 0.0, "each run has its own");
+    text.inferred("head_skew", 0.0, "each run has its own");
+    text.rows("geometry.zones", &zones, at, "its index, in bands of equal runs");
+    let slips = pairs(block, "Slips").map_err(one)?;
+    if !slips.is_empty() {
+        let rows: Vec<String> = repeated(&slips).iter().map(written).collect();
+        text.rows("geometry.holes", &rows, at, "Slips");
+    }
+    Ok(next as u64)
+}
+
+fn figure(value: Option<&Value>) -> Option<f64> {
+    match value {
+        Some(Value::Number(number, _)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn whole(value: Option<&Value>) -> Option<u64> {
+    figure(value).filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n < 1e15).map(|n| n as u64)
+}
+
+/// Sectors a track of each pattern: three figures, the first and the last sector in use and how many fit.
+fn patterns(block: &Block) -> Result<Vec<u64>, Diagnostic> {
+    let pattern = |chunk: &[Value]| {
+        let [first, last, spt] = [0, 1, 2].map(|place| whole(chunk.get(place)));
+        spt.filter(|&spt| first == Some(0) && last == spt.checked_sub(1) && spt > 0)
+    };
+    let patterns = list(block, "TP")?.chunks(3).enumerate();
+    let fault = |index: usize| {
+        block
+            .at
+            .says(format!("track pattern {index} is not a whole track"))
+            .key("TP")
+            .expected("0, sectors - 1, sectors")
+    };
+    patterns.map(|(index, chunk)| pattern(chunk).ok_or_else(|| fault(index))).collect()
+}
+
+fn rows(block: &Block, index: &Value, patterns: &[u64]) -> Result<Vec<Row>, Diagnostic> {
+    let fault = |what: &str| block.at.says(what).key("IDX").expected("rows of eleven figures");
+    let Value::List(values) = index else { return Err(fault("an index is no list")) };
+    let mut rows = Vec::new();
+    let mut rest = values.as_slice();
+    while !rest.is_empty() {
+        let length = match rest.get(8) {
+            Some(Value::Word(word)) if word == "TRACK" => 11,
+            Some(Value::Word(word)) if word == "IDX" => 10,
+            _ => return Err(fault("a row has no TRACK or IDX in its ninth place")),
+        };
+        let row = rest.get(..length).and_then(|row| one_row(row, patterns));
+        rows.push(row.ok_or_else(|| fault("a row has figures out of range"))?);
+        rest = &rest[length..];
+    }
+    Ok(rows)
+}
+
+fn one_row(row: &[Value], patterns: &[u64]) -> Option<Row> {
+    let long = |place: usize| figure(row.get(place)).filter(|n| n.fract() == 0.0 && n.abs() < 1e9).map(|n| n as i64);
+    let share = |place: usize| figure(row.get(place)).filter(|n| (0.0..=1.0).contains(n)).map(|n| n % 1.0);
+    let blocks = whole(row.get(3)).filter(|&blocks| blocks > 0)?;
+    let all = whole(row.get(6))?;
+    let what = if row.len() == 11 {
+        let spt = *patterns.get(whole(row.get(9))? as usize)?;
+        What::Track { head: whole(row.get(10)).filter(|&head| head < 64)?, spt }
+    } else {
+        What::Index(whole(row.get(9))? as usize)
+    };
+    Some(Row {
+        cylinder: long(1)?,
+        angle: share(2)?,
+        blocks,
+        cylinders: long(4)?,
+        turn: share(5)?,
+        times: if all % blocks == 0 { all / blocks } else { return None },
+        all_cylinders: long(7)?,
+        what,
+    })
+}
+
+/// The runs that one repetition of a row consists of.
+fn band(
+    block: &Block,
+    indices: &[Vec<Row>],
+    row: &Row,
+    depth: usize,
+    used: &mut usize,
+) -> Result<Vec<Run>, Diagnostic> {
+    let fault = |what: String| block.at.says(what).key("IDX");
+    match row.what {
+        What::Track { head, spt } => {
+            if row.blocks != spt {
+                return Err(fault(format!("a track of {} blocks has a pattern of {spt}", row.blocks)));
+            }
+            let tracks = if row.all_cylinders < 0 { -(row.times as i64) } else { row.times as i64 };
+            Ok(vec![Run(head, 0, tracks, spt, 0.0, row.turn)])
+        }
+        What::Index(number) => {
+            let index = indices.get(number).ok_or_else(|| fault(format!("there is no index {number}")))?;
+            if depth >= DEEPEST {
+                return Err(fault(format!("indices lie more than {DEEPEST} deep")));
+            }
+            let mut runs = Vec::new();
+            for inner in index {
+                let one = band(block, indices, inner, depth + 1, used)?;
+                let times = if matches!(inner.what, What::Track { .. }) { 1 } else { inner.times };
+                *used += one.len().saturating_mul(times as usize);
+                if *used > MOST {
+                    return Err(fault(format!("it comes to more than {MOST} runs")));
+                }
+                for time in 0..times {
+                    let (cylinder, angle) = (inner.cylinders * time as i64, inner.turn * time as f64);
+                    let place = |run: &Run| {
+                        let at = (inner.angle + angle + run.4) % 1.0;
+                        Run(run.0, inner.cylinder + cylinder + run.1, run.2, run.3, at, run.5)
+                    };
+                    runs.extend(one.iter().map(place));
+                }
+            }
+            Ok(runs)
+        }
+    }
+}
+
+fn zone(row: &Row, next: i64, runs: &[Run]) -> String {
+    let gap = if row.cylinder > next { format!(", gap = {}", row.cylinder - next) } else { String::new() };
+    let run = |Run(head, first, tracks, spt, angle, skew): &Run| {
+        format!("[{head}, {first}, {tracks}, {spt}, {angle:.6}, {skew:.6}]")
+    };
+    let (cylinders, band) = match row.what {
+        What::Index(_) => (row.all_cylinders.abs(), row.cylinders.abs()),
+        What::Track { .. } => (row.all_cylinders.abs(), row.all_cylinders.abs()),
+    };
+    format!(
+        "{{ first = {}, cylinders = {cylinders}{gap}, offset = {:.6}, band = {band}, band_skew = {:.6}, runs = [{}] }}",
+        row.cylinder,
+        row.angle,
+        row.turn,
+        runs.iter().map(run).collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Pairs of a slot and a length, rising.
+fn pairs(block: &Block, key: &str) -> Result<Vec<(u64, u64)>, Diagnostic> {
+    let pairs = list(block, key)?.chunks(2);
+    let pair = |pair: &[Value]| Some((whole(pair.first())?, whole(pair.get(1)).filter(|&length| length > 0)?));
+    let pairs: Option<Vec<(u64, u64)>> = pairs.map(pair).collect();
+    let rising = |pairs: &Vec<(u64, u64)>| pairs.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0);
+    pairs
+        .filter(rising)
+        .ok_or_else(|| block.at.says("they do not rise").key(key).expected("slot, length; slots that rise"))
+}

@@ -1,0 +1,246 @@
+//! Arm and spindle of a `dm_mech_g1`: all forms of seek curves as points of a table.
+//!
+//! Rules of the mechanical model that ours shares: a head switch and a seek overlap, the longer counts; writing adds its
+//! settling to a seek or a head switch.
+
+use super::Errors;
+use super::fields::{Fields, wrong};
+use super::syntax::{At, Load, Value};
+use super::write::Text;
+
+const MECHANICS: &[&str] = &[
+    "Access time type",
+    "Seek type",
+    "Single cylinder seek time",
+    "Average seek time",
+    "Full strobe seek time",
+    "Full seek curve",
+    "Add. write settling delay",
+    "HPL seek equation values",
+    "First ten seek times",
+    "Head switch time",
+    "Rotation speed (in rpms)",
+    "Percent error in rpms",
+    "Constant seek time",
+];
+
+/// Seeks are sampled at each of the first so many distances, then at steps of a fortieth.
+const EACH: u32 = 40;
+
+/// Longer than any seek, in milliseconds.
+const LONGEST: f64 = 1000.0;
+
+/// Distances and times in milliseconds, of reads and perhaps of writes.
+struct Curves {
+    read: Vec<(u32, f64)>,
+    write: Vec<(u32, f64)>,
+    from: &'static str,
+}
+
+pub(super) fn mechanics(model: &Fields<'_>, cylinders: u32, load: &Load<'_>, text: &mut Text) -> Result<(), Errors> {
+    let block = model.block("Mechanical Model")?;
+    if block.kind != "dm_mech_g1" {
+        return Err(vec![block.at.says("unknown mechanical model").key(&block.kind).expected("dm_mech_g1")]);
+    }
+    let fields = Fields::of(block, MECHANICS);
+    let errors = fields.unknown();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let curves = curves(&fields, cylinders, load)?;
+    text.section("mechanics");
+    let rpm = fields.number("Rotation speed (in rpms)", 1.0, 100_000.0)?;
+    text.given("rpm", rpm, fields.at("Rotation speed (in rpms)"), "Rotation speed");
+    let head_switch = fields.number("Head switch time", 0.0, LONGEST)?;
+    text.given("head_switch_ms", head_switch, fields.at("Head switch time"), "Head switch time");
+    let settle = fields.number_or("Add. write settling delay", -100.0, LONGEST, 0.0)?;
+    text.given("write_settle_ms", settle, fields.at("Add. write settling delay"), "Add. write settling delay");
+    text.section("mechanics.seek");
+    text.given("form", "\"table\"", fields.at("Seek type"), &format!("Seek type, {}", curves.from));
+    let at = fields.at("Seek type");
+    text.rows("mechanics.seek.points", &rows(&curves.read), at, curves.from);
+    if !curves.write.is_empty() {
+        text.rows("mechanics.seek.write_points", &rows(&curves.write), at, "its column of write seeks");
+    }
+    left_over(&fields, text);
+    Ok(())
+}
+
+fn rows(points: &[(u32, f64)]) -> Vec<String> {
+    points.iter().map(|(distance, ms)| format!("[{distance}, {ms}]")).collect()
+}
+
+fn left_over(fields: &Fields<'_>, text: &mut Text) {
+    let error = fields.number_or("Percent error in rpms", -100.0, 100.0, 0.0).unwrap_or(0.0);
+    text.leave(
+        fields,
+        "Percent error in rpms",
+        error != 0.0,
+        "a drive may turn this much off its speed; ours keeps it",
+    );
+    let kept = fields.word("Access time type").is_ok_and(|word| word.0 == "trackSwitchPlusRotation");
+    text.leave(fields, "Access time type", !kept, "track switch, then rotation: the one way our arm moves");
+    for key in ["Single cylinder seek time", "Average seek time", "Full strobe seek time"] {
+        let used =
+            matches!(fields.word("Seek type"), Ok((form, _)) if !["extracted", "hpl", "hplplus10"].contains(&form));
+        if !used {
+            text.leave(fields, key, false, "the seek curve is given otherwise");
+        }
+    }
+}
+
+fn curves(fields: &Fields<'_>, cylinders: u32, load: &Load<'_>) -> Result<Curves, Errors> {
+    const FORMS: [&str; 6] = ["extracted", "linear", "curve", "constant", "hpl", "hplplus10"];
+    let (form, at) = fields.word("Seek type")?;
+    let time = |key: &str| fields.number(key, 0.0, LONGEST);
+    match form {
+        "extracted" => extracted(fields, load),
+        "constant" => {
+            let key = if fields.block.get("Constant seek time").is_some() {
+                "Constant seek time"
+            } else {
+                "Average seek time"
+            };
+            let ms = time(key)?;
+            Ok(sampled("one time for all distances", cylinders, |_| ms))
+        }
+        "linear" => {
+            let (single, full) = (time("Single cylinder seek time")?, time("Full strobe seek time")?);
+            rising(fields, single, full)?;
+            let step = (full - single) / f64::from(cylinders.max(3) - 2);
+            Ok(sampled("a line from single cylinder to full strobe", cylinders, |d| single + step * f64::from(d - 1)))
+        }
+        "curve" => lee(fields, cylinders),
+        "hpl" | "hplplus10" => hpl(fields, cylinders, form == "hplplus10"),
+        _ => Err(vec![
+            at.says(format!("`{form}` is no form of a seek curve"))
+                .key("Seek type")
+                .expected(FORMS.join(", "))
+                .nearest_to(form, FORMS),
+        ]),
+    }
+}
+
+fn rising(fields: &Fields<'_>, short: f64, long: f64) -> Result<(), Errors> {
+    if short <= long {
+        return Ok(());
+    }
+    let at = fields.at("Full strobe seek time");
+    let message = format!("{long} ms is shorter than a shorter seek, {short} ms");
+    Err(vec![at.says(message).key("Full strobe seek time").expected("single cylinder, average, full strobe: rising")])
+}
+
+/// Lee's formula through three figures: `a √(d-1) + b (d-1) + single` (DiskSim manual 4.0, section on seek models).
+fn lee(fields: &Fields<'_>, cylinders: u32) -> Result<Curves, Errors> {
+    let time = |key: &str| fields.number(key, 0.0, LONGEST);
+    let (single, average) = (time("Single cylinder seek time")?, time("Average seek time")?);
+    let full = time("Full strobe seek time")?;
+    rising(fields, single, average).and_then(|()| rising(fields, average, full))?;
+    let c = f64::from(cylinders.max(2));
+    let a = (-10.0 * single + 15.0 * average - 5.0 * full) / (3.0 * c.sqrt());
+    let b = (7.0 * single - 15.0 * average + 8.0 * full) / (3.0 * c);
+    let time = |d: u32| (single + a * f64::from(d - 1).sqrt() + b * f64::from(d - 1)).max(0.0);
+    Ok(sampled("Lee's formula through single cylinder, average and full strobe", cylinders, time))
+}
+
+/// Hewlett-Packard's two parts: a root below a distance, a line from there; the first ten distances perhaps apart.
+fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Errors> {
+    let values = fields.numbers("HPL seek equation values")?;
+    let at = fields.at("HPL seek equation values");
+    let [bend, short, root, long, slope, single] = values[..] else {
+        let fault = at.says(format!("there are {} values", values.len())).key("HPL seek equation values");
+        return Err(vec![fault.expected("six: distance, two of the root, two of the line, single cylinder or -1")]);
+    };
+    let ten = if with_ten { fields.numbers("First ten seek times")? } else { Vec::new() };
+    if with_ten && (ten.len() != 10 || ten.iter().any(|ms| !(0.0..=LONGEST).contains(ms))) {
+        let fault = fields.at("First ten seek times").says(format!("there are {} times", ten.len()));
+        return Err(vec![fault.key("First ten seek times").expected("ten, of distances 1 to 10, in ms")]);
+    }
+    let time = |d: u32| {
+        let distance = f64::from(d);
+        let formula = if distance < bend { short + root * distance.sqrt() } else { long + slope * distance };
+        let one = single >= 0.0 && d == 1 && ten.is_empty();
+        let listed = ten.get(d as usize - 1).copied();
+        if one { single } else { listed.unwrap_or(formula) }.clamp(0.0, LONGEST)
+    };
+    let from = if with_ten { "the first ten distances and the HPL equation" } else { "the HPL equation" };
+    Ok(sampled(from, cylinders, time))
+}
+
+/// A formula's points: each of the first distances, then so close that straight lines between them stay within
+/// a thousandth of it.
+fn sampled(from: &'static str, cylinders: u32, time: impl Fn(u32) -> f64) -> Curves {
+    let mut read = Vec::new();
+    let mut distance = 1;
+    while distance < cylinders {
+        read.push((distance, round(time(distance))));
+        distance += if distance < EACH { 1 } else { distance / 40 };
+    }
+    let last = cylinders.max(2) - 1;
+    if read.last().is_none_or(|point| point.0 < last) {
+        read.push((last, round(time(last))));
+    }
+    Curves { read, write: Vec::new(), from }
+}
+
+/// To whole nanoseconds.
+fn round(ms: f64) -> f64 {
+    (ms * 1e6).round() / 1e6
+}
+
+/// A table in a file of its own: `distance, time`, or `distance, mean, standard deviation`, or these and a fourth column
+/// with the time of a write seek. A first line with the number of distances may stand above it.
+fn extracted(fields: &Fields<'_>, load: &Load<'_>) -> Result<Curves, Errors> {
+    let (file, at) = fields.word("Full seek curve")?;
+    let text = load(file).map_err(|error| vec![at.says(format!("cannot be read: {error}")).key(file)])?;
+    let mut curves = Curves { read: Vec::new(), write: Vec::new(), from: "table of measured seeks" };
+    let mut announced = None;
+    for (index, line) in text.lines().enumerate() {
+        let at = At { file: file.to_owned(), line: index + 1 };
+        let line = line.split('#').next().unwrap_or("").trim();
+        if let Some((_, count)) = line.split_once(':') {
+            announced = count.trim().parse::<usize>().ok();
+            continue;
+        }
+        if line.is_empty() {
+            continue;
+        }
+        let (distance, read, write) = point(&at, line)?;
+        if curves.read.last().map_or(distance != 1, |last| distance <= last.0) {
+            let fault = at.says(format!("distance {distance} does not go on from the one above")).key("distance");
+            return Err(vec![fault.expected("distances that rise from 1")]);
+        }
+        curves.read.push((distance, round(read)));
+        curves.write.extend(write.map(|write| (distance, round(write))));
+    }
+    let at = At { file: file.to_owned(), line: 0 };
+    if announced.is_some_and(|count| count != curves.read.len()) || curves.read.is_empty() {
+        let fault = at.says(format!("there are {} distances in it", curves.read.len())).key("Seek distances measured");
+        return Err(vec![fault.expected(format!("{}, as its first line says", announced.unwrap_or(1)))]);
+    }
+    if !curves.write.is_empty() && curves.write.len() != curves.read.len() {
+        return Err(vec![at.says("some distances have a write seek and some have none")]);
+    }
+    Ok(curves)
+}
+
+/// Distance, time, and the time of a write.
+fn point(at: &At, line: &str) -> Result<(u32, f64, Option<f64>), Errors> {
+    let words: Vec<&str> = line.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    let ms = |word: &str| {
+        let value = word.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST).contains(ms));
+        let shown = Value::Word(word.to_owned());
+        value.ok_or_else(|| vec![wrong(at, "seek time", &shown, &format!("milliseconds from 0 to {LONGEST}"))])
+    };
+    match words[..] {
+        [distance, read] | [distance, read, _] | [distance, read, _, _] => {
+            let whole = distance.parse::<u32>().ok().filter(|&distance| distance > 0);
+            let shown = Value::Word(distance.to_owned());
+            let whole = whole.ok_or_else(|| vec![wrong(at, "distance", &shown, "cylinders, from 1")])?;
+            Ok((whole, ms(read)?, words.get(3).map(|write| ms(write)).transpose()?))
+        }
+        _ => Err(vec![
+            at.says(format!("{} columns", words.len())).expected("distance, time; or with deviation and write time"),
+        ]),
+    }
+}

@@ -1,0 +1,330 @@
+//! The parameter language: words, blocks, lists and sources, each with the place it stands at. Knows no parameter.
+//!
+//! ```text
+//! KIND NAME { key words = value, key = [ value, value ], key = KIND { … }, key = source FILE }
+//! source FILE      instantiate [ a ] as NAME      topology KIND NAME [ … ]      # a comment, to the end of the line
+//! ```
+
+use crate::diagnostic::Diagnostic;
+
+/// Blocks in blocks, and files that source files, are not deeper than this.
+const DEEPEST: usize = 24;
+
+/// Where something stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct At {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl At {
+    /// A diagnostic about this place.
+    pub fn says(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(&self.file, self.line, message)
+    }
+}
+
+/// What stands in braces.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// Its kind, such as `disksim_disk`.
+    pub kind: String,
+    /// Its name; blocks inside others need none.
+    pub name: String,
+    /// Its keys in their order.
+    pub entries: Vec<Entry>,
+    /// Where it begins.
+    pub at: At,
+}
+
+/// A key and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The key, its words one blank apart.
+    pub key: String,
+    /// The value.
+    pub value: Value,
+    /// Where the key stands.
+    pub at: At,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number, and how it was written.
+    Number(f64, String),
+    /// Anything else that is no list and no block.
+    Word(String),
+    /// Values in brackets.
+    List(Vec<Value>),
+    /// A block.
+    Block(Block),
+}
+
+impl Block {
+    /// The last value of a key.
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().rev().find(|entry| entry.key.eq_ignore_ascii_case(key))
+    }
+
+    /// All blocks of a kind, in it and below.
+    pub fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a Block>) {
+        if self.kind == kind {
+            found.push(self);
+        }
+        for entry in &self.entries {
+            entry.value.all(kind, found);
+        }
+    }
+}
+
+impl Value {
+    fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a Block>) {
+        match self {
+            Value::Block(block) => block.all(kind, found),
+            Value::List(values) => values.iter().for_each(|value| value.all(kind, found)),
+            Value::Number(..) | Value::Word(_) => {}
+        }
+    }
+}
+
+/// Gives the text of a file that another names.
+pub type Load<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+/// Reads a file and all that it sources.
+pub fn read(file: &str, text: &str, load: &Load<'_>) -> Result<Vec<Block>, Diagnostic> {
+    Parser { file, tokens: tokens(text), next: 0, load, depth: 0 }.items()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Mark(char),
+    Word(&'a str),
+}
+
+fn tokens(text: &str) -> Vec<(Token<'_>, usize)> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("");
+        let mut rest = line.trim_start();
+        while let Some(first) = rest.chars().next() {
+            let end = match first {
+                '{' | '}' | '[' | ']' | '=' | ',' => {
+                    found.push((Token::Mark(first), index + 1));
+                    1
+                }
+                _ => {
+                    let stops = |c: char| c.is_whitespace() || "{}[]=,".contains(c);
+                    let end = rest.find(stops).unwrap_or(rest.len());
+                    found.push((Token::Word(&rest[..end]), index + 1));
+                    end
+                }
+            };
+            rest = rest[end..].trim_start();
+        }
+    }
+    found
+}
+
+struct Parser<'a> {
+    file: &'a str,
+    tokens: Vec<(Token<'a>, usize)>,
+    next: usize,
+    load: &'a Load<'a>,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn at(&self) -> At {
+        let last = self.tokens.last().map_or(1, |token| token.1);
+        At { file: self.file.to_owned(), line: self.tokens.get(self.next).map_or(last, |token| token.1) }
+    }
+
+    fn peek(&self) -> Option<Token<'a>> {
+        self.tokens.get(self.next).map(|token| token.0)
+    }
+
+    fn take(&mut self) -> Option<Token<'a>> {
+        let token = self.peek();
+        self.next += usize::from(token.is_some());
+        token
+    }
+
+    fn mark(&mut self, mark: char, after: &str) -> Result<(), Diagnostic> {
+        let at = self.at();
+        match self.take() {
+            Some(Token::Mark(found)) if found == mark => Ok(()),
+            None => Err(at.says(format!("the file ends inside {after}")).expected(format!("`{mark}`"))),
+            Some(Token::Mark(found)) => Err(at.says(format!("`{found}` after {after}")).expected(format!("`{mark}`"))),
+            Some(Token::Word(found)) => {
+                Err(at.says(format!("`{}` after {after}", short(found))).expected(format!("`{mark}`")))
+            }
+        }
+    }
+
+    /// The words up to the next mark.
+    fn words(&mut self) -> Vec<&'a str> {
+        let mut words = Vec::new();
+        while let Some(Token::Word(word)) = self.peek() {
+            words.push(word);
+            self.next += 1;
+        }
+        words
+    }
+
+    fn items(&mut self) -> Result<Vec<Block>, Diagnostic> {
+        let mut blocks = Vec::new();
+        while self.peek().is_some() {
+            let at = self.at();
+            match self.take() {
+                Some(Token::Word("source")) => blocks.extend(self.sourced(&at)?),
+                Some(Token::Word("instantiate")) => {
+                    self.skip_brackets("`instantiate`")?;
+                    self.take();
+                    self.take();
+                }
+                Some(Token::Word("topology")) => {
+                    self.words();
+                    self.skip_brackets("`topology`")?;
+                }
+                Some(Token::Word(kind)) => {
+                    let name = self.words().join(" ");
+                    blocks.push(self.block(kind, name, at)?);
+                }
+                Some(Token::Mark(',')) => {}
+                Some(Token::Mark(mark)) => {
+                    return Err(at.says(format!("`{mark}` where nothing is open")).expected("a block"));
+                }
+                None => break,
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// What the file of the next word holds.
+    fn sourced(&mut self, at: &At) -> Result<Vec<Block>, Diagnostic> {
+        let Some(Token::Word(name)) = self.take() else {
+            return Err(at.says("`source` without a file").expected("a file's name"));
+        };
+        if self.depth >= DEEPEST {
+            return Err(at.says(format!("files source each other more than {DEEPEST} deep")).key(name));
+        }
+        let text = (self.load)(name).map_err(|error| at.says(format!("cannot be read: {error}")).key(name))?;
+        let tokens = tokens(&text);
+        Parser { file: name, tokens, next: 0, load: self.load, depth: self.depth + 1 }.items()
+    }
+
+    fn skip_brackets(&mut self, what: &str) -> Result<(), Diagnostic> {
+        self.mark('[', what)?;
+        let mut open = 1;
+        while open > 0 {
+            let at = self.at();
+            match self.take() {
+                Some(Token::Mark('[')) => open += 1,
+                Some(Token::Mark(']')) => open -= 1,
+                Some(_) => {}
+                None => return Err(at.says(format!("the file ends inside {what}")).expected("`]`")),
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, kind: &str, name: String, at: At) -> Result<Block, Diagnostic> {
+        let what = format!("`{}`", short(if name.is_empty() { kind } else { &name }));
+        self.mark('{', &what)?;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(at.says(format!("blocks lie more than {DEEPEST} deep")));
+        }
+        let mut entries = Vec::new();
+        loop {
+            match self.peek() {
+                Some(Token::Mark('}')) => break,
+                Some(Token::Mark(',')) => self.next += 1,
+                Some(Token::Word(_)) => entries.push(self.entry()?),
+                Some(Token::Mark(mark)) => {
+                    return Err(self.at().says(format!("`{mark}` in {what}")).expected("a key, or `}`"));
+                }
+                None => return Err(self.at().says(format!("the file ends inside {what}")).expected("`}`")),
+            }
+        }
+        self.next += 1;
+        self.depth -= 1;
+        Ok(Block { kind: kind.to_owned(), name, entries, at })
+    }
+
+    fn entry(&mut self) -> Result<Entry, Diagnostic> {
+        let at = self.at();
+        let key = self.words().join(" ");
+        self.mark('=', &format!("`{}`", short(&key)))?;
+        let value = self.value(&key)?;
+        Ok(Entry { key, value, at })
+    }
+
+    fn value(&mut self, key: &str) -> Result<Value, Diagnostic> {
+        let at = self.at();
+        if self.peek() == Some(Token::Mark('[')) {
+            self.next += 1;
+            return self.list(key);
+        }
+        if self.peek() == Some(Token::Word("source")) {
+            self.next += 1;
+            let mut blocks = self.sourced(&at)?;
+            return match blocks.pop() {
+                Some(block) if blocks.is_empty() => Ok(Value::Block(block)),
+                _ => Err(at.says("the sourced file does not hold one block").key(key)),
+            };
+        }
+        let words = self.words();
+        match self.peek() {
+            Some(Token::Mark('{')) => {
+                let Some((kind, name)) = words.split_first() else {
+                    return Err(at.says("a block without a kind").key(key));
+                };
+                Ok(Value::Block(self.block(kind, name.join(" "), at)?))
+            }
+            Some(Token::Mark('=')) => {
+                let message = format!("`{}` runs into the next key", short(&words.join(" ")));
+                Err(at.says(message).key(key).expected("a comma between the two"))
+            }
+            _ if words.is_empty() => Err(at.says("it has no value").key(key)),
+            _ => Ok(scalar(&words.join(" "))),
+        }
+    }
+
+    fn list(&mut self, key: &str) -> Result<Value, Diagnostic> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(self.at().says(format!("lists lie more than {DEEPEST} deep")).key(key));
+        }
+        let mut values = Vec::new();
+        loop {
+            match self.peek() {
+                Some(Token::Mark(']')) => break,
+                Some(Token::Mark(',')) => self.next += 1,
+                Some(Token::Mark('}' | '=')) => {
+                    return Err(self.at().says("a list without an end").key(key).expected("`]`"));
+                }
+                None => return Err(self.at().says("the file ends inside a list").key(key).expected("`]`")),
+                Some(_) => values.push(self.value(key)?),
+            }
+        }
+        self.next += 1;
+        self.depth -= 1;
+        Ok(Value::List(values))
+    }
+}
+
+fn scalar(text: &str) -> Value {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Value::Number(number, text.to_owned()),
+        _ => Value::Word(text.to_owned()),
+    }
+}
+
+/// The beginning of what may be long.
+pub(super) fn short(text: &str) -> &str {
+    text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
+}

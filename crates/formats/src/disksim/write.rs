@@ -1,0 +1,79 @@
+//! The profile's text: sections of figures, each with its origin.
+
+use std::fmt::Write;
+
+use super::Left;
+use super::fields::{Fields, shown};
+use super::syntax::At;
+
+/// A profile being written, and what is left over.
+pub(super) struct Text {
+    text: String,
+    left: Vec<Left>,
+}
+
+impl Text {
+    /// Begins a profile.
+    pub(super) fn new(name: &str, drive: &str, file: &str) -> Text {
+        let title: String = drive.chars().filter(|c| c.is_ascii_graphic() && *c != '"' && *c != '\\').collect();
+        let file: String = file.rsplit('/').next().unwrap_or(file).chars().filter(|c| !"\"\\".contains(*c)).collect();
+        let text = format!(
+            "# Imported from DiskSim parameters: {file} and the files it sources.\n\nname = \"{name}\"\ntitle = \"{title}\"\nyear = 0\n\
+             studies = []\ninterface = \"SCSI\"\n\n[sources]\ndisksim = \"parameters in DiskSim's form, {file} and the \
+             files it sources\"\n"
+        );
+        Text { text, left: Vec::new() }
+    }
+
+    /// Begins a section.
+    pub(super) fn section(&mut self, name: &str) {
+        let _ = write!(self.text, "\n[{name}]\n");
+    }
+
+    /// A figure that the parameters give.
+    pub(super) fn given(&mut self, key: &str, value: impl std::fmt::Display, at: &At, parameter: &str) {
+        let place = place(at);
+        let _ = writeln!(self.text, "{key} = {{ value = {value}, measured = \"@disksim {place}: {parameter}\" }}");
+    }
+
+    /// A figure that they do not give.
+    pub(super) fn inferred(&mut self, key: &str, value: impl std::fmt::Display, why: &str) {
+        let _ = writeln!(self.text, "{key} = {{ value = {value}, inferred = \"{why}\" }}");
+    }
+
+    /// A section whose value is a list of rows, eight short ones to a line.
+    pub(super) fn rows(&mut self, section: &str, rows: &[String], at: &At, parameter: &str) {
+        self.section(section);
+        let _ = writeln!(self.text, "measured = \"@disksim {}: {parameter}\"\nvalue = [", place(at));
+        let a_line = if rows.iter().all(|row| row.len() < 24) { 5 } else { 1 };
+        for line in rows.chunks(a_line) {
+            let _ = writeln!(self.text, "    {},", line.join(", "));
+        }
+        self.text.push_str("]\n");
+    }
+
+    /// Notes a parameter that the model has no counterpart for; one that is missing is nothing.
+    pub(super) fn leave(&mut self, fields: &Fields<'_>, key: &str, active: bool, why: &str) {
+        let Some(entry) = fields.block.get(key) else { return };
+        let value = shown(&entry.value);
+        let (key, why) = (key.to_owned(), why.to_owned());
+        self.left.push(Left { key, value, place: place(&entry.at), why, active });
+    }
+
+    /// Notes a parameter of another block that the model has no counterpart for and that would change something.
+    pub(super) fn leave_place(&mut self, key: &str, at: &At, why: &str) {
+        let (key, why) = (key.to_owned(), why.to_owned());
+        self.left.push(Left { key, value: String::new(), place: place(at), why, active: true });
+    }
+
+    /// The profile, and what is left over: what would change something first.
+    pub(super) fn finish(mut self) -> (String, Vec<Left>) {
+        self.left.sort_by_key(|left| !left.active);
+        (self.text, self.left)
+    }
+}
+
+fn place(at: &At) -> String {
+    let file = at.file.rsplit('/').next().unwrap_or(&at.file);
+    format!("{}:{}", file.replace(['"', '\\'], ""), at.line)
+}
