@@ -104,8 +104,7 @@ impl Drive {
     fn cost(&self, now: Instant, target: &Target) -> u64 {
         let mechanics = &self.profile.mechanics;
         let seek = mechanics.reach(self.arm, target.cylinder, target.head, target.write);
-        let settles = target.write && seek > Span::ZERO;
-        let moved = if settles { seek + mechanics.switch_and_settle().1 } else { seek };
+        let moved = if target.write { seek + mechanics.settle(seek) } else { seek };
         let wait = mechanics.wait(now + moved, target.angle);
         let inside = self.profile.firmware.zero_latency && !target.write;
         let wait = if inside { wait.min(mechanics.turn(target.sweep.wrapping_neg())) } else { wait };
