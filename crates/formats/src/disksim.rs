@@ -74,7 +74,7 @@ pub fn import(
     let model = Fields::of(fields.block("Model")?, MODEL);
     let mut text = write::Text::new(name, &disk.name, file);
     let cylinders = layout::layout(&model, &mut text)?;
-    seek::mechanics(&model, cylinders, load, &mut text)?;
+    seek::mechanics(&fields, &model, cylinders, load, &mut text)?;
     behaviour::behaviour(&fields, &buses, &mut text)?;
     let mut errors = fields.unknown();
     errors.extend(model.unknown());

@@ -182,8 +182,9 @@ impl<T: Copy> Queue<T> {
         taken.item
     }
 
-    /// The next to serve at `now`. `head` is the present position (SSTF), `cost` the positioning time (SPTF).
-    pub fn choose(&self, now: Instant, head: u64, mut cost: impl FnMut(&T) -> u64) -> Option<Choice> {
+    /// The next to serve at `now`. `head` is the present position (SSTF), `cost` the positioning time (SPTF): a cost that
+    /// is known to reach the limit it is given may be answered by anything from that limit on, for it is not chosen.
+    pub fn choose(&self, now: Instant, head: u64, mut cost: impl FnMut(&T, u64) -> u64) -> Option<Choice> {
         let first = self.waiting.first()?;
         let open = match self.discipline.window {
             0 => self.waiting.len(),
@@ -198,7 +199,7 @@ impl<T: Copy> Queue<T> {
             Policy::Look => self.elevator(open),
             Policy::Sptf => return Some(self.shortest(now, head, open, cost)),
         };
-        Some(self.chosen(index, cost(&open[index].item)))
+        Some(self.chosen(index, cost(&open[index].item, u64::MAX)))
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
@@ -209,20 +210,21 @@ impl<T: Copy> Queue<T> {
         Choice { index, cost, passed: index as u32 }
     }
 
-    fn shortest(&self, now: Instant, head: u64, open: &[Waiting<T>], mut cost: impl FnMut(&T) -> u64) -> Choice {
+    fn shortest(&self, now: Instant, head: u64, open: &[Waiting<T>], mut cost: impl FnMut(&T, u64) -> u64) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
         let ageing = u64::from(self.discipline.ageing);
         let mut least = i64::MAX;
         let farthest = self.farthest(head, open);
         for (index, waiting) in open.iter().enumerate() {
-            if (waiting.position.abs_diff(head), waiting.order) > farthest {
+            if self.discipline.nearest > 0 && (waiting.position.abs_diff(head), waiting.order) > farthest {
                 continue;
             }
-            let plain = cost(&waiting.item);
             let credit = match ageing {
                 0 => 0,
                 ageing => now.saturating_since(waiting.since).nanos() / 1000 * ageing,
             };
+            let limit = least.saturating_add_unsigned(credit).max(0) as u64;
+            let plain = cost(&waiting.item, limit);
             let aged = plain as i64 - credit as i64;
             if aged < least {
                 least = aged;
@@ -385,7 +387,7 @@ mod tests {
                     queue.push(at(now), item.1, item);
                     plain.waiting.push((at(now), item));
                     plain.next += 1;
-                } else if let Some(choice) = queue.choose(at(now), head, |item| item.2) {
+                } else if let Some(choice) = queue.choose(at(now), head, |item, limit| item.2.min(limit)) {
                     let expected = plain.pick(at(now), head);
                     let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
                     assert_eq!(choice.passed as usize, older);
@@ -409,7 +411,7 @@ mod tests {
         let mut queue: Queue<Item> = Queue::new(discipline, most);
         let (mut passes, mut latest) = (0, Span::ZERO);
         queue.push(at(0), 0, (0, 0, 0));
-        let first = queue.choose(at(0), 0, |_| 0).expect("one waits");
+        let first = queue.choose(at(0), 0, |_, _| 0).expect("one waits");
         queue.take(first);
         queue.push(at(0), victim.0, (1, victim.0, victim.1));
         let mut came = alloc::vec![at(0), at(0)];
@@ -420,7 +422,7 @@ mod tests {
                 queue.push(at(turn), position, (came.len() as u32, position, cost));
                 came.push(at(turn));
             }
-            let choice = queue.choose(at(turn), head, |item| item.2).expect("some wait");
+            let choice = queue.choose(at(turn), head, |item, _| item.2).expect("some wait");
             let (number, position, _) = queue.take(choice);
             if number == 1 {
                 return (passes, latest);
@@ -473,7 +475,7 @@ mod tests {
                 queue.push(at(u64::from(item)), 7, item);
             }
             for expected in 0..4 {
-                let choice = queue.choose(at(10), 7, |_| 5).expect("some wait");
+                let choice = queue.choose(at(10), 7, |_, _| 5).expect("some wait");
                 assert_eq!(queue.take(choice), expected, "{policy:?}");
             }
         }

@@ -288,7 +288,6 @@ const LEFT: &[(&str, &[f64], &str)] = &[
     ("Extradisc inter-disconnect delay", &[0.0], "of that write"),
     ("Extradisc 2nd disconnect overhead", &[0.0], "of that write"),
     ("Extradisc seek delta", &[0.0], "of that write"),
-    ("Minimum seek delay", &[0.0], "the arm rests at least this long before a write"),
     ("Constant access time", &[0.0], "a fixed time instead of the mechanism"),
     ("Print stats", &[0.0, 1.0], "a report of DiskSim's own"),
     ("Avg sectors per cylinder", &[], "only used to guess distances"),

@@ -37,7 +37,14 @@ struct Curves {
     from: &'static str,
 }
 
-pub(super) fn mechanics(model: &Fields<'_>, cylinders: u32, load: &Load<'_>, text: &mut Text) -> Result<(), Errors> {
+/// Writes the mechanics; what a write's positioning takes at least is a parameter of the whole drive.
+pub(super) fn mechanics(
+    disk: &Fields<'_>,
+    model: &Fields<'_>,
+    cylinders: u32,
+    load: &Load<'_>,
+    text: &mut Text,
+) -> Result<(), Errors> {
     let block = model.block("Mechanical Model")?;
     if block.kind != "dm_mech_g1" {
         return Err(vec![block.at.says("unknown mechanical model").key(&block.kind).expected("dm_mech_g1")]);
@@ -55,6 +62,8 @@ pub(super) fn mechanics(model: &Fields<'_>, cylinders: u32, load: &Load<'_>, tex
     text.given("head_switch_ms", head_switch, fields.at("Head switch time"), "Head switch time");
     let settle = fields.number_or("Add. write settling delay", -100.0, LONGEST, 0.0)?;
     text.given("write_settle_ms", settle, fields.at("Add. write settling delay"), "Add. write settling delay");
+    let least = "Minimum seek delay";
+    text.given("least_write_ms", disk.number_or(least, 0.0, LONGEST, 0.0)?, disk.at(least), least);
     text.section("mechanics.seek");
     text.given("form", "\"table\"", fields.at("Seek type"), &format!("Seek type, {}", curves.from));
     let at = fields.at("Seek type");

@@ -237,6 +237,7 @@ fn mechanics(figures: &Figures<'_>, cylinders: u32) -> Result<Mechanics, Errors>
     let head_switch = figures.span("mechanics.head_switch_ms");
     let mechanics = Mechanics::new(curve, head_switch, span(settle.max(0.0)), millirpm);
     let mechanics = mechanics.map_err(|error| vec![figures.seek_error(error)])?;
+    let mechanics = mechanics.with_least_write(figures.span("mechanics.least_write_ms"));
     Ok(match write {
         Some(curve) => mechanics.with_write_seek(curve),
         None => mechanics,

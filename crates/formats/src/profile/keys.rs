@@ -34,6 +34,7 @@ pub static KEYS: &[Key] = &[
     must("mechanics.rpm", "rpm", Number(1.0, 100_000.0)),
     must("mechanics.head_switch_ms", "ms", MS),
     must("mechanics.write_settle_ms", "ms", Number(-100.0, 10_000.0)),
+    may("mechanics.least_write_ms", "ms", MS),
     must("mechanics.seek.form", "", Word(&["table", "sibling", "lee", "three-point"])),
     may("mechanics.seek.single_ms", "ms", MS),
     may("mechanics.seek.average_ms", "ms", MS),

@@ -189,7 +189,7 @@ impl Drive {
             Activity::Access { sweep, .. } => return (sweep.end.max(now), sweep.end.max(now)),
             Activity::Idle => return (now, now),
         };
-        stream.go_on_to(platter, limit);
+        stream.go_on_to(limit);
         let here = stream.when(platter, request.end()).max(earliest);
         let kept = kept(platter, self.profile.cache.read_ahead.min, stream, request.end());
         stream.committed = stream.committed.max(here).max(kept);
@@ -214,7 +214,8 @@ impl Drive {
                 let track = self.track_end(end, false);
                 let (start, _) = self.buffer.span(segment);
                 let (began, ends) = (self.profile.geometry.extent(start, 1), self.profile.geometry.extent(end, 1));
-                let same = began.cylinder_and_head() == ends.cylinder_and_head();
+                let same =
+                    end - start <= u64::from(ends.before) && began.cylinder_and_head() == ends.cylinder_and_head();
                 limit.min(if same || track >= limit { track } else { self.track_end(track, false) })
             }
         }
@@ -225,6 +226,9 @@ impl Drive {
         let geometry = &self.profile.geometry;
         let first = geometry.extent(lba, u32::MAX);
         let mut end = first.end();
+        if first.behind == 0 && !cylinder {
+            return end;
+        }
         while end < geometry.sectors() {
             let next = geometry.extent(end, u32::MAX);
             if next.cylinder != first.cylinder || (next.head != first.head && !cylinder) {

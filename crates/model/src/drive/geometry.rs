@@ -220,6 +220,8 @@ pub struct Extent {
     pub slot: u64,
     /// Slots before it on its track.
     pub before: u32,
+    /// Slots behind it on its track.
+    pub behind: u32,
 }
 
 impl Extent {
@@ -251,7 +253,7 @@ impl Extent {
             before: self.before + sectors,
             ..*self
         };
-        (Extent { sectors, ..*self }, Some(rest))
+        (Extent { sectors, behind: self.behind + rest.sectors, ..*self }, Some(rest))
     }
 }
 
@@ -303,8 +305,9 @@ pub struct Geometry {
     slice: u32,
     /// `(from, slots)`: blocks from `from` on lie so many slots further for the holes before them, until the next entry.
     gaps: Vec<(u64, u64)>,
-    /// The last entry of `gaps` that begins at or before each slice of `1 << slice` blocks.
+    /// The last entry of `gaps` that begins at or before each stretch of `1 << gap_stretch` blocks.
     gap_index: Vec<u32>,
+    gap_stretch: u32,
     /// `(from, slots)`: blocks from `from` on lie `slots` further, until the next entry.
     shifts: Vec<(u64, u32)>,
     /// Block and the slot it lives in, both as positions of [`Geometry::place`]; sorted by block.
@@ -322,6 +325,21 @@ struct Compiled {
     angle: u64,
     band_skew: u64,
     runs: Vec<CompiledRun>,
+    /// For each stretch of `1 << stretch` slots of a band, the run that its first slot lies in.
+    guesses: Vec<u16>,
+    stretch: u32,
+}
+
+impl Compiled {
+    /// The run that holds a slot of a band.
+    #[inline]
+    fn run(&self, offset: u32) -> &CompiledRun {
+        let mut run = usize::from(self.guesses[(offset >> self.stretch) as usize]);
+        while self.runs.get(run + 1).is_some_and(|next| next.start <= offset) {
+            run += 1;
+        }
+        &self.runs[run]
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -379,6 +397,7 @@ impl Geometry {
             slice,
             gaps,
             gap_index: Vec::new(),
+            gap_stretch: 0,
             shifts: Vec::new(),
             remaps: Vec::new(),
         };
@@ -404,9 +423,12 @@ impl Geometry {
         if self.gaps.is_empty() {
             return;
         }
-        let slices = (self.sectors >> self.slice) + 1;
-        let last_before = |slice: u64| self.gaps.partition_point(|&(from, _)| from <= slice << self.slice).max(1) - 1;
-        self.gap_index = (0..slices).map(|slice| last_before(slice) as u32).collect();
+        // Two stretches for each gap, so that few have more than one.
+        let stretches = (2 * self.gaps.len() as u64).max(2);
+        self.gap_stretch = (self.sectors / stretches).max(1).ilog2();
+        let stretches = (self.sectors >> self.gap_stretch) + 1;
+        let last = |stretch: u64| self.gaps.partition_point(|&(from, _)| from <= stretch << self.gap_stretch);
+        self.gap_index = (0..stretches).map(|stretch| last(stretch).max(1) as u32 - 1).collect();
     }
 
     /// Blocks.
@@ -460,7 +482,7 @@ impl Geometry {
         if self.gaps.is_empty() {
             return (0, u64::MAX);
         }
-        let mut entry = self.gap_index[(lba >> self.slice) as usize] as usize;
+        let mut entry = self.gap_index[(lba >> self.gap_stretch) as usize] as usize;
         while self.gaps.get(entry + 1).is_some_and(|&(from, _)| from <= lba) {
             entry += 1;
         }
@@ -516,10 +538,7 @@ impl Geometry {
         let zone = &self.zones[self.zone_at(lba)];
         let band = quotient(lba - zone.start, zone.band_inverse);
         let offset = (position - zone.start - band * zone.band) as u32;
-        let run = match zone.runs.len() {
-            1 => &zone.runs[0],
-            _ => &zone.runs[zone.runs.partition_point(|run| run.start <= offset) - 1],
-        };
+        let run = zone.run(offset);
         let in_run = offset - run.start;
         let track = quotient(u64::from(in_run), run.track_inverse) as u32;
         let slot = in_run - track * run.sectors_per_track;
@@ -532,14 +551,16 @@ impl Geometry {
             .wrapping_add(run.slot.wrapping_mul(u64::from(slot)));
         let in_band = zone.band - (lba - zone.start - band * zone.band);
         let left = u64::from(run.sectors_per_track - slot).min(in_band);
+        let sectors = u64::from(sectors).min(left) as u32;
         Extent {
             lba,
-            sectors: u64::from(sectors).min(left) as u32,
+            sectors,
             cylinder: zone.first_cylinder + band as u32 * zone.band_cylinders + cylinder,
             head: run.head,
             angle,
             slot: run.slot,
             before: slot,
+            behind: run.sectors_per_track - slot - sectors,
         }
     }
 
@@ -672,6 +693,7 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
         offset += run.tracks * run.sectors_per_track;
     }
     let band = zone.band_slots() - u64::from(zone.spares);
+    let (guesses, stretch) = guesses(&runs, offset);
     Compiled {
         start,
         end: start + zone.sectors(),
@@ -682,7 +704,17 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
         angle,
         band_skew: zone.band_skew,
         runs,
+        guesses,
+        stretch,
     }
+}
+
+/// About two stretches of slots for each run, with the run that each begins in.
+fn guesses(runs: &[CompiledRun], slots: u32) -> (Vec<u16>, u32) {
+    let a_run = slots / runs.len() as u32;
+    let stretch = a_run.max(2).ilog2() - 1;
+    let first = |index: u32| runs.partition_point(|run| run.start <= index << stretch) - 1;
+    ((0..=slots >> stretch).map(|index| first(index) as u16).collect(), stretch)
 }
 
 /// Multiplying by this and keeping the upper half divides by `divisor`: 2^64 over it, rounded up (Granlund and Montgomery

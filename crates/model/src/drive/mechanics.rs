@@ -161,6 +161,8 @@ pub struct Mechanics {
     write_seek: Option<SeekCurve>,
     head_switch: Span,
     write_settle: Span,
+    /// Positioning for a write takes at least this long.
+    least_write: Span,
     /// Angle per nanosecond.
     rate: u64,
     /// Nanoseconds a revolution, with 32 binary places.
@@ -208,12 +210,28 @@ impl Mechanics {
         let period = (per_ns << 32) / u128::from(millirpm);
         let (rate, period) = (rate as u64, period as u64);
         let catch = CATCH.nanos() * rate;
-        Ok(Mechanics { seek, write_seek: None, head_switch, write_settle, rate, period, phase: 0, catch })
+        Ok(Mechanics {
+            seek,
+            write_seek: None,
+            head_switch,
+            write_settle,
+            least_write: Span::ZERO,
+            rate,
+            period,
+            phase: 0,
+            catch,
+        })
     }
 
     /// The same mechanism with a seek curve of its own for writing.
     pub fn with_write_seek(mut self, curve: SeekCurve) -> Mechanics {
         self.write_seek = Some(curve);
+        self
+    }
+
+    /// The same mechanism that takes at least `least` to position for a write, be it on the same track.
+    pub fn with_least_write(mut self, least: Span) -> Mechanics {
+        self.least_write = least;
         self
     }
 
@@ -274,11 +292,18 @@ impl Mechanics {
         if arm.head == head { seek } else { seek.max(self.head_switch) }
     }
 
+    /// What writing adds to a movement of `seek`.
+    #[inline]
+    pub fn settle(&self, seek: Span) -> Span {
+        let settle = if seek > Span::ZERO { self.write_settle } else { Span::ZERO };
+        settle.max(self.least_write.saturating_sub(seek))
+    }
+
     /// The stretches from `at` until the first slot of `extent` comes under the head.
     #[inline]
     pub fn position(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
         let seek = self.reach(arm, extent.cylinder, extent.head, write);
-        let settle = if write && seek > Span::ZERO { self.write_settle } else { Span::ZERO };
+        let settle = if write { self.settle(seek) } else { Span::ZERO };
         Positioning { seek, settle, rotation: self.wait(at + seek + settle, extent.angle) }
     }
 

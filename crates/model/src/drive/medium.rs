@@ -31,8 +31,7 @@ impl Drive {
         };
         let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
         stream.catch_up(platter, now);
-        let over = stream.over;
-        if over <= now {
+        if let Some(over) = stream.over_by(platter, now) {
             self.arm = stream.arm();
             self.activity = Activity::Idle;
             self.choose_from = self.choose_from.max(over);
@@ -65,7 +64,7 @@ impl Drive {
             Activity::Access { .. } => return None,
             Activity::Idle => self.choose_from,
             Activity::Prefetch(stream) if urgent => self.choose_from.max(stream.committed),
-            Activity::Prefetch(stream) => stream.over,
+            Activity::Prefetch(stream) => stream.when(self.platter(), stream.limit),
         };
         let patience = if urgent || self.tidying {
             Instant::ZERO
@@ -84,8 +83,8 @@ impl Drive {
         let rivals = self.commands.is_empty() || self.pressing();
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
-            true => self.commands.choose(now, head, |target| self.cost(now, target)),
-            false => self.commands.choose(now, head, |_| 0),
+            true => self.commands.choose(now, head, |target, limit| self.cost(now, target, limit)),
+            false => self.commands.choose(now, head, |_, _| 0),
         };
         let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
@@ -99,13 +98,15 @@ impl Drive {
         }
     }
 
-    /// Positioning time of a target from where the arm is.
+    /// Positioning time of a target from where the arm is; where the movement alone reaches `limit`, the movement.
     #[inline]
-    fn cost(&self, now: Instant, target: &Target) -> u64 {
+    fn cost(&self, now: Instant, target: &Target, limit: u64) -> u64 {
         let mechanics = &self.profile.mechanics;
         let seek = mechanics.reach(self.arm, target.cylinder, target.head, target.write);
-        let settles = target.write && seek > Span::ZERO;
-        let moved = if settles { seek + mechanics.switch_and_settle().1 } else { seek };
+        let moved = if target.write { seek + mechanics.settle(seek) } else { seek };
+        if moved.nanos() >= limit {
+            return moved.nanos();
+        }
         let wait = mechanics.wait(now + moved, target.angle);
         let inside = self.profile.firmware.zero_latency && !target.write;
         let wait = if inside { wait.min(mechanics.turn(target.sweep.wrapping_neg())) } else { wait };
@@ -122,7 +123,8 @@ impl Drive {
             let target = Target::of(0, &self.profile.geometry.extent(start, u32::MAX), (end - start) as u32, true);
             queue.push(dirty.since, u64::from(target.cylinder), (segment, target));
         }
-        let chosen = queue.choose(now, u64::from(self.arm.cylinder), |(_, target)| self.cost(now, target));
+        let chosen =
+            queue.choose(now, u64::from(self.arm.cylinder), |(_, target), limit| self.cost(now, target, limit));
         let result = chosen.map(|choice| (queue.take(choice).0, choice.cost));
         self.destages = queue;
         result

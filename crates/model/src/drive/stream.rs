@@ -12,8 +12,6 @@ pub struct Stream {
     pub segment: usize,
     /// The block after the last to be read.
     pub limit: u64,
-    /// When the last block before the limit has passed.
-    pub over: Instant,
     /// It may be broken off from here on.
     pub committed: Instant,
     /// The extent that is passing, and when its first block began to.
@@ -34,17 +32,18 @@ impl Stream {
     /// Starts to read from `extent`, a track's rest, up to `limit` at `at` with the arm at `arm`.
     pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        let mut stream = Stream { segment, limit, over: begin, committed: at, extent, begin };
-        stream.over = stream.when(platter, limit);
-        stream
+        Stream { segment, limit, committed: at, extent, begin }
     }
 
     /// Moves the limit on to `limit`, never back.
-    pub fn go_on_to(&mut self, platter: Platter<'_>, limit: u64) {
-        if limit > self.limit {
-            self.limit = limit;
-            self.over = self.when(platter, limit);
-        }
+    pub fn go_on_to(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// When the last block before the limit has passed, if that is by `now`; call [`Stream::catch_up`] first.
+    pub fn over_by(&self, platter: Platter<'_>, now: Instant) -> Option<Instant> {
+        let over = (self.extent.end() >= self.limit).then(|| self.passed(platter, self.limit))?;
+        (over <= now).then_some(over)
     }
 
     /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer.
