@@ -93,12 +93,7 @@ pub fn run(stack: &Stack, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Reco
     }
 }
 
-fn run_on(
-    device: impl Device,
-    job: &Job,
-    seed: Seed,
-    recorder: &mut impl FnMut(&Record),
-) -> Result<Outcome, SimError> {
+fn run_on(device: impl Device, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Record)) -> Result<Outcome, SimError> {
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
