@@ -121,7 +121,7 @@ fn csv(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(file, &error))?;
-        let at = Place { file, line: record.position().map_or(0, |position| position.line() as usize) };
+        let at = Place { file, line: record.position().map_or(0, |position| line_of(text, position)) };
         let [lba, sectors, op, measured] = places;
         let word = |place: usize, name: &str| {
             record.get(place).ok_or_else(|| Diagnostic::at(file, at.line, "the line ends before it").key(name))
@@ -141,6 +141,13 @@ fn csv(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
         });
     }
     Ok(rows)
+}
+
+/// The line of a record: its position is where the lines before it that hold none begin.
+fn line_of(text: &str, position: &csv::Position) -> usize {
+    let rest = text.get(position.byte() as usize..).unwrap_or("");
+    let empty = |line: &&str| line.trim().is_empty() || line.starts_with('#');
+    position.line() as usize + rest.lines().take_while(empty).count()
 }
 
 fn unreadable(file: &str, error: &csv::Error) -> Diagnostic {
