@@ -220,15 +220,22 @@ impl Drive {
     }
 
     /// Does all that is due by `now`, each thing at its own instant.
+    #[inline]
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.clock, "time ran back");
+        if self.next <= now {
+            self.pass_events(now);
+        }
+        self.clock = now;
+    }
+
+    fn pass_events(&mut self, now: Instant) {
         while self.next <= now && self.next != Instant::FAR {
             let at = self.next;
             self.clock = at;
             self.due(at);
             self.next = self.next_event();
         }
-        self.clock = now;
     }
 
     /// The soonest instant at which something happens by itself, or `FAR`.
@@ -273,8 +280,9 @@ impl Device for Drive {
         let Some(slot) = self.free.pop() else {
             return Err(request);
         };
-        self.accept(now, slot, request);
-        self.next = self.next_event();
+        let decoded = self.accept(now, slot, request);
+        // Where nothing was to happen by itself, its decoding is what comes next.
+        self.next = if self.next == Instant::FAR { decoded } else { self.next_event() };
         self.advance(now);
         Ok(())
     }
@@ -287,6 +295,7 @@ impl Device for Drive {
         done
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         (self.next != Instant::FAR).then_some(self.next)
     }
@@ -295,6 +304,7 @@ impl Device for Drive {
         self.advance(now);
     }
 
+    #[inline]
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }

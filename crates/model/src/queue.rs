@@ -89,11 +89,23 @@ struct Waiting<T> {
     item: T,
 }
 
+impl<T> Waiting<T> {
+    fn place(&self) -> (u64, u64) {
+        (self.position, self.order)
+    }
+}
+
 /// The waiting requests.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     discipline: Discipline,
-    waiting: Vec<Waiting<T>>,
+    /// Room for requests, by number; those that wait are numbered in `waiting`, the others in `free`.
+    held: Vec<Waiting<T>>,
+    free: Vec<u16>,
+    /// Oldest first.
+    waiting: Vec<u16>,
+    /// SPTF: the same by position and order, for a choice that begins at the head and goes outwards.
+    places: Vec<u16>,
     next_order: u64,
     /// Where the sweep is; `sweep_fence` is the first order that came after its position was first served.
     sweep: u64,
@@ -122,7 +134,10 @@ impl<T: Copy> Queue<T> {
     pub fn new(discipline: Discipline, capacity: usize) -> Queue<T> {
         Queue {
             discipline,
+            held: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
             waiting: Vec::with_capacity(capacity),
+            places: Vec::with_capacity(if sorts(&discipline) { capacity } else { 0 }),
             next_order: 0,
             sweep: 0,
             sweep_fence: 0,
@@ -133,6 +148,16 @@ impl<T: Copy> Queue<T> {
     /// Changes the discipline from now on.
     pub fn set_discipline(&mut self, discipline: Discipline) {
         self.discipline = discipline;
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        self.places.clear();
+        if sorts(&self.discipline) {
+            self.places.extend_from_slice(&self.waiting);
+            let held = &self.held;
+            self.places.sort_unstable_by_key(|&number| held[usize::from(number)].place());
+        }
     }
 
     /// How it orders.
@@ -146,34 +171,70 @@ impl<T: Copy> Queue<T> {
     }
 
     /// True when none waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Adds a request that waits `since` then, at `position`. Instants must not fall.
+    /// Adds a request that waits `since` then, at `position`. Instants must not fall. At most 65,536 can wait.
     pub fn push(&mut self, since: Instant, position: u64, item: T) {
-        self.waiting.push(Waiting { order: self.next_order, since, position, item });
+        let waiting = Waiting { order: self.next_order, since, position, item };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.held[usize::from(number)] = waiting;
+                number
+            }
+            None => {
+                self.held.push(waiting);
+                u16::try_from(self.held.len() - 1).expect("few enough wait")
+            }
+        };
+        self.waiting.push(number);
+        if sorts(&self.discipline) {
+            let place = self.places.partition_point(|&other| self.at(other).position <= position);
+            self.places.insert(place, number);
+        }
         self.next_order += 1;
+    }
+
+    #[inline]
+    fn at(&self, number: u16) -> &Waiting<T> {
+        &self.held[usize::from(number)]
     }
 
     /// Those that wait, oldest first, with how long since.
     pub fn iter(&self) -> impl Iterator<Item = (Instant, &T)> {
-        self.waiting.iter().map(|waiting| (waiting.since, &waiting.item))
+        self.waiting.iter().map(|&number| (self.at(number).since, &self.at(number).item))
     }
 
     /// Takes out the requests that `gone` names.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        self.waiting.retain(|waiting| keep(&waiting.item));
+        let (held, free) = (&self.held, &mut self.free);
+        self.waiting.retain(|&number| {
+            let kept = keep(&held[usize::from(number)].item);
+            if !kept {
+                free.push(number);
+            }
+            kept
+        });
+        self.sort();
     }
 
     /// Takes out all.
     pub fn clear(&mut self) {
-        self.waiting.clear();
+        self.free.append(&mut self.waiting);
+        self.places.clear();
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub fn take(&mut self, choice: Choice) -> T {
-        let taken = self.waiting.remove(choice.index);
+        let number = self.waiting.remove(choice.index);
+        let taken = *self.at(number);
+        if sorts(&self.discipline) {
+            let place = self.places.partition_point(|&other| self.at(other).place() < taken.place());
+            self.places.remove(place);
+        }
+        self.free.push(number);
         self.serve(taken.position);
         taken.item
     }
@@ -194,10 +255,17 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The next to serve at `now`. `head` is the present position (SSTF), `cost` the positioning time (SPTF): a cost that
-    /// is known to reach the limit it is given may be answered by anything from that limit on, for it is not chosen.
-    pub fn choose(&self, now: Instant, head: u64, mut cost: impl FnMut(&T, u64) -> u64) -> Option<Choice> {
-        let first = self.waiting.first()?;
+    /// The next to serve at `now`. `head` is the present position (SSTF). For SPTF: `cost`, the positioning time, of which
+    /// one that is known to reach the limit it is given may be answered by anything from that limit on, for it is not
+    /// chosen; and `least`, below which no cost lies of anything that far from the head or farther; it must not fall.
+    pub fn choose(
+        &self,
+        now: Instant,
+        head: u64,
+        mut cost: impl FnMut(&T, u64) -> u64,
+        least: impl Fn(u64) -> u64,
+    ) -> Option<Choice> {
+        let first = self.at(*self.waiting.first()?);
         let open = match self.discipline.window {
             0 => self.waiting.len(),
             window => self.waiting.len().min(window as usize),
@@ -206,12 +274,13 @@ impl<T: Copy> Queue<T> {
         let index = match self.discipline.policy {
             _ if self.overdue(now, first) => 0,
             Policy::Fcfs => 0,
-            Policy::Sstf => least(open, |waiting| waiting.position.abs_diff(head)),
-            Policy::CLook => self.above(open).unwrap_or_else(|| least(open, |waiting| waiting.position)),
+            Policy::Sstf => self.lowest(open, |waiting| waiting.position.abs_diff(head)),
+            Policy::CLook => self.above(open).unwrap_or_else(|| self.lowest(open, |waiting| waiting.position)),
             Policy::Look => self.elevator(open),
-            Policy::Sptf => return Some(self.shortest(now, head, open, cost)),
+            Policy::Sptf if sorts(&self.discipline) => return Some(self.shortest(now, head, open, cost, least)),
+            Policy::Sptf => return Some(self.shortest_of_nearest(now, head, open, cost)),
         };
-        Some(self.chosen(index, cost(&open[index].item, u64::MAX)))
+        Some(self.chosen(index, cost(&self.at(open[index]).item, u64::MAX)))
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
@@ -222,22 +291,82 @@ impl<T: Copy> Queue<T> {
         Choice { index, cost, passed: index as u32 }
     }
 
-    fn shortest(&self, now: Instant, head: u64, open: &[Waiting<T>], mut cost: impl FnMut(&T, u64) -> u64) -> Choice {
+    /// What the wait since then takes from a cost.
+    #[inline]
+    fn credit(&self, now: Instant, since: Instant) -> i64 {
+        match self.discipline.ageing {
+            0 => 0,
+            ageing => (now.saturating_since(since).nanos() / 1000 * u64::from(ageing)) as i64,
+        }
+    }
+
+    /// The least aged cost among `open`, the oldest of equals, sought from the head outwards until the distance alone
+    /// costs more.
+    fn shortest(
+        &self,
+        now: Instant,
+        head: u64,
+        open: &[u16],
+        mut cost: impl FnMut(&T, u64) -> u64,
+        least: impl Fn(u64) -> u64,
+    ) -> Choice {
+        let youngest = self.at(open[open.len() - 1]).order;
+        let most = self.credit(now, self.at(open[0]).since);
+        let mut above = self.places.partition_point(|&number| self.at(number).position < head);
+        let mut below = above;
+        // The aged cost, the order and the plain cost of the best so far.
+        let mut best = (i64::MAX, u64::MAX, u64::MAX);
+        let nearest_below = |below: usize| match below {
+            0 => u64::MAX,
+            below => head - self.at(self.places[below - 1]).position,
+        };
+        let nearest_above = |above: usize| match self.places.get(above) {
+            None => u64::MAX,
+            Some(&number) => self.at(number).position - head,
+        };
+        let (mut down, mut up) = (nearest_below(below), nearest_above(above));
+        while down.min(up) != u64::MAX && least(down.min(up)) as i64 - most <= best.0 {
+            let waiting;
+            if up <= down {
+                waiting = self.at(self.places[above]);
+                above += 1;
+                up = nearest_above(above);
+            } else {
+                below -= 1;
+                waiting = self.at(self.places[below]);
+                down = nearest_below(below);
+            }
+            if waiting.order <= youngest {
+                let credit = self.credit(now, waiting.since);
+                let limit = best.0.saturating_add(credit).saturating_add(i64::from(waiting.order < best.1)).max(0);
+                let plain = cost(&waiting.item, limit as u64);
+                let aged = (plain as i64 - credit, waiting.order, plain);
+                if aged < best {
+                    best = aged;
+                }
+            }
+        }
+        let index = open.partition_point(|&number| self.at(number).order < best.1);
+        self.chosen(index, best.2)
+    }
+
+    fn shortest_of_nearest(
+        &self,
+        now: Instant,
+        head: u64,
+        open: &[u16],
+        mut cost: impl FnMut(&T, u64) -> u64,
+    ) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
-        let ageing = u64::from(self.discipline.ageing);
         let mut least = i64::MAX;
         let farthest = self.farthest(head, open);
-        for (index, waiting) in open.iter().enumerate() {
-            if self.discipline.nearest > 0 && (waiting.position.abs_diff(head), waiting.order) > farthest {
+        for (index, waiting) in open.iter().map(|&number| self.at(number)).enumerate() {
+            if (waiting.position.abs_diff(head), waiting.order) > farthest {
                 continue;
             }
-            let credit = match ageing {
-                0 => 0,
-                ageing => now.saturating_since(waiting.since).nanos() / 1000 * ageing,
-            };
-            let limit = least.saturating_add_unsigned(credit).max(0) as u64;
-            let plain = cost(&waiting.item, limit);
-            let aged = plain as i64 - credit as i64;
+            let credit = self.credit(now, waiting.since);
+            let plain = cost(&waiting.item, least.saturating_add(credit).max(0) as u64);
+            let aged = plain as i64 - credit;
             if aged < least {
                 least = aged;
                 best = self.chosen(index, plain);
@@ -247,12 +376,12 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Distance and order of the last of the `nearest`; beyond everything when they are all.
-    fn farthest(&self, head: u64, open: &[Waiting<T>]) -> (u64, u64) {
+    fn farthest(&self, head: u64, open: &[u16]) -> (u64, u64) {
         let count = self.discipline.nearest as usize;
-        if count == 0 || count >= open.len() {
+        if count >= open.len() {
             return (u64::MAX, u64::MAX);
         }
-        let far = |waiting: &Waiting<T>| (waiting.position.abs_diff(head), waiting.order);
+        let far = |&number: &u16| (self.at(number).position.abs_diff(head), self.at(number).order);
         let mut last = open.iter().map(far).min().unwrap_or((0, 0));
         for _ in 1..count {
             last = open.iter().map(far).filter(|&other| other > last).min().unwrap_or(last);
@@ -265,43 +394,50 @@ impl<T: Copy> Queue<T> {
         waiting.position != self.sweep || waiting.order < self.sweep_fence
     }
 
-    fn above(&self, open: &[Waiting<T>]) -> Option<usize> {
-        let ahead = |waiting: &&Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
-        nearest(open, ahead, |waiting| waiting.position)
+    fn above(&self, open: &[u16]) -> Option<usize> {
+        let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
+        self.nearest(open, ahead, |waiting| waiting.position)
     }
 
-    fn below(&self, open: &[Waiting<T>]) -> Option<usize> {
-        let ahead = |waiting: &&Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
-        nearest(open, ahead, |waiting| u64::MAX - waiting.position)
+    fn below(&self, open: &[u16]) -> Option<usize> {
+        let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
+        self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)
     }
 
-    fn elevator(&self, open: &[Waiting<T>]) -> usize {
+    fn elevator(&self, open: &[u16]) -> usize {
         let onward = if self.rising { self.above(open) } else { self.below(open) };
         let back = |_: ()| {
             if self.rising { self.below(open) } else { self.above(open) }
         };
         onward.or_else(|| back(())).unwrap_or(0)
     }
-}
 
-fn least<T>(open: &[Waiting<T>], key: impl Fn(&Waiting<T>) -> u64) -> usize {
-    nearest(open, |_| true, key).unwrap_or(0)
-}
-
-fn nearest<T>(
-    open: &[Waiting<T>],
-    admit: impl Fn(&&Waiting<T>) -> bool,
-    key: impl Fn(&Waiting<T>) -> u64,
-) -> Option<usize> {
-    let mut best = None;
-    let mut least = u64::MAX;
-    for (index, waiting) in open.iter().enumerate() {
-        if admit(&waiting) && (best.is_none() || key(waiting) < least) {
-            least = key(waiting);
-            best = Some(index);
-        }
+    fn lowest(&self, open: &[u16], key: impl Fn(&Waiting<T>) -> u64) -> usize {
+        self.nearest(open, |_| true, key).unwrap_or(0)
     }
-    best
+
+    fn nearest(
+        &self,
+        open: &[u16],
+        admit: impl Fn(&Waiting<T>) -> bool,
+        key: impl Fn(&Waiting<T>) -> u64,
+    ) -> Option<usize> {
+        let mut best = None;
+        let mut least = u64::MAX;
+        for (index, waiting) in open.iter().map(|&number| self.at(number)).enumerate() {
+            if admit(waiting) && (best.is_none() || key(waiting) < least) {
+                least = key(waiting);
+                best = Some(index);
+            }
+        }
+        best
+    }
+}
+
+/// Keeps its requests by position too.
+#[inline]
+fn sorts(discipline: &Discipline) -> bool {
+    discipline.policy == Policy::Sptf && discipline.nearest == 0
 }
 
 #[cfg(test)]
@@ -340,7 +476,7 @@ mod tests {
     }
 
     impl Plain {
-        fn pick(&self, now: Instant, head: u64) -> Item {
+        fn pick(&self, now: Instant, head: u64, slope: u64) -> Item {
             let (since, oldest) = self.waiting[0];
             if self.discipline.max_wait.is_some_and(|limit| since + limit < now) {
                 return oldest;
@@ -358,7 +494,11 @@ mod tests {
                     Policy::Sstf => (0, (here - head as i64).abs()),
                     Policy::Sptf => {
                         let waited = (now.nanos() - since.nanos()) / 1000;
-                        (0, cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64)
+                        (
+                            0,
+                            (cost + slope * position.abs_diff(head)) as i64
+                                - (waited * u64::from(self.discipline.ageing)) as i64,
+                        )
                     }
                     Policy::CLook => (if up(item) { 0 } else { 1 }, here),
                     Policy::Look if self.rising && up(item) => (0, here - sweep),
@@ -386,12 +526,15 @@ mod tests {
 
     #[test]
     fn each_choice_equals_a_plain_recomputation() {
-        for seed in 0..400 {
+        for seed in 0..1200 {
             let mut rng = Seed(seed).stream("choices");
             let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
             let mut queue: Queue<Item> = Queue::new(discipline, 16);
             let mut plain = Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
             let (mut now, mut head) = (0, 0);
+            // Costs grow with the distance, or do not.
+            let slope = [0, 1000, 300][seed as usize % 3];
+            let far = |item: &Item, head: u64| item.2 + slope * item.1.abs_diff(head);
             for _ in 0..200 {
                 now += rng.below(12);
                 if queue.len() < 16 && rng.percent(60) {
@@ -399,11 +542,14 @@ mod tests {
                     queue.push(at(now), item.1, item);
                     plain.waiting.push((at(now), item));
                     plain.next += 1;
-                } else if let Some(choice) = queue.choose(at(now), head, |item, limit| item.2.min(limit)) {
-                    let expected = plain.pick(at(now), head);
+                    continue;
+                }
+                let cost = |item: &Item, limit: u64| far(item, head).min(limit);
+                if let Some(choice) = queue.choose(at(now), head, cost, |distance| distance * slope) {
+                    let expected = plain.pick(at(now), head, slope);
                     let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
                     assert_eq!(choice.passed as usize, older);
-                    assert_eq!(choice.cost, expected.2);
+                    assert_eq!(choice.cost, far(&expected, head));
                     assert_eq!(queue.take(choice), expected, "seed {seed}: {discipline:?}");
                     plain.take(expected);
                     head = expected.1;
@@ -423,7 +569,7 @@ mod tests {
         let mut queue: Queue<Item> = Queue::new(discipline, most);
         let (mut passes, mut latest) = (0, Span::ZERO);
         queue.push(at(0), 0, (0, 0, 0));
-        let first = queue.choose(at(0), 0, |_, _| 0).expect("one waits");
+        let first = queue.choose(at(0), 0, |_, _| 0, |_| 0).expect("one waits");
         queue.take(first);
         queue.push(at(0), victim.0, (1, victim.0, victim.1));
         let mut came = alloc::vec![at(0), at(0)];
@@ -434,7 +580,7 @@ mod tests {
                 queue.push(at(turn), position, (came.len() as u32, position, cost));
                 came.push(at(turn));
             }
-            let choice = queue.choose(at(turn), head, |item, _| item.2).expect("some wait");
+            let choice = queue.choose(at(turn), head, |item, _| item.2, |_| 0).expect("some wait");
             let (number, position, _) = queue.take(choice);
             if number == 1 {
                 return (passes, latest);
@@ -487,7 +633,7 @@ mod tests {
                 queue.push(at(u64::from(item)), 7, item);
             }
             for expected in 0..4 {
-                let choice = queue.choose(at(10), 7, |_, _| 5).expect("some wait");
+                let choice = queue.choose(at(10), 7, |_, _| 5, |_| 0).expect("some wait");
                 assert_eq!(queue.take(choice), expected, "{policy:?}");
             }
         }

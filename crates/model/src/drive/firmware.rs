@@ -25,31 +25,34 @@ pub(super) fn kept(platter: Platter<'_>, min: u32, stream: &Stream, end: u64) ->
 }
 
 impl Drive {
-    /// Takes a command into `slot`: the electronics decode it after those before it.
-    pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) {
+    /// Takes a command into `slot`: the electronics decode it after those before it. Answers when something happens to it.
+    pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) -> Instant {
         self.tidying = false;
+        let seen = match request.op {
+            Op::Read => self.buffer.look_up(request.lba, request.end()),
+            _ => Lookup::Miss,
+        };
+        let on = self.power == Power::On;
+        let begin = self.electronics.max(now);
+        let known = begin + self.profile.link.command;
+        let decoded = if on { known + self.overhead(&request, seen) } else { now };
         let command = &mut self.slots[usize::from(slot)];
         command.request = request;
         command.ledger = Ledger::open(now);
         command.stage = Stage::Arriving;
-        command.outcome = Status::Done;
-        command.seen = (u64::MAX, Lookup::Miss);
+        command.outcome = if on { Status::Done } else { Status::PowerLost };
+        command.seen = (self.buffer.version(), seen);
         command.data = (now, now);
-        if self.power != Power::On {
-            self.slots[usize::from(slot)].outcome = Status::PowerLost;
+        if !on {
             self.finish_at(now, slot);
-            return;
+            return now;
         }
-        let overhead = self.overhead(slot, &request);
-        let begin = self.electronics.max(now);
-        let known = begin + self.profile.link.command;
-        let decoded = known + overhead;
-        let ledger = &mut self.slots[usize::from(slot)].ledger;
-        ledger.until(Part::Queue, begin);
-        ledger.until(Part::Link, known);
-        ledger.until(Part::Overhead, decoded);
+        command.ledger.until(Part::Queue, begin);
+        command.ledger.until(Part::Link, known);
+        command.ledger.until(Part::Overhead, decoded);
         self.electronics = decoded;
         self.arriving.push_back((decoded, slot));
+        decoded
     }
 
     /// How the command in `slot` stands to the buffer; looked up again only when the buffer has changed since.
@@ -62,8 +65,8 @@ impl Drive {
         command.seen.1
     }
 
-    fn overhead(&mut self, slot: u16, request: &Request) -> Span {
-        let missed = request.op == Op::Read && self.look_up(slot) == Lookup::Miss;
+    fn overhead(&mut self, request: &Request, seen: Lookup) -> Span {
+        let missed = seen == Lookup::Miss;
         let overhead = &self.profile.overhead;
         let after = match request.op {
             Op::Read if missed => overhead.read_miss,

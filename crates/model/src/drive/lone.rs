@@ -53,7 +53,7 @@ impl Drive {
         }
         self.commands.pass_through(u64::from(first.cylinder));
         let segment = self.buffer.allocate(request.lba, None);
-        let then = segment.and_then(|segment| self.plan_ahead(&request, &access, &sweep, segment));
+        let then = segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment));
         self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
         self.arm = sweep.arm;
         self.choose_from = sweep.end + self.profile.firmware.dispatch;

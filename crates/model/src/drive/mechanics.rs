@@ -159,6 +159,8 @@ pub struct Mechanics {
     seek: SeekCurve,
     /// Where writing has a curve of its own.
     write_seek: Option<SeekCurve>,
+    /// For each [`FLOOR`] cylinders of distance: no seek that far or farther, read or write, is shorter.
+    floors: Box<[u32]>,
     head_switch: Span,
     write_settle: Span,
     /// Positioning for a write takes at least this long.
@@ -170,6 +172,22 @@ pub struct Mechanics {
     phase: u64,
     /// The angle that passes in [`CATCH`].
     catch: u64,
+}
+
+/// Distances that share a floor of seek times: fine beside the thousands that a queue is spread over, and few enough for
+/// the table to stay in a processor's nearest cache.
+const FLOOR: usize = 64;
+
+/// The least of the times from each [`FLOOR`]-th distance on.
+fn floors(times: &[u32]) -> Box<[u32]> {
+    let mut least = u32::MAX;
+    let mut floors: Vec<u32> = Vec::with_capacity(times.len() / FLOOR + 1);
+    for stretch in times.chunks(FLOOR).rev() {
+        least = stretch.iter().fold(least, |least, &time| least.min(time));
+        floors.push(least);
+    }
+    floors.reverse();
+    floors.into_boxed_slice()
 }
 
 /// Where the arm is.
@@ -211,6 +229,7 @@ impl Mechanics {
         let (rate, period) = (rate as u64, period as u64);
         let catch = CATCH.nanos() * rate;
         Ok(Mechanics {
+            floors: floors(&seek.0),
             seek,
             write_seek: None,
             head_switch,
@@ -225,6 +244,11 @@ impl Mechanics {
 
     /// The same mechanism with a seek curve of its own for writing.
     pub fn with_write_seek(mut self, curve: SeekCurve) -> Mechanics {
+        let of_writes = floors(&curve.0);
+        // Beyond the shorter table's end its last time goes on.
+        let length = self.floors.len().max(of_writes.len());
+        let at = |table: &[u32], index: usize| table.get(index).or(table.last()).copied().unwrap_or(0);
+        self.floors = (0..length).map(|index| at(&self.floors, index).min(at(&of_writes, index))).collect();
         self.write_seek = Some(curve);
         self
     }
@@ -292,6 +316,13 @@ impl Mechanics {
         if arm.head == head { seek } else { seek.max(self.head_switch) }
     }
 
+    /// No movement over so many cylinders, or more, is shorter.
+    #[inline]
+    pub fn least_seek(&self, cylinders: u32) -> Span {
+        let floor = self.floors.get(cylinders as usize / FLOOR).or(self.floors.last());
+        Span::from_nanos(u64::from(floor.copied().unwrap_or(0)))
+    }
+
     /// What writing adds to a movement of `seek`.
     #[inline]
     pub fn settle(&self, seek: Span) -> Span {
@@ -311,5 +342,27 @@ impl Mechanics {
     #[inline]
     pub fn transfer(&self, extent: &Extent) -> Span {
         self.turn(extent.sweep())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_seek_is_below_its_floor_and_floors_rise() {
+        let points = |step: u64| -> Vec<(u32, Span)> {
+            (1..400).map(|d| (d, Span::from_micros(500 + u64::from(d) * step + u64::from(d * 7919 % 97)))).collect()
+        };
+        let read = SeekCurve::table(&points(3), 1000).expect("rising distances");
+        let write = SeekCurve::table(&points(2), 300).expect("rising distances");
+        let mechanics = Mechanics::new(read.clone(), Span::ZERO, Span::ZERO, 7_200_000).expect("turns");
+        let mechanics = mechanics.with_write_seek(write.clone());
+        for distance in 0..1200 {
+            let floor = mechanics.least_seek(distance);
+            assert!(floor <= mechanics.least_seek(distance + 1), "{distance}");
+            assert!((distance..1200).all(|far| floor <= read.time(far) && floor <= write.time(far)), "{distance}");
+        }
+        assert!(mechanics.least_seek(900) > mechanics.least_seek(100));
     }
 }

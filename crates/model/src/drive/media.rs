@@ -75,8 +75,6 @@ pub struct Sweep {
     pub end: Instant,
     /// Where the arm is then.
     pub arm: Arm,
-    /// What follows the last block on its track.
-    pub rest: Option<Extent>,
     seek: Span,
     settle: Span,
     data: Span,
@@ -92,7 +90,6 @@ impl Sweep {
             led: Instant::FAR,
             end: pass.end,
             arm: Arm { cylinder: pass.extent.cylinder, head: pass.extent.head },
-            rest: None,
             seek: pass.seek,
             settle: pass.settle,
             data: pass.data,
@@ -128,6 +125,15 @@ impl Access {
         self.first.lba + u64::from(self.sectors)
     }
 
+    /// The track from the block behind the last on.
+    #[inline]
+    pub fn following(&self, geometry: &Geometry) -> Extent {
+        match self.first.split(self.sectors).1 {
+            Some(rest) => rest,
+            None => geometry.extent(self.end(), u32::MAX),
+        }
+    }
+
     /// The passes, first to last.
     pub fn passes<'a>(&'a self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
         let (at, arm, left) = (self.start, self.from, self.sectors);
@@ -138,18 +144,16 @@ impl Access {
     #[inline]
     pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
         if self.sectors <= self.first.sectors {
-            let (extent, rest) = self.first.split(self.sectors);
-            let pass = self.pass(mechanics, self.start, self.from, extent);
-            return Sweep { rest, led: pass.led(mechanics, self.lead.min(self.sectors)), ..Sweep::of(&pass) };
+            let pass = self.pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
+            return Sweep { led: pass.led(mechanics, self.lead.min(self.sectors)), ..Sweep::of(&pass) };
         }
         self.sweep_tracks(geometry, mechanics)
     }
 
     fn sweep_tracks(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
-        let mut passes = self.passes(geometry, mechanics);
         let mut lead = self.lead.min(self.sectors);
         let mut sum: Option<Sweep> = None;
-        for pass in passes.by_ref() {
+        for pass in self.passes(geometry, mechanics) {
             let mut sweep = Sweep::of(&pass);
             if let Some(before) = sum {
                 sweep.led = before.led;
@@ -165,7 +169,7 @@ impl Access {
             lead = lead.saturating_sub(pass.extent.sectors);
             sum = Some(sweep);
         }
-        Sweep { rest: passes.track, ..sum.expect("an access has blocks") }
+        sum.expect("an access has blocks")
     }
 
     /// The pass of `extent`, the arm being at `arm` from `at` on.

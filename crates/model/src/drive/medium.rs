@@ -7,7 +7,7 @@ use super::cache::Lookup;
 use super::firmware::kept;
 use super::geometry::Extent;
 use super::mechanics::Arm;
-use super::media::{Access, Sweep};
+use super::media::Access;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Stage, Target};
 use crate::block::{Op, Request};
@@ -84,8 +84,8 @@ impl Drive {
         let rivals = self.commands.is_empty() || self.pressing();
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
-            true => self.commands.choose(now, head, |target, limit| self.cost(now, target, limit)),
-            false => self.commands.choose(now, head, |_, _| 0),
+            true => self.commands.choose(now, head, |target, limit| self.cost(now, target, limit), self.least()),
+            false => self.commands.choose(now, head, |_, _| 0, |_| 0),
         };
         let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
@@ -97,6 +97,11 @@ impl Drive {
             (Some(command), None) => self.start_command(now, command),
             (None, None) => {}
         }
+    }
+
+    /// The least positioning time of what is so many cylinders away or farther.
+    fn least(&self) -> impl Fn(u64) -> u64 + '_ {
+        |cylinders| self.profile.mechanics.least_seek(cylinders as u32).nanos()
     }
 
     /// Positioning time of a target from where the arm is; where the movement alone reaches `limit`, the movement.
@@ -124,8 +129,12 @@ impl Drive {
             let target = Target::of(0, &self.profile.geometry.extent(start, u32::MAX), (end - start) as u32, true);
             queue.push(dirty.since, u64::from(target.cylinder), (segment, target));
         }
-        let chosen =
-            queue.choose(now, u64::from(self.arm.cylinder), |(_, target), limit| self.cost(now, target, limit));
+        let chosen = queue.choose(
+            now,
+            u64::from(self.arm.cylinder),
+            |(_, target), limit| self.cost(now, target, limit),
+            self.least(),
+        );
         let result = chosen.map(|choice| (queue.take(choice).0, choice.cost));
         self.destages = queue;
         result
@@ -169,19 +178,20 @@ impl Drive {
     fn read_into(&mut self, now: Instant, slot: u16, request: &Request, first: Extent, segment: Option<usize>) {
         self.start(now, request, first, Purpose::Command { slot, segment }, (now, now));
         let (Some(segment), Activity::Access { access, sweep, .. }) = (segment, &self.activity) else { return };
-        let (access, sweep) = (*access, *sweep);
-        let stream = self.plan_ahead(request, &access, &sweep, segment);
+        let (access, end, arm) = (*access, sweep.end, sweep.arm);
+        let stream = self.plan_ahead(request, &access, (end, arm), segment);
         if let Activity::Access { then, .. } = &mut self.activity {
             *then = stream;
         }
     }
 
-    /// What `segment` will hold of a read that starts, and the read-ahead that follows it.
+    /// What `segment` will hold of a read that starts, and the read-ahead that follows it when the read has ended then and
+    /// there.
     pub(super) fn plan_ahead(
         &mut self,
         request: &Request,
         access: &Access,
-        sweep: &Sweep,
+        (end, arm): (Instant, Arm),
         segment: usize,
     ) -> Option<Stream> {
         if self.profile.cache.read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
@@ -194,10 +204,9 @@ impl Drive {
             return None;
         }
         let platter = self.platter();
-        let track = sweep.rest.unwrap_or_else(|| platter.geometry.extent(request.end(), u32::MAX));
-        let mut stream = Stream::start(platter, sweep.end, sweep.arm, track, limit, segment);
+        let mut stream = Stream::start(platter, end, arm, access.following(platter.geometry), limit, segment);
         // What a command may not break off counts from the plan's beginning.
-        stream.committed = sweep.end.max(kept(platter, self.profile.cache.read_ahead.min, &stream, request.end()));
+        stream.committed = end.max(kept(platter, self.profile.cache.read_ahead.min, &stream, request.end()));
         Some(stream)
     }
 

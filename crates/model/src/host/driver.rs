@@ -150,7 +150,7 @@ impl Driver {
         let Some(&tag) = self.idle_tags.last() else {
             return false;
         };
-        let Some(choice) = self.waiting.choose(now, self.head, |_, _| 0) else {
+        let Some(choice) = self.waiting.choose(now, self.head, |_, _| 0, |_| 0) else {
             return false;
         };
         let piece = self.waiting.take(choice);
