@@ -178,7 +178,7 @@ fn skews_add_up_from_the_zones_offset() {
         let text = layout_text(mapping, 9, 1, 60, &[first.clone(), second.clone()]);
         let geometry = geometry(&text).expect("a layout");
         // In fifths of a revolution: 1 for a surface, 2 for a cylinder, anew from 3 in the second zone.
-        let fifths = |track: u64| (u128::from(geometry.extent(track * 5, 1).angle) * 5 + (1 << 60) >> 64) % 5;
+        let fifths = |track: u64| ((u128::from(geometry.extent(track * 5, 1).angle) * 5 + (1 << 60)) >> 64) % 5;
         let found: Vec<u128> = (0..12).map(fifths).collect();
         assert_eq!(found, [0, 1, 3, 4, 1, 2, 3, 4, 1, 2, 4, 0], "mapping {mapping}");
         let turns = text
