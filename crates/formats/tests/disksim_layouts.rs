@@ -223,7 +223,9 @@ fn a_block_pushed_into_the_spares_stays_on_its_cylinder() {
 fn traces_fit_their_drives() {
     let traces = shared_files::files("validation/traces", &[".csv"]);
     for Measured { name, profile, .. } in drives() {
-        let Some(path) = traces.iter().find(|path| path.file_stem().is_some_and(|stem| stem == *name)) else { continue };
+        let Some(path) = traces.iter().find(|path| path.file_stem().is_some_and(|stem| stem == *name)) else {
+            continue;
+        };
         let trace = trace::parse(name, &fs::read_to_string(path).expect("a trace")).expect("a trace that can be read");
         let geometry = &profile.geometry;
         let mut requests = 0;
