@@ -105,8 +105,8 @@ fn choose<'a>(file: &str, blocks: &'a [Block], wanted: Option<&str>) -> Result<&
         ([], _) => {
             let fault =
                 Diagnostic::at(file, 0, "there is no drive in it").expected("a block `disksim_disk NAME { … }`");
-            let kinds = blocks.iter().map(|block| block.kind.as_str());
-            let near = kinds.filter(|kind| crate::diagnostic::nearest(kind, ["disksim_disk"]).is_some()).next();
+            let mut kinds = blocks.iter().map(|block| block.kind.as_str());
+            let near = kinds.find(|kind| crate::diagnostic::nearest(kind, ["disksim_disk"]).is_some());
             Err(vec![Diagnostic {
                 nearest: near.map(|_| "disksim_disk".to_owned()),
                 key: near.map(str::to_owned),

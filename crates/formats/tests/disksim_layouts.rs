@@ -5,10 +5,11 @@
 //! workspace in `shared`; without them the tests print that they are skipped.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::LazyLock;
 
-use seekwise_formats::disksim::{self, Import};
-use seekwise_formats::profile::{self, figure::Value};
+use seekwise_formats::disksim;
+use seekwise_formats::profile::{self, DriveFile, figure::Value};
 use seekwise_formats::trace;
 use seekwise_model::drive::geometry::{Extent, Geometry};
 use seekwise_model::drive::mechanics::Arm;
@@ -34,23 +35,33 @@ const DRIVES: [(&str, u64, u64); 9] = [
     ("maxtor300g", 585_937_499, 585_937_500),
 ];
 
-/// The drives whose parameters are there.
-fn drives() -> impl Iterator<Item = (&'static str, u64, u64, PathBuf)> {
-    let files = shared_files::files("validation/disksim", &[".parv"]);
-    let of = move |name: &str| files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == name)).cloned();
-    DRIVES.into_iter().filter_map(move |(name, claims, holds)| Some((name, claims, holds, of(name)?)))
+/// A drive as imported.
+struct Measured {
+    name: &'static str,
+    claims: u64,
+    holds: u64,
+    drive: DriveFile,
+    profile: Profile,
 }
 
-fn import(name: &str, file: &Path) -> Import {
+/// The drives whose parameters are there, imported once for all tests.
+fn drives() -> &'static [Measured] {
+    static DRIVES_FOUND: LazyLock<Vec<Measured>> = LazyLock::new(|| {
+        let files = shared_files::files("validation/disksim", &[".parv"]);
+        let found = |name: &str| files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == name));
+        DRIVES.iter().filter_map(|row| Some(measured(*row, found(row.0)?))).collect()
+    });
+    &DRIVES_FOUND
+}
+
+fn measured((name, claims, holds): (&'static str, u64, u64), file: &Path) -> Measured {
     let folder = file.parent().expect("a folder");
     let load = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
     let text = fs::read_to_string(file).expect("a set-up");
-    disksim::import(name, &text, &load, None, name).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
-}
-
-fn profile(name: &str, file: &Path) -> Profile {
-    let drive = profile::parse(name, &import(name, file).toml).expect("a profile");
-    drive.profile().expect("a profile that fits")
+    let import = disksim::import(name, &text, &load, None, name).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
+    let drive = profile::parse(name, &import.toml).expect("a profile");
+    let profile = drive.profile().expect("a profile that fits");
+    Measured { name, claims, holds, drive, profile }
 }
 
 /// All pieces of track, block after block.
@@ -66,9 +77,9 @@ fn extents(geometry: &Geometry) -> impl Iterator<Item = Extent> + '_ {
 
 #[test]
 fn zones_hold_what_the_files_claim() {
-    for (name, claims, holds, file) in drives() {
-        let mut drive = profile::parse(name, &import(name, &file).toml).expect("a profile");
-        assert_eq!(drive.profile().expect("a profile that fits").geometry.sectors(), claims, "{name}");
+    for Measured { name, claims, holds, drive, profile } in drives() {
+        assert_eq!(profile.geometry.sectors(), *claims, "{name}");
+        let mut drive = drive.clone();
         drive.set("geometry.sectors", &(holds + 1).to_string()).expect("a number");
         let error = drive.profile().err().unwrap_or_default().remove(0).to_string();
         let expected = format!("the zones hold {holds} sectors, the drive claims {}", holds + 1);
@@ -80,10 +91,10 @@ fn zones_hold_what_the_files_claim() {
 /// The whole of every drive, by pieces of track.
 #[test]
 fn each_block_has_a_slot_of_its_own() {
-    for (name, claims, _, file) in drives() {
-        let geometry = profile(name, &file).geometry;
+    for Measured { name, claims, profile, .. } in drives() {
+        let geometry = &profile.geometry;
         let mut pieces: Vec<(u32, u8, u32, u32)> = Vec::new();
-        for extent in extents(&geometry) {
+        for extent in extents(geometry) {
             assert!(extent.cylinder < geometry.cylinders() && extent.head < geometry.surfaces(), "{name}: {extent:?}");
             let (begin, end) = (extent.before, extent.before + extent.sectors);
             // The slots of a track fill a revolution, but for the rounding of one slot each.
@@ -97,19 +108,19 @@ fn each_block_has_a_slot_of_its_own() {
             assert!(!same || two[0].3 <= two[1].2, "{name}: two blocks in one slot, {two:?}");
         }
         let blocks: u64 = pieces.iter().map(|piece| u64::from(piece.3 - piece.2)).sum();
-        assert_eq!(blocks, claims, "{name}");
+        assert_eq!(blocks, *claims, "{name}");
         println!("{name}: {blocks} blocks in {} pieces of track, no slot twice", pieces.len());
     }
 }
 
 #[test]
 fn an_extent_is_what_its_blocks_are() {
-    for (name, claims, _, file) in drives() {
-        let geometry = profile(name, &file).geometry;
+    for Measured { name, claims, profile, .. } in drives() {
+        let geometry = &profile.geometry;
         let mut rng = Seed(7).stream(name);
         for _ in 0..20_000 {
-            let (mut lba, end) = (rng.below(claims), rng.below(1_500));
-            let end = (lba + end + 1).min(claims);
+            let (mut lba, end) = (rng.below(*claims), rng.below(1_500));
+            let end = (lba + end + 1).min(*claims);
             while lba < end {
                 let extent = geometry.extent(lba, (end - lba) as u32);
                 let last = u64::from(extent.sectors) - 1;
@@ -163,9 +174,7 @@ fn cylinder_starts(geometry: &Geometry, (start, end): (u64, u64)) -> (u64, u64) 
 /// A cylinder of H tracks streams in H revolutions, H - 1 skews of a surface and one of a cylinder.
 #[test]
 fn cylinders_stream_at_the_rate_of_their_tracks() {
-    for (name, .., file) in drives().filter(|drive| drive.0 != "maxtor300g") {
-        let drive = profile::parse(name, &import(name, &file).toml).expect("a profile");
-        let profile = drive.profile().expect("a profile that fits");
+    for Measured { name, drive, profile, .. } in drives().iter().filter(|drive| drive.name != "maxtor300g") {
         let Some(Value::Zones(rows)) = drive.figure("geometry.zones").map(|figure| &figure.value) else {
             panic!("{name} has no zones")
         };
@@ -181,7 +190,7 @@ fn cylinders_stream_at_the_rate_of_their_tracks() {
             let (from, to) = cylinder_starts(&profile.geometry, span);
             let (cylinder, head) = row.skews.expect("skews of its own");
             let expected = revolution * (heads + (heads - 1.0) * head + cylinder);
-            let found = streamed(&profile, from, to).nanos() as f64;
+            let found = streamed(profile, from, to).nanos() as f64;
             let turns = (found - expected) / revolution;
             println!(
                 "{name}, cylinder {}: {:.3} MB/s, {turns:.3} turns more",
@@ -198,8 +207,8 @@ fn cylinders_stream_at_the_rate_of_their_tracks() {
 /// where another lives.
 #[test]
 fn a_block_pushed_into_the_spares_stays_on_its_cylinder() {
-    for (name, .., file) in drives().filter(|drive| drive.0 == "st41601n") {
-        let geometry = profile(name, &file).geometry;
+    for Measured { profile, .. } in drives().iter().filter(|drive| drive.name == "st41601n") {
+        let geometry = &profile.geometry;
         for (request, last) in [(3206, 1_594_139), (3417, 1_757_658), (7171, 349_676u64)] {
             let [before, pushed, next] = [last - 1, last, last + 1].map(|lba| geometry.extent(lba, 1));
             assert_eq!((pushed.cylinder, pushed.head), (before.cylinder, before.head), "request {request}");
@@ -213,10 +222,12 @@ fn a_block_pushed_into_the_spares_stays_on_its_cylinder() {
 #[test]
 fn traces_fit_their_drives() {
     let traces = shared_files::files("validation/traces", &[".csv"]);
-    for (name, _, _, file) in drives() {
-        let Some(path) = traces.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)) else { continue };
+    for Measured { name, profile, .. } in drives() {
+        let Some(path) = traces.iter().find(|path| path.file_stem().is_some_and(|stem| stem == *name)) else {
+            continue;
+        };
         let trace = trace::parse(name, &fs::read_to_string(path).expect("a trace")).expect("a trace that can be read");
-        let geometry = profile(name, &file).geometry;
+        let geometry = &profile.geometry;
         let mut requests = 0;
         for row in &trace.rows {
             let (mut lba, end) = (row.lba, row.lba + u64::from(row.sectors));

@@ -308,7 +308,7 @@ fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
         format!("{begin}, spt = {}, {turns}, head_skew = {} }}", zone.spt, share(head, 9))
     };
     // Mapping 2 counts odd cylinders from the drive's first, not the zone's.
-    if rules.mapping != 2 || zone.first % 2 == 0 {
+    if rules.mapping != 2 || zone.first.is_multiple_of(2) {
         return vec![plain(zone.first, next, zone.offset)];
     }
     let run = |track: u64| {

@@ -239,3 +239,69 @@ fn sets_by_key() {
         "--set: `drive.cache.segments`: -1 is out of range; expected a whole number from 0 to 4096"
     );
 }
+
+/// A zone's rows, `holes` and `remaps` written out: cylinder order, so that slots can be counted by hand.
+fn laid_out(lists: &str) -> String {
+    let at = SMALL.find("[mechanics]").expect("a section");
+    let plain = format!("{}{lists}{}", &SMALL[..at], &SMALL[at..]).replace("7_900", "100");
+    plain.replace("\"serpentine\"", "\"cylinder\"").replace("run_tracks = { value = 5, inferred = \"a\" }\n", "")
+}
+
+#[test]
+fn reads_holes_and_remaps() {
+    let lists = "[geometry.holes]\ninferred = \"a\"\nvalue = [[118, 2, 120, 1], [5, 1]]\n\
+                 [geometry.remaps]\ninferred = \"a\"\nvalue = [[7, 118]]\n";
+    let geometry = parse("d.toml", &laid_out(lists)).unwrap().profile().unwrap().geometry;
+    let place = |lba: u64| (geometry.extent(lba, 200).before, geometry.extent(lba, 200).sectors);
+    // Block 5 lies behind the hole at 5; block 6 would lie in slot 7 and lives in slot 118.
+    assert_eq!([place(4), place(5), place(6), place(7)], [(4, 1), (6, 1), (118, 1), (8, 93)]);
+}
+
+#[test]
+fn tells_what_is_wrong_with_holes_and_remaps() {
+    let told =
+        |lists: &str| errors_of(&laid_out(&lists.replace('|', "\ninferred = \"a\"\nvalue = "))).trim_end().to_owned();
+    let form = "expected rows [first slot, slots] or [first slot, slots, period, times more]";
+    let row = "not [first slot, slots] or [first slot, slots, period, times more]";
+    assert_eq!(told("[geometry.holes]|[[1]]\n"), format!("d.toml:19: `geometry.holes`: {row}; {form}"));
+    assert_eq!(
+        told("[geometry.holes]|[[3, 1], [2, 2]]\n"),
+        "d.toml:19: `geometry.holes`: hole 1 is empty, overlaps the one before, or lies beyond the last slot; \
+         expected first slots that rise"
+    );
+    assert_eq!(
+        told("[geometry.holes]|[[3, 1, 2, 9999999999]]\n"),
+        "d.toml:19: `geometry.holes`: row 0 leads beyond the last slot, or to more than 20000000 holes; \
+         expected [first slot, slots, period, times more]"
+    );
+    assert_eq!(
+        told("[geometry.remaps]|[[3, 9]]\n"),
+        "d.toml:19: `geometry.remaps`: remap 0 is out of order, begins in a hole, or leads to a slot in use; \
+         expected slots that rise, each with a slot of a hole"
+    );
+    assert_eq!(
+        told("[geometry.remaps]|[[3, -9]]\n"),
+        "d.toml:19: `geometry.remaps`: not [slot, slot in a hole]; expected pairs [slot, slot in a hole]"
+    );
+    let cut = laid_out("[geometry.holes]\ninferred = \"a\"\nvalue = [[8, 4]]\n").replace("value = 512", "value = 4096");
+    let cut = cut.replace("[90, 70]", "[96, 72]");
+    assert_eq!(
+        errors_of(&cut).trim_end(),
+        "d.toml:19: `geometry.holes`: a physical sector is cut at slot 8; \
+         expected multiples of 8 slots, and remaps only with sectors of 512 bytes"
+    );
+}
+
+#[test]
+fn tells_which_zone_cannot_be_laid_out() {
+    let zone = "{ first = 20, cylinders = 20, spt = [90, 70] }";
+    let told = |new: &str| errors_of(&SMALL.replace(zone, new)).trim_end().to_owned();
+    assert_eq!(
+        told("{ first = 20, cylinders = 20, band = 3, runs = [[0, 0, 3, 9, 0, 0]] }"),
+        "d.toml:16: `geometry.zones`: zone 1 cannot be laid out: cylinders; expected a whole number of bands"
+    );
+    assert_eq!(
+        told("{ first = 20, cylinders = 20, band = 2, runs = [[0, 0, 3, 9, 0, 0]] }"),
+        "d.toml:16: `geometry.zones`: zone 1 cannot be laid out: runs; expected runs inside the band's cylinders"
+    );
+}

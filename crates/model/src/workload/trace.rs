@@ -102,7 +102,7 @@ mod tests {
 
     fn rows() -> Vec<Row> {
         let row = |i: u64| Row {
-            op: if i % 3 == 0 { Op::Write } else { Op::Read },
+            op: if i.is_multiple_of(3) { Op::Write } else { Op::Read },
             lba: i * 517 % 5_000,
             sectors: 8,
             arrival: Span::from_micros(i * 500),

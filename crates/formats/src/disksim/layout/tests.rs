@@ -178,7 +178,7 @@ fn skews_add_up_from_the_zones_offset() {
         let text = layout_text(mapping, 9, 1, 60, &[first.clone(), second.clone()]);
         let geometry = geometry(&text).expect("a layout");
         // In fifths of a revolution: 1 for a surface, 2 for a cylinder, anew from 3 in the second zone.
-        let fifths = |track: u64| (u128::from(geometry.extent(track * 5, 1).angle) * 5 + (1 << 60) >> 64) % 5;
+        let fifths = |track: u64| ((u128::from(geometry.extent(track * 5, 1).angle) * 5 + (1 << 60)) >> 64) % 5;
         let found: Vec<u128> = (0..12).map(fifths).collect();
         assert_eq!(found, [0, 1, 3, 4, 1, 2, 3, 4, 1, 2, 4, 0], "mapping {mapping}");
         let turns = text
@@ -189,6 +189,47 @@ fn skews_add_up_from_the_zones_offset() {
         let off = turned.extent(55, 1).angle.wrapping_sub(geometry.extent(55, 1).angle) as i64;
         assert!(off.unsigned_abs() < 1 << 40, "the same in revolutions");
     }
+}
+
+/// Two tracks of surface 0 inwards, two of surface 1 back, three times: 4 slots a track, slots 5, 20 and 21 slipped.
+const INDEXED: &str = "dm_disk D { Number of data surfaces = 2, Number of cylinders = 6, Block count = 45,
+    Layout Model = dm_layout_g4 { TP = [ 0, 3, 4 ],
+    IDX = [ [ 0, 1, 0.0, 4, 1, 0.25, 8, -2, TRACK, 0, 0,  8, 0, 0.5, 4, 1, 0.125, 8, 2, TRACK, 0, 1 ],
+            [ 0, 0, 0.125, 16, 2, 0.75, 48, 6, IDX, 0 ] ],
+    Slips = [ 5, 1, 20, 2 ], Remaps = [ ] } }";
+
+#[test]
+fn an_index_unfolds_into_runs() {
+    let found = drawn(&geometry(INDEXED).expect("a layout"));
+    let expected = [
+        [" 4  .  5  6  .", " 7  8  9 10  .", " 0  1  2  3  .", "11 12 13 14  ."],
+        [" .  . 19 20  .", "21 22 23 24  .", "15 16 17 18  .", "25 26 27 28  ."],
+        ["33 34 35 36  .", "37 38 39 40  .", "29 30 31 32  .", "41 42 43 44  ."],
+    ];
+    assert_eq!(found, lines(&expected.concat()), "each row two cylinders of two surfaces");
+}
+
+#[test]
+fn angles_of_an_index_add_up_along_its_path() {
+    let whole = INDEXED.replace("5, 1, 20, 2", "").replace("= 45", "= 48");
+    let geometry = geometry(&whole).expect("a layout");
+    // In eighths of a revolution. The zone begins at 1, each repetition 6 later; in it surface 0 at 0 and 2, surface 1 at 4
+    // and 5.
+    let eighths = |track: u64| ((u128::from(geometry.extent(track * 4, 1).angle) * 8 + (1 << 60)) >> 64) % 8;
+    let found: Vec<u128> = (0..12).map(eighths).collect();
+    assert_eq!(found, [1, 3, 5, 6, 7, 1, 3, 4, 5, 7, 1, 2]);
+}
+
+#[test]
+fn an_index_that_contradicts_itself_is_told() {
+    let told = |from: &str, to: &str| geometry(&INDEXED.replace(from, to)).expect_err("no layout")[0].to_string();
+    let gap = "d.model:3: `IDX`: row 1 of index 0 begins at block 9, the one before ends at 8";
+    assert_eq!(told("TRACK, 0, 0,  8,", "TRACK, 0, 0,  9,"), gap);
+    let child = "d.model:3: `IDX`: row 0 of index 1 has 12 blocks and 2 cylinders each time";
+    assert_eq!(told("16, 2, 0.75, 48", "12, 2, 0.75, 36"), child);
+    let cylinders = "d.model:3: `IDX`: row 0 of index 1 covers other cylinders than its repetitions do";
+    assert_eq!(told("48, 6, IDX", "48, 5, IDX"), cylinders);
+    assert!(told("0, 3, 4 ]", "1, 3, 4 ]").contains("track pattern 0 is not a whole track"));
 }
 
 #[test]
