@@ -86,7 +86,7 @@ fn samples(traces: &Path, name: &str, profile: &Profile) -> Samples {
     let path = traces.join(format!("{name}.csv"));
     let text = fs::read_to_string(&path).expect("a trace");
     let trace = trace::parse(name, &text).expect("a trace that can be read");
-    validate::play(name, &trace, profile, Timing::Think, Seed(1)).expect("every request is taken")
+    validate::play(name, &trace, profile, Timing::Think, Seed(1), &mut |_| ()).expect("every request is taken")
 }
 
 fn columns(found: &Validation) -> Columns {
