@@ -12,7 +12,7 @@ use seekwise_model::drive::profile::Profile;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::Timing;
+use seekwise_model::workload::trace::{Row, Timing};
 use seekwise_targets::sim;
 use serde::Serialize;
 
@@ -110,8 +110,20 @@ fn errors(measured: &mut [Span], simulated: &mut [Span]) -> Errors {
     }
 }
 
-/// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive does not take is
-/// an error that names its line in `file`.
+/// Whether all of `trace` lies on the drive; the error names the first line in `file` that does not.
+pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnostic> {
+    let sectors = profile.geometry.sectors();
+    let end = |row: &Row| row.lba + u64::from(row.sectors);
+    let Some((index, row)) = trace.rows.iter().enumerate().find(|(_, row)| end(row) > sectors) else {
+        return Ok(());
+    };
+    let message = format!("request {} ends at block {}, past the end of the drive", index + 1, end(row));
+    let fault = Diagnostic::at(file, trace.lines[index], message).key("lba");
+    Err(fault.expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)))
+}
+
+/// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive does not do is an
+/// error that names its line in `file`.
 pub fn play(
     file: &str,
     trace: &Trace,
@@ -120,6 +132,7 @@ pub fn play(
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Samples, Diagnostic> {
+    fits(file, trace, profile)?;
     let mut simulated = vec![Span::ZERO; trace.rows.len()];
     let mut refused: Option<(usize, Status)> = None;
     let mut record = |record: &Record| {
@@ -133,22 +146,11 @@ pub fn play(
     sim::replay(profile, &trace.rows, timing, seed, &mut record)
         .map_err(|error| Diagnostic::at(file, 0, error.to_string()))?;
     if let Some((row, status)) = refused {
-        return Err(refusal(file, trace, profile, row, status));
+        let message = format!("the drive does not do request {}: it ends as {status:?}", row + 1);
+        return Err(Diagnostic::at(file, trace.lines[row], message));
     }
     let read = trace.rows.iter().map(|row| row.op == Op::Read).collect();
     Ok(Samples { read, measured: trace.measured.clone(), simulated })
-}
-
-/// What is wrong with a request that ended otherwise than done.
-fn refusal(file: &str, trace: &Trace, profile: &Profile, row: usize, status: Status) -> Diagnostic {
-    let (request, sectors) = (trace.rows[row], profile.geometry.sectors());
-    let (number, end) = (row + 1, request.lba + u64::from(request.sectors));
-    if status != Status::OutOfRange {
-        return Diagnostic::at(file, trace.lines[row], format!("request {number} ends as {status:?}"));
-    }
-    let message = format!("request {number} ends at block {end}, past the end of the drive");
-    let fault = Diagnostic::at(file, trace.lines[row], message).key("lba");
-    fault.expected(format!("an end at or below {sectors}, the blocks of {}", profile.name))
 }
 
 /// The value below which `share` of sorted times lie (nearest rank); zero of none.

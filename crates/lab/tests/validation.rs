@@ -1,8 +1,9 @@
 //! The model against measured drives: the committed errors, and a stream of our own that guards the model anywhere.
 //!
-//! Traces are other people's data: they are looked for in `SEEKWISE_TRACES`, else in `../shared/validation/traces`
-//! beside the workspace, and a test that does not find them says so and passes. `SEEKWISE_UPDATE=1` rewrites the
-//! committed figures, the table and the pictures of `docs/validation.md` instead of comparing.
+//! Traces are other people's data: they are looked for in `SEEKWISE_TRACES`, else in `validation/traces` of the folder
+//! that `SEEKWISE_SHARED` names, else of `../shared` beside the workspace, and a test that does not find them says so and
+//! passes. `SEEKWISE_UPDATE=1` (`cargo xtask validation`) rewrites the committed figures, the table and the pictures of
+//! `docs/validation.md` instead of comparing, and then fails without traces.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -66,10 +67,20 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
 }
 
-fn shared(variable: &str, folder: &str) -> Option<PathBuf> {
-    let named = std::env::var_os(variable).map(PathBuf::from);
-    let path = named.unwrap_or_else(|| workspace().join("../shared/validation").join(folder));
-    path.is_dir().then_some(path)
+/// The folder of other people's files.
+fn shared() -> PathBuf {
+    std::env::var_os("SEEKWISE_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from).join("validation")
+}
+
+/// A folder of the validation data, if it is there; else says that the test is skipped.
+fn data(variable: &str, folder: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable).map_or_else(|| shared().join(folder), PathBuf::from);
+    if path.is_dir() {
+        return Some(path);
+    }
+    assert!(!updating(), "nothing to update from: {} is not there; {variable} names another folder", path.display());
+    eprintln!("skipped: {} is not there (other people's data); {variable} names another folder", path.display());
+    None
 }
 
 fn updating() -> bool {
@@ -121,10 +132,8 @@ fn found(traces: &Path, parameters: &Path, name: &str) -> (Row3, Samples) {
 
 #[test]
 fn measured_drives_are_met_as_closely_as_the_table_says() {
-    let (Some(traces), Some(parameters)) =
-        (shared("SEEKWISE_TRACES", "traces"), shared("SEEKWISE_PARAMETERS", "disksim"))
+    let (Some(traces), Some(parameters)) = (data("SEEKWISE_TRACES", "traces"), data("SEEKWISE_PARAMETERS", "disksim"))
     else {
-        eprintln!("skipped: no traces in SEEKWISE_TRACES or ../shared/validation/traces; they are other people's data");
         return;
     };
     let path = workspace().join("validation/errors.toml");
@@ -138,7 +147,7 @@ fn measured_drives_are_met_as_closely_as_the_table_says() {
         rows.insert(name.to_owned(), row);
     }
     if updating() {
-        let head = "# Errors of the profiles in drives/, in ms. Rewritten by SEEKWISE_UPDATE=1 cargo test -p seekwise-lab --test validation.\n\n";
+        let head = "# Errors of the profiles in drives/, in ms. Rewritten by cargo xtask validation.\n\n";
         fs::write(&path, format!("{head}{}", toml::to_string(&rows).expect("a table"))).expect("the table is written");
         write_docs(&rows);
         return;
@@ -272,7 +281,7 @@ fn a_stream_of_our_own_gives_the_same_times_on_every_machine() {
         found.insert(format!("{name}-arrival"), guard(&profile, Timing::Arrival));
     }
     if updating() {
-        let head = "# Response times of the regression stream. Rewritten by SEEKWISE_UPDATE=1 cargo test -p seekwise-lab --test validation.\n\n";
+        let head = "# Response times of the regression stream. Rewritten by cargo xtask validation.\n\n";
         fs::write(&path, format!("{head}{}", toml::to_string(&found).expect("a table"))).expect("it is written");
         return;
     }
@@ -287,12 +296,14 @@ fn a_stream_of_our_own_gives_the_same_times_on_every_machine() {
 /// Our demerit and the yardstick's own script agree.
 #[test]
 fn the_demerit_is_the_yardsticks() {
-    let (Some(traces), script) =
-        (shared("SEEKWISE_TRACES", "traces"), workspace().join("../shared/validation/demerit.py"))
-    else {
-        eprintln!("skipped: no traces in SEEKWISE_TRACES or ../shared/validation/traces");
+    let Some(traces) = data("SEEKWISE_TRACES", "traces") else {
         return;
     };
+    let script = shared().join("demerit.py");
+    if !script.is_file() {
+        eprintln!("skipped: {} is not there", script.display());
+        return;
+    }
     let samples = samples(&traces, "hp_c2247a", &drive("hp_c2247a"));
     let folder = std::env::temp_dir().join(format!("seekwise-demerit-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a temporary folder");
@@ -306,16 +317,14 @@ fn the_demerit_is_the_yardsticks() {
     let run =
         std::process::Command::new("python3").arg(&script).args([&measured, &ours.display().to_string()]).output();
     let _ = fs::remove_dir_all(&folder);
-    let Ok(run) = run.map(|run| String::from_utf8_lossy(&run.stdout).into_owned()) else {
+    let Ok(run) = run else {
         eprintln!("skipped: python3 cannot be run");
         return;
     };
-    let Some(theirs) =
-        run.lines().find_map(|line| line.strip_prefix("demerit ")?.trim().strip_suffix(" ms")?.parse::<f64>().ok())
-    else {
-        eprintln!("skipped: the script is not there or says nothing");
-        return;
-    };
+    let said = String::from_utf8_lossy(&run.stdout);
+    let figure = |line: &str| line.strip_prefix("demerit ")?.trim().strip_suffix(" ms")?.parse::<f64>().ok();
+    let theirs = said.lines().find_map(figure);
+    let theirs = theirs.unwrap_or_else(|| panic!("no demerit in {said:?}, {}", String::from_utf8_lossy(&run.stderr)));
     let found = demerit(&mut samples.measured.clone(), &mut samples.simulated[..9_000].to_vec());
     assert!((found - theirs).abs() < 1e-6, "ours {found}, theirs {theirs}");
 }

@@ -46,6 +46,8 @@ fn play(args: &args::Validate, trace: &Trace, profile: &Profile) -> Result<Sampl
         Replay::Think => Timing::Think,
         Replay::Arrival => Timing::Arrival,
     };
+    // Said before a log is begun.
+    validate::fits(&args.trace, trace, profile)?;
     let mut log = args.log.as_deref().map(Log::create).transpose()?;
     let mut failure: Option<Failure> = None;
     let samples = validate::play(&args.trace, trace, profile, timing, Seed(args.seed), &mut |record| {
