@@ -1,3 +1,5 @@
+//! What is taken over and what is refused, on a small drive whose layout is drawn by hand.
+
 use super::*;
 use seekwise_model::drive::geometry::Extent;
 
