@@ -13,6 +13,7 @@
 pub mod cache;
 mod firmware;
 pub mod geometry;
+mod lone;
 pub mod mechanics;
 pub mod media;
 mod medium;
@@ -30,10 +31,10 @@ use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
 use self::stream::{Platter, Stream};
-use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
+use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::Queue;
 use crate::record::Ledger;
-use crate::time::{Instant, Rate};
+use crate::time::{Instant, Rate, Span};
 
 /// A drive. Built from a checked [`Profile`].
 pub struct Drive {
@@ -74,6 +75,8 @@ pub struct Drive {
     /// How fast the link moves data to the host, and to the drive.
     rate: Rate,
     write_rate: Rate,
+    /// How long one sector takes to the host.
+    last_sector: Span,
     /// `FAR` when nothing happens by itself.
     next: Instant,
     clock: Instant,
@@ -198,6 +201,7 @@ impl Drive {
             tidying: false,
             power: Power::On,
             wrote: false,
+            last_sector: Rate::new(profile.link.rate).time(SECTOR),
             rate: Rate::new(profile.link.rate),
             write_rate: Rate::new(profile.link.write_rate),
             next: Instant::FAR,
@@ -297,5 +301,21 @@ impl Device for Drive {
 
     fn poll_landing(&mut self) -> Option<Landing> {
         self.landings.pop_front()
+    }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        if let Some(completion) = self.ready.pop_front() {
+            return Some(completion);
+        }
+        if let Some(completion) = self.lone_read(until) {
+            return Some(completion);
+        }
+        while self.next <= until && self.next != Instant::FAR {
+            self.advance(self.next);
+            if let Some(completion) = self.ready.pop_front() {
+                return Some(completion);
+            }
+        }
+        None
     }
 }

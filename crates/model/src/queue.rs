@@ -174,12 +174,24 @@ impl<T: Copy> Queue<T> {
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub fn take(&mut self, choice: Choice) -> T {
         let taken = self.waiting.remove(choice.index);
-        if taken.position != self.sweep {
-            self.rising = taken.position > self.sweep;
-            self.sweep = taken.position;
+        self.serve(taken.position);
+        taken.item
+    }
+
+    /// The same as adding a request at `position` and taking it out, while no other waits.
+    #[inline]
+    pub fn pass_through(&mut self, position: u64) {
+        self.next_order += 1;
+        self.serve(position);
+    }
+
+    #[inline]
+    fn serve(&mut self, position: u64) {
+        if position != self.sweep {
+            self.rising = position > self.sweep;
+            self.sweep = position;
             self.sweep_fence = self.next_order;
         }
-        taken.item
     }
 
     /// The next to serve at `now`. `head` is the present position (SSTF), `cost` the positioning time (SPTF): a cost that

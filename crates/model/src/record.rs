@@ -121,8 +121,12 @@ impl Ledger {
     }
 
     /// The stretch from the last mark until `at` went into `part`. Panics when `at` is before the mark.
+    #[inline]
     pub fn until(&mut self, part: Part, at: Instant) {
-        self.parts.add(part, at.since(self.mark));
+        let stretch = at.since(self.mark).nanos();
+        // All parts together are the time from the start to the mark: none can wrap.
+        let sum = &mut self.parts.0[part as usize];
+        *sum = sum.wrapping_add(stretch);
         self.mark = at;
     }
 
@@ -144,8 +148,8 @@ impl Ledger {
     /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
     pub fn adopt(&mut self, waiting: Part, child: &Completion) {
         self.until(waiting, child.submitted);
-        for part in Part::ALL {
-            self.parts.add(part, child.parts.get(part));
+        for (sum, part) in self.parts.0.iter_mut().zip(child.parts.0) {
+            *sum = sum.wrapping_add(part);
         }
         self.mark = child.finished;
     }

@@ -155,6 +155,41 @@ fn a_thousand_random_stacks_add_up() {
     }
 }
 
+/// The records of a run, by `run` or instant by instant; a bare drive where `bare`.
+fn records(seed: u64, bare: bool, by_steps: bool) -> (Vec<String>, Instant) {
+    let mut rng = Seed(seed).stream("steps");
+    let mut stack = random_stack(&mut rng);
+    if bare {
+        stack.layers.clear();
+    }
+    let options = Options::random(&mut rng);
+    let device = stack.build();
+    let limits = device.limits(0);
+    let (free, next, sectors, fua) = ((0..options.depth).collect(), 0, limits.sectors, limits.fua);
+    let source = Loop { options, sectors, fua, rng, issued: 0, free, next, not_before: Instant::ZERO, done: 0 };
+    let mut engine = Engine::new(source, device);
+    let mut records = Vec::new();
+    let mut keep = |record: &Record| records.push(format!("{record:?}"));
+    if by_steps {
+        engine.step(Instant::ZERO, &mut keep).expect("time passes");
+        while let Some(next) = engine.poll_timeout().filter(|_| engine.source().done < options.requests) {
+            engine.step(next, &mut keep).expect("time passes");
+        }
+    } else {
+        engine.run(Instant::FAR, &mut keep).expect("nothing stuck");
+    }
+    (records, engine.now())
+}
+
+/// A drive that runs to its next completion, and does a lone read in one go, does what it does instant by instant.
+#[test]
+fn running_is_stepping() {
+    for seed in 0..1000 {
+        let bare = seed % 4 > 0;
+        assert_eq!(records(seed, bare, false), records(seed, bare, true), "seed {seed}");
+    }
+}
+
 /// Random stacks under the whole contract; the seed that found each is its name.
 fn contract(seed: u64) {
     let stack = random_stack(&mut Seed(seed).stream("stack"));

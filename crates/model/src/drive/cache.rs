@@ -60,8 +60,8 @@ pub struct Dirty {
 #[derive(Clone, Debug)]
 pub struct Buffer {
     segment_sectors: u64,
-    starts: Vec<u64>,
-    ends: Vec<u64>,
+    /// First block and the block after the last, of each segment.
+    spans: Vec<(u64, u64)>,
     /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
     /// number modulo `rows.len()`), going on in `following`. None is longer than a row, so those that may hold a block
     /// begin in its row or the one before.
@@ -99,8 +99,7 @@ impl Buffer {
         let n = segments as usize;
         Buffer {
             segment_sectors: u64::from(segment_sectors),
-            starts: alloc::vec![0; n],
-            ends: alloc::vec![0; n],
+            spans: alloc::vec![(0, 0); n],
             rows: alloc::vec![NONE; (2 * n).next_power_of_two().max(2)],
             following: alloc::vec![NONE; n],
             row: segment_sectors.max(1).next_power_of_two().ilog2(),
@@ -121,7 +120,7 @@ impl Buffer {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        for segment in 0..self.starts.len() {
+        for segment in 0..self.spans.len() {
             self.drop_dirty(segment);
             self.forget(segment);
         }
@@ -147,9 +146,13 @@ impl Buffer {
     #[inline]
     pub fn look_up(&self, lba: u64, end: u64) -> Lookup {
         let row = (lba >> self.row) as usize;
+        let mask = self.rows.len() - 1;
+        let (here, before) = (self.rows[row & mask], self.rows[row.wrapping_sub(1) & mask]);
+        if here == NONE && before == NONE {
+            return Lookup::Miss;
+        }
         let mut best: Option<(bool, u64, usize)> = None;
-        for row in [row, row.wrapping_sub(1)] {
-            let mut next = self.rows[row & (self.rows.len() - 1)];
+        for mut next in [here, before] {
             while next != NONE {
                 let segment = next as usize;
                 let (start, stop) = self.span(segment);
@@ -168,10 +171,8 @@ impl Buffer {
 
     /// Sets the blocks of a segment and its place in the rows.
     fn set_span(&mut self, segment: usize, start: u64, end: u64) {
-        let before = self.starts[segment];
-        let (was, is) = (before < self.ends[segment], start < end);
-        self.starts[segment] = start;
-        self.ends[segment] = end;
+        let (before, stop) = core::mem::replace(&mut self.spans[segment], (start, end));
+        let (was, is) = (before < stop, start < end);
         self.version += 1;
         if was && is && before == start {
             return;
@@ -198,8 +199,9 @@ impl Buffer {
     }
 
     /// The blocks of a segment.
+    #[inline]
     pub fn span(&self, segment: usize) -> (u64, u64) {
-        (self.starts[segment], self.ends[segment])
+        self.spans[segment]
     }
 
     /// Notes that a segment was used.
@@ -210,7 +212,7 @@ impl Buffer {
 
     /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
     pub fn extend(&mut self, segment: usize, end: u64) {
-        let start = self.starts[segment].max(end.saturating_sub(self.segment_sectors));
+        let start = self.spans[segment].0.max(end.saturating_sub(self.segment_sectors));
         self.set_span(segment, start, end);
     }
 
@@ -246,7 +248,7 @@ impl Buffer {
         let first = lba.saturating_sub(self.segment_sectors) >> self.row;
         for row in first..=end >> self.row {
             while let Some(segment) = self.first_clean(row, lba, end) {
-                match self.starts[segment] {
+                match self.spans[segment].0 {
                     start if start < lba => self.set_span(segment, start, lba),
                     _ => self.forget(segment),
                 }
@@ -260,7 +262,7 @@ impl Buffer {
             let (start, stop) = self.span(segment);
             start >> self.row == row && start < end && lba < stop && self.dirty[segment].is_none()
         };
-        self.in_row(row).filter(holds).min_by_key(|&segment| (self.starts[segment], segment))
+        self.in_row(row).filter(holds).min_by_key(|&segment| (self.spans[segment].0, segment))
     }
 
     fn forget(&mut self, segment: usize) {
@@ -366,7 +368,7 @@ impl Buffer {
 
     /// True when a dirty segment holds any of `lba..end`.
     pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
-        self.order.iter().any(|&segment| self.starts[segment] < end && lba < self.ends[segment])
+        self.order.iter().any(|&segment| self.spans[segment].0 < end && lba < self.spans[segment].1)
     }
 
     /// Dirty segments.

@@ -256,13 +256,18 @@ impl Drive {
 
     /// Moves a read's data to the host: they are all in the buffer from `here`, and began to be at `first`.
     pub(super) fn send(&mut self, slot: u16, here: Instant, first: Instant) {
-        let bytes = u64::from(self.slots[usize::from(slot)].request.sectors) * SECTOR;
-        let whole = self.rate.time(bytes);
-        let last = here + self.rate.time(SECTOR);
-        let end = last.max(self.link.max(first) + whole);
+        let end = self.sent_by(self.slots[usize::from(slot)].request.sectors, here, first);
         self.link = end;
         self.slots[usize::from(slot)].ledger.until(Part::Link, end);
         self.close(slot, end);
+    }
+
+    /// When `sectors` blocks have crossed the link to the host: they are all in the buffer from `here`, and began to be
+    /// at `first`.
+    #[inline]
+    pub(super) fn sent_by(&self, sectors: u32, here: Instant, first: Instant) -> Instant {
+        let whole = self.rate.time(u64::from(sectors) * SECTOR);
+        (here + self.last_sector).max(self.link.max(first) + whole)
     }
 
     /// The command's work ends at `at`; its status still goes out.

@@ -58,6 +58,12 @@ impl Pass {
     pub fn begin(&self) -> Instant {
         Instant::from_nanos(self.end.nanos() - self.transfer.nanos())
     }
+
+    /// When its first `lead` blocks have passed.
+    #[inline]
+    fn led(&self, mechanics: &Mechanics, lead: u32) -> Instant {
+        (self.first + mechanics.turn(self.extent.slot.wrapping_mul(u64::from(lead)))).min(self.end)
+    }
 }
 
 /// An access in sum.
@@ -79,6 +85,22 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// One pass, of which nothing is led yet.
+    #[inline]
+    fn of(pass: &Pass) -> Sweep {
+        Sweep {
+            led: Instant::FAR,
+            end: pass.end,
+            arm: Arm { cylinder: pass.extent.cylinder, head: pass.extent.head },
+            rest: None,
+            seek: pass.seek,
+            settle: pass.settle,
+            data: pass.data,
+            rotation: pass.rotation,
+            transfer: pass.transfer,
+        }
+    }
+
     /// Writes the access into the account of the request it serves.
     pub fn charge(&self, ledger: &mut Ledger) {
         let mut at = ledger.mark();
@@ -113,37 +135,54 @@ impl Access {
     }
 
     /// All passes in sum.
+    #[inline]
     pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
-        let none = Span::ZERO;
-        let mut sweep = Sweep {
-            led: Instant::FAR,
-            end: self.start,
-            arm: self.from,
-            rest: None,
-            seek: none,
-            settle: none,
-            data: none,
-            rotation: none,
-            transfer: none,
-        };
+        if self.sectors <= self.first.sectors {
+            let (extent, rest) = self.first.split(self.sectors);
+            let pass = self.pass(mechanics, self.start, self.from, extent);
+            return Sweep { rest, led: pass.led(mechanics, self.lead.min(self.sectors)), ..Sweep::of(&pass) };
+        }
+        self.sweep_tracks(geometry, mechanics)
+    }
+
+    fn sweep_tracks(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
         let mut passes = self.passes(geometry, mechanics);
         let mut lead = self.lead.min(self.sectors);
+        let mut sum: Option<Sweep> = None;
         for pass in passes.by_ref() {
+            let mut sweep = Sweep::of(&pass);
+            if let Some(before) = sum {
+                sweep.led = before.led;
+                sweep.seek += before.seek;
+                sweep.settle += before.settle;
+                sweep.data += before.data;
+                sweep.rotation += before.rotation;
+                sweep.transfer += before.transfer;
+            }
             if lead > 0 && lead <= pass.extent.sectors {
-                let led = pass.first + mechanics.turn(pass.extent.slot.wrapping_mul(u64::from(lead)));
-                sweep.led = led.min(pass.end);
+                sweep.led = pass.led(mechanics, lead);
             }
             lead = lead.saturating_sub(pass.extent.sectors);
-            sweep.end = pass.end;
-            sweep.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
-            sweep.seek += pass.seek;
-            sweep.settle += pass.settle;
-            sweep.data += pass.data;
-            sweep.rotation += pass.rotation;
-            sweep.transfer += pass.transfer;
+            sum = Some(sweep);
         }
-        sweep.rest = passes.track;
-        sweep
+        Sweep { rest: passes.track, ..sum.expect("an access has blocks") }
+    }
+
+    /// The pass of `extent`, the arm being at `arm` from `at` on.
+    #[inline(always)]
+    fn pass(&self, mechanics: &Mechanics, at: Instant, arm: Arm, extent: Extent) -> Pass {
+        let place = mechanics.position(at, arm, &extent, self.write);
+        let settled = at + place.seek + place.settle;
+        let data = self.data_at.saturating_since(settled);
+        let ready = settled + data;
+        let transfer = mechanics.transfer(&extent);
+        let mut rotation = if data > Span::ZERO { mechanics.wait(ready, extent.angle) } else { place.rotation };
+        let first = ready + rotation;
+        if self.zero_latency {
+            rotation = rotation.min(mechanics.revolution().saturating_sub(transfer));
+        }
+        let end = ready + rotation + transfer;
+        Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end }
     }
 
     /// Writes the access into `ledger` as far as it went by `now`.
@@ -190,21 +229,12 @@ impl Iterator for Passes<'_> {
         }
         let track = self.track.unwrap_or_else(|| self.geometry.extent(self.lba, u32::MAX));
         let (extent, rest) = track.split(self.left);
-        let place = self.mechanics.position(self.at, self.arm, &extent, self.access.write);
-        let settled = self.at + place.seek + place.settle;
-        let data = self.access.data_at.saturating_since(settled);
-        let ready = settled + data;
-        let transfer = self.mechanics.transfer(&extent);
-        let mut rotation = if data > Span::ZERO { self.mechanics.wait(ready, extent.angle) } else { place.rotation };
-        let first = ready + rotation;
-        if self.access.zero_latency {
-            rotation = rotation.min(self.mechanics.revolution().saturating_sub(transfer));
-        }
-        self.at = ready + rotation + transfer;
+        let pass = self.access.pass(self.mechanics, self.at, self.arm, extent);
+        self.at = pass.end;
         self.arm = Arm { cylinder: extent.cylinder, head: extent.head };
         self.lba = extent.end();
         self.track = rest;
         self.left -= extent.sectors;
-        Some(Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end: self.at })
+        Some(pass)
     }
 }

@@ -6,7 +6,8 @@
 use super::cache::Lookup;
 use super::firmware::kept;
 use super::geometry::Extent;
-use super::media::Access;
+use super::mechanics::Arm;
+use super::media::{Access, Sweep};
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Stage, Target};
 use crate::block::{Op, Request};
@@ -167,31 +168,43 @@ impl Drive {
     /// Reads from the block at `first` to the request's end into `segment`, and plans the read-ahead behind it.
     fn read_into(&mut self, now: Instant, slot: u16, request: &Request, first: Extent, segment: Option<usize>) {
         self.start(now, request, first, Purpose::Command { slot, segment }, (now, now));
-        let Some(segment) = segment else { return };
-        self.keep_free_blocks(segment);
-        let limit = self.read_ahead_limit(request, segment);
-        self.buffer.extend(segment, limit);
-        if limit == request.end() {
-            return;
-        }
-        if let Activity::Access { sweep, then, .. } = &mut self.activity {
-            let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
-            let track = sweep.rest.unwrap_or_else(|| platter.geometry.extent(request.end(), u32::MAX));
-            let mut stream = Stream::start(platter, sweep.end, sweep.arm, track, limit, segment);
-            // What a command may not break off counts from the plan's beginning.
-            stream.committed = sweep.end.max(kept(platter, self.profile.cache.read_ahead.min, &stream, request.end()));
-            *then = Some(stream);
+        let (Some(segment), Activity::Access { access, sweep, .. }) = (segment, &self.activity) else { return };
+        let (access, sweep) = (*access, *sweep);
+        let stream = self.plan_ahead(request, &access, &sweep, segment);
+        if let Activity::Access { then, .. } = &mut self.activity {
+            *then = stream;
         }
     }
 
-    /// Blocks of the first track that pass before the wanted ones stay in the segment of a read that has just started.
-    fn keep_free_blocks(&mut self, segment: usize) {
-        let Activity::Access { access, .. } = &self.activity else { return };
-        if !self.profile.cache.read_ahead.free_blocks || self.buffer.span(segment).0 != access.lba() {
-            return;
+    /// What `segment` will hold of a read that starts, and the read-ahead that follows it.
+    pub(super) fn plan_ahead(
+        &mut self,
+        request: &Request,
+        access: &Access,
+        sweep: &Sweep,
+        segment: usize,
+    ) -> Option<Stream> {
+        if self.profile.cache.read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
+            let free = self.free_blocks(access);
+            self.buffer.reach_back(segment, access.lba() - free);
         }
+        let limit = self.read_ahead_limit(request, segment);
+        self.buffer.extend(segment, limit);
+        if limit == request.end() {
+            return None;
+        }
+        let platter = self.platter();
+        let track = sweep.rest.unwrap_or_else(|| platter.geometry.extent(request.end(), u32::MAX));
+        let mut stream = Stream::start(platter, sweep.end, sweep.arm, track, limit, segment);
+        // What a command may not break off counts from the plan's beginning.
+        stream.committed = sweep.end.max(kept(platter, self.profile.cache.read_ahead.min, &stream, request.end()));
+        Some(stream)
+    }
+
+    /// How many blocks of the first track pass before the wanted ones, and have room in their segment.
+    fn free_blocks(&self, access: &Access) -> u64 {
         let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
-        let Some(pass) = access.passes(geometry, mechanics).next() else { return };
+        let Some(pass) = access.passes(geometry, mechanics).next() else { return 0 };
         let passed = mechanics.angle_of(pass.rotation) / pass.extent.slot.max(1);
         let room = self.buffer.segment_sectors().saturating_sub(u64::from(access.sectors));
         let mut free = passed.min(u64::from(pass.extent.before)).min(access.lba()).min(room);
@@ -200,7 +213,7 @@ impl Drive {
         {
             free -= 1;
         }
-        self.buffer.reach_back(segment, access.lba() - free);
+        free
     }
 
     /// Starts an access whose data, if it writes, cross the link between the two instants of `data`.
@@ -208,20 +221,33 @@ impl Drive {
         if let Purpose::Command { slot, .. } = purpose {
             self.slots[usize::from(slot)].stage = Stage::Medium;
         }
+        let access = self.access(now, self.arm, request, first, data);
+        let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
+        self.activity = Activity::Access { access, sweep, purpose, then: None };
+    }
+
+    /// The access from the block at `first` to the request's end, the arm being at `from`.
+    #[inline]
+    pub(super) fn access(
+        &self,
+        now: Instant,
+        from: Arm,
+        request: &Request,
+        first: Extent,
+        data: (Instant, Instant),
+    ) -> Access {
         let write = request.op != Op::Read;
         let sectors = (request.end() - first.lba) as u32;
-        let access = Access {
+        Access {
             start: now,
-            from: self.arm,
+            from,
             first,
             sectors,
             write,
             data_at: if write { self.writable_at(&first, sectors, data) } else { now },
             zero_latency: self.profile.firmware.zero_latency && !write,
             lead: (sectors * self.profile.link.buffer_full / 100).max(1),
-        };
-        let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
-        self.activity = Activity::Access { access, sweep, purpose, then: None };
+        }
     }
 
     /// When the first of `sectors` blocks may go to the medium so that none is late, its data crossing the link evenly

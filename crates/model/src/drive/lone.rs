@@ -1,0 +1,74 @@
+//! A read that has the drive to itself, from the electronics to the host in one go.
+//!
+//! With no other command in flight and nothing to destage, nobody can ask for anything between the instants of a read
+//! from the medium: it is decoded, chosen, sought, read and sent at instants that are known beforehand. What `firmware`
+//! and `medium` do at each of them is done here at once, with their own functions, and leaves the same state. Where it
+//! cannot be known that nothing comes between, the read goes the long way.
+
+use super::cache::Lookup;
+use super::{Activity, Drive, Power, Stage};
+use crate::block::{Completion, Flags, Op};
+use crate::record::Part;
+use crate::time::Instant;
+
+impl Drive {
+    /// The completion of the only command in flight, if it is a read from the medium that is done by `until`, and the
+    /// state the drive is in then; else nothing has changed.
+    pub(super) fn lone_read(&mut self, until: Instant) -> Option<Completion> {
+        let &(decoded, slot) = self.arriving.front()?;
+        let alone = self.free.len() + 1 == self.slots.len() && self.buffer.dirty_count() == 0;
+        if !alone || self.power != Power::On {
+            return None;
+        }
+        let command = &self.slots[usize::from(slot)];
+        let request = command.request;
+        let plain = request.op == Op::Read && !request.flags.has(Flags::FUA) && request.sectors > 0;
+        let missed = command.seen == (self.buffer.version(), Lookup::Miss);
+        if !plain || !missed || request.end() > self.profile.geometry.sectors() {
+            return None;
+        }
+        let (now, reading) = match &self.activity {
+            Activity::Idle => (self.choose_from.max(decoded), None),
+            Activity::Prefetch(stream) => {
+                let now = self.choose_from.max(stream.committed).max(decoded);
+                let mut stream = *stream;
+                stream.catch_up(self.platter(), now);
+                (now, Some(stream))
+            }
+            Activity::Access { .. } => return None,
+        };
+        let arm = reading.map_or(self.arm, |stream| stream.arm());
+        let first = self.profile.geometry.extent(request.lba, u32::MAX);
+        let access = self.access(now, arm, &request, first, (now, now));
+        let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
+        let overhead = &self.profile.overhead;
+        let sent = self.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect);
+        let finished = sent + overhead.completion;
+        if finished > until {
+            return None;
+        }
+        if let Some(stream) = reading.filter(|stream| stream.over_by(self.platter(), now).is_none()) {
+            let filled = stream.filled(self.platter(), now);
+            self.buffer.cut_short(stream.segment, filled);
+        }
+        self.commands.pass_through(u64::from(first.cylinder));
+        let segment = self.buffer.allocate(request.lba, None);
+        let then = segment.and_then(|segment| self.plan_ahead(&request, &access, &sweep, segment));
+        self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
+        self.arm = sweep.arm;
+        self.choose_from = sweep.end + self.profile.firmware.dispatch;
+        self.link = sent;
+        self.arriving.pop_front();
+        self.free.push(slot);
+        (self.quiet, self.clock, self.next) = (finished, finished, Instant::FAR);
+        let command = &mut self.slots[usize::from(slot)];
+        command.stage = Stage::Free;
+        let ledger = &mut command.ledger;
+        ledger.until(Part::Queue, now);
+        sweep.charge(ledger);
+        ledger.until(Part::Link, sent);
+        ledger.until(Part::Overhead, finished);
+        let (submitted, parts) = (ledger.start(), ledger.parts());
+        Some(Completion { tag: request.tag, status: command.outcome, submitted, finished, parts })
+    }
+}
