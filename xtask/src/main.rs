@@ -9,6 +9,7 @@
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
+//! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
 //! No dependencies, so that it builds in a second.
 
@@ -18,6 +19,7 @@ mod readme;
 mod steps;
 mod tidy;
 mod twice;
+mod validation;
 mod web;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => steps::run(steps::ALL),
         ["bench"] => bench::bench(),
+        ["validation"] => validation::validation(),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
             let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
             steps::run(&named)
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
                 eprintln!("cargo xtask {:7} {}", step.name, step.what);
             }
             eprintln!("cargo xtask bench   simulated requests a second, beside DiskSim's (not in ci)");
+            eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
             ExitCode::from(2)
         }
     }

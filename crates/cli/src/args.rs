@@ -62,6 +62,7 @@ Example:
     #[command(after_help = "\
 Example:
   seekwise validate trace.csv --drive atlas-10k-v-300 --svg trace.svg
+  seekwise validate trace.csv --drive profile.toml --at-most 7%
 
 A trace is a CSV with the columns lba, sectors, op, measured_response_ms and think_ms or arrival_ms, or DiskSim's own
 validation form. The demerit is the root mean square distance between the two distributions of response times
@@ -210,22 +211,26 @@ pub struct Validate {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
     /// What the replay goes by.
-    #[arg(long, value_enum, default_value_t = By::Think)]
-    pub by: By,
+    #[arg(long, value_enum, default_value_t = Replay::Think)]
+    pub replay: Replay,
     /// The seed of the platter's phase.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Also write both distributions as a picture.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Answer "no" (exit code 1) when a demerit is above so many percent of the measured mean.
-    #[arg(long, value_name = "PERCENT")]
+    /// Write every simulated request to this Parquet file.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Answer "no" (exit code 1) when a demerit (of all, the reads or the writes) is above so many percent of the
+    /// measured mean.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub at_most: Option<f64>,
 }
 
 /// What a replay goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
+pub enum Replay {
     /// One at a time: each request its think time after the completion before it.
     Think,
     /// Each request at its own instant.
@@ -248,6 +253,14 @@ pub struct Bench {
     /// Requests of each workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
+}
+
+/// `7`, `7%` or `7.5 %`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    number
+        .filter(|value| (0.0..f64::INFINITY).contains(value))
+        .ok_or_else(|| "expected a percentage, such as 7%".into())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

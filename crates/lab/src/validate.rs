@@ -12,7 +12,7 @@ use seekwise_model::drive::profile::Profile;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::Timing;
+use seekwise_model::workload::trace::{Row, Timing};
 use seekwise_targets::sim;
 use serde::Serialize;
 
@@ -110,35 +110,44 @@ fn errors(measured: &mut [Span], simulated: &mut [Span]) -> Errors {
     }
 }
 
-/// Plays `trace` on the drive. A request that the drive does not take is an error that names its line in `file`.
+/// Whether all of `trace` lies on the drive; the error names the first line in `file` that does not.
+pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnostic> {
+    let sectors = profile.geometry.sectors();
+    let end = |row: &Row| row.lba + u64::from(row.sectors);
+    let Some((index, row)) = trace.rows.iter().enumerate().find(|(_, row)| end(row) > sectors) else {
+        return Ok(());
+    };
+    let message = format!("request {} ends at block {}, past the end of the drive", index + 1, end(row));
+    let fault = Diagnostic::at(file, trace.lines[index], message).key("lba");
+    Err(fault.expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)))
+}
+
+/// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive does not do is an
+/// error that names its line in `file`.
 pub fn play(
     file: &str,
     trace: &Trace,
     profile: &Profile,
     timing: Timing,
     seed: Seed,
-) -> Result<Samples, Vec<Diagnostic>> {
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Samples, Diagnostic> {
+    fits(file, trace, profile)?;
     let mut simulated = vec![Span::ZERO; trace.rows.len()];
-    let mut refused: Option<usize> = None;
+    let mut refused: Option<(usize, Status)> = None;
     let mut record = |record: &Record| {
-        let row = record.request.stamp as usize - 1;
+        let (row, status) = (record.request.stamp as usize - 1, record.completion.status);
         simulated[row] = record.response();
-        if record.completion.status != Status::Done {
-            refused = Some(refused.map_or(row, |first| first.min(row)));
+        if status != Status::Done && refused.is_none_or(|(first, _)| row < first) {
+            refused = Some((row, status));
         }
+        recorder(record);
     };
-    let stuck = sim::replay(profile, &trace.rows, timing, seed, &mut record);
-    if let Err(error) = stuck {
-        return Err(vec![Diagnostic::at(file, 0, error.to_string())]);
-    }
-    if let Some(row) = refused {
-        let (request, sectors) = (trace.rows[row], profile.geometry.sectors());
-        let end = request.lba + u64::from(request.sectors);
-        let fault =
-            Diagnostic::at(file, trace.lines[row], format!("the drive takes no request that ends at block {end}"));
-        return Err(vec![
-            fault.key("lba").expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)),
-        ]);
+    sim::replay(profile, &trace.rows, timing, seed, &mut record)
+        .map_err(|error| Diagnostic::at(file, 0, error.to_string()))?;
+    if let Some((row, status)) = refused {
+        let message = format!("the drive does not do request {}: it ends as {status:?}", row + 1);
+        return Err(Diagnostic::at(file, trace.lines[row], message));
     }
     let read = trace.rows.iter().map(|row| row.op == Op::Read).collect();
     Ok(Samples { read, measured: trace.measured.clone(), simulated })
@@ -165,22 +174,25 @@ mod tests {
     #[test]
     fn each_row_is_counted_once_and_by_its_kind() {
         let trace = trace::parse("t.csv", TRACE).unwrap();
-        let samples = play("t.csv", &trace, &profile(), Timing::Think, Seed(1)).unwrap();
+        let mut seen = Vec::new();
+        let samples =
+            play("t.csv", &trace, &profile(), Timing::Think, Seed(1), &mut |record| seen.push(*record)).unwrap();
         let found = samples.errors();
         assert_eq!((found.all.n, found.reads.n, found.writes.n), (3, 2, 1));
         assert!((found.all.mean_measured_ms - 10.0 / 3.0).abs() < 1e-9);
         let one = samples.simulated[1].nanos() as f64 / 1e6;
         assert!((found.writes.demerit_ms - (one - 1.0).abs()).abs() < 1e-9);
         assert!(samples.simulated.iter().all(|time| *time > Span::ZERO));
+        assert_eq!(seen.iter().map(Record::response).collect::<Vec<_>>(), samples.simulated);
     }
 
     #[test]
     fn a_request_past_the_end_is_named_by_its_line() {
         let trace = trace::parse("t.csv", &TRACE.replace("90000", "600000000")).unwrap();
-        let error = play("t.csv", &trace, &profile(), Timing::Think, Seed(1)).unwrap_err();
+        let error = play("t.csv", &trace, &profile(), Timing::Think, Seed(1), &mut |_| ()).unwrap_err();
         assert_eq!(
-            error[0].to_string(),
-            "t.csv:3: `lba`: the drive takes no request that ends at block 600000008; expected an end at or below \
+            error.to_string(),
+            "t.csv:3: `lba`: request 2 ends at block 600000008, past the end of the drive; expected an end at or below \
              585937499, the blocks of atlas-10k-v-300"
         );
     }

@@ -1,16 +1,18 @@
 //! `seekwise validate`: a measured trace against a simulated drive.
 
 use seekwise_formats::profile::{self, DriveFile};
-use seekwise_formats::trace;
+use seekwise_formats::trace::{self, Trace};
 use seekwise_lab::catalogue;
 use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile};
+use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::Seed;
 use seekwise_model::workload::trace::Timing;
 
 use super::{print, print_json, warn};
-use crate::args::{self, By};
+use crate::args::{self, Replay};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
+use crate::log::Log;
 use crate::results::write_whole;
 use crate::tables::{figures_from, table};
 
@@ -21,12 +23,9 @@ const SHARES: [(f64, &str); 7] =
 /// Runs the command.
 pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     let trace = trace::parse(&args.trace, &files::read(&args.trace)?)?;
+    warn(&trace.warnings);
     let drive = drive(&args.drive, &args.set)?;
-    let timing = match args.by {
-        By::Think => Timing::Think,
-        By::Arrival => Timing::Arrival,
-    };
-    let samples = validate::play(&args.trace, &trace, &drive.profile()?, timing, Seed(args.seed))?;
+    let samples = play(args, &trace, &drive.profile()?)?;
     let found = samples.errors();
     if let Some(path) = &args.svg {
         let picture = plot::svg(&drive.title, &samples);
@@ -38,8 +37,41 @@ pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     } else {
         print(&text(&drive.title, &found, &samples))?;
     }
-    let worst = [found.all, found.reads, found.writes].iter().map(|errors| errors.demerit_percent).fold(0.0, f64::max);
-    Ok(if args.at_most.is_some_and(|limit| worst > limit) { Answer::No } else { Answer::Done })
+    Ok(args.at_most.map_or(Answer::Done, |limit| answer(&found, limit)))
+}
+
+/// Plays the trace, with a log where one is asked for.
+fn play(args: &args::Validate, trace: &Trace, profile: &Profile) -> Result<Samples, Failure> {
+    let timing = match args.replay {
+        Replay::Think => Timing::Think,
+        Replay::Arrival => Timing::Arrival,
+    };
+    // Said before a log is begun.
+    validate::fits(&args.trace, trace, profile)?;
+    let mut log = args.log.as_deref().map(Log::create).transpose()?;
+    let mut failure: Option<Failure> = None;
+    let samples = validate::play(&args.trace, trace, profile, timing, Seed(args.seed), &mut |record| {
+        if let (Some(log), None) = (&mut log, &failure) {
+            failure = log.take(record).err();
+        }
+    })?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    log.map_or(Ok(()), Log::finish)?;
+    Ok(samples)
+}
+
+/// "No" where a demerit is above `limit` percent; says which.
+fn answer(found: &Validation, limit: f64) -> Answer {
+    let mut answer = Answer::Done;
+    for (name, errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
+        if errors.n > 0 && errors.demerit_percent > limit {
+            eprintln!("{name}: a demerit of {:.2} % is above {limit} %", errors.demerit_percent);
+            answer = Answer::No;
+        }
+    }
+    answer
 }
 
 /// A drive of the catalogue or of a profile file, with `--set` on top.

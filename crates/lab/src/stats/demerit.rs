@@ -9,26 +9,31 @@
 use seekwise_model::time::Span;
 
 /// The demerit in milliseconds; 0 where one side has no samples. Sorts both.
+///
+/// The sum of squares is whole and exact up to 2^128 ns²: a million samples on both sides, each two hundred days off. A
+/// sum beyond stays there, so that the figure is still far too large to be believed.
 pub fn demerit(a: &mut [Span], b: &mut [Span]) -> f64 {
     a.sort_unstable();
     b.sort_unstable();
-    let (na, nb) = (a.len() as u128, b.len() as u128);
+    let divisor = gcd(a.len(), b.len()).max(1);
+    // Shares count in the smallest unit in which the steps of both lists are whole.
+    let (step_a, step_b) = ((b.len() / divisor) as u128, (a.len() / divisor) as u128);
     let (mut i, mut j, mut done) = (0usize, 0usize, 0u128);
-    // Shares count in units of 1 / (na · nb), so that both lists' steps are whole.
-    let mut sum = 0f64;
+    let mut sum = 0u128;
     while i < a.len() && j < b.len() {
-        let (end_a, end_b) = ((i as u128 + 1) * nb, (j as u128 + 1) * na);
+        let (end_a, end_b) = ((i as u128 + 1) * step_a, (j as u128 + 1) * step_b);
         let end = end_a.min(end_b);
-        let apart = a[i].nanos().abs_diff(b[j].nanos()) as f64 / 1e6;
-        sum += (end - done) as f64 * apart * apart;
+        let apart = u128::from(a[i].nanos().abs_diff(b[j].nanos()));
+        sum = sum.saturating_add((end - done).saturating_mul(apart * apart));
         done = end;
         i += usize::from(end == end_a);
         j += usize::from(end == end_b);
     }
-    match na * nb {
-        0 => 0.0,
-        units => (sum / units as f64).sqrt(),
-    }
+    if done == 0 { 0.0 } else { (sum as f64 / done as f64).sqrt() / 1e6 }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
@@ -44,6 +49,14 @@ mod tests {
         assert_eq!(demerit(&mut ms(&[1, 2, 3]), &mut ms(&[5, 3, 4])), 2.0);
         assert_eq!(demerit(&mut ms(&[7, 1]), &mut ms(&[1, 7])), 0.0);
         assert_eq!(demerit(&mut ms(&[]), &mut ms(&[1])), 0.0);
+    }
+
+    #[test]
+    fn distances_of_any_length_are_taken() {
+        let far = Span::from_nanos(3_000_000_000_000_000);
+        let mut mixed = [Span::from_nanos(1), Span::from_nanos(1), Span::from_nanos(1), far];
+        assert_eq!(demerit(&mut [Span::ZERO; 4], &mut mixed), 1.5e9);
+        assert!(demerit(&mut [Span::ZERO; 9], &mut [Span::from_nanos(u64::MAX); 9]) > 1e12);
     }
 
     #[test]

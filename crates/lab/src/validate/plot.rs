@@ -1,10 +1,12 @@
 //! The measured and the simulated distribution of response times as one picture, reads above writes.
+//!
+//! The ground is white, whatever page it stands on, so that one file does for light and dark.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use seekwise_model::time::Span;
 
-use super::{Samples, quantile};
+use super::{Errors, Samples, quantile};
 
 /// Pixels across, and of each of the two charts down.
 const SIZE: (u32, u32) = (820, 330);
@@ -18,26 +20,46 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
-/// An SVG document titled `title`.
+/// An SVG document titled `title`: a chart for the reads, one for the writes, of those that there are.
 pub fn svg(title: &str, samples: &Samples) -> String {
+    let found = samples.errors();
+    let kinds: Vec<Kind> = [(true, "reads", found.reads), (false, "writes", found.writes)]
+        .into_iter()
+        .filter(|(_, _, errors)| errors.n > 0)
+        .map(|(reads, name, errors)| {
+            let (mut measured, mut simulated) = samples.both(Some(reads));
+            measured.sort_unstable();
+            simulated.sort_unstable();
+            Kind { caption: caption(title, name, &errors), measured, simulated }
+        })
+        .collect();
     let mut text = String::new();
-    let (width, height) = SIZE;
-    let drawn = draw(title, samples, SVGBackend::with_string(&mut text, (width, 2 * height)));
+    let size = (SIZE.0, SIZE.1 * kinds.len().max(1) as u32);
+    let drawn = draw(&kinds, SVGBackend::with_string(&mut text, size));
     // A text has no device that could fail; a curve that cannot be laid out is an error of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
-fn draw(title: &str, samples: &Samples, backend: SVGBackend<'_>) -> Fallible {
+/// One chart: sorted response times of the reads or of the writes.
+struct Kind {
+    caption: String,
+    measured: Vec<Span>,
+    simulated: Vec<Span>,
+}
+
+fn caption(title: &str, name: &str, errors: &Errors) -> String {
+    let Errors { n, mean_measured_ms: measured, mean_simulated_ms: simulated, demerit_ms, .. } = errors;
+    format!(
+        "{title}, {n} {name}: mean {measured:.2} ms measured, {simulated:.2} ms simulated; demerit {demerit_ms:.3} ms"
+    )
+}
+
+fn draw(kinds: &[Kind], backend: SVGBackend<'_>) -> Fallible {
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
-    let halves = root.split_evenly((2, 1));
-    for (half, reads) in halves.iter().zip([true, false]) {
-        let (mut measured, mut simulated) = samples.both(Some(reads));
-        measured.sort_unstable();
-        simulated.sort_unstable();
-        let kind = if reads { "reads" } else { "writes" };
-        chart(half, &format!("{title}: {} {kind}", measured.len()), &measured, &simulated)?;
+    for (area, kind) in root.split_evenly((kinds.len().max(1), 1)).iter().zip(kinds) {
+        chart(area, &kind.caption, &kind.measured, &kind.simulated)?;
     }
     root.present()?;
     Ok(())
@@ -48,7 +70,7 @@ fn chart(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, measured: &[Spa
     // The slowest request in two hundred still has room; the few beyond would press all others together.
     let right = ms(quantile(measured, 0.995).max(quantile(simulated, 0.995))).max(0.1) * 1.03;
     let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 17))
+        .caption(title, ("sans-serif", 16))
         .margin(10)
         .margin_right(24)
         .x_label_area_size(40)
@@ -56,10 +78,11 @@ fn chart(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, measured: &[Spa
         .build_cartesian_2d(0.0..right, 0.0..100.0)?;
     chart
         .configure_mesh()
-        .x_desc("response time, ms")
-        .y_desc("% of requests at most")
+        .x_desc("response time, ms (at most 0.5 % lie beyond the edge)")
+        .y_desc("% of requests, at most so long")
         .x_labels(9)
         .y_labels(6)
+        .y_label_formatter(&|share| format!("{share:.0}"))
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(TRANSPARENT)
@@ -94,9 +117,17 @@ mod tests {
         let read = (0..50).map(|i| i % 2 == 0).collect();
         let samples = Samples { read, measured: times(500), simulated: times(700) };
         let text = svg("quiet drive", &samples);
-        for part in ["quiet drive: 25 reads", "quiet drive: 25 writes", "measured", "simulated", "response time, ms"] {
+        for part in
+            ["quiet drive, 25 reads: mean 2.90 ms", "25 writes", ">\nmeasured", ">\nsimulated", "response time, ms"]
+        {
             assert!(text.contains(part), "{part}");
         }
-        assert_eq!(text.matches("<polyline").count() >= 4, true);
+        let curves = |text: &str, colour: &str| text.matches(&format!("stroke=\"{colour}\"")).count();
+        // A curve and its line in the legend, for reads and for writes.
+        assert_eq!((curves(&text, "#3C3C3C"), curves(&text, "#D05418")), (4, 4));
+        let reads = Samples { read: vec![true; 50], ..samples };
+        let text = svg("no writes", &reads);
+        assert!(!text.contains("writes:") && text.contains("height=\"330\""));
+        assert_eq!(curves(&text, "#3C3C3C"), 2);
     }
 }

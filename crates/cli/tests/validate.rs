@@ -1,0 +1,166 @@
+//! `seekwise validate` on small traces of our own: keys, forms, ways of replay, exit codes, errors with their place.
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::{Said, names, seekwise};
+use serde_json::Value;
+
+const DRIVE: &str = "atlas-10k-v-300";
+
+/// Three reads and a write; the second comes before the first can be done.
+const CSV: &str = "\
+arrival_ms,lba,sectors,op,measured_response_ms,think_ms,cache_tag
+0,1000,8,R,5,0,Miss
+0.1,300000000,8,R,6,20,Miss
+40,1008,8,R,0.5,10,Hit
+60,900000,16,W,1,0,Hit
+";
+
+/// The same as DiskSim has it.
+const DISKSIM: &str = "\
+R Miss 1000 8 5000 0
+R Miss 300000000 8 6000 20000
+R Hit 1008 8 500.0 10000
+W Doub 900000 16 1000 0
+";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t.csv"), CSV).unwrap();
+    fs::write(folder.path().join("t.trace"), DISKSIM).unwrap();
+    folder
+}
+
+fn validate(folder: &Path, trace: &str, more: &[&str]) -> Said {
+    seekwise(folder, &[&["validate", trace, "--drive", DRIVE], more].concat())
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {value}"))
+}
+
+#[test]
+fn the_figures_are_under_their_keys_for_all_reads_and_writes() {
+    let folder = folder();
+    let all = validate(folder.path(), "t.csv", &["--json"]).json();
+    for (side, n, measured) in [(&all, 4.0, 3.125), (&all["reads"], 3.0, 11.5 / 3.0), (&all["writes"], 1.0, 1.0)] {
+        assert_eq!(number(side, "n"), n);
+        assert!((number(side, "mean_measured_ms") - measured).abs() < 1e-9, "{side}");
+        assert!(number(side, "mean_simulated_ms") > 0.0);
+        let percent = 100.0 * number(side, "demerit_ms") / measured;
+        assert!((number(side, "demerit_percent") - percent).abs() < 1e-9, "{side}");
+    }
+    // Of one request the demerit is the difference.
+    let writes = &all["writes"];
+    let apart = (number(writes, "mean_simulated_ms") - 1.0).abs();
+    assert!((number(writes, "demerit_ms") - apart).abs() < 1e-9, "{writes}");
+    let text = validate(folder.path(), "t.csv", &[]).done();
+    for part in ["measured ms", "demerit ms", " reads ", " writes ", " 50 %", " 99 %"] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+}
+
+#[test]
+fn both_forms_of_a_trace_give_the_same() {
+    let folder = folder();
+    let answer = |trace: &str| validate(folder.path(), trace, &["--json"]).done();
+    assert_eq!(answer("t.csv"), answer("t.trace"));
+}
+
+#[test]
+fn arrivals_wait_in_line_and_think_times_do_not() {
+    let folder = folder();
+    let mean = |way: &str| {
+        let found = validate(folder.path(), "t.csv", &["--json", "--replay", way]).json();
+        number(&found["reads"], "mean_simulated_ms")
+    };
+    assert_eq!(
+        mean("think"),
+        number(&validate(folder.path(), "t.csv", &["--json"]).json()["reads"], "mean_simulated_ms")
+    );
+    assert!(mean("arrival") != mean("think"));
+}
+
+#[test]
+fn a_key_of_the_drive_changes_the_answer() {
+    let folder = folder();
+    // A cached write never waits for the platter, so what its overhead gains is what its response gains.
+    let mean = |set: &str| {
+        let found = validate(folder.path(), "t.csv", &["--json", "--set", set]).json();
+        number(&found["writes"], "mean_simulated_ms")
+    };
+    let (fast, slow) = (mean("overhead.write_hit_ms=0.1"), mean("drive.overhead.write_hit_ms=5.1"));
+    assert!((slow - fast - 5.0).abs() < 1e-9, "{fast} {slow}");
+}
+
+#[test]
+fn a_limit_is_answered_by_the_exit_code() {
+    let folder = folder();
+    let said = |limit: &str| validate(folder.path(), "t.csv", &["--at-most", limit]);
+    assert_eq!(said("1e9 %").code, 0);
+    let no = said("0.01%");
+    assert_eq!(no.code, 1);
+    assert!(no.out.contains("demerit ms"), "the figures are printed all the same: {}", no.out);
+    for name in ["all: a demerit of ", "reads: a demerit of ", "writes: a demerit of "] {
+        assert!(no.err.contains(name) && no.err.contains("% is above 0.01 %"), "{}", no.err);
+    }
+    for slip in ["nan", "-3", "7 ms", "inf"] {
+        let said = validate(folder.path(), "t.csv", &[&format!("--at-most={slip}")]);
+        assert_eq!(said.code, 2, "{slip}");
+        assert!(said.err.contains("expected a percentage, such as 7%"), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_picture_and_a_log_are_written_on_request() {
+    let folder = folder();
+    let said = validate(folder.path(), "t.csv", &["--svg", "t.svg", "--log", "t.parquet", "--json"]);
+    assert!(said.err.contains("Picture: t.svg"), "{}", said.err);
+    assert_eq!(number(&said.json(), "n"), 4.0);
+    assert_eq!(names(folder.path()), ["t.csv", "t.parquet", "t.svg", "t.trace"]);
+    let picture = fs::read_to_string(folder.path().join("t.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("response time, ms"));
+    let log = fs::read(folder.path().join("t.parquet")).unwrap();
+    assert!(log.starts_with(b"PAR1") && log.ends_with(b"PAR1"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
+    let folder = folder();
+    let refused = |text: &str, more: &[&str], error: &str| {
+        fs::write(folder.path().join("bad.csv"), text).unwrap();
+        let before = names(folder.path());
+        let said = validate(folder.path(), "bad.csv", &[more, &["--svg", "x.svg", "--log", "x.parquet"]].concat());
+        assert_eq!((said.err.trim_end(), said.code, said.out.as_str()), (error, 2, ""));
+        assert_eq!(names(folder.path()), before, "something was written");
+    };
+    refused(
+        &CSV.replace("900000,16,W", "900000,16,Write"),
+        &[],
+        "error: bad.csv:5: `op`: `Write` will not do; expected R or W",
+    );
+    refused(
+        &CSV.replace("300000000", "600000000"),
+        &[],
+        "error: bad.csv:3: `lba`: request 2 ends at block 600000008, past the end of the drive; expected an end at or \
+         below 585937499, the blocks of atlas-10k-v-300",
+    );
+    refused(
+        CSV,
+        &["--set", "overhead.read_mis_ms=1"],
+        "error: --set: `drive.overhead.read_mis_ms`: unknown key; did you mean `drive.overhead.read_miss_ms`?",
+    );
+}
+
+#[test]
+fn a_column_that_is_not_read_is_named() {
+    let folder = folder();
+    fs::write(folder.path().join("odd.csv"), CSV.replace("think_ms", "thinktime_ms")).unwrap();
+    let said = validate(folder.path(), "odd.csv", &[]);
+    assert_eq!(said.code, 0);
+    assert!(said.err.contains("warning: odd.csv:1: `thinktime_ms`: nothing is read from this column"), "{}", said.err);
+    assert!(validate(folder.path(), "t.csv", &[]).err.is_empty());
+}
