@@ -4,13 +4,16 @@
 #![allow(dead_code, reason = "each fuzz target uses one entry")]
 
 use seekwise_formats::study as studies;
-use seekwise_formats::{diagnostic::Diagnostic, fio, fio_json as json, iometer, profile as profiles, stack as stacks};
+use seekwise_formats::{
+    diagnostic::Diagnostic, disksim as parameters, fio, fio_json as json, iometer, profile as profiles,
+    stack as stacks, trace as traces,
+};
 
 /// Takes any bytes and returns.
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 7] = [
+pub(crate) const ALL: [(&str, Entry); 9] = [
     ("icf", icf),
     ("results_csv", results_csv),
     ("fio_json", fio_json),
@@ -18,6 +21,8 @@ pub(crate) const ALL: [(&str, Entry); 7] = [
     ("profile", profile),
     ("study", study),
     ("stack", stack),
+    ("trace", trace),
+    ("disksim", disksim),
 ];
 
 /// A drive for stacks to stand on.
@@ -99,5 +104,27 @@ pub(crate) fn stack(data: &[u8]) {
     };
     if let Ok(built) = stack.build(&|_| Ok(DRIVE.to_owned())) {
         assert!(!built.settings.is_empty(), "a stack is recorded");
+    }
+}
+
+/// A measured trace; every request has a line and a response time.
+pub(crate) fn trace(data: &[u8]) {
+    if let Ok(trace) = traces::parse("fuzz.csv", &String::from_utf8_lossy(data)) {
+        assert_eq!((trace.rows.len(), trace.lines.len()), (trace.measured.len(), trace.measured.len()));
+        assert!(trace.rows.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival), "arrivals rise");
+    }
+}
+
+/// DiskSim's parameters in one text, which stands for every file that it sources too.
+pub(crate) fn disksim(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let load = |name: &str| {
+        // Parts of the text stand for the files that it names, so that a change anywhere reaches all readers.
+        let part = text.split("#file ").find_map(|part| part.strip_prefix(name));
+        part.map(str::to_owned).ok_or_else(|| "no such part".to_owned())
+    };
+    let set_up = text.split("#file ").next().unwrap_or("");
+    if let Ok(found) = parameters::import("fuzz.parv", set_up, &load, None, "fuzz") {
+        assert!(profiles::parse("fuzz", &found.toml).is_ok(), "what is imported is a profile");
     }
 }

@@ -8,9 +8,11 @@
 //! | `twice` | one study twice, on one core and on two: equal bytes |
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
+//! | `bench` | simulated requests a second, beside DiskSim's |
 //!
 //! No dependencies, so that it builds in a second.
 
+mod bench;
 mod cargo;
 mod readme;
 mod steps;
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => steps::run(steps::ALL),
+        ["bench"] => bench::bench(),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
             let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
             steps::run(&named)
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
             for step in steps::ALL {
                 eprintln!("cargo xtask {:7} {}", step.name, step.what);
             }
+            eprintln!("cargo xtask bench   simulated requests a second, beside DiskSim's (not in ci)");
             ExitCode::from(2)
         }
     }

@@ -242,8 +242,11 @@ pub struct Report {
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
+    /// Drive: a name of the catalogue, or a profile's file.
+    #[arg(long, value_name = "NAME|FILE", default_value = seekwise_lab::bench::DRIVE)]
+    pub drive: String,
     /// Requests of each workload.
-    #[arg(long, value_name = "N", default_value_t = 5_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
 }
 

@@ -219,4 +219,4 @@ pub(crate) fn setting(
 
 #[cfg(test)]
 #[path = "profile/tests.rs"]
-mod tests;
+pub(crate) mod tests;

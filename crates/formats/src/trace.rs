@@ -3,7 +3,7 @@
 //! Two forms are read:
 //! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
 //!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
-//!   stand in any order; others are left alone.
+//!   stand in any order. Others are left alone with a warning, but for `cache_tag`, which traces carry for their readers.
 //! - **Validation traces of DiskSim**: a line a request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
 //!   microseconds, the tag (`Hit`, `Miss`, `Doub`, `Trip`) saying how the drive was seen to take it.
 //!
@@ -26,10 +26,18 @@ pub struct Trace {
     pub measured: Vec<Span>,
     /// The line of each in its file.
     pub lines: Vec<usize>,
+    /// What is in the file and was not read.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Columns of the CSV form.
 const COLUMNS: [&str; 6] = ["lba", "sectors", "op", "measured_response_ms", "think_ms", "arrival_ms"];
+
+/// A column that traces carry for their readers: how the drive was seen to take the request.
+const NOTED: &str = "cache_tag";
+
+/// How DiskSim's form says that the drive was seen to take a request.
+const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
 /// No drive takes longer: a minute, in milliseconds, is a slip of units.
 const LONGEST_MS: f64 = 60_000.0;
@@ -50,16 +58,23 @@ struct Raw {
 
 /// Reads a trace of either form.
 pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    let raw = match first {
+    // Editors of one system put this mark before everything.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (raw, warnings) = match content(text).next() {
         None => return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a trace")),
-        Some(line) if is_disksim(line) => disksim(file, text)?,
+        Some((_, line)) if is_disksim(line) => (disksim(file, text)?, Vec::new()),
         Some(_) => csv(file, text)?,
     };
     if raw.is_empty() {
         return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
     }
-    derive(file, raw)
+    Ok(Trace { warnings, ..derive(file, raw)? })
+}
+
+/// The lines that say something, with their numbers.
+fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
 fn is_disksim(line: &str) -> bool {
@@ -69,22 +84,15 @@ fn is_disksim(line: &str) -> bool {
 /// The form of DiskSim's validation.
 fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
     let mut rows = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let at = Place { file, line: index + 1 };
-        let words: Vec<&str> = line.split_whitespace().collect();
+    for (line, text) in content(text) {
+        let at = Place { file, line };
+        let words: Vec<&str> = text.split_whitespace().collect();
         let [op, tag, lba, sectors, response, think] = words[..] else {
-            let message = format!("{} words", words.len());
-            return Err(
-                Diagnostic::at(file, index + 1, message).expected("R|W, tag, LBA, sectors, response, think time")
-            );
+            let fault = Diagnostic::at(file, line, format!("{} words", words.len()));
+            return Err(fault.expected("R|W, tag, LBA, sectors, response, think time"));
         };
-        if !["Hit", "Miss", "Doub", "Trip"].contains(&tag) {
-            let fault = Diagnostic::at(file, index + 1, format!("`{tag}` is no tag")).key("tag");
-            return Err(fault.expected("Hit, Miss, Doub or Trip").nearest_to(tag, ["Hit", "Miss", "Doub", "Trip"]));
+        if !TAGS.contains(&tag) {
+            return Err(at.fault("tag", tag, "Hit, Miss, Doub or Trip").nearest_to(tag, TAGS));
         }
         rows.push(Raw {
             op: at.op(op)?,
@@ -93,59 +101,108 @@ fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
             measured: at.time("response", response, 1e-3, LONGEST_MS)?,
             think: Some(at.time("think time", think, 1e-3, LATEST_MS)?),
             arrival: None,
-            line: index + 1,
+            line,
         });
     }
     Ok(rows)
 }
 
 /// The CSV form.
-fn csv(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
-    let mut reader =
-        csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).flexible(true).from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|error| unreadable(file, &error))?.clone();
-    let column = |name: &str| header.iter().position(|word| word == name);
-    let must = |name: &'static str| {
-        column(name).ok_or_else(|| {
-            let fault = Diagnostic::at(file, 1, "this column is missing").key(name);
-            let fault = fault.expected(format!("a header with {}", COLUMNS.join(", ")));
-            // The word that was perhaps meant: one of the header's that is no column.
-            fault.nearest_to(name, header.iter().filter(|word| !COLUMNS.contains(word)))
-        })
+fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic> {
+    // Without what is left out, a record's place in the text is its place among these lines of the file.
+    let (lines, kept): (Vec<usize>, Vec<&str>) = content(text).unzip();
+    let line = |place: Option<&csv::Position>| {
+        place.and_then(|place| lines.get(place.line() as usize - 1)).copied().unwrap_or(0)
     };
-    let places = [must("lba")?, must("sectors")?, must("op")?, must("measured_response_ms")?];
-    let (think, arrival) = (column("think_ms"), column("arrival_ms"));
-    if think.is_none() && arrival.is_none() {
-        must("think_ms")?;
-    }
+    let unreadable = |error: &csv::Error| {
+        Diagnostic::at(file, line(error.position()), error.to_string()).expected("comma-separated values")
+    };
+    let kept = kept.join("\n");
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(kept.as_bytes());
+    let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
+    let columns = Columns::of(Place { file, line: lines[0] }, &header)?;
     let mut rows = Vec::new();
     for record in reader.records() {
-        let record = record.map_err(|error| unreadable(file, &error))?;
-        let at = Place { file, line: record.position().map_or(0, |position| position.line() as usize) };
-        let [lba, sectors, op, measured] = places;
+        let record = record.map_err(|error| unreadable(&error))?;
+        let at = Place { file, line: line(record.position()) };
+        if record.len() > header.len() {
+            let fault = Diagnostic::at(file, at.line, format!("{} values", record.len()));
+            return Err(fault.expected(format!("at most {}, as the header has", header.len())));
+        }
+        rows.push(columns.row(at, &record)?);
+    }
+    let warnings = columns.unread(Place { file, line: lines[0] }, &header);
+    Ok((rows, warnings))
+}
+
+/// Where the columns stand.
+struct Columns {
+    lba: usize,
+    sectors: usize,
+    op: usize,
+    measured: usize,
+    think: Option<usize>,
+    arrival: Option<usize>,
+}
+
+impl Columns {
+    fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<Columns, Diagnostic> {
+        for name in COLUMNS {
+            if header.iter().filter(|&word| word == name).count() > 1 {
+                let fault = Diagnostic::at(at.file, at.line, "this column is there twice").key(name);
+                return Err(fault.expected("each column once"));
+            }
+        }
+        let column = |name: &str| header.iter().position(|word| word == name);
+        let must = |name: &'static str| {
+            column(name).ok_or_else(|| {
+                let fault = Diagnostic::at(at.file, at.line, "this column is missing").key(name);
+                let fault = fault.expected(format!("a header with {}", COLUMNS.join(", ")));
+                // The word that was perhaps meant: one of the header's that is no column.
+                fault.nearest_to(name, header.iter().filter(|word| !COLUMNS.contains(word)))
+            })
+        };
+        let (think, arrival) = (column("think_ms"), column("arrival_ms"));
+        let (lba, sectors, op) = (must("lba")?, must("sectors")?, must("op")?);
+        let measured = must("measured_response_ms")?;
+        if think.is_none() && arrival.is_none() {
+            must("think_ms")?;
+        }
+        Ok(Columns { lba, sectors, op, measured, think, arrival })
+    }
+
+    fn row(&self, at: Place<'_>, record: &csv::StringRecord) -> Result<Raw, Diagnostic> {
         let word = |place: usize, name: &str| {
-            record.get(place).ok_or_else(|| Diagnostic::at(file, at.line, "the line ends before it").key(name))
+            record.get(place).ok_or_else(|| Diagnostic::at(at.file, at.line, "the line ends before it").key(name))
         };
         let time = |place: Option<usize>, name: &str| match place {
             None => Ok(None),
             Some(place) => at.time(name, word(place, name)?, 1.0, LATEST_MS).map(Some),
         };
-        rows.push(Raw {
-            op: at.op(word(op, "op")?)?,
-            lba: at.lba(word(lba, "lba")?)?,
-            sectors: at.sectors(word(sectors, "sectors")?)?,
-            measured: at.time("measured_response_ms", word(measured, "measured_response_ms")?, 1.0, LONGEST_MS)?,
-            think: time(think, "think_ms")?,
-            arrival: time(arrival, "arrival_ms")?,
+        let measured = "measured_response_ms";
+        Ok(Raw {
+            op: at.op(word(self.op, "op")?)?,
+            lba: at.lba(word(self.lba, "lba")?)?,
+            sectors: at.sectors(word(self.sectors, "sectors")?)?,
+            measured: at.time(measured, word(self.measured, measured)?, 1.0, LONGEST_MS)?,
+            think: time(self.think, "think_ms")?,
+            arrival: time(self.arrival, "arrival_ms")?,
             line: at.line,
-        });
+        })
     }
-    Ok(rows)
-}
 
-fn unreadable(file: &str, error: &csv::Error) -> Diagnostic {
-    let line = error.position().map_or(0, |position| position.line() as usize);
-    Diagnostic::at(file, line, error.to_string()).expected("comma-separated values")
+    /// A warning for each column that nothing is read from, with the column that was perhaps meant.
+    fn unread(&self, at: Place<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
+        let absent = COLUMNS.into_iter().filter(|name| !header.iter().any(|word| word == *name));
+        let absent: Vec<&str> = absent.collect();
+        let unread = header.iter().filter(|word| !COLUMNS.contains(word) && *word != NOTED);
+        let warning = |word: &str| {
+            let name: String = word.chars().take(40).collect();
+            let warning = Diagnostic::at(at.file, at.line, "nothing is read from this column").key(name);
+            warning.nearest_to(word, absent.iter().copied())
+        };
+        unread.map(warning).collect()
+    }
 }
 
 /// Fills in what the file leaves out.
@@ -161,6 +218,9 @@ fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
             Some(at) => at - start,
             None => clock,
         };
+        if arrival.nanos() as f64 > LATEST_MS * 1e6 {
+            return Err(Diagnostic::at(file, row.line, "the trace goes on for more than a year").key("think_ms"));
+        }
         let done = arrival + row.measured;
         let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));
         let think = row.think.unwrap_or(next.saturating_sub(done));
@@ -249,6 +309,28 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_counted_through_comments_and_blanks() {
+        let text = format!("\u{feff}# head\r\n\n{}\n# a\n\n # b\nX,7,x,1,1,0\n", CSV.trim_end());
+        let error = parse("t.csv", &text).unwrap_err().to_string();
+        assert_eq!(error, "t.csv:10: `op`: `X` will not do; expected R or W");
+        assert_eq!(parse("t.csv", &text.replace("X,7", "R,7")).unwrap().lines, [4, 6, 10]);
+        let error = parse("t.csv", &text.replace("lba", "LBA")).unwrap_err();
+        assert_eq!(error.line, 3);
+        assert_eq!(parse("t", "\u{feff}R Hit 1 8 10 10\n").unwrap().lines, [1]);
+    }
+
+    #[test]
+    fn columns_that_are_not_read_are_named() {
+        let header = "lba,sectors,op,measured_response_ms,arrival_ms,thnk_ms,cache_tag";
+        let warnings = parse("t.csv", &format!("{header}\n1,1,R,2,100,7,Hit\n")).unwrap().warnings;
+        assert_eq!(warnings.len(), 1);
+        assert_eq!(
+            warnings[0].to_string(),
+            "t.csv:1: `thnk_ms`: nothing is read from this column; did you mean `think_ms`?"
+        );
+    }
+
+    #[test]
     fn errors_name_line_column_and_expectation() {
         let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
         assert_eq!(error(&CSV.replace(",5.25,10", "")), "t.csv:2: `measured_response_ms`: the line ends before it");
@@ -260,8 +342,18 @@ mod tests {
         );
         assert_eq!(
             error("R Hot 1 8 10 10\n"),
-            "t.csv:1: `tag`: `Hot` is no tag; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
+            "t.csv:1: `tag`: `Hot` will not do; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
         );
+        assert_eq!(
+            error(&CSV.replace("op,", "lba,")),
+            "t.csv:1: `lba`: this column is there twice; expected each column once"
+        );
+        assert_eq!(
+            error(&CSV.replace("5.25,10", "5.25,10,3")),
+            "t.csv:2: 7 values; expected at most 6, as the header has"
+        );
+        let pause = "R Hit 1 8 10 31000000000000\n";
+        assert_eq!(error(&pause.repeat(3)), "t.csv:3: `think_ms`: the trace goes on for more than a year");
         assert_eq!(error("\n# nothing\n"), "t.csv: there are no requests in it; expected a trace");
     }
 }

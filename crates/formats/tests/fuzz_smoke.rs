@@ -14,7 +14,7 @@ use seekwise_model::rng::{Rng, Seed};
 /// Cases a parser.
 const CASES: u64 = 20_000;
 /// Entries that build a whole drive or job of each valid case: a tenth of the cases.
-const HEAVY: [&str; 3] = ["fio_job", "profile", "stack"];
+const HEAVY: [&str; 4] = ["fio_job", "profile", "stack", "disksim"];
 /// A case that takes longer than this many milliseconds counts as one that does not end (debug build, shared machine).
 const LONGEST_MS: u128 = 5_000;
 /// Seeds are cut here, so that a case costs little.
@@ -72,6 +72,22 @@ from = 'off'\nto = 'on'\nmetric = 'response_ms'\n[[claim]]\nid = 'C1'\nclass = '
 condition = 'c'\nmechanism = 'm'\n[[claim.check]]\nfigure = 'iops_ratio'\nof = { setup = 'on', depth = 8 }\n\
 against = { setup = 'off' }\nat_least = 1.05\n";
 
+const TRACE: &[u8] = b"# a comment\nop,lba,sectors,measured_response_ms,think_ms,arrival_ms\nR,100,8,5.25,10,0\n\n\
+W,7,1,0.5,0,15.25\n";
+
+const DISKSIM_TRACE: &[u8] = b"R Hit 100 8 5250.0 10000\nW Doub 7 1 500 0\n";
+
+const DISKSIM: &[u8] =
+    b"disksim_bus B { Read block transfer time = 0.05 }\nsource specs\ntopology b [ d [] ]\n#file specs\n\
+disksim_disk T { Model = source model, Bulk sector transfer time = 0.0,\nScheduler = q { Scheduling policy = 1 },\n\
+Max queue length = 1, Number of buffer segments = 4, Segment size (in blks) = 16,\nBuffer continuous read = 3,\n\
+Fast write level = 1 }\n#file model\ndm_disk T { Number of data surfaces = 2, Number of cylinders = 8,\n\
+Block count = 110, Layout Model = dm_layout_g1 { LBN-to-PBN mapping scheme = 1, Sparing scheme used = 2,\n\
+Rangesize for sparing = 1, Zones = [ dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 7,\n\
+Blocks per track = 10, Empty space at zone front = 3, Skew for track switch = 2, Skew for cylinder switch = 5,\n\
+Number of spares = 1, slips = [ 24 ], defects = [] } ] },\nMechanical Model = dm_mech_g1 { Seek type = extracted,\n\
+Full seek curve = seek, Head switch time = 0.5, Rotation speed (in rpms) = 6000 } }\n#file seek\n1, 1.0\n3, 2.0\n";
+
 const STACK: &[u8] = b"driver = \"windows-xp\"\n[drive]\nname = \"barracuda-7200.7\"\ncache.segments = 4\n\
 firmware.queue.policy = \"sptf\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n";
 
@@ -127,7 +143,7 @@ fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
 
 #[test]
 fn the_seeds_are_valid() {
-    use seekwise_formats::{fio, fio_json, iometer, profile, stack, study};
+    use seekwise_formats::{fio, fio_json, iometer, profile, stack, study, trace};
     for bytes in [ICF, OLD_ICF] {
         let (config, _) = iometer::icf::parse("seed", bytes).unwrap();
         assert!(config.job(1_000_000).is_ok());
@@ -142,6 +158,8 @@ fn the_seeds_are_valid() {
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
     assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().controller.is_some());
+    assert_eq!(trace::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
+    assert_eq!(trace::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }
 
 /// No file of other people ends so: the seeds are our own.
@@ -156,6 +174,8 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "profile" => (&[PROFILE], "wild/fio-examples", NONE),
         "study" => (&[STUDY, include_bytes!("../../../studies/ncq-alone.toml")], "wild/fio-examples", NONE),
         "stack" => (&[STACK], "wild/fio-examples", NONE),
+        "trace" => (&[TRACE, DISKSIM_TRACE], "wild/fio-examples", NONE),
+        "disksim" => (&[DISKSIM], "wild/fio-examples", NONE),
         other => panic!("no seeds for {other}"),
     };
     let wild = shared_files::files(folder, ends).into_iter().filter_map(|path| std::fs::read(path).ok());

@@ -1,17 +1,34 @@
-//! The fixed workloads of `seekwise bench`, on the drive whose layout and seek curve are measured in full.
+//! The fixed workloads of `seekwise bench`, by default on the drive whose layout and seek curve are measured in full.
+//!
+//! The trace is our own, drawn from a fixed seed, of the kind that DiskSim's drives were measured with: two thirds
+//! reads, a fifth of the requests where the one before ended, nearly a third close to it, one outstanding, a pause
+//! after each.
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_model::block::Op;
+use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::controller::ControllerSpec;
+use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
+use seekwise_model::workload::trace::{Row, Timing};
 use seekwise_model::workload::{
     Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Worker,
 };
-use seekwise_targets::sim::Stack;
+use seekwise_targets::sim::{self, SimError, Stack};
 
+use crate::jobs::Read;
 use crate::plan::{self, Cell};
+use crate::run::measure;
+use crate::stats::summary::Recorder;
 
-/// The drive of all of them.
-const DRIVE: &str = "atlas-10k-v-300";
+/// The drive where none is named.
+pub const DRIVE: &str = "atlas-10k-v-300";
+
+/// Rows of the trace, as in most of the measured ones; it is played as often as there are requests for.
+const ROWS: u64 = 10_000;
+
+/// The seed of everything drawn here.
+const SEED: u64 = 1;
 
 /// One workload.
 pub struct Workload {
@@ -19,71 +36,117 @@ pub struct Workload {
     pub key: &'static str,
     /// What it is, for people.
     pub what: &'static str,
-    /// What it runs on.
-    pub stack: Stack,
-    /// What it does.
-    pub job: Job,
+    load: Load,
 }
 
-/// All of them, with `requests` requests each.
-pub fn workloads(requests: u64) -> Result<Vec<Workload>, Vec<Diagnostic>> {
-    let random = |depth| reads(100, 4096, depth, requests);
-    let sequential = reads(0, 65_536, 1, requests);
+/// What is run.
+enum Load {
+    Job { stack: Stack, job: Job },
+    Trace { profile: Profile, rows: Vec<Row>, requests: u64 },
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Requests.
+    pub requests: u64,
+    /// A hash of all of them in order.
+    pub stream_hash: u64,
+}
+
+impl Workload {
+    /// Runs it once, with statistics and anatomy as in any run.
+    pub fn run(&self) -> Result<Ran, SimError> {
+        match &self.load {
+            Load::Job { stack, job } => {
+                let measured = measure(stack, job, SEED, |_| {})?;
+                Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
+            }
+            Load::Trace { profile, rows, requests } => {
+                let mut recorder = Recorder::new(&[0]);
+                for pass in 0..requests.div_ceil(ROWS) {
+                    let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
+                    sim::replay(profile, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
+                }
+                let requests = recorder.finish().all().tally.ios();
+                Ok(Ran { requests, stream_hash: hash(rows) })
+            }
+        }
+    }
+}
+
+/// FNV-1a over 64-bit words.
+fn hash(rows: &[Row]) -> u64 {
+    let words = rows.iter().flat_map(|row| [u64::from(row.sectors) << 8 | row.op as u64, row.lba, row.think.nanos()]);
+    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// All of them on `drive`, a name or a file that `read` fetches, with `requests` requests each.
+pub fn workloads(drive: &str, requests: u64, read: &Read<'_>) -> Result<Vec<Workload>, Vec<Diagnostic>> {
+    let with = |settings: &[(&str, &str)]| stack(drive, settings, read);
+    let fcfs = with(&[("drive.firmware.queue.policy", "fcfs")])?;
+    let sptf = with(&[("drive.firmware.queue.policy", "sptf")])?;
+    // The buffer in 16 segments: one of 64 KiB is filled by a single request, and nothing would be read ahead.
+    let streaming = with(&[("drive.firmware.queue.policy", "fcfs"), ("drive.cache.segments", "16")])?;
+    let sectors = fcfs.profile.geometry.sectors();
+    let random = |depth| reads(100, 4096, depth, requests, sectors);
     let layer = ControllerSpec { depth: 32, command: Span::from_nanos(100), rate: 1_000_000_000 };
+    let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
+    let trace = Load::Trace { profile: fcfs.profile.clone(), rows: trace(ROWS.min(requests), sectors), requests };
+    let job = |key, what, stack, job| Workload { key, what, load: Load::Job { stack, job } };
     Ok(vec![
-        Workload {
-            key: "fcfs_qd1_per_s",
-            what: "random 4 KiB reads, FCFS, depth 1",
-            stack: stack("fcfs")?,
-            job: random(1),
-        },
-        Workload {
-            key: "sptf_qd32_per_s",
-            what: "random 4 KiB reads, SPTF, depth 32",
-            stack: stack("sptf")?,
-            job: random(32),
-        },
-        Workload {
-            key: "layered_per_s",
-            what: "the first through four timed layers",
-            stack: Stack { layers: vec![layer; 4], ..stack("fcfs")? },
-            job: random(1),
-        },
-        Workload {
-            key: "sequential_hits_per_s",
-            what: "sequential 64 KiB reads from a prefetch",
-            stack: streaming()?,
-            job: sequential,
-        },
+        Workload { key: "replay_per_s", what: "a trace with pauses, played again", load: trace },
+        job("fcfs_qd1_per_s", "random 4 KiB reads, FCFS, depth 1", fcfs, random(1)),
+        job("sptf_qd32_per_s", "random 4 KiB reads, SPTF, depth 32", sptf, random(32)),
+        job("layered_per_s", "the first of these through four timed layers", layered, random(1)),
+        job(
+            "sequential_hits_per_s",
+            "sequential 64 KiB reads from a prefetch",
+            streaming,
+            reads(0, 65_536, 1, requests, sectors),
+        ),
     ])
 }
 
-/// The drive with its buffer in 16 segments of 512 KiB: one of its own 64 KiB pieces is filled by a single request, and
-/// nothing would be read ahead.
-fn streaming() -> Result<Stack, Vec<Diagnostic>> {
-    with("fcfs", &[("drive.cache.segments", "16")])
+/// A trace of `rows` requests on a drive of `sectors` blocks, drawn from a fixed seed. Shares and sizes are those of the
+/// measured traces (validation data: 66 % reads, 20 % sequential, 30 % local, 6.3 blocks, 45 ms between requests).
+fn trace(rows: u64, sectors: u64) -> Vec<Row> {
+    /// How far a local request is from the end of the one before, in blocks: about a cylinder of such a drive.
+    const LOCAL: u64 = 2_000;
+    const LARGEST: u64 = 12;
+    let mut random = Seed(SEED).stream("trace");
+    let mut end = 0;
+    let last = sectors - LARGEST;
+    let mut row = |_| {
+        let op = if random.percent(66) { Op::Read } else { Op::Write };
+        let lba = match random.below(100) {
+            0..20 => end,
+            20..50 => (end + random.below(2 * LOCAL)).saturating_sub(LOCAL),
+            _ => random.below(last),
+        };
+        let (lba, size) = (lba.min(last), 1 + random.below(LARGEST));
+        end = lba + size;
+        let think = Span::from_micros(random.below(90_000));
+        Row { op, lba, sectors: size as u32, arrival: Span::ZERO, think }
+    };
+    (0..rows).map(&mut row).collect()
 }
 
-fn stack(policy: &str) -> Result<Stack, Vec<Diagnostic>> {
-    with(policy, &[])
-}
-
-fn with(policy: &str, more: &[(&str, &str)]) -> Result<Stack, Vec<Diagnostic>> {
-    let settings = [
-        ("drive", DRIVE),
+fn stack(drive: &str, settings: &[(&str, &str)], read: &Read<'_>) -> Result<Stack, Vec<Diagnostic>> {
+    let base = [
+        ("drive", drive),
         ("drive.firmware.depth", "32"),
-        ("drive.firmware.queue.policy", policy),
         ("drive.firmware.queue.window", "0"),
         ("job", "random-read"),
     ];
-    let settings = settings.iter().chain(more).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let settings = base.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let cell = Cell { levels: Vec::new(), settings };
     // The host itself is left out: what is timed is the drive and the layers named.
-    let stack = plan::prepare("bench", &cell, &|_| Err(std::io::ErrorKind::NotFound.into()))?.stack;
+    let stack = plan::prepare("bench", &cell, read)?.stack;
     Ok(Stack { driver: None, controller: None, ..stack })
 }
 
-fn reads(random: u8, bytes: u64, depth: u32, requests: u64) -> Job {
+fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job {
     let pattern = FioPattern {
         direction: Direction::Read,
         random: [random; 3],
@@ -92,7 +155,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64) -> Job {
         blocks: [Blocks::Fixed(bytes), Blocks::Fixed(bytes), Blocks::Fixed(bytes)],
         align: [0; 3],
         sizes_by_randomness: false,
-        files: vec![Region { start: 0, bytes: 250_000_000_000 }],
+        files: vec![Region { start: 0, bytes: sectors * 512 / 65_536 * 65_536 }],
         file_service: FileService::RoundRobin,
         bytes: u64::MAX,
         requests: Some(requests),
@@ -120,4 +183,31 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64) -> Job {
         pattern: Pattern::Fio(pattern),
     };
     Job { name: "bench".to_owned(), workers: vec![worker] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trace_has_the_shares_it_is_drawn_for() {
+        let rows = trace(ROWS, 10_000_000);
+        let share = |count: usize| 100 * count as u64 / ROWS;
+        assert_eq!(share(rows.iter().filter(|row| row.op == Op::Read).count()), 66);
+        let follows = |pair: &&[Row]| pair[0].lba + u64::from(pair[0].sectors) == pair[1].lba;
+        assert_eq!(share(rows.windows(2).filter(follows).count()), 20);
+        let near = |pair: &&[Row]| pair[0].lba.abs_diff(pair[1].lba) < 2_100;
+        assert!((49..=51).contains(&share(rows.windows(2).filter(near).count())));
+        assert!(rows.iter().all(|row| row.lba + u64::from(row.sectors) <= 10_000_000));
+    }
+
+    #[test]
+    fn every_workload_runs_as_many_requests_as_asked() {
+        let nothing = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+        for workload in workloads(DRIVE, 500, &nothing).unwrap() {
+            let ran = workload.run().unwrap();
+            assert_eq!(ran.requests, 500, "{}", workload.key);
+            assert_eq!(workload.run().unwrap(), ran, "{}", workload.key);
+        }
+    }
 }

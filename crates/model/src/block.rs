@@ -256,6 +256,17 @@ pub trait Device {
     fn poll_completion(&mut self) -> Option<Completion>;
     /// The next landing; nothing unless `landings` was set `on`.
     fn poll_landing(&mut self) -> Option<Landing>;
+    /// Virtual time: does what is due, instant after instant, until one has a completion, and answers it (others of
+    /// that instant can be polled); nothing when there is none by `until`, which may be `FAR`.
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.poll_completion() {
+                return Some(completion);
+            }
+            let next = self.poll_timeout().filter(|&next| next <= until)?;
+            self.handle_timeout(next);
+        }
+    }
 }
 
 impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
@@ -279,6 +290,9 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         (**self).poll_landing()
+    }
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        (**self).proceed(until)
     }
 }
 

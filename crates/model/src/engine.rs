@@ -18,7 +18,8 @@ pub struct Engine<S, D> {
     source: S,
     device: D,
     now: Instant,
-    wake: Option<Instant>,
+    /// When the source wants to be asked; `FAR` when not by itself.
+    wake: Instant,
     /// The source may have something: a request completed, or its instant came.
     ask: bool,
     stamp: u64,
@@ -47,7 +48,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             source,
             device,
             now: Instant::ZERO,
-            wake: None,
+            wake: Instant::FAR,
             ask: true,
             stamp: 0,
             waiting: None,
@@ -90,46 +91,62 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// When to step next; `None` when all is done.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match (self.device.poll_timeout(), self.wake) {
-            (Some(device), Some(wake)) => Some(device.min(wake)),
-            (device, wake) => device.or(wake),
-        }
+        let next = self.device.poll_timeout().map_or(self.wake, |device| device.min(self.wake));
+        (next != Instant::FAR).then_some(next)
     }
 
     /// Issues and counts all there is at `now`.
     pub fn step(&mut self, now: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.now = now;
         self.device.handle_timeout(now);
-        self.ask |= self.wake.is_some_and(|wake| wake <= now);
-        let mut events = 0u32;
-        loop {
-            let drained = self.drain(recorder);
-            let issued = (self.ask || self.waiting.is_some()) && self.issue();
-            events += drained + u32::from(issued);
-            if drained == 0 && !issued {
-                return Ok(());
-            }
-            if events > EVENTS_AT_ONE_INSTANT {
-                return Err(Stuck::Instant(now));
-            }
-        }
+        self.settle(recorder)
     }
 
     /// Runs in virtual time until the source has no more and all has completed, or until `end`.
     pub fn run(&mut self, end: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.step(self.now, recorder)?;
         let mut standing = 0u32;
-        while let Some(next) = self.poll_timeout() {
-            if next > end || (self.done && self.in_flight == 0) {
-                return Ok(());
+        while !self.done || self.in_flight > 0 {
+            let (before, until) = (self.now, self.wake.min(end));
+            match self.device.proceed(until) {
+                Some(completion) => {
+                    self.now = completion.finished.max(before);
+                    self.complete(completion, recorder);
+                }
+                None if until == Instant::FAR => break,
+                None => {
+                    self.now = until.max(before);
+                    if self.wake > end {
+                        return Ok(());
+                    }
+                }
             }
-            standing = if next > self.now { 0 } else { standing + 1 };
+            self.settle(recorder)?;
+            standing = if self.now > before { 0 } else { standing + 1 };
             if standing > EVENTS_AT_ONE_INSTANT {
                 return Err(Stuck::Instant(self.now));
             }
-            self.step(next.max(self.now), recorder)?;
         }
         if self.in_flight > 0 || self.waiting.is_some() { Err(Stuck::Silent(self.now)) } else { Ok(()) }
+    }
+
+    /// Counts what has completed and issues what there is, until neither leaves anything at this instant.
+    fn settle(&mut self, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
+        self.ask |= self.wake <= self.now;
+        let mut events = 0u32;
+        loop {
+            while let Some(completion) = self.device.poll_completion() {
+                self.complete(completion, recorder);
+                events += 1;
+            }
+            if !(self.ask || self.waiting.is_some()) || !self.issue() {
+                return Ok(());
+            }
+            events += 1;
+            if events > EVENTS_AT_ONE_INSTANT {
+                return Err(Stuck::Instant(self.now));
+            }
+        }
     }
 
     /// Issues one request, if there is one and there is room.
@@ -144,7 +161,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                 }
                 next => {
                     self.ask = false;
-                    self.wake = if let Next::At(at) = next { Some(at) } else { None };
+                    self.wake = if let Next::At(at) = next { at } else { Instant::FAR };
                     self.done = next == Next::Done;
                     return false;
                 }
@@ -163,19 +180,10 @@ impl<S: Source, D: Device> Engine<S, D> {
             Err(request) => {
                 assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
                 self.waiting = Some((request, offered));
-                self.wake = None;
+                self.wake = Instant::FAR;
                 false
             }
         }
-    }
-
-    fn drain(&mut self, recorder: &mut impl FnMut(&Record)) -> u32 {
-        let mut drained = 0;
-        while let Some(completion) = self.device.poll_completion() {
-            drained += 1;
-            self.complete(completion, recorder);
-        }
-        drained
     }
 
     fn complete(&mut self, mut completion: Completion, recorder: &mut impl FnMut(&Record)) {

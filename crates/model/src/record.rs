@@ -94,6 +94,12 @@ impl Parts {
         self.0[part as usize] += span.nanos();
     }
 
+    /// The nanoseconds of all parts, in the order of [`Part::ALL`].
+    #[inline]
+    pub fn nanos(&self) -> &[u64; Part::COUNT] {
+        &self.0
+    }
+
     /// All parts together: the response time.
     pub fn total(&self) -> Span {
         Span::from_nanos(self.0.iter().sum())

@@ -42,14 +42,10 @@ pub struct Small {
     pub heads: u32,
     /// Cylinders and slots per track of each zone, from the outside in.
     pub zones: Vec<(u32, u32)>,
-    /// Spare slots at the end of each band.
-    pub spares: u32,
-    /// Blocks whose slot is left out.
-    pub slips: Vec<u64>,
-    /// Blocks that live in a spare slot.
-    pub remaps: Vec<u64>,
     /// Slots that hold no blocks: first, and how many.
     pub holes: Vec<(u64, u64)>,
+    /// Slots whose block lives in a slot of a hole.
+    pub remaps: Vec<(u64, u64)>,
     /// Thousandths of a revolution a minute.
     pub millirpm: u64,
     /// Seek over one cylinder, over a third of them, and over all.
@@ -111,10 +107,8 @@ impl Default for Small {
             order: Order::Cylinder,
             heads: 2,
             zones: alloc::vec![(40, 64), (40, 48)],
-            spares: 0,
-            slips: Vec::new(),
-            remaps: Vec::new(),
             holes: Vec::new(),
+            remaps: Vec::new(),
             millirpm: 7_200_000,
             seek: (Span::from_micros(600), Span::from_millis(2), Span::from_millis(4)),
             head_switch: Span::from_micros(500),
@@ -165,12 +159,12 @@ impl Small {
         let mut first = 0;
         for &(cylinders, spt) in &self.zones {
             let spt = alloc::vec![spt; self.heads as usize];
-            zones.extend(Zone::lay(first, cylinders, self.order, &spt, self.skews(), self.spares));
+            zones.extend(Zone::lay(first, cylinders, self.order, &spt, self.skews()));
             first += cylinders;
         }
-        let slots: u64 = zones.iter().map(Zone::sectors).sum();
+        let slots: u64 = zones.iter().map(Zone::slots).sum();
         let left_out: u64 = self.holes.iter().map(|hole| hole.1).sum();
-        Geometry::with_holes(slots - left_out, &zones, &self.slips, &self.remaps, &self.holes)
+        Geometry::new(slots - left_out, &zones, &self.holes, &self.remaps)
     }
 
     /// Arm and spindle.
@@ -288,6 +282,21 @@ fn random_holes(rng: &mut Rng) -> Vec<(u64, u64)> {
     (0..12).map(hole).collect()
 }
 
+/// Up to four of two hundred slots, rising.
+fn random_slots(rng: &mut Rng, from: u64) -> Vec<u64> {
+    let count = rng.below(5);
+    let mut slots: Vec<u64> = (0..count).map(|_| from + rng.below(200)).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
+
+/// Each of `bad` that holds a block, with a slot of a hole that it lives in.
+fn into_holes(bad: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let slots = || holes.iter().flat_map(|&(first, length)| first..first + length);
+    bad.iter().copied().filter(|&slot| !slots().any(|hole| hole == slot)).zip(slots()).collect()
+}
+
 /// Any discipline.
 pub fn random_discipline(rng: &mut Rng) -> Discipline {
     let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
@@ -328,22 +337,19 @@ pub fn random_profile(rng: &mut Rng) -> Small {
     let order = pick(rng, &[Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5)]);
     let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
     let defects = physical_sector == 512 && rng.percent(40);
-    let some = |rng: &mut Rng, from: u64| {
-        let count = rng.below(5);
-        let mut blocks: Vec<u64> = (0..count).map(|_| from + rng.below(200)).collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
-    };
     let depth = pick(rng, &[1, 1, 4, 32]);
+    let (slips, bad) = if defects { (random_slots(rng, 0), random_slots(rng, 300)) } else { (Vec::new(), Vec::new()) };
+    let holes = match rng.percent(30) && physical_sector == 512 {
+        true => random_holes(rng),
+        false if defects => slips.into_iter().map(|slot| (slot, 1)).chain([(600, 8)]).collect(),
+        false => Vec::new(),
+    };
     Small {
         order,
         heads,
         zones: zones.to_vec(),
-        spares: if defects { 8 } else { 0 },
-        slips: if defects { some(rng, 0) } else { Vec::new() },
-        remaps: if defects { some(rng, 300) } else { Vec::new() },
-        holes: if rng.percent(30) && physical_sector == 512 { random_holes(rng) } else { Vec::new() },
+        remaps: into_holes(&bad, &holes),
+        holes,
         millirpm: pick(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
         head_switch: pick(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
         write_settle: some_span(rng, 400_000),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::geometry::Order;
+use seekwise_model::drive::geometry::{Extent, Geometry, LayoutError, Order, Run, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
 use seekwise_model::drive::profile::After;
 use seekwise_model::queue::Policy;
@@ -81,16 +81,12 @@ fn near(found: u64, expected: u64, within: u64, what: &str) {
 fn layouts() -> Vec<Small> {
     let orders = [Order::Cylinder, Order::Switchback, Order::Serpentine(1), Order::Serpentine(5), Order::Serpentine(7)];
     let plain = orders.map(|order| Small { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..Small::default() });
-    let defects = plain.clone().map(|small| Small {
-        spares: 12,
-        slips: vec![0, 1, 60, 61, 62, 200],
-        remaps: vec![2, 45, 100, 201],
-        ..small
-    });
     let holes = [(0, 3), (17, 1), (20, 20), (60, 1), (61, 2), (400, 17), (700, 30)];
     let holes = |small: Small| Small { holes: holes.to_vec(), ..small };
-    let bare: Vec<Small> = plain.into_iter().chain(defects).collect();
-    bare.iter().cloned().chain(bare.iter().cloned().map(holes)).collect()
+    let remaps = [(5, 1), (6, 729), (59, 60), (120, 700), (500, 0), (699, 18 + 4)];
+    let remaps = |small: Small| Small { remaps: remaps.to_vec(), ..holes(small) };
+    let [bare, behind] = [plain.clone(), plain.clone()];
+    plain.into_iter().chain(bare.map(holes)).chain(behind.map(remaps)).collect()
 }
 
 #[test]
@@ -105,11 +101,7 @@ fn blocks_go_on_behind_holes_and_no_block_lies_in_one() {
         let mut blocks = 0;
         for (lba, slot) in used.enumerate() {
             let (block, there) = (geometry.extent(lba as u64, 1), slots.extent(slot, 1));
-            assert_eq!(
-                block,
-                seekwise_model::drive::geometry::Extent { lba: lba as u64, ..there },
-                "{order:?}, {slot}"
-            );
+            assert_eq!(block, Extent { lba: lba as u64, ..there }, "{order:?}, {slot}");
             blocks += 1;
         }
         assert_eq!(blocks, geometry.sectors());
@@ -168,18 +160,82 @@ fn an_extent_is_what_its_blocks_are() {
 }
 
 #[test]
-fn slips_shift_and_remaps_move_within_their_band() {
-    let small = Small { spares: 5, slips: vec![3], remaps: vec![9], ..Small::default() };
+fn slips_shift_and_remaps_move() {
+    // Cylinders of two tracks of 64 slots; slot 3 slipped, five spares at the end of the first cylinder.
+    let small = Small { holes: vec![(3, 1), (123, 5)], remaps: vec![(10, 124)], ..Small::default() };
     let geometry = small.geometry().expect("fits");
     let (before, behind) = (geometry.extent(0, u32::MAX), geometry.extent(3, u32::MAX));
     assert_eq!(before.sectors, 3);
     assert_eq!(behind.angle, before.angle.wrapping_add(before.slot.wrapping_mul(4)), "one slot further");
     assert_eq!(behind.sectors, 6, "up to the remapped block");
     let moved = geometry.extent(9, u32::MAX);
-    // The band is one cylinder, 128 slots, 5 spare: block 9 takes the spare that the slip left, slot 124 of 128.
-    assert_eq!((moved.sectors, moved.cylinder, moved.head), (1, 0, 1));
-    let track = geometry.extent(64, 1);
-    assert_eq!(moved.angle, track.angle.wrapping_add(track.slot.wrapping_mul(60 - 1)));
+    let track = geometry.extent(63, 1);
+    assert_eq!((moved.lba, moved.sectors, moved.cylinder, moved.head, moved.before), (9, 1, 0, 1, 60));
+    assert_eq!(moved.angle, track.angle.wrapping_add(track.slot.wrapping_mul(60)));
+    assert_eq!(geometry.extent(10, u32::MAX).before, 11, "the next lies in its own place");
+    let last = geometry.extent(121, u32::MAX);
+    assert_eq!((last.sectors, last.head, last.behind), (1, 1, 5), "the spares end the cylinder");
+    assert_eq!((geometry.extent(122, 1).cylinder, geometry.extent(122, 1).before), (1, 0));
+}
+
+#[test]
+fn a_layout_that_contradicts_itself_is_refused_by_name() {
+    let sound = Small { holes: vec![(10, 2), (20, 4)], remaps: vec![(5, 10), (30, 20)], ..Small::default() };
+    let geometry = |change: fn(&mut Small)| {
+        let mut small = sound.clone();
+        change(&mut small);
+        small.geometry().map(|_| ())
+    };
+    assert_eq!(geometry(|_| ()), Ok(()));
+    let hole = |hole| Err(LayoutError::Hole { hole });
+    assert_eq!(geometry(|small| small.holes[1].0 = 11), hole(1));
+    assert_eq!(geometry(|small| small.holes[0].1 = 0), hole(0));
+    assert_eq!(geometry(|small| small.holes.push((8_960, 1))), hole(2), "80 cylinders, 2 heads, 64 or 48 slots");
+    let remap = |remap| Err(LayoutError::Remap { remap });
+    assert_eq!(geometry(|small| small.remaps[1].1 = 10), remap(0), "two blocks in one slot");
+    assert_eq!(geometry(|small| small.remaps[1].0 = 5), remap(1));
+    assert_eq!(geometry(|small| small.remaps[1].0 = 23), remap(1), "no block there");
+    assert_eq!(geometry(|small| small.remaps[1].1 = 40), remap(1), "a block there");
+    assert_eq!(geometry(|small| small.remaps[1].1 = u64::MAX), remap(1));
+}
+
+#[test]
+fn each_zone_is_checked_field_by_field() {
+    let run = Run { head: 0, first: 1, backwards: true, tracks: 2, sectors_per_track: 9, angle: 0, skew: 0 };
+    let sound = Zone {
+        first_cylinder: 3,
+        cylinders: 4,
+        band_cylinders: 2,
+        runs: vec![run],
+        angle: 0,
+        band_skew: 0,
+        restart: None,
+    };
+    let field = |change: fn(&mut Zone)| {
+        let mut zone = sound.clone();
+        change(&mut zone);
+        match Geometry::new(36, &[zone], &[], &[]) {
+            Ok(_) => "",
+            Err(LayoutError::Zone { zone: 0, field, .. }) => field,
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(field(|_| ()), "");
+    assert_eq!(field(|zone| zone.cylinders = 0), "cylinders");
+    assert_eq!(field(|zone| zone.cylinders = 5), "cylinders");
+    assert_eq!(field(|zone| zone.first_cylinder = u32::MAX - 2), "cylinders");
+    assert_eq!(field(|zone| zone.band_cylinders = 0), "band_cylinders");
+    assert_eq!(field(|zone| zone.runs.clear()), "runs");
+    assert_eq!(field(|zone| zone.runs[0].tracks = 3), "runs", "it would leave the band");
+    assert_eq!(field(|zone| zone.runs[0].first = 2), "runs");
+    assert_eq!(field(|zone| zone.runs[0].sectors_per_track = 0), "runs");
+    assert_eq!(field(|zone| zone.runs[0].sectors_per_track = u32::MAX), "runs");
+    assert_eq!(field(|zone| zone.runs = vec![zone.runs[0].clone(); 65_537]), "runs");
+    let overlap = [sound.clone(), Zone { first_cylinder: 6, ..sound.clone() }];
+    let found = Geometry::new(1, &overlap, &[], &[]).map(|_| ());
+    assert_eq!(found, Err(LayoutError::Zones { zone: 1, expected: 7, found: 6 }));
+    let found = Geometry::new(37, &[sound], &[], &[]).map(|_| ());
+    assert_eq!(found, Err(LayoutError::TooSmall { holds: 36, claims: 37 }));
 }
 
 #[test]

@@ -2,30 +2,29 @@
 //! and read-ahead, boxed layers, histogram and anatomy. The figures depend on the machine; the streams do not, and
 //! their hash is printed beside them.
 
-use seekwise_lab::bench::{Workload, workloads};
-use seekwise_lab::run::measure;
+use seekwise_lab::bench::workloads;
 use seekwise_targets::clock::Stopwatch;
 use serde_json::json;
 
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Outcome};
+use crate::files;
 use crate::tables;
 
 /// Runs the command.
 pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     let mut rows = Vec::new();
-    for workload in workloads(args.requests)? {
-        let Workload { key, what, stack, job } = workload;
+    for workload in workloads(&args.drive, args.requests, &files::text)? {
         let watch = Stopwatch::start();
-        let measured = measure(&stack, &job, 1, |_| {})?;
-        let seconds = watch.seconds();
-        rows.push((key, what, measured.issued as f64 / seconds, measured.stream_hash));
+        let ran = workload.run()?;
+        rows.push((workload.key, workload.what, ran.requests as f64 / watch.seconds(), ran.stream_hash));
     }
     let rss = peak_rss_bytes();
     if json {
         let mut object: serde_json::Map<String, serde_json::Value> =
             rows.iter().map(|(key, _, rate, _)| ((*key).to_owned(), json!(rate.round()))).collect();
+        object.insert("drive".to_owned(), json!(args.drive));
         object.insert("requests".to_owned(), json!(args.requests));
         object.insert("peak_rss_bytes".to_owned(), json!(rss));
         print_json(&object)?;

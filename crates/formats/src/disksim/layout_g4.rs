@@ -3,11 +3,14 @@
 //! A row of an index is eleven figures: first block, first cylinder, angle; blocks, cylinders and turn of one repetition;
 //! blocks and cylinders of all; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it
 //! repeats. The outermost index is the last. Its rows become zones, what they repeat becomes runs.
+//!
+//! First blocks and slips count slots: all that the rows hold, the slipped ones included. A run with cylinders below zero
+//! begins at its highest; its turn still counts in the order of blocks.
 
 use super::Errors;
 use super::layout::{list, repeated, written};
 use super::syntax::{Block, Value};
-use super::write::Text;
+use super::write::{Text, share};
 use crate::diagnostic::Diagnostic;
 
 /// More runs than any drive has tracks on a surface.
@@ -19,6 +22,7 @@ const DEEPEST: usize = 8;
 /// A row of an index.
 #[derive(Clone, Copy)]
 struct Row {
+    first: u64,
     cylinder: i64,
     angle: f64,
     blocks: u64,
@@ -49,6 +53,7 @@ pub(super) fn layout(block: &Block, cylinders: u64, text: &mut Text) -> Result<u
     let patterns = patterns(block).map_err(one)?;
     let indices = list(block, "IDX").map_err(one)?.iter().map(|index| rows(block, index, &patterns));
     let indices: Vec<Vec<Row>> = indices.collect::<Result<_, _>>().map_err(one)?;
+    consistent(block, &indices).map_err(one)?;
     let Some(outermost) = indices.last() else {
         return Err(one(block.at.says("there is no index").key("IDX")));
     };
@@ -57,7 +62,8 @@ pub(super) fn layout(block: &Block, cylinders: u64, text: &mut Text) -> Result<u
     let mut used = 0;
     for row in outermost {
         let runs = band(block, &indices, row, 0, &mut used).map_err(one)?;
-        if row.cylinder < next || row.cylinder + row.all_cylinders.abs() > cylinders as i64 + 1 {
+        if row.cylinder < next || row.all_cylinders < 0 || row.cylinder + row.all_cylinders.abs() > cylinders as i64 + 1
+        {
             let message = format!("cylinders from {} on overlap or lie beyond the last", row.cylinder);
             return Err(one(block.at.says(message).key("IDX")));
         }
@@ -74,7 +80,37 @@ pub(super) fn layout(block: &Block, cylinders: u64, text: &mut Text) -> Result<u
         let rows: Vec<String> = repeated(&slips).iter().map(written).collect();
         text.rows("geometry.holes", &rows, at, "Slips");
     }
+    if !list(block, "Remaps").map_err(one)?.is_empty() {
+        text.leave_place("Remaps", at, "blocks that live elsewhere: ours lie in their own place");
+    }
     Ok(next as u64)
+}
+
+/// Rows must hold the blocks that they say: each begins where the one before ends, and repeats what is as long as it.
+fn consistent(block: &Block, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
+    let at = block.get("IDX").map_or(&block.at, |entry| &entry.at);
+    let held = |index: &Vec<Row>| index.last().map_or(0, |row| row.first + row.blocks * row.times);
+    for (number, index) in indices.iter().enumerate() {
+        let mut next = 0;
+        for (place, row) in index.iter().enumerate() {
+            let fault = |what: String| Err(at.says(format!("row {place} of index {number} {what}")).key("IDX"));
+            if row.first != next {
+                return fault(format!("begins at block {}, the one before ends at {next}", row.first));
+            }
+            if row.cylinders.abs().checked_mul(row.times as i64) != Some(row.all_cylinders.abs()) {
+                return fault("covers other cylinders than its repetitions do".to_owned());
+            }
+            let (length, stride) = match row.what {
+                What::Track { spt, .. } => (spt, row.cylinders == 1),
+                What::Index(child) => (indices.get(child).map_or(0, held), row.cylinders > 0),
+            };
+            if row.blocks != length || !stride {
+                return fault(format!("has {} blocks and {} cylinders each time", row.blocks, row.cylinders));
+            }
+            next += row.blocks * row.times;
+        }
+    }
+    Ok(())
 }
 
 fn figure(value: Option<&Value>) -> Option<f64> {
@@ -135,6 +171,7 @@ fn one_row(row: &[Value], patterns: &[u64]) -> Option<Row> {
         What::Index(whole(row.get(9))? as usize)
     };
     Some(Row {
+        first: whole(row.first())?,
         cylinder: long(1)?,
         angle: share(2)?,
         blocks,
@@ -157,9 +194,6 @@ fn band(
     let fault = |what: String| block.at.says(what).key("IDX");
     match row.what {
         What::Track { head, spt } => {
-            if row.blocks != spt {
-                return Err(fault(format!("a track of {} blocks has a pattern of {spt}", row.blocks)));
-            }
             let tracks = if row.all_cylinders < 0 { -(row.times as i64) } else { row.times as i64 };
             Ok(vec![Run(head, 0, tracks, spt, 0.0, row.turn)])
         }
@@ -176,8 +210,9 @@ fn band(
                 if *used > MOST {
                     return Err(fault(format!("it comes to more than {MOST} runs")));
                 }
+                let inwards = inner.cylinders * inner.all_cylinders.signum();
                 for time in 0..times {
-                    let (cylinder, angle) = (inner.cylinders * time as i64, inner.turn * time as f64);
+                    let (cylinder, angle) = (inwards * time as i64, inner.turn * time as f64);
                     let place = |run: &Run| {
                         let at = (inner.angle + angle + run.4) % 1.0;
                         Run(run.0, inner.cylinder + cylinder + run.1, run.2, run.3, at, run.5)
@@ -193,17 +228,17 @@ fn band(
 fn zone(row: &Row, next: i64, runs: &[Run]) -> String {
     let gap = if row.cylinder > next { format!(", gap = {}", row.cylinder - next) } else { String::new() };
     let run = |Run(head, first, tracks, spt, angle, skew): &Run| {
-        format!("[{head}, {first}, {tracks}, {spt}, {angle:.6}, {skew:.6}]")
+        format!("[{head}, {first}, {tracks}, {spt}, {}, {}]", share(*angle, 6), share(*skew, 6))
     };
     let (cylinders, band) = match row.what {
         What::Index(_) => (row.all_cylinders.abs(), row.cylinders.abs()),
         What::Track { .. } => (row.all_cylinders.abs(), row.all_cylinders.abs()),
     };
     format!(
-        "{{ first = {}, cylinders = {cylinders}{gap}, offset = {:.6}, band = {band}, band_skew = {:.6}, runs = [{}] }}",
+        "{{ first = {}, cylinders = {cylinders}{gap}, offset = {}, band = {band}, band_skew = {}, runs = [{}] }}",
         row.cylinder,
-        row.angle,
-        row.turn,
+        share(row.angle, 6),
+        share(row.turn, 6),
         runs.iter().map(run).collect::<Vec<_>>().join(", ")
     )
 }

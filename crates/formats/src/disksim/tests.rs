@@ -1,1 +1,211 @@
+//! What is taken over and what is refused, on a small drive whose layout is drawn by hand.
+
 use super::*;
+use seekwise_model::drive::geometry::Extent;
+
+/// A small drive, complete: two zones, a spare sector a cylinder, a slip, a table of seeks.
+const PARV: &str = "disksim_bus BUS0 {\n Read block transfer time = 0.05,\n Write block transfer time = 0.1\n}\nsource tiny.diskspecs\n\
+instantiate [ disk0 ] as TINY\ntopology disksim_bus b [ disksim_disk disk0 [] ]\n";
+
+const SPECS: &str = "disksim_disk TINY { # a comment, with = and {\n Model = source tiny.model,\n Bulk sector transfer time = 0.0,\n\
+Scheduler = disksim_ioqueue { Scheduling policy = 1 },\n Max queue length = 1,\n Number of buffer segments = 4,\n\
+Segment size (in blks) = 16,\n Maximum number of write segments = 1,\n Buffer continuous read = 3,\n\
+Maximum read-ahead (blks) = 16,\n Fast write level = 1,\n Read hit over. after read = 0.2,\n Read hit over. after write = 0.3,\n\
+Read miss over. after read = 0.4,\n Read miss over. after write = 0.5,\n Write hit over. after read = 0.6,\n\
+Write hit over. after write = 0.7,\n Preseeking level = 1\n}\n";
+
+const MODEL: &str = "dm_disk TINY_model {\n Number of data surfaces = 2,\n Number of cylinders = 8,\n Block count = 130,\n\
+Layout Model = dm_layout_g1 {\n LBN-to-PBN mapping scheme = 0,\n Sparing scheme used = 2,\n Rangesize for sparing = 1,\n\
+Zones = [\n dm_layout_g1_zone {\n First cylinder number = 0,\n Last cylinder number = 3,\n Blocks per track = 10,\n\
+Offset of first block = 0,\n Empty space at zone front = 3,\n Skew for track switch = 2,\n Skew for cylinder switch = 5,\n\
+Number of spares = 1,\n slips = [ 24 ],\n defects = []\n },\n dm_layout_g1_zone {\n First cylinder number = 4,\n\
+Last cylinder number = 7,\n Blocks per track = 8,\n Skew for track switch = 2,\n Skew for cylinder switch = 4,\n\
+Number of spares = 1,\n slips = [],\n defects = []\n }\n ]\n },\n Mechanical Model = dm_mech_g1 {\n\
+Access time type = trackSwitchPlusRotation,\n Seek type = extracted,\n Full seek curve = tiny.seek,\n\
+Add. write settling delay = -0.25,\n Head switch time = 0.5,\n Rotation speed (in rpms) = 6000\n }\n}\n";
+
+const SEEK: &str = "Seek distances measured: 3\n1, 1.0\n3, 2.0\n7, 4.0\n";
+
+/// The same with one change in one file.
+fn with(file: &str, from: &str, to: &str) -> Result<Import, Vec<Diagnostic>> {
+    let change = |name: &str, text: &str| if name == file { text.replace(from, to) } else { text.to_owned() };
+    let load = |name: &str| match name {
+        "tiny.diskspecs" => Ok(change(name, SPECS)),
+        "tiny.model" => Ok(change(name, MODEL)),
+        "tiny.seek" => Ok(change(name, SEEK)),
+        _ => Err("no such file".to_owned()),
+    };
+    import("tiny.parv", &change("tiny.parv", PARV), &load, None, "tiny")
+}
+
+#[track_caller]
+fn refused(file: &str, from: &str, to: &str, expected: &str) {
+    let errors = with(file, from, to).expect_err("refused");
+    assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), expected);
+}
+
+fn tiny() -> seekwise_model::drive::profile::Profile {
+    let found = with("", "", "").unwrap();
+    profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap()
+}
+
+#[test]
+fn figures_arrive_with_their_origin() {
+    let found = with("", "", "").unwrap();
+    for line in [
+        "read_miss_after_write_ms = { value = 0.5, measured = \"@disksim tiny.diskspecs:15: Read miss over. after write\" }",
+        "write_settle_ms = { value = -0.25, measured = \"@disksim tiny.model:38: Add. write settling delay\" }",
+        "until = { value = \"segment\", measured = \"@disksim tiny.diskspecs:9: Buffer continuous read\" }",
+    ] {
+        assert!(found.toml.contains(line), "{line}\nnot in\n{}", found.toml);
+    }
+    // A sector takes as long as the slowest on its way needs: 0.512 kB in 0.05 ms, and in 0.1 ms.
+    let profile = tiny();
+    assert_eq!((profile.link.rate, profile.link.write_rate), (10_240_000, 5_120_000));
+    assert_eq!(profile.mechanics.reach(Default::default(), 3, 0, true).nanos(), 1_750_000);
+}
+
+#[test]
+fn what_is_not_taken_over_is_listed_and_what_matters_stands_first() {
+    let found = with("", "", "").unwrap();
+    let first = &found.left[0];
+    assert_eq!(
+        (first.key.as_str(), first.active, first.place.as_str()),
+        ("Preseeking level", true, "tiny.diskspecs:18")
+    );
+    assert!(found.left.iter().skip(1).all(|left| !left.active), "{:?}", found.left);
+}
+
+/// Drawn by hand. Zone 0 has cylinders of 20 slots, one spare each; three slots at the front are empty, and slot 24 is
+/// slipped, so that cylinder 1 has no spare left.
+#[test]
+fn blocks_lie_where_the_scheme_puts_them() {
+    let geometry = tiny().geometry;
+    let place = |lba: u64| {
+        let Extent { cylinder, head, before, .. } = geometry.extent(lba, 1);
+        (cylinder, head, before)
+    };
+    assert_eq!(place(0), (0, 0, 3));
+    assert_eq!(place(6), (0, 0, 9));
+    assert_eq!(place(7), (0, 1, 0));
+    assert_eq!(place(15), (0, 1, 8));
+    assert_eq!(place(16), (1, 0, 0), "slot 19 is a spare");
+    assert_eq!(place(19), (1, 0, 3));
+    assert_eq!(place(20), (1, 0, 5), "slot 24 is slipped");
+    assert_eq!(place(34), (1, 1, 9), "and cylinder 1 is full");
+    assert_eq!(place(35), (2, 0, 0));
+    assert_eq!(place(73), (4, 0, 0), "zone 1: 16 + 19 + 19 + 19 blocks before it");
+    assert_eq!(place(88), (5, 0, 0), "cylinders of 16 slots with one spare");
+}
+
+#[test]
+fn truncated_files_are_named_where_they_end() {
+    refused(
+        "tiny.model",
+        "Rotation speed (in rpms) = 6000\n }\n}\n",
+        "",
+        "tiny.model:39: the file ends inside `dm_mech_g1`; expected `}`",
+    );
+    refused(
+        "tiny.diskspecs",
+        " Preseeking level = 1\n}\n",
+        "",
+        "tiny.diskspecs:17: the file ends inside `TINY`; expected `}`",
+    );
+    refused(
+        "tiny.seek",
+        "7, 4.0\n",
+        "",
+        "tiny.seek: `Seek distances measured`: there are 2 distances in it; expected 3, as its first line says",
+    );
+}
+
+#[test]
+fn misspelt_parameters_get_the_nearest_word() {
+    refused(
+        "tiny.diskspecs",
+        "Fast write level",
+        "Fast wirte level",
+        "tiny.diskspecs:1: `Fast write level`: `TINY` lacks it; did you mean `Fast wirte level`?",
+    );
+    refused(
+        "tiny.diskspecs",
+        "Preseeking",
+        "Preseking",
+        "tiny.diskspecs:18: `Preseking level`: unknown parameter; expected a parameter of disksim_disk; did you mean \
+         `Preseeking level`?",
+    );
+    refused(
+        "tiny.model",
+        "extracted",
+        "extrcted",
+        "tiny.model:36: `Seek type`: `extrcted` is no form of a seek curve; expected extracted, linear, curve, constant, \
+         hpl, hplplus10; did you mean `extracted`?",
+    );
+    refused(
+        "tiny.parv",
+        "tiny.diskspecs",
+        "tini.diskspecs",
+        "tiny.parv:5: `tini.diskspecs`: cannot be read: no such file",
+    );
+}
+
+#[test]
+fn contradictory_parameters_are_told_apart() {
+    refused(
+        "tiny.model",
+        "Last cylinder number = 3",
+        "Last cylinder number = 5",
+        "tiny.model:23: `First cylinder number`: the zone begins at 4, inside the one before; expected 6 or more",
+    );
+    refused(
+        "tiny.model",
+        "Block count = 130",
+        "Block count = 1300",
+        "tiny.parv: `geometry.zones`: the zones hold 133 sectors, the drive claims 1300",
+    );
+    refused(
+        "tiny.seek",
+        "7, 4.0",
+        "2, 4.0",
+        "tiny.seek:4: `distance`: distance 2 does not go on from the one above; expected distances that rise from 1",
+    );
+    refused(
+        "tiny.model",
+        "Number of data surfaces = 2",
+        "Number of data surfaces = 0",
+        "tiny.model:2: `Number of data surfaces`: 0 will not do; expected a number from 1 to 64",
+    );
+}
+
+#[test]
+fn a_file_that_sources_itself_is_an_error() {
+    let load = |_: &str| Ok("source again".to_owned());
+    let error = import("again", "source again", &load, None, "x").unwrap_err();
+    assert_eq!(error[0].to_string(), "again:1: `again`: files source each other more than 24 deep");
+}
+
+#[test]
+fn formulas_of_seeks_pass_through_their_figures() {
+    let hpl = "Seek type = hpl,\n HPL seek equation values = [ 4, 1.0, 0.5, 2.0, 0.25, -1 ]";
+    let found = with("tiny.model", "Seek type = extracted", hpl).unwrap();
+    let line = found.toml.lines().find(|line| line.contains("[1, 1.5]")).expect("1 + 0.5 * sqrt 1");
+    assert!(line.contains("[4, 3]"), "2 + 0.25 * 4: {line}");
+    let lee = "Seek type = curve,\n Single cylinder seek time = 1.0,\n Average seek time = 2.0,\n Full strobe seek time = 4.0";
+    let found = with("tiny.model", "Seek type = extracted", lee).unwrap();
+    assert!(found.toml.contains("[1, 1]"), "the single cylinder: {}", found.toml);
+}
+
+#[test]
+fn an_index_of_tracks_becomes_bands_of_runs() {
+    let g4 = "dm_layout_g4 { TP = [ 0, 9, 10, 0, 7, 8 ], IDX = [ [ 0, 1, 0.0, 10, 1, 0.25, 20, -2, TRACK, 0, 0, 20, 0, \
+              0.5, 8, 1, 0.25, 16, 2, TRACK, 1, 1 ], [ 0, 0, 0.0, 36, 2, 0.125, 144, 8, IDX, 0 ] ], Slips = [ 5, 1 ], \
+              Remaps = [ ] }\n";
+    let (start, end) = (MODEL.find("dm_layout_g1 {").unwrap(), MODEL.find(" Mechanical Model").unwrap());
+    let found = with("tiny.model", &MODEL[start..end], &format!("{g4},\n")).unwrap();
+    let geometry = profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap().geometry;
+    let tracks: Vec<(u32, u8)> = [0u64, 10, 19, 27, 35].map(|lba| geometry.extent(lba, 1).cylinder_and_head()).to_vec();
+    // Surface 0 runs inwards first (cylinders 1, 0), surface 1 outwards; block 5 is behind the slip.
+    assert_eq!(tracks, [(1, 0), (0, 0), (0, 1), (1, 1), (3, 0)]);
+    assert_eq!(geometry.extent(5, 1).before, 6);
+}

@@ -73,6 +73,13 @@ impl Text {
     }
 }
 
+/// A share of a revolution in so many decimals, below 1 when rounded too.
+pub(super) fn share(turn: f64, decimals: u32) -> String {
+    let steps = 10u64.pow(decimals);
+    let step = (turn.rem_euclid(1.0) * steps as f64).round() as u64 % steps;
+    format!("0.{step:0width$}", width = decimals as usize)
+}
+
 fn place(at: &At) -> String {
     let file = at.file.rsplit('/').next().unwrap_or(&at.file);
     format!("{}:{}", file.replace(['"', '\\'], ""), at.line)

@@ -115,9 +115,31 @@ fn geometry(figures: &Figures<'_>) -> Result<Geometry, Errors> {
     }
     let skews = (figures.number("geometry.track_skew"), figures.number("geometry.head_skew"));
     let zones: Vec<Zone> = rows.iter().flat_map(|row| lay(row, order, heads, skews)).collect();
-    let holes = figures.holes();
-    Geometry::with_holes(figures.whole("geometry.sectors"), &zones, &[], &[], &holes)
-        .map_err(|error| vec![layout_error(figures, &error)])
+    let holes = figures.holes().map_err(|error| vec![error])?;
+    let remaps = figures.pairs("geometry.remaps");
+    if let Some(error) = split_sectors(figures, &holes, remaps, u64::from(physical)) {
+        return Err(vec![error]);
+    }
+    Geometry::new(figures.whole("geometry.sectors"), &zones, &holes, remaps)
+        .map_err(|error| vec![layout_error(figures, &zones, &error)])
+}
+
+/// Holes and remaps of single slots cut physical sectors of several.
+fn split_sectors(
+    figures: &Figures<'_>,
+    holes: &[(u64, u64)],
+    remaps: &[(u64, u64)],
+    physical: u64,
+) -> Option<Diagnostic> {
+    let cut = holes.iter().find(|hole| hole.0 % physical != 0 || hole.1 % physical != 0);
+    let (key, slot) = match (cut, remaps.first()) {
+        (Some(hole), _) => ("geometry.holes", hole.0),
+        (None, Some(remap)) if physical > 1 => ("geometry.remaps", remap.0),
+        _ => return None,
+    };
+    let message = format!("a physical sector is cut at slot {slot}");
+    let expected = format!("multiples of {physical} slots, and remaps only with sectors of 512 bytes");
+    Some(Diagnostic::at(figures.file, figures.line(key), message).key(key).expected(expected))
 }
 
 /// The zones of one row: several where the row's cylinders are no whole number of bands.
@@ -128,7 +150,7 @@ fn lay(row: &ZoneRow, order: Order, heads: usize, skews: (f64, f64)) -> Vec<Zone
             let (cylinder, head) = row.skews.unwrap_or(skews);
             let skews = Skews { head: angle(head), cylinder: angle(cylinder) };
             let spt: Vec<u32> = row.spt.iter().copied().cycle().take(heads).collect();
-            Zone::lay(row.first, row.cylinders, order, &spt, skews, 0)
+            Zone::lay(row.first, row.cylinders, order, &spt, skews)
         }
     };
     if let Some(zone) = zones.first_mut() {
@@ -152,7 +174,6 @@ fn written_out(row: &ZoneRow, band: &Band) -> Zone {
         cylinders: row.cylinders,
         band_cylinders: band.cylinders,
         runs: band.runs.iter().map(run).collect(),
-        spares: 0,
         angle: 0,
         band_skew: angle(band.skew),
         restart: None,
@@ -195,30 +216,45 @@ fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u
         let message = format!("zone {index} has sectors a track for {} heads", row.spt.len());
         return wrong(message, format!("one figure, or {heads}"));
     }
-    if physical == 0 || row.spt.iter().any(|spt| spt % physical != 0) {
+    let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
+    if physical == 0 || row.spt.iter().copied().chain(runs).any(|spt| spt % physical != 0) {
         let message = format!("zone {index} has tracks of a part of a physical sector");
         return wrong(message, format!("multiples of {physical}"));
     }
     None
 }
 
-fn layout_error(figures: &Figures<'_>, error: &LayoutError) -> Diagnostic {
-    let message = match error {
+/// An error of the model's layout by the line of the row that it comes from.
+fn layout_error(figures: &Figures<'_>, zones: &[Zone], error: &LayoutError) -> Diagnostic {
+    let at = |key: &str, message: String| Diagnostic::at(figures.file, figures.line(key), message).key(key);
+    match error {
         LayoutError::TooSmall { holds, claims } => {
-            format!("the zones hold {holds} sectors, the drive claims {claims}")
+            at("geometry.zones", format!("the zones hold {holds} sectors, the drive claims {claims}"))
         }
-        LayoutError::Zones { zone, .. } | LayoutError::Empty { zone } => {
-            format!("zone {zone} cannot be laid out")
+        LayoutError::Zones { zone, expected, .. } => {
+            zone_error(figures, zones, *zone, "overlaps the zone before").expected(format!("first = {expected}"))
+        }
+        LayoutError::Zone { zone, field, expected } => {
+            zone_error(figures, zones, *zone, &format!("cannot be laid out: {field}")).expected(*expected)
         }
         LayoutError::Hole { hole } => {
-            let line = figures.line("geometry.holes");
             let message = format!("hole {hole} is empty, overlaps the one before, or lies beyond the last slot");
-            return Diagnostic::at(figures.file, line, message).key("geometry.holes").expected("first slots that rise");
+            at("geometry.holes", message).expected("first slots that rise")
         }
-        LayoutError::Defect { lba } => format!("there is no spare for block {lba}"),
-    };
-    let line = figures.line("geometry.zones");
-    Diagnostic::at(figures.file, line, message).key("geometry.zones")
+        LayoutError::Remap { remap } => {
+            let message = format!("remap {remap} is out of order, begins in a hole, or leads to a slot in use");
+            at("geometry.remaps", message).expected("slots that rise, each with a slot of a hole")
+        }
+    }
+}
+
+/// A row may have become several of the model's zones: the row is the last that begins at or before it.
+fn zone_error(figures: &Figures<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
+    let rows = figures.zones();
+    let first = zones.get(zone).map_or(0, |zone| zone.first_cylinder);
+    let row = rows.iter().rposition(|row| row.first <= first).unwrap_or(0);
+    let line = rows.get(row).map_or(0, |row| row.line);
+    Diagnostic::at(figures.file, line, format!("zone {row} {what}")).key("geometry.zones")
 }
 
 fn mechanics(figures: &Figures<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
@@ -323,17 +359,31 @@ impl<'a> Figures<'a> {
     }
 
     /// All holes, repeated ones written out, in the order of their slots.
-    fn holes(&self) -> Vec<(u64, u64)> {
+    fn holes(&self) -> Result<Vec<(u64, u64)>, Diagnostic> {
+        // Twice the tracks of the largest drives: 10 platters of 500,000 tracks a surface.
+        const MOST: u64 = 20_000_000;
         let Some(Value::Holes(rows)) = self.find("geometry.holes").map(|figure| &figure.value) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        // A drive has no more tracks than this, nor more holes than a few a track.
-        let times = |row: &[u64; 4]| 0..=row[3].min(1 << 24);
-        let place = |row: &[u64; 4], time: u64| row[0].saturating_add(time.saturating_mul(row[2]));
-        let all = rows.iter().flat_map(|row| times(row).map(move |time| (place(row, time), row[1])));
-        let mut holes: Vec<(u64, u64)> = all.collect();
+        let mut holes = Vec::new();
+        for (index, &[first, length, period, times]) in rows.iter().enumerate() {
+            let last = times.checked_mul(period).and_then(|turns| turns.checked_add(first)?.checked_add(length));
+            if last.is_none() || times >= MOST.saturating_sub(holes.len() as u64) {
+                let message = format!("row {index} leads beyond the last slot, or to more than {MOST} holes");
+                let fault = Diagnostic::at(self.file, self.line("geometry.holes"), message).key("geometry.holes");
+                return Err(fault.expected("[first slot, slots, period, times more]"));
+            }
+            holes.extend((0..=times).map(|time| (first + time * period, length)));
+        }
         holes.sort_unstable();
-        holes
+        Ok(holes)
+    }
+
+    fn pairs(&self, key: &str) -> &'a [(u64, u64)] {
+        match self.find(key).map(|figure| &figure.value) {
+            Some(Value::Pairs(pairs)) => pairs,
+            _ => &[],
+        }
     }
 
     fn zones(&self) -> &'a [ZoneRow] {

@@ -57,6 +57,8 @@ pub enum Accepts {
     Zones,
     /// Rows `[first slot, slots]` or `[first slot, slots, period, times more]`.
     Holes,
+    /// Pairs `[slot, slot in a hole]`.
+    Pairs,
     /// Pairs `[cylinders, ms]`.
     Points,
 }
@@ -78,6 +80,7 @@ impl fmt::Display for Accepts {
             Accepts::Word(words) => write!(f, "one of {}", words.join(", ")),
             Accepts::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
             Accepts::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
+            Accepts::Pairs => f.write_str("pairs [slot, slot in a hole]"),
             Accepts::Points => f.write_str("pairs [cylinders, ms]"),
         }
     }
@@ -160,6 +163,8 @@ pub enum Value {
     Points(Vec<(u32, f64)>),
     /// Stretches of slots without blocks: first slot, slots, and how many times again each so many slots further.
     Holes(Vec<[u64; 4]>),
+    /// Slots and the slots that their blocks live in.
+    Pairs(Vec<(u64, u64)>),
 }
 
 impl fmt::Display for Value {
@@ -172,6 +177,7 @@ impl fmt::Display for Value {
             Value::Zones(rows) => write!(f, "{} zones", rows.len()),
             Value::Points(points) => write!(f, "{} points", points.len()),
             Value::Holes(rows) => write!(f, "{} rows of holes", rows.len()),
+            Value::Pairs(pairs) => write!(f, "{} pairs", pairs.len()),
         }
     }
 }
@@ -391,6 +397,7 @@ impl<'a> Reader<'a> {
             Accepts::Zones => self.zones(value),
             Accepts::Points => self.points(value),
             Accepts::Holes => self.holes(value),
+            Accepts::Pairs => self.pairs(value),
             _ => scalar(accepts, value.get_ref()).map_err(|found| (line, found)),
         }
     }
@@ -454,21 +461,35 @@ impl<'a> Reader<'a> {
     }
 
     fn holes(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+        let expected = "not [first slot, slots] or [first slot, slots, period, times more]";
+        let hole = |row: &[u64]| match *row {
+            [first, slots] => Some([first, slots, 0, 0]),
+            [first, slots, period, times] => Some([first, slots, period, times]),
+            _ => None,
+        };
+        self.slots(value, expected, hole).map(Value::Holes)
+    }
+
+    fn pairs(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+        let pair = |row: &[u64]| if let [slot, other] = *row { Some((slot, other)) } else { None };
+        self.slots(value, "not [slot, slot in a hole]", pair).map(Value::Pairs)
+    }
+
+    /// Rows of slot numbers, each as `row` takes it.
+    fn slots<T>(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        expected: &str,
+        row: impl Fn(&[u64]) -> Option<T>,
+    ) -> Result<Vec<T>, (usize, String)> {
         let at = |value: &Spanned<DeValue<'_>>| self.line(value.span().start);
         let rows = value.get_ref().as_array().ok_or((at(value), "not a list".to_owned()))?;
-        let hole = |row: &Spanned<DeValue<'_>>| {
-            let row = row.get_ref().as_array()?;
-            let figures: Vec<u64> =
-                row.iter().map(|value| u64::try_from(whole(value.get_ref())?).ok()).collect::<Option<_>>()?;
-            match figures[..] {
-                [first, slots] => Some([first, slots, 0, 0]),
-                [first, slots, period, times] => Some([first, slots, period, times]),
-                _ => None,
-            }
+        let read = |value: &Spanned<DeValue<'_>>| {
+            let figures = value.get_ref().as_array()?.iter();
+            let figures = figures.map(|figure| u64::try_from(whole(figure.get_ref())?).ok());
+            row(&figures.collect::<Option<Vec<u64>>>()?)
         };
-        let expected = "not [first slot, slots] or [first slot, slots, period, times more]";
-        let read = |row| hole(row).ok_or_else(|| (at(row), expected.to_owned()));
-        Ok(Value::Holes(rows.iter().map(read).collect::<Result<_, _>>()?))
+        rows.iter().map(|value| read(value).ok_or_else(|| (at(value), expected.to_owned()))).collect()
     }
 
     fn points(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
@@ -526,7 +547,7 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
     if let Accepts::Word(_) = accepts {
         return word(accepts, text.trim_matches('"'));
     }
-    if let Accepts::Zones | Accepts::Points | Accepts::Holes = accepts {
+    if let Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs = accepts {
         let reader = Reader::new("--set", text);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return reader.value(accepts, &value).map_err(|(_, found)| found);
@@ -557,7 +578,7 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
             Some(text) => word(accepts, text),
             None => Err(format!("is a {}", value.type_str())),
         },
-        Accepts::Zones | Accepts::Points | Accepts::Holes => Err("is not a list".to_owned()),
+        Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs => Err("is not a list".to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The keys of a drive profile: unit, range, whether it must be there. Each stands here once; the reader, `--set`, the
 //! catalogue's table and the errors all go by this list.
 
-use super::figure::Accepts::{Flag, Holes, Number, Points, Whole, Word, Zones};
+use super::figure::Accepts::{Flag, Holes, Number, Pairs, Points, Whole, Word, Zones};
 use super::figure::{Accepts, Key};
 
 /// The orders a queue can have.
@@ -31,6 +31,7 @@ pub static KEYS: &[Key] = &[
     must("geometry.head_skew", "rev", Number(0.0, 0.999_999)),
     must("geometry.zones", "", Zones),
     may("geometry.holes", "", Holes),
+    may("geometry.remaps", "", Pairs),
     must("mechanics.rpm", "rpm", Number(1.0, 100_000.0)),
     must("mechanics.head_switch_ms", "ms", MS),
     must("mechanics.write_settle_ms", "ms", Number(-100.0, 10_000.0)),

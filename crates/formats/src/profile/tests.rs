@@ -3,7 +3,7 @@
 use super::*;
 
 /// A small whole profile: 2 heads, 2 zones, 8,000 slots.
-const SMALL: &str = r#"
+pub(crate) const SMALL: &str = r#"
 name = "small"
 title = "A small drive"
 [geometry]

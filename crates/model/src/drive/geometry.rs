@@ -15,15 +15,11 @@
 //! arbitrary mark on the platter; sectors pass the head in the direction of rising angle. The *skew* between two
 //! tracks is the angle from the first sector of one to the first sector of the next in LBA order.
 //!
-//! # Holes
-//! A *hole* is a stretch of slots that hold no blocks: space left empty at a zone's front, spares, slipped defects. Holes
-//! are given by their place in the order of all slots, so that they fit every sparing scheme; blocks simply go on
-//! behind them.
-//!
-//! # Defects of bands
-//! A *slip* is a slot left out: the blocks behind it move up one slot, and the spare slots at the end of their band
-//! take it up. A *remap* is a block that lives in a spare slot of its band. A band without spares left takes no more
-//! of either.
+//! # Holes and remaps
+//! Slots are numbered in the order of zones, bands, runs, tracks. Blocks take them in that order. A *hole* is a stretch of
+//! slots that hold no blocks: space left empty at a zone's front, spares, slipped defects; blocks go on behind it. Holes
+//! stand for every sparing scheme, since they may lie at the end of a track, a cylinder, a range or a zone. A *remap* is a
+//! block that lives in a slot of a hole instead of its own.
 
 use alloc::vec::Vec;
 
@@ -57,8 +53,6 @@ pub struct Zone {
     pub band_cylinders: u32,
     /// The band's runs in LBA order.
     pub runs: Vec<Run>,
-    /// Slots kept spare at the end of each band.
-    pub spares: u32,
     /// Extra angle from where the zone before would go on to this zone's first sector.
     pub angle: u64,
     /// Angle from one band's first sector to the next one's.
@@ -90,7 +84,7 @@ pub struct Skews {
 impl Zone {
     /// A zone of `cylinders` from `first_cylinder`, `spt[h]` slots on each track of head `h`. A serpentine zone must
     /// be a multiple of twice its run length; see [`Zone::lay`] for any length.
-    fn new(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews, spares: u32) -> Zone {
+    fn new(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews) -> Zone {
         let heads = spt.len() as u32;
         let (band_cylinders, runs, band_skew) = match order {
             Order::Cylinder => {
@@ -119,16 +113,16 @@ impl Zone {
                 (2 * tracks, runs, skew)
             }
         };
-        Zone { first_cylinder, cylinders, band_cylinders, runs, spares, angle: 0, band_skew, restart: None }
+        Zone { first_cylinder, cylinders, band_cylinders, runs, angle: 0, band_skew, restart: None }
     }
 
     /// Zones that cover `cylinders` in `order`: one of whole bands and, where a serpentine leaves a rest, one of a
     /// shorter run and perhaps one last cylinder.
-    pub fn lay(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews, spares: u32) -> Vec<Zone> {
+    pub fn lay(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews) -> Vec<Zone> {
         let tracks = match order {
             Order::Serpentine(tracks) => tracks,
             Order::Switchback => 1,
-            Order::Cylinder => return alloc::vec![Zone::new(first_cylinder, cylinders, order, spt, skews, spares)],
+            Order::Cylinder => return alloc::vec![Zone::new(first_cylinder, cylinders, order, spt, skews)],
         };
         let mut zones = Vec::new();
         let (mut at, mut left) = (first_cylinder, cylinders);
@@ -136,18 +130,18 @@ impl Zone {
             let part = if run == 0 { 0 } else { left - left % (2 * run) };
             if part > 0 {
                 let whole = if order == Order::Switchback { order } else { Order::Serpentine(run) };
-                zones.push(Zone::new(at, part, whole, spt, skews, spares));
+                zones.push(Zone::new(at, part, whole, spt, skews));
                 at += part;
                 left -= part;
             }
         }
         if left > 0 {
-            zones.push(Zone::new(at, left, Order::Cylinder, spt, skews, spares));
+            zones.push(Zone::new(at, left, Order::Cylinder, spt, skews));
         }
         zones
     }
 
-    /// Slots of one band, spares included.
+    /// Slots of one band.
     fn band_slots(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.tracks) * u64::from(run.sectors_per_track)).sum()
     }
@@ -157,9 +151,9 @@ impl Zone {
         u64::from(self.cylinders / self.band_cylinders)
     }
 
-    /// Blocks of the zone before slips.
-    pub fn sectors(&self) -> u64 {
-        (self.band_slots() - u64::from(self.spares)) * self.bands()
+    /// Slots of the zone.
+    pub fn slots(&self) -> u64 {
+        self.band_slots() * self.bands()
     }
 }
 
@@ -260,7 +254,7 @@ impl Extent {
 /// What is wrong with a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// Zones are missing or overlap at this cylinder.
+    /// Zones overlap at this cylinder.
     Zones {
         /// Index of the zone.
         zone: usize,
@@ -269,10 +263,14 @@ pub enum LayoutError {
         /// Where it begins.
         found: u32,
     },
-    /// A zone has no cylinders, no runs, an empty track, a part band, a band of 2^26 slots or 2^38 blocks.
-    Empty {
+    /// A zone's field does not go with the others, or has no place in the model's tables.
+    Zone {
         /// Index of the zone.
         zone: usize,
+        /// The field.
+        field: &'static str,
+        /// What would do.
+        expected: &'static str,
     },
     /// The zones hold fewer blocks than the drive claims.
     TooSmall {
@@ -286,10 +284,10 @@ pub enum LayoutError {
         /// Index of the hole.
         hole: usize,
     },
-    /// A slip or remap names a block beyond the end, out of order or twice, or there is no spare left.
-    Defect {
-        /// The block.
-        lba: u64,
+    /// A remap is out of order, begins in a hole, or leads to a slot that holds a block or another remap's.
+    Remap {
+        /// Index of the remap.
+        remap: usize,
     },
 }
 
@@ -305,12 +303,10 @@ pub struct Geometry {
     slice: u32,
     /// `(from, slots)`: blocks from `from` on lie so many slots further for the holes before them, until the next entry.
     gaps: Vec<(u64, u64)>,
-    /// The last entry of `gaps` that begins at or before each stretch of `1 << gap_stretch` blocks.
+    /// The last entry of `gaps` at or before the begin of each stretch of `1 << gap_stretch` blocks, and before their end.
     gap_index: Vec<u32>,
     gap_stretch: u32,
-    /// `(from, slots)`: blocks from `from` on lie `slots` further, until the next entry.
-    shifts: Vec<(u64, u32)>,
-    /// Block and the slot it lives in, both as positions of [`Geometry::place`]; sorted by block.
+    /// A block's own slot and the one it lives in, rising.
     remaps: Vec<(u64, u64)>,
 }
 
@@ -356,20 +352,13 @@ struct CompiledRun {
 }
 
 impl Geometry {
-    /// Checks `zones` and lays `sectors` blocks over them. `slips` are the blocks whose slot is left out, rising;
-    /// `remaps` the blocks that live in a spare slot, rising: each takes the first spare of its own band.
-    pub fn new(sectors: u64, zones: &[Zone], slips: &[u64], remaps: &[u64]) -> Result<Geometry, LayoutError> {
-        Geometry::with_holes(sectors, zones, slips, remaps, &[])
-    }
-
-    /// The same with `holes`, each `(first slot, slots)` in the order of all slots of all zones, spares of bands left
-    /// out. `slips` and `remaps` name blocks as if there were no holes.
-    pub fn with_holes(
+    /// Checks `zones` and lays `sectors` blocks over them. `holes` are `(first slot, slots)`, `remaps` are `(slot, slot in
+    /// a hole)`, both rising; slots as the head of this file numbers them.
+    pub fn new(
         sectors: u64,
         zones: &[Zone],
-        slips: &[u64],
-        remaps: &[u64],
         holes: &[(u64, u64)],
+        remaps: &[(u64, u64)],
     ) -> Result<Geometry, LayoutError> {
         check_zones(zones)?;
         let mut compiled: Vec<Compiled> = Vec::with_capacity(zones.len());
@@ -398,13 +387,11 @@ impl Geometry {
             gaps,
             gap_index: Vec::new(),
             gap_stretch: 0,
-            shifts: Vec::new(),
             remaps: Vec::new(),
         };
         geometry.build_index();
         geometry.index_gaps();
-        geometry.shifts = geometry.lay_slips(zones, slips)?;
-        geometry.remaps = geometry.lay_remaps(zones, slips, remaps)?;
+        geometry.lay_remaps(remaps, start)?;
         Ok(geometry)
     }
 
@@ -426,7 +413,7 @@ impl Geometry {
         // Two stretches for each gap, so that few have more than one.
         let stretches = (2 * self.gaps.len() as u64).max(2);
         self.gap_stretch = (self.sectors / stretches).max(1).ilog2();
-        let stretches = (self.sectors >> self.gap_stretch) + 1;
+        let stretches = (self.sectors >> self.gap_stretch) + 2;
         let last = |stretch: u64| self.gaps.partition_point(|&(from, _)| from <= stretch << self.gap_stretch);
         self.gap_index = (0..stretches).map(|stretch| last(stretch).max(1) as u32 - 1).collect();
     }
@@ -451,10 +438,10 @@ impl Geometry {
         self.zone_at(lba + self.gap(lba).0)
     }
 
-    /// The zone of a block counted as if there were no holes.
-    fn zone_at(&self, lba: u64) -> usize {
-        let mut zone = usize::from(self.index[(lba >> self.slice) as usize]);
-        while lba >= self.zones[zone].end {
+    /// The zone of a slot.
+    fn zone_at(&self, slot: u64) -> usize {
+        let mut zone = usize::from(self.index[(slot >> self.slice) as usize]);
+        while slot >= self.zones[zone].end {
             zone += 1;
         }
         zone
@@ -482,10 +469,10 @@ impl Geometry {
         if self.gaps.is_empty() {
             return (0, u64::MAX);
         }
-        let mut entry = self.gap_index[(lba >> self.gap_stretch) as usize] as usize;
-        while self.gaps.get(entry + 1).is_some_and(|&(from, _)| from <= lba) {
-            entry += 1;
-        }
+        let stretch = (lba >> self.gap_stretch) as usize;
+        let (first, last) = (self.gap_index[stretch] as usize, self.gap_index[stretch + 1] as usize);
+        // Slips come in clusters: a stretch may hold hundreds.
+        let entry = first + self.gaps[first + 1..=last].partition_point(|&(from, _)| from <= lba);
         let (from, slots) = self.gaps[entry];
         let next = self.gaps.get(entry + 1).map_or(u64::MAX, |&(from, _)| from);
         if from > lba { (0, from - lba) } else { (slots, next - lba) }
@@ -496,136 +483,74 @@ impl Geometry {
     #[inline]
     pub fn extent(&self, lba: u64, sectors: u32) -> Extent {
         debug_assert!(lba < self.sectors);
-        if self.gaps.is_empty() {
-            return self.extent_of_slots(lba, sectors, self.sectors - lba);
-        }
         let (slots, run) = self.gap(lba);
-        let run = run.min(self.sectors - lba);
-        let extent = self.extent_of_slots(lba + slots, u64::from(sectors).min(run) as u32, run);
+        let sectors = u64::from(sectors).min(run).min(self.sectors - lba) as u32;
+        let extent = match self.remaps.is_empty() {
+            true => self.place(lba + slots, sectors),
+            false => self.place_among_remaps(lba + slots, sectors),
+        };
         Extent { lba, ..extent }
     }
 
-    /// The same as if there were no holes, of at most `left` blocks.
+    fn place_among_remaps(&self, slot: u64, sectors: u32) -> Extent {
+        let next = self.remaps.partition_point(|&(own, _)| own < slot);
+        match self.remaps.get(next) {
+            Some(&(own, lives)) if own == slot => self.place(lives, 1),
+            Some(&(own, _)) => self.place(slot, u64::from(sectors).min(own - slot) as u32),
+            None => self.place(slot, sectors),
+        }
+    }
+
+    /// The slot and those that follow it on its track, at most `sectors`; the extent's block is left to the caller.
     #[inline]
-    fn extent_of_slots(&self, lba: u64, sectors: u32, left: u64) -> Extent {
-        let sectors = u64::from(sectors).min(left) as u32;
-        if self.shifts.is_empty() && self.remaps.is_empty() {
-            return self.place(lba, lba, sectors);
-        }
-        self.extent_among_defects(lba, sectors)
-    }
-
-    fn extent_among_defects(&self, lba: u64, sectors: u32) -> Extent {
-        let remap = self.remaps.partition_point(|&(block, _)| block < lba);
-        let mut limit = u64::from(sectors);
-        if let Some(&(block, slot)) = self.remaps.get(remap) {
-            if block == lba {
-                return self.place(lba, slot, 1);
-            }
-            limit = limit.min(block - lba);
-        }
-        let after = self.shifts.partition_point(|&(from, _)| from <= lba);
-        let shift = after.checked_sub(1).map_or(0, |i| u64::from(self.shifts[i].1));
-        if let Some(&(from, _)) = self.shifts.get(after) {
-            limit = limit.min(from - lba);
-        }
-        self.place(lba, lba + shift, limit as u32)
-    }
-
-    /// The slot at `position`, a block number counted as if there were no slips. Positions at or past a band's
-    /// blocks reach its spares.
-    fn place(&self, lba: u64, position: u64, sectors: u32) -> Extent {
-        let zone = &self.zones[self.zone_at(lba)];
-        let band = quotient(lba - zone.start, zone.band_inverse);
-        let offset = (position - zone.start - band * zone.band) as u32;
+    fn place(&self, slot: u64, sectors: u32) -> Extent {
+        let zone = &self.zones[self.zone_at(slot)];
+        let band = quotient(slot - zone.start, zone.band_inverse);
+        let offset = (slot - zone.start - band * zone.band) as u32;
         let run = zone.run(offset);
         let in_run = offset - run.start;
         let track = quotient(u64::from(in_run), run.track_inverse) as u32;
-        let slot = in_run - track * run.sectors_per_track;
+        let before = in_run - track * run.sectors_per_track;
         let cylinder = if run.backwards { run.first - track } else { run.first + track };
         let angle = zone
             .angle
             .wrapping_add(zone.band_skew.wrapping_mul(band))
             .wrapping_add(run.angle)
             .wrapping_add(run.skew.wrapping_mul(u64::from(track)))
-            .wrapping_add(run.slot.wrapping_mul(u64::from(slot)));
-        let in_band = zone.band - (lba - zone.start - band * zone.band);
-        let left = u64::from(run.sectors_per_track - slot).min(in_band);
-        let sectors = u64::from(sectors).min(left) as u32;
+            .wrapping_add(run.slot.wrapping_mul(u64::from(before)));
+        let sectors = sectors.min(run.sectors_per_track - before);
         Extent {
-            lba,
+            lba: slot,
             sectors,
             cylinder: zone.first_cylinder + band as u32 * zone.band_cylinders + cylinder,
             head: run.head,
             angle,
             slot: run.slot,
-            before: slot,
-            behind: run.sectors_per_track - slot - sectors,
+            before,
+            behind: run.sectors_per_track - before - sectors,
         }
     }
 
-    /// Turns slipped blocks into shifts. Within a band each slip moves the rest of the band by one slot into its
-    /// spares.
-    fn lay_slips(&self, zones: &[Zone], slips: &[u64]) -> Result<Vec<(u64, u32)>, LayoutError> {
-        let mut shifts: Vec<(u64, u32)> = Vec::new();
-        let mut band_end = 0u64;
-        let mut used = 0u32;
-        let mut previous = None;
-        for &lba in slips {
-            if lba >= self.sectors || previous.is_some_and(|p| lba <= p) {
-                return Err(LayoutError::Defect { lba });
-            }
-            previous = Some(lba);
-            let (zone, end) = self.band_of(lba);
-            if end != band_end {
-                if used > 0 {
-                    shifts.push((band_end, 0));
-                }
-                (band_end, used) = (end, 0);
-            }
-            used += 1;
-            if used > zones[zone].spares {
-                return Err(LayoutError::Defect { lba });
-            }
-            shifts.push((lba, used));
-        }
-        if used > 0 {
-            shifts.push((band_end, 0));
-        }
-        shifts.dedup_by(|later, earlier| {
-            let same = later.0 == earlier.0;
-            if same {
-                earlier.1 = later.1;
-            }
-            same
-        });
-        Ok(shifts)
+    /// The block whose own slot this is.
+    fn block_in(&self, slot: u64) -> Option<u64> {
+        let block = self.blocks_before(slot);
+        (block < self.sectors && block + self.gap(block).0 == slot).then_some(block)
     }
 
-    fn lay_remaps(&self, zones: &[Zone], slips: &[u64], remaps: &[u64]) -> Result<Vec<(u64, u64)>, LayoutError> {
-        let mut laid: Vec<(u64, u64)> = Vec::new();
-        for &lba in remaps {
-            if lba >= self.sectors || laid.last().is_some_and(|&(block, _)| block >= lba) {
-                return Err(LayoutError::Defect { lba });
+    fn lay_remaps(&mut self, remaps: &[(u64, u64)], slots: u64) -> Result<(), LayoutError> {
+        let mut taken: Vec<u64> = remaps.iter().map(|&(_, lives)| lives).collect();
+        taken.sort_unstable();
+        let twice =
+            |slot: u64| taken.partition_point(|&other| other <= slot) > taken.partition_point(|&o| o < slot) + 1;
+        for (remap, &(own, lives)) in remaps.iter().enumerate() {
+            let rises = remap == 0 || remaps[remap - 1].0 < own;
+            let free = lives < slots && self.block_in(lives).is_none() && !twice(lives);
+            if !rises || own >= slots || self.block_in(own).is_none() || !free {
+                return Err(LayoutError::Remap { remap });
             }
-            let (zone, end) = self.band_of(lba);
-            let in_band = |&block: &u64| self.band_of(block).1 == end;
-            let slipped = slips.iter().filter(|&block| in_band(block)).count() as u64;
-            let moved = laid.iter().filter(|(block, _)| in_band(block)).count() as u64;
-            if slipped + moved >= u64::from(zones[zone].spares) {
-                return Err(LayoutError::Defect { lba });
-            }
-            laid.push((lba, end + slipped + moved));
         }
-        Ok(laid)
-    }
-
-    /// The zone of a block, and the first block after its band.
-    fn band_of(&self, lba: u64) -> (usize, u64) {
-        let index = self.zone_at(lba);
-        let zone = &self.zones[index];
-        let band = (lba - zone.start) / zone.band;
-        (index, zone.start + (band + 1) * zone.band)
+        self.remaps = remaps.to_vec();
+        Ok(())
     }
 }
 
@@ -650,29 +575,47 @@ fn lay_holes(holes: &[(u64, u64)], slots: u64) -> Result<Vec<(u64, u64)>, Layout
 
 fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
     let mut expected = 0u32;
-    if zones.is_empty() {
-        return Err(LayoutError::Empty { zone: 0 });
+    if zones.is_empty() || zones.len() > MOST {
+        return Err(LayoutError::Zone { zone: MOST.min(zones.len()), field: "zones", expected: "1 to 65536 zones" });
     }
     for (index, zone) in zones.iter().enumerate() {
         if zone.first_cylinder < expected {
             return Err(LayoutError::Zones { zone: index, expected, found: zone.first_cylinder });
         }
-        let empty_run = zone.runs.iter().any(|run| run.tracks == 0 || run.sectors_per_track == 0);
-        let part_band = zone.band_cylinders == 0 || zone.cylinders % zone.band_cylinders != 0;
-        let outside = zone.runs.iter().any(|run| {
-            run.first >= zone.band_cylinders
-                || (run.backwards && run.tracks > run.first + 1)
-                || (!run.backwards && run.first + run.tracks > zone.band_cylinders)
-        });
-        if zone.cylinders == 0 || zone.runs.is_empty() || empty_run || part_band || outside {
-            return Err(LayoutError::Empty { zone: index });
-        }
-        if zone.band_slots() <= u64::from(zone.spares) || zone.band_slots() >= 1 << 26 || zone.sectors() >= 1 << 38 {
-            return Err(LayoutError::Empty { zone: index });
+        if let Some((field, expected)) = wrong_field(zone) {
+            return Err(LayoutError::Zone { zone: index, field, expected });
         }
         expected = zone.first_cylinder + zone.cylinders;
     }
     Ok(())
+}
+
+/// Zones, and runs of a band, at most: the indices are 16 bits wide.
+const MOST: usize = 1 << 16;
+
+/// The first field of a zone that will not do, and what would.
+fn wrong_field(zone: &Zone) -> Option<(&'static str, &'static str)> {
+    let outside = |run: &Run| {
+        let (first, tracks) = (u64::from(run.first), u64::from(run.tracks));
+        let end = if run.backwards { first + 1 } else { first + tracks };
+        (run.backwards && tracks > first + 1) || end > u64::from(zone.band_cylinders)
+    };
+    let last = u64::from(zone.first_cylinder) + u64::from(zone.cylinders);
+    let rules = [
+        (zone.cylinders > 0 && last <= u64::from(u32::MAX), "cylinders", "cylinders up to 2^32"),
+        (zone.band_cylinders > 0, "band_cylinders", "1 or more"),
+        (zone.cylinders.checked_rem(zone.band_cylinders) == Some(0), "cylinders", "a whole number of bands"),
+        ((1..=MOST).contains(&zone.runs.len()), "runs", "1 to 65536 runs"),
+        (zone.runs.iter().all(|run| run.tracks > 0), "runs", "tracks in each run"),
+        (zone.runs.iter().all(|run| run.sectors_per_track > 0), "runs", "slots on each track"),
+        (!zone.runs.iter().any(outside), "runs", "runs inside the band's cylinders"),
+    ];
+    let broken = rules.into_iter().find(|rule| !rule.0).map(|(_, field, expected)| (field, expected));
+    // What the sums below multiply is known to be sound only now.
+    broken.or_else(|| {
+        let large = zone.band_slots() >= 1 << 26 || zone.slots() >= 1 << 38;
+        large.then_some(("runs", "bands below 2^26 slots, zones below 2^38"))
+    })
 }
 
 fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
@@ -692,11 +635,11 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
         });
         offset += run.tracks * run.sectors_per_track;
     }
-    let band = zone.band_slots() - u64::from(zone.spares);
+    let band = zone.band_slots();
     let (guesses, stretch) = guesses(&runs, offset);
     Compiled {
         start,
-        end: start + zone.sectors(),
+        end: start + zone.slots(),
         band,
         band_inverse: inverse(band),
         first_cylinder: zone.first_cylinder,

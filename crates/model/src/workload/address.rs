@@ -53,6 +53,12 @@ impl Chance {
         }
     }
 
+    /// A number below `n`, all alike.
+    #[inline]
+    pub(crate) fn evenly(&mut self, n: u64) -> u64 {
+        self.random.below(n)
+    }
+
     /// Back to the start.
     pub(crate) fn restart(&mut self, seeds: &Seeds, long: bool) {
         self.random = Tausworthe::new(seeds.of(Purpose::Block), long);
@@ -158,6 +164,11 @@ impl Address {
             Cover::Permutation(order) => order.clear(),
             Cover::Lfsr(register) => register.restart(seeds.of(Purpose::Block)),
         }
+    }
+
+    /// Any block can come at any time, all alike.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!((&self.shape, &self.cover), (Shape::Uniform, Cover::Free))
     }
 
     /// A block of the `blocks` that a request can start at, in units of `align` bytes; nothing when all are done.

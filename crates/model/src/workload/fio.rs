@@ -122,6 +122,11 @@ struct PassLimits {
 struct Plain {
     direction: usize,
     bytes: u64,
+    /// Places are drawn evenly among all of the file's, each as often as it comes.
+    even: bool,
+    /// Requests before anything can end, and those of them that are drawn and not in the counts yet.
+    ahead: u64,
+    drawn: u64,
 }
 
 impl FioStream {
@@ -166,6 +171,10 @@ impl FioStream {
         stream.limits = stream.ends();
         let whole = |region: &Region| Region { bytes: region.bytes - region.bytes % sector, ..*region };
         stream.files = pattern.files.iter().map(|region| stream.open(whole(region))).collect();
+        if let Some(plain) = &mut stream.plain {
+            let places = stream.files[0].address.as_ref().is_some_and(Address::is_free);
+            plain.even = places && pattern.random[plain.direction] == 100;
+        }
         stream
     }
 
@@ -217,6 +226,7 @@ impl FioStream {
 
     /// Forgets what was counted: the ramp is over. Places go on from where they are.
     pub(crate) fn forget_counts(&mut self) {
+        self.count_drawn();
         self.issued = [0; 3];
         self.bytes = 0;
     }
@@ -224,6 +234,38 @@ impl FioStream {
     /// The next request.
     #[inline]
     pub(crate) fn next(&mut self) -> Drawn {
+        if let Some(plain) = &mut self.plain
+            && plain.drawn < plain.ahead
+        {
+            // No end is near: nothing is left but to draw a place.
+            plain.drawn += 1;
+            let (direction, bytes) = (plain.direction, plain.bytes);
+            let file = &self.files[0];
+            let block = self.chance.evenly(file.blocks[direction]);
+            return Drawn::Request(Draw { direction, start: file.region.start + block * self.align[direction], bytes });
+        }
+        self.next_in_full()
+    }
+
+    /// Brings the counts up to date with what was drawn of a plain pattern.
+    fn count_drawn(&mut self) {
+        if let Some(plain) = &mut self.plain {
+            let drawn = core::mem::take(&mut plain.drawn);
+            plain.ahead = 0;
+            self.issued[plain.direction] += drawn;
+            self.bytes += drawn * plain.bytes;
+            self.pass_bytes += drawn * plain.bytes;
+        }
+    }
+
+    /// How many requests of a plain pattern that is not over can follow the next before the job or the pass is.
+    fn before_an_end(&self, bytes: u64) -> u64 {
+        let left = (self.limits.bytes - self.bytes).min(self.limits.pass - self.pass_bytes);
+        ((left - 1) / bytes).min(self.limits.requests - self.issued.iter().sum::<u64>() - 1)
+    }
+
+    fn next_in_full(&mut self) -> Drawn {
+        self.count_drawn();
         if self.over() {
             return Drawn::End;
         }
@@ -231,6 +273,10 @@ impl FioStream {
             return self.end_pass();
         }
         if let Some(plain) = self.plain {
+            if plain.even && self.chosen.is_none() {
+                let ahead = self.before_an_end(plain.bytes);
+                self.plain = Some(Plain { ahead, ..plain });
+            }
             return self.next_plain(plain);
         }
         while let Some(file) = self.pick() {
@@ -249,7 +295,7 @@ impl FioStream {
 
     #[inline]
     fn next_plain(&mut self, plain: Plain) -> Drawn {
-        let Plain { direction, bytes } = plain;
+        let Plain { direction, bytes, .. } = plain;
         let place = if self.random {
             self.block(0, direction).map(|block| block * self.align[direction])
         } else {
@@ -576,7 +622,7 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);
     let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
     let sound = !pattern.random_map || [0, bytes].contains(&pattern.align[direction]);
-    (simple && same && sound && !odd).then_some(Plain { direction, bytes })
+    (simple && same && sound && !odd).then_some(Plain { direction, bytes, even: false, ahead: 0, drawn: 0 })
 }
 
 /// The stream of sizes of one direction. A trim-write pair, and a write and its verification, draw alike.

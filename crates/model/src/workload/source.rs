@@ -204,6 +204,13 @@ impl Source for Workload {
         let slot = &self.slots[completion.tag as usize];
         let (index, purpose, intended) = (slot.worker, slot.purpose, slot.intended);
         let worker = &mut self.workers[usize::from(index)];
+        if let Some(counts) = worker.complete_quickly(purpose, completion.finished) {
+            self.free[usize::from(index)].push(completion.tag);
+            if core::mem::take(&mut self.blocked[usize::from(index)]) {
+                self.ready.push_back(index);
+            }
+            return if counts { Counted::In { worker: index, intended } } else { Counted::Out };
+        }
         let done = completion.status == Status::Done;
         if worker.complete(now, completion.tag, purpose, intended, done) {
             self.free[usize::from(index)].push(completion.tag);

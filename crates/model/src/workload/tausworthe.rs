@@ -73,6 +73,7 @@ impl Tausworthe258 {
     }
 
     /// Sixty-four random bits.
+    #[inline]
     pub(crate) fn next(&mut self) -> u64 {
         let [a, b, c, d, e] = self.0;
         self.0 = [
@@ -106,10 +107,7 @@ impl Tausworthe {
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         match self {
             Tausworthe::Short(random) => scale(n, u64::from(random.next())),
-            Tausworthe::Long(random) => {
-                let rounded = to_double(u128::from(random.next()));
-                (to_double(u128::from(n) * rounded) >> 64).min(u128::from(n - 1)) as u64
-            }
+            Tausworthe::Long(random) => scale_long(n, random.next()),
         }
     }
 
@@ -133,6 +131,27 @@ pub(crate) fn scale(n: u64, r: u64) -> u64 {
         }
     }
     (to_double(u128::from(n) * u128::from(r)) >> 32).min(u128::from(n - 1)) as u64
+}
+
+/// The whole part of `n * (r / 2^64)` as 64-bit floating point gives it; below `n`.
+#[inline]
+pub(crate) fn scale_long(n: u64, r: u64) -> u64 {
+    if n <= 1 << 50 {
+        // `r` is rounded by at most 2^10 and the product by at most 2^11 n: the whole part can change only where the
+        // fraction is within 2^12 n of a whole number.
+        let product = u128::from(n) * u128::from(r);
+        let (whole, fraction, near) = ((product >> 64) as u64, product as u64, n << 12);
+        if fraction.wrapping_add(near) >= 2 * near {
+            return whole;
+        }
+    }
+    scale_long_exactly(n, r)
+}
+
+#[cold]
+fn scale_long_exactly(n: u64, r: u64) -> u64 {
+    let rounded = to_double(u128::from(r));
+    (to_double(u128::from(n) * rounded) >> 64).min(u128::from(n - 1)) as u64
 }
 
 /// `x` rounded to the 53 bits of a double, ties to even.
@@ -366,6 +385,20 @@ mod tests {
                 let Tausworthe::Long(mut twin) = random.clone() else { panic!("not long") };
                 let float = (n as f64 * (twin.next() as f64 / 18_446_744_073_709_551_616.0)) as u64;
                 assert_eq!(random.below(n), float.min(n - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn long_places_beside_a_whole_number_round_as_floating_point_does() {
+        let mut random = Tausworthe258::new(11);
+        for n in [1u64, 3, 1000, 61_035_156, (1 << 40) + 7, 1 << 50] {
+            for _ in 0..2000 {
+                let whole = u128::from(random.next() % n);
+                let edge = ((whole << 64) / u128::from(n)) as u64;
+                let r = edge.wrapping_add(random.next() % 20_000).wrapping_sub(10_000);
+                let float = (n as f64 * (r as f64 / 18_446_744_073_709_551_616.0)) as u64;
+                assert_eq!(scale_long(n, r), float.min(n - 1), "{n} {r}");
             }
         }
     }

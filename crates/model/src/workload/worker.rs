@@ -253,6 +253,17 @@ impl Running {
         }
     }
 
+    /// What `complete` and `counts` would do and answer for a request of a worker that only issues; nothing where they
+    /// must be asked.
+    #[inline]
+    pub(crate) fn complete_quickly(&mut self, purpose: Purpose, finished: Instant) -> Option<bool> {
+        if !self.cruising || purpose != Purpose::Plain {
+            return None;
+        }
+        self.in_flight -= 1;
+        Some(finished >= self.ramp_end)
+    }
+
     /// Its stage begins.
     pub(crate) fn start(&mut self, now: Instant) {
         self.begin = now + self.start_delay;

@@ -1,0 +1,232 @@
+//! The layouts of nine measured drives, by their DiskSim parameters: what they hold, that no two blocks share a slot, that
+//! extents are what their blocks are, and that tracks stream at their rate.
+//!
+//! The parameters are other people's and no part of the project: they are looked for in $SEEKWISE_SHARED, else beside the
+//! workspace in `shared`; without them the tests print that they are skipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use seekwise_formats::disksim::{self, Import};
+use seekwise_formats::profile::{self, figure::Value};
+use seekwise_formats::trace;
+use seekwise_model::drive::geometry::{Extent, Geometry};
+use seekwise_model::drive::mechanics::Arm;
+use seekwise_model::drive::profile::Profile;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+
+mod shared_files;
+
+/// A drive, what its file claims (`Block count`), and what its zones hold by DiskSim's own sums: cylinders times surfaces
+/// times blocks a track, less the front and the spares of the scheme; for the last, slots of the index less slips.
+///
+/// Five files claim less than their zones hold. DiskSim goes by the sum, ours by the claim: the blocks beyond it are unused.
+const DRIVES: [(&str, u64, u64); 9] = [
+    ("atlas10k", 17_938_986, 17_966_953),
+    ("barracuda", 4_110_000, 4_217_670),
+    ("cheetah4LP", 8_887_200, 8_887_940),
+    ("cheetah9LP", 17_783_240, 17_918_387),
+    ("dec_rz26", 2_050_860, 2_050_860),
+    ("hp_c2247a", 2_054_864, 2_054_864),
+    ("hp_c2490a", 4_165_272, 4_165_272),
+    ("st41601n", 2_676_846, 2_676_846),
+    ("maxtor300g", 585_937_499, 585_937_500),
+];
+
+/// The drives whose parameters are there.
+fn drives() -> impl Iterator<Item = (&'static str, u64, u64, PathBuf)> {
+    let files = shared_files::files("validation/disksim", &[".parv"]);
+    let of = move |name: &str| files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == name)).cloned();
+    DRIVES.into_iter().filter_map(move |(name, claims, holds)| Some((name, claims, holds, of(name)?)))
+}
+
+fn import(name: &str, file: &Path) -> Import {
+    let folder = file.parent().expect("a folder");
+    let load = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+    let text = fs::read_to_string(file).expect("a set-up");
+    disksim::import(name, &text, &load, None, name).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
+}
+
+fn profile(name: &str, file: &Path) -> Profile {
+    let drive = profile::parse(name, &import(name, file).toml).expect("a profile");
+    drive.profile().expect("a profile that fits")
+}
+
+/// All pieces of track, block after block.
+fn extents(geometry: &Geometry) -> impl Iterator<Item = Extent> + '_ {
+    let mut lba = 0;
+    std::iter::from_fn(move || {
+        let extent = (lba < geometry.sectors()).then(|| geometry.extent(lba, u32::MAX))?;
+        assert_eq!(extent.lba, lba);
+        lba = extent.end();
+        Some(extent)
+    })
+}
+
+#[test]
+fn zones_hold_what_the_files_claim() {
+    for (name, claims, holds, file) in drives() {
+        let mut drive = profile::parse(name, &import(name, &file).toml).expect("a profile");
+        assert_eq!(drive.profile().expect("a profile that fits").geometry.sectors(), claims, "{name}");
+        drive.set("geometry.sectors", &(holds + 1).to_string()).expect("a number");
+        let error = drive.profile().err().unwrap_or_default().remove(0).to_string();
+        let expected = format!("the zones hold {holds} sectors, the drive claims {}", holds + 1);
+        assert!(error.ends_with(&expected), "{name}: {error}");
+        println!("{name}: claims {claims}, holds {holds}, {} more", holds - claims);
+    }
+}
+
+/// The whole of every drive, by pieces of track.
+#[test]
+fn each_block_has_a_slot_of_its_own() {
+    for (name, claims, _, file) in drives() {
+        let geometry = profile(name, &file).geometry;
+        let mut pieces: Vec<(u32, u8, u32, u32)> = Vec::new();
+        for extent in extents(&geometry) {
+            assert!(extent.cylinder < geometry.cylinders() && extent.head < geometry.surfaces(), "{name}: {extent:?}");
+            let (begin, end) = (extent.before, extent.before + extent.sectors);
+            // The slots of a track fill a revolution, but for the rounding of one slot each.
+            let track = u128::from(extent.slot) * u128::from(end + extent.behind);
+            assert!((1u128 << 64) - track <= u128::from(end + extent.behind), "{name}: {extent:?}");
+            pieces.push((extent.cylinder, extent.head, begin, end));
+        }
+        pieces.sort_unstable();
+        for two in pieces.windows(2) {
+            let same = (two[0].0, two[0].1) == (two[1].0, two[1].1);
+            assert!(!same || two[0].3 <= two[1].2, "{name}: two blocks in one slot, {two:?}");
+        }
+        let blocks: u64 = pieces.iter().map(|piece| u64::from(piece.3 - piece.2)).sum();
+        assert_eq!(blocks, claims, "{name}");
+        println!("{name}: {blocks} blocks in {} pieces of track, no slot twice", pieces.len());
+    }
+}
+
+#[test]
+fn an_extent_is_what_its_blocks_are() {
+    for (name, claims, _, file) in drives() {
+        let geometry = profile(name, &file).geometry;
+        let mut rng = Seed(7).stream(name);
+        for _ in 0..20_000 {
+            let (mut lba, end) = (rng.below(claims), rng.below(1_500));
+            let end = (lba + end + 1).min(claims);
+            while lba < end {
+                let extent = geometry.extent(lba, (end - lba) as u32);
+                let last = u64::from(extent.sectors) - 1;
+                for k in [0, last / 2, last] {
+                    let one = geometry.extent(lba + k, 1);
+                    let angle = extent.angle.wrapping_add(extent.slot.wrapping_mul(k));
+                    let place = (extent.cylinder, extent.head, angle, extent.before + k as u32);
+                    assert_eq!((one.cylinder, one.head, one.angle, one.before), place, "{name}, block {}", lba + k);
+                }
+                lba = extent.end();
+            }
+        }
+    }
+}
+
+/// The time to read from one block to another that begins a track later on, from the first's passing by.
+fn streamed(profile: &Profile, from: u64, to: u64) -> Span {
+    let mut arm = Arm::default();
+    let (mut now, mut begun, mut lba) = (Instant::ZERO, Instant::ZERO, from);
+    loop {
+        let extent = profile.geometry.extent(lba, (to + 1 - lba).min(4096) as u32);
+        now += profile.mechanics.position(now, arm, &extent, false).total();
+        arm = Arm { cylinder: extent.cylinder, head: extent.head };
+        match lba {
+            lba if lba == from => begun = now,
+            lba if lba == to => return now.since(begun),
+            _ => {}
+        }
+        now += profile.mechanics.transfer(&extent);
+        lba = extent.end();
+    }
+}
+
+/// Blocks that begin a cylinder, and those that begin the next, in the middle of a zone.
+fn cylinder_starts(geometry: &Geometry, (start, end): (u64, u64)) -> (u64, u64) {
+    let mut starts = Vec::new();
+    let mut lba = start + (end - start) / 2;
+    let mut cylinder = geometry.extent(lba, 1).cylinder;
+    while starts.len() < 2 {
+        let extent = geometry.extent(lba, u32::MAX);
+        if extent.cylinder != cylinder {
+            starts.push((lba, extent.before));
+            cylinder = extent.cylinder;
+        }
+        lba = extent.end();
+    }
+    assert_eq!((starts[0].1, starts[1].1), (0, 0), "no hole at the front of a cylinder");
+    (starts[0].0, starts[1].0)
+}
+
+/// A cylinder of H tracks streams in H revolutions, H - 1 skews of a surface and one of a cylinder.
+#[test]
+fn cylinders_stream_at_the_rate_of_their_tracks() {
+    for (name, .., file) in drives().filter(|drive| drive.0 != "maxtor300g") {
+        let drive = profile::parse(name, &import(name, &file).toml).expect("a profile");
+        let profile = drive.profile().expect("a profile that fits");
+        let Some(Value::Zones(rows)) = drive.figure("geometry.zones").map(|figure| &figure.value) else {
+            panic!("{name} has no zones")
+        };
+        let spans: Vec<(u64, u64)> = profile.geometry.zone_spans().collect();
+        let heads = f64::from(profile.geometry.surfaces());
+        let revolution = profile.mechanics.revolution().nanos() as f64;
+        for row in rows {
+            let inside = |span: &&(u64, u64)| {
+                let first = profile.geometry.extent(span.0, 1).cylinder;
+                span.1 > span.0 && first >= row.first && first < row.first + row.cylinders
+            };
+            let Some(&span) = spans.iter().find(inside) else { continue };
+            let (from, to) = cylinder_starts(&profile.geometry, span);
+            let (cylinder, head) = row.skews.expect("skews of its own");
+            let expected = revolution * (heads + (heads - 1.0) * head + cylinder);
+            let found = streamed(&profile, from, to).nanos() as f64;
+            let turns = (found - expected) / revolution;
+            println!(
+                "{name}, cylinder {}: {:.3} MB/s, {turns:.3} turns more",
+                row.first,
+                (to - from) as f64 * 512e3 / found
+            );
+            assert!(turns.abs() < 1e-5, "{name}, zone at {}: {found} ns, not {expected}", row.first);
+        }
+    }
+}
+
+/// The reference program stops on three requests of this trace: 3206, 3417, 7171. Each ends in, or passes, the last block of
+/// a cylinder with a slip, which the slip has pushed into the cylinder's spares. It seeks that block on the next cylinder,
+/// where another lives.
+#[test]
+fn a_block_pushed_into_the_spares_stays_on_its_cylinder() {
+    for (name, .., file) in drives().filter(|drive| drive.0 == "st41601n") {
+        let geometry = profile(name, &file).geometry;
+        for (request, last) in [(3206, 1_594_139), (3417, 1_757_658), (7171, 349_676u64)] {
+            let [before, pushed, next] = [last - 1, last, last + 1].map(|lba| geometry.extent(lba, 1));
+            assert_eq!((pushed.cylinder, pushed.head), (before.cylinder, before.head), "request {request}");
+            assert_eq!((pushed.before, pushed.behind), (before.before + 1, 5), "the first of six spares");
+            assert_eq!((next.cylinder, next.head, next.before), (pushed.cylinder + 1, 0, 0));
+        }
+    }
+}
+
+/// Every request of every trace lies on its drive.
+#[test]
+fn traces_fit_their_drives() {
+    let traces = shared_files::files("validation/traces", &[".csv"]);
+    for (name, _, _, file) in drives() {
+        let Some(path) = traces.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)) else { continue };
+        let trace = trace::parse(name, &fs::read_to_string(path).expect("a trace")).expect("a trace that can be read");
+        let geometry = profile(name, &file).geometry;
+        let mut requests = 0;
+        for row in &trace.rows {
+            let (mut lba, end) = (row.lba, row.lba + u64::from(row.sectors));
+            assert!(end <= geometry.sectors(), "{name}, row {}", requests + 1);
+            while lba < end {
+                lba = geometry.extent(lba, (end - lba) as u32).end();
+            }
+            assert_eq!(lba, end);
+            requests += 1;
+        }
+        println!("{name}: {requests} requests");
+    }
+}
