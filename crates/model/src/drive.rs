@@ -95,6 +95,8 @@ struct Slot {
     first: Extent,
     /// A write's data come over the link from here on, and are all in the buffer from there on.
     data: (Instant, Instant),
+    /// Blocks of a cached write that are in the buffer, or on their way there.
+    stored: u32,
 }
 
 /// Where a command is.
@@ -177,6 +179,7 @@ impl Drive {
             seen: (u64::MAX, Lookup::Miss),
             first: NOWHERE,
             data: (Instant::ZERO, Instant::ZERO),
+            stored: 0,
         };
         let capacity = depth as usize;
         Drive {

@@ -452,6 +452,38 @@ fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
 }
 
 #[test]
+fn a_write_longer_than_a_segment_is_cached_in_several() {
+    let mut small = Small::default().buffered(8, 64).write_back(5);
+    small.cache.destage_idle = Span::from_secs(1);
+    small.overhead.write_hit = After::both(Span::from_micros(50));
+    for (sectors, fits) in [(64, true), (65, true), (5 * 64, true), (5 * 64 + 1, false), (1_000, false)] {
+        let mut drive = small.drive();
+        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+        let write = ask(&mut drive, Instant::ZERO, Op::Write, 100, sectors);
+        let crossing = 50_000 + u64::from(sectors) * 512;
+        assert_eq!(write.finished.nanos() == crossing, fits, "{sectors}: {write:?}");
+        ask(&mut drive, write.finished, Op::Flush, 0, 0);
+        let mut landed = Vec::new();
+        while let Some(landing) = drive.poll_landing() {
+            assert_eq!((landing.kind, landing.stamp), (LandingKind::Landed, 1));
+            landed.extend(landing.lba..landing.lba + u64::from(landing.sectors));
+        }
+        landed.sort_unstable();
+        assert_eq!(landed, (100..100 + u64::from(sectors)).collect::<Vec<_>>(), "each block once");
+    }
+}
+
+#[test]
+fn writes_longer_than_the_buffer_run_at_media_rate() {
+    let mut drive = streaming().buffered(4, 128).write_back(3).drive();
+    let done = back_to_back(&mut drive, Instant::ZERO, Op::Write, &consecutive(30, 1_000));
+    // 20 writes of two tracks each; every two tracks take two revolutions, a head and a cylinder skew.
+    let took = done[29].finished.since(done[9].finished).nanos();
+    let expected = 20 * (2 * REVOLUTION + 520_000 + 620_000);
+    near(took, expected, expected / 50, "media rate");
+}
+
+#[test]
 fn a_flush_waits_for_what_is_dirty() {
     let mut small = Small::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);

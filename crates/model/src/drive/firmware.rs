@@ -3,7 +3,8 @@
 //! The life of a command: *arriving* in the electronics (overhead, one after another), then by kind
 //! - a read in the buffer goes to the link; one that a prefetch will bring waits for it (part *cache*);
 //! - a read not in the buffer, a write-through or FUA write joins the queue for the medium;
-//! - a cached write takes a segment, crosses the link and is acknowledged; without room it is parked;
+//! - a cached write takes a segment, one longer than a segment takes several, crosses the link and is acknowledged;
+//!   without room for all of it, it is parked and goes on as segments are destaged;
 //! - a flush waits until the segments that were dirty when it came are on the medium.
 //!
 //! The medium does one access at a time. It is chosen when the last one ended plus the profile's dispatch time,
@@ -14,7 +15,7 @@
 use super::cache::{Lookup, Piece, Room};
 use super::profile::Until;
 use super::stream::{Platter, Stream};
-use super::{Activity, Drive, Power, Purpose, Stage};
+use super::{Activity, Drive, Power, Purpose, Slot, Stage};
 use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
@@ -43,6 +44,7 @@ impl Drive {
         command.outcome = if on { Status::Done } else { Status::PowerLost };
         command.seen = (self.buffer.version(), seen);
         command.data = (now, now);
+        command.stored = 0;
         if !on {
             self.finish_at(now, slot);
             return now;
@@ -82,9 +84,7 @@ impl Drive {
 
     /// True for a write that is acknowledged from the buffer.
     fn cached(&self, request: &Request) -> bool {
-        self.profile.cache.write_back
-            && !request.flags.has(Flags::FUA)
-            && u64::from(request.sectors) <= self.buffer.segment_sectors()
+        self.profile.cache.write_back && !request.flags.has(Flags::FUA)
     }
 
     /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
@@ -393,31 +393,47 @@ impl Drive {
         }
     }
 
-    /// Puts a write into the buffer and acknowledges it, if there is room.
+    /// Puts a write into the buffer, at most a segment's length at a time, as far as there is room, and acknowledges it
+    /// when all of it is there. Answers whether it is.
     fn store(&mut self, now: Instant, slot: u16) -> bool {
-        let request = self.slots[usize::from(slot)].request;
+        let Slot { request, mut stored, .. } = self.slots[usize::from(slot)];
+        while stored < request.sectors {
+            let sectors = u64::from(request.sectors - stored).min(self.buffer.segment_sectors()) as u32;
+            let part = Request { lba: request.lba + u64::from(stored), sectors, ..request };
+            if !self.store_part(now, slot, &part) {
+                return false;
+            }
+            stored += sectors;
+            self.slots[usize::from(slot)].stored = stored;
+        }
+        self.close(slot, self.link);
+        true
+    }
+
+    /// Puts a part of a write, no longer than a segment, into the buffer if there is room.
+    fn store_part(&mut self, now: Instant, slot: u16, part: &Request) -> bool {
         let fence = self.flushes.back().map_or(0, |&(_, fence)| fence);
-        let room = self.buffer.room(request.lba, request.end(), fence);
+        let room = self.buffer.room(part.lba, part.end(), fence);
         if room == Room::Wait {
             return false;
         }
-        self.buffer_loses(now, &request);
-        let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
+        self.buffer_loses(now, part);
+        let bytes = if part.op == Op::Write { u64::from(part.sectors) * SECTOR } else { 0 };
         let arrived = self.link.max(now) + self.write_rate.time(bytes);
-        let piece = Piece { lba: request.lba, sectors: request.sectors, stamp: request.stamp };
+        let piece = Piece { lba: part.lba, sectors: part.sectors, stamp: part.stamp };
         match room {
             Room::Join(segment) => self.buffer.write(segment, piece, now, arrived),
             Room::Within(segment) => self.overwrite(now, segment, piece, arrived),
-            _ => match self.take_segment(now, request.lba) {
+            _ => match self.take_segment(now, part.lba) {
                 Some(segment) => self.buffer.write(segment, piece, now, arrived),
                 None => return false,
             },
         }
         self.link = arrived;
         let ledger = &mut self.slots[usize::from(slot)].ledger;
-        ledger.until(Part::Cache, now);
+        // The part before may still be on the link.
+        ledger.until(Part::Cache, ledger.mark().max(now));
         ledger.until(Part::Link, arrived);
-        self.close(slot, arrived);
         true
     }
 
