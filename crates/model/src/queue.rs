@@ -89,23 +89,17 @@ struct Waiting<T> {
     item: T,
 }
 
-impl<T> Waiting<T> {
-    fn place(&self) -> (u64, u64) {
-        (self.position, self.order)
-    }
-}
-
 /// The waiting requests.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     discipline: Discipline,
     /// Room for requests, by number; those that wait are numbered in `waiting`, the others in `free`.
     held: Vec<Waiting<T>>,
-    free: Vec<u16>,
+    free: Vec<u32>,
     /// Oldest first.
-    waiting: Vec<u16>,
-    /// SPTF: the same by position and order, for a choice that begins at the head and goes outwards.
-    places: Vec<u16>,
+    waiting: Vec<u32>,
+    /// SPTF: positions and numbers, rising, for a choice that begins at the head and goes outwards.
+    places: Vec<(u64, u32)>,
     next_order: u64,
     /// Where the sweep is; `sweep_fence` is the first order that came after its position was first served.
     sweep: u64,
@@ -154,9 +148,9 @@ impl<T: Copy> Queue<T> {
     fn sort(&mut self) {
         self.places.clear();
         if sorts(&self.discipline) {
-            self.places.extend_from_slice(&self.waiting);
             let held = &self.held;
-            self.places.sort_unstable_by_key(|&number| held[usize::from(number)].place());
+            self.places.extend(self.waiting.iter().map(|&number| (held[number as usize].position, number)));
+            self.places.sort_unstable();
         }
     }
 
@@ -176,30 +170,30 @@ impl<T: Copy> Queue<T> {
         self.waiting.is_empty()
     }
 
-    /// Adds a request that waits `since` then, at `position`. Instants must not fall. At most 65,536 can wait.
+    /// Adds a request that waits `since` then, at `position`. Instants must not fall.
     pub fn push(&mut self, since: Instant, position: u64, item: T) {
         let waiting = Waiting { order: self.next_order, since, position, item };
         let number = match self.free.pop() {
             Some(number) => {
-                self.held[usize::from(number)] = waiting;
+                self.held[number as usize] = waiting;
                 number
             }
             None => {
                 self.held.push(waiting);
-                u16::try_from(self.held.len() - 1).expect("few enough wait")
+                self.held.len() as u32 - 1
             }
         };
         self.waiting.push(number);
         if sorts(&self.discipline) {
-            let place = self.places.partition_point(|&other| self.at(other).position <= position);
-            self.places.insert(place, number);
+            let place = self.places.partition_point(|&other| other < (position, number));
+            self.places.insert(place, (position, number));
         }
         self.next_order += 1;
     }
 
     #[inline]
-    fn at(&self, number: u16) -> &Waiting<T> {
-        &self.held[usize::from(number)]
+    fn at(&self, number: u32) -> &Waiting<T> {
+        &self.held[number as usize]
     }
 
     /// Those that wait, oldest first, with how long since.
@@ -211,7 +205,7 @@ impl<T: Copy> Queue<T> {
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let (held, free) = (&self.held, &mut self.free);
         self.waiting.retain(|&number| {
-            let kept = keep(&held[usize::from(number)].item);
+            let kept = keep(&held[number as usize].item);
             if !kept {
                 free.push(number);
             }
@@ -231,7 +225,7 @@ impl<T: Copy> Queue<T> {
         let number = self.waiting.remove(choice.index);
         let taken = *self.at(number);
         if sorts(&self.discipline) {
-            let place = self.places.partition_point(|&other| self.at(other).place() < taken.place());
+            let place = self.places.partition_point(|&other| other < (taken.position, number));
             self.places.remove(place);
         }
         self.free.push(number);
@@ -306,34 +300,34 @@ impl<T: Copy> Queue<T> {
         &self,
         now: Instant,
         head: u64,
-        open: &[u16],
+        open: &[u32],
         mut cost: impl FnMut(&T, u64) -> u64,
         least: impl Fn(u64) -> u64,
     ) -> Choice {
         let youngest = self.at(open[open.len() - 1]).order;
         let most = self.credit(now, self.at(open[0]).since);
-        let mut above = self.places.partition_point(|&number| self.at(number).position < head);
+        let mut above = self.places.partition_point(|&(position, _)| position < head);
         let mut below = above;
         // The aged cost, the order and the plain cost of the best so far.
         let mut best = (i64::MAX, u64::MAX, u64::MAX);
         let nearest_below = |below: usize| match below {
             0 => u64::MAX,
-            below => head - self.at(self.places[below - 1]).position,
+            below => head - self.places[below - 1].0,
         };
         let nearest_above = |above: usize| match self.places.get(above) {
             None => u64::MAX,
-            Some(&number) => self.at(number).position - head,
+            Some(&(position, _)) => position - head,
         };
         let (mut down, mut up) = (nearest_below(below), nearest_above(above));
         while down.min(up) != u64::MAX && least(down.min(up)) as i64 - most <= best.0 {
             let waiting;
             if up <= down {
-                waiting = self.at(self.places[above]);
+                waiting = self.at(self.places[above].1);
                 above += 1;
                 up = nearest_above(above);
             } else {
                 below -= 1;
-                waiting = self.at(self.places[below]);
+                waiting = self.at(self.places[below].1);
                 down = nearest_below(below);
             }
             if waiting.order <= youngest {
@@ -354,7 +348,7 @@ impl<T: Copy> Queue<T> {
         &self,
         now: Instant,
         head: u64,
-        open: &[u16],
+        open: &[u32],
         mut cost: impl FnMut(&T, u64) -> u64,
     ) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
@@ -376,12 +370,12 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Distance and order of the last of the `nearest`; beyond everything when they are all.
-    fn farthest(&self, head: u64, open: &[u16]) -> (u64, u64) {
+    fn farthest(&self, head: u64, open: &[u32]) -> (u64, u64) {
         let count = self.discipline.nearest as usize;
         if count >= open.len() {
             return (u64::MAX, u64::MAX);
         }
-        let far = |&number: &u16| (self.at(number).position.abs_diff(head), self.at(number).order);
+        let far = |&number: &u32| (self.at(number).position.abs_diff(head), self.at(number).order);
         let mut last = open.iter().map(far).min().unwrap_or((0, 0));
         for _ in 1..count {
             last = open.iter().map(far).filter(|&other| other > last).min().unwrap_or(last);
@@ -394,17 +388,17 @@ impl<T: Copy> Queue<T> {
         waiting.position != self.sweep || waiting.order < self.sweep_fence
     }
 
-    fn above(&self, open: &[u16]) -> Option<usize> {
+    fn above(&self, open: &[u32]) -> Option<usize> {
         let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| waiting.position)
     }
 
-    fn below(&self, open: &[u16]) -> Option<usize> {
+    fn below(&self, open: &[u32]) -> Option<usize> {
         let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)
     }
 
-    fn elevator(&self, open: &[u16]) -> usize {
+    fn elevator(&self, open: &[u32]) -> usize {
         let onward = if self.rising { self.above(open) } else { self.below(open) };
         let back = |_: ()| {
             if self.rising { self.below(open) } else { self.above(open) }
@@ -412,13 +406,13 @@ impl<T: Copy> Queue<T> {
         onward.or_else(|| back(())).unwrap_or(0)
     }
 
-    fn lowest(&self, open: &[u16], key: impl Fn(&Waiting<T>) -> u64) -> usize {
+    fn lowest(&self, open: &[u32], key: impl Fn(&Waiting<T>) -> u64) -> usize {
         self.nearest(open, |_| true, key).unwrap_or(0)
     }
 
     fn nearest(
         &self,
-        open: &[u16],
+        open: &[u32],
         admit: impl Fn(&Waiting<T>) -> bool,
         key: impl Fn(&Waiting<T>) -> u64,
     ) -> Option<usize> {

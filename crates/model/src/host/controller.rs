@@ -107,27 +107,30 @@ impl Controller {
     fn collect(&mut self) {
         self.below_next = self.below.poll_timeout().unwrap_or(Instant::FAR);
         while let Some(completion) = self.below.poll_completion() {
-            let slot = completion.tag;
-            let held = self.slots[slot as usize].as_mut();
-            let (request, ledger) = held.expect("a completion of something in flight");
-            ledger.adopt(Part::Controller, &completion);
-            let moves = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
-            if !moves {
-                self.answer(slot, completion.status, completion.finished);
-                continue;
+            self.take_back(&completion);
+        }
+    }
+
+    fn take_back(&mut self, completion: &Completion) {
+        let slot = completion.tag;
+        let held = self.slots[slot as usize].as_mut();
+        let (request, ledger) = held.expect("a completion of something in flight");
+        ledger.adopt(Part::Controller, completion);
+        let moves = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
+        if !moves {
+            return self.answer(slot, completion.status, completion.finished);
+        }
+        let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
+        let began = Instant::from_nanos(completion.finished.nanos() - flowing.nanos());
+        self.bus = self.bus.max(began) + self.rate.time(u64::from(request.sectors) * SECTOR);
+        let end = self.bus.max(completion.finished);
+        match end > completion.finished || !self.moving.is_empty() {
+            true => {
+                let end = end.max(self.last_moving());
+                self.moving.push_back((end, slot));
+                self.own_next = self.own_next.min(end);
             }
-            let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
-            let began = Instant::from_nanos(completion.finished.nanos() - flowing.nanos());
-            self.bus = self.bus.max(began) + self.rate.time(u64::from(request.sectors) * SECTOR);
-            let end = self.bus.max(completion.finished);
-            match end > completion.finished || !self.moving.is_empty() {
-                true => {
-                    let end = end.max(self.last_moving());
-                    self.moving.push_back((end, slot));
-                    self.own_next = self.own_next.min(end);
-                }
-                false => self.answer(slot, completion.status, end),
-            }
+            false => self.answer(slot, completion.status, end),
         }
     }
 
@@ -243,5 +246,28 @@ impl Device for Controller {
 
     fn poll_landing(&mut self) -> Option<Landing> {
         self.below.poll_landing()
+    }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.ready.pop_front() {
+                return Some(completion);
+            }
+            let at = match self.below.proceed(self.own_next.min(until)) {
+                Some(completion) => {
+                    self.take_back(&completion);
+                    completion.finished
+                }
+                None => self.own_next,
+            };
+            self.collect();
+            if at > until || at == Instant::FAR {
+                return None;
+            }
+            if self.own_next <= at {
+                self.pump(at);
+            }
+            self.handle_timeout(at);
+        }
     }
 }

@@ -317,4 +317,17 @@ impl Device for Driver {
     fn poll_landing(&mut self) -> Option<Landing> {
         self.below.poll_landing()
     }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.ready.pop_front() {
+                return Some(completion);
+            }
+            let completion = self.below.proceed(until)?;
+            let at = completion.finished;
+            self.returned(completion);
+            self.pump(at);
+            self.handle_timeout(at);
+        }
+    }
 }

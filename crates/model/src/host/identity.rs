@@ -39,4 +39,7 @@ impl Device for Identity {
     fn poll_landing(&mut self) -> Option<Landing> {
         self.below.poll_landing()
     }
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        self.below.proceed(until)
+    }
 }
