@@ -351,11 +351,13 @@ mod tests {
 
     #[test]
     fn no_seek_is_below_its_floor_and_floors_rise() {
-        let points = |step: u64| -> Vec<(u32, Span)> {
-            (1..400).map(|d| (d, Span::from_micros(500 + u64::from(d) * step + u64::from(d * 7919 % 97)))).collect()
+        // Points for every distance: nothing is extended beyond the last two, which may fall.
+        let points = |step: u64, cylinders: u32| -> Vec<(u32, Span)> {
+            let time = |d: u32| Span::from_micros(500 + u64::from(d) * step + u64::from(d * 7919 % 97));
+            (1..cylinders).map(|d| (d, time(d))).collect()
         };
-        let read = SeekCurve::table(&points(3), 1000).expect("rising distances");
-        let write = SeekCurve::table(&points(2), 300).expect("rising distances");
+        let read = SeekCurve::table(&points(3, 1000), 1000).expect("rising distances");
+        let write = SeekCurve::table(&points(2, 300), 300).expect("rising distances");
         let mechanics = Mechanics::new(read.clone(), Span::ZERO, Span::ZERO, 7_200_000).expect("turns");
         let mechanics = mechanics.with_write_seek(write.clone());
         for distance in 0..1200 {
