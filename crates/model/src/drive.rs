@@ -113,7 +113,6 @@ enum Stage {
 
 /// What the arm and the heads are doing.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one, and a box would be an allocation an access")]
 enum Activity {
     /// Nothing.
     Idle,
