@@ -534,6 +534,7 @@ impl Geometry {
 
     /// The slot at `position`, a block number counted as if there were no slips. Positions at or past a band's
     /// blocks reach its spares.
+    #[inline]
     fn place(&self, lba: u64, position: u64, sectors: u32) -> Extent {
         let zone = &self.zones[self.zone_at(lba)];
         let band = quotient(lba - zone.start, zone.band_inverse);
