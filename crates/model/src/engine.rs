@@ -131,6 +131,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// Counts what has completed and issues what there is, until neither leaves anything at this instant.
+    #[inline]
     fn settle(&mut self, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.ask |= self.wake <= self.now;
         let mut events = 0u32;
@@ -150,42 +151,45 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// Issues one request, if there is one and there is room.
+    #[inline]
     fn issue(&mut self) -> bool {
-        let (request, offered) = match self.waiting.take() {
-            Some(waiting) => waiting,
-            None => match self.source.next(self.now) {
-                Next::Request(mut request) => {
-                    self.stamp += 1;
-                    request.stamp = self.stamp;
-                    (request, self.now)
-                }
-                next => {
-                    self.ask = false;
-                    self.wake = if let Next::At(at) = next { at } else { Instant::FAR };
-                    self.done = next == Next::Done;
-                    return false;
-                }
-            },
-        };
-        match self.device.submit(self.now, request) {
-            Ok(()) => {
-                let tag = request.tag as usize;
-                if tag >= self.flying.len() {
-                    self.flying.resize(tag + 1, None);
-                }
-                self.flying[tag] = Some((request, offered));
-                self.in_flight += 1;
-                true
+        if let Some((request, offered)) = self.waiting {
+            return self.offer(request, offered);
+        }
+        match self.source.next(self.now) {
+            Next::Request(mut request) => {
+                self.stamp += 1;
+                request.stamp = self.stamp;
+                self.offer(request, self.now)
             }
-            Err(request) => {
-                assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
-                self.waiting = Some((request, offered));
-                self.wake = Instant::FAR;
+            next => {
+                self.ask = false;
+                self.wake = if let Next::At(at) = next { at } else { Instant::FAR };
+                self.done = next == Next::Done;
                 false
             }
         }
     }
 
+    #[inline]
+    fn offer(&mut self, request: Request, offered: Instant) -> bool {
+        if let Err(request) = self.device.submit(self.now, request) {
+            assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
+            self.waiting = Some((request, offered));
+            self.wake = Instant::FAR;
+            return false;
+        }
+        self.waiting = None;
+        let tag = request.tag as usize;
+        if tag >= self.flying.len() {
+            self.flying.resize(tag + 1, None);
+        }
+        self.flying[tag] = Some((request, offered));
+        self.in_flight += 1;
+        true
+    }
+
+    #[inline]
     fn complete(&mut self, mut completion: Completion, recorder: &mut impl FnMut(&Record)) {
         let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");

@@ -170,6 +170,7 @@ impl Buffer {
     }
 
     /// Sets the blocks of a segment and its place in the rows.
+    #[inline]
     fn set_span(&mut self, segment: usize, start: u64, end: u64) {
         let (before, stop) = core::mem::replace(&mut self.spans[segment], (start, end));
         let (was, is) = (before < stop, start < end);
@@ -187,6 +188,7 @@ impl Buffer {
         }
     }
 
+    #[inline]
     fn unlink(&mut self, segment: usize, row: u64) {
         let place = row as usize & (self.rows.len() - 1);
         let after = self.following[segment];
@@ -211,6 +213,7 @@ impl Buffer {
     }
 
     /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
+    #[inline]
     pub fn extend(&mut self, segment: usize, end: u64) {
         let start = self.spans[segment].0.max(end.saturating_sub(self.segment_sectors));
         self.set_span(segment, start, end);
@@ -223,6 +226,7 @@ impl Buffer {
     }
 
     /// Blocks from `end` on never came.
+    #[inline]
     pub fn cut_short(&mut self, segment: usize, end: u64) {
         let (start, stop) = self.span(segment);
         self.set_span(segment, start, stop.min(end).max(start));
@@ -234,12 +238,24 @@ impl Buffer {
     }
 
     /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
+    #[inline]
     pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
-        let free = |&segment: &usize| self.dirty[segment].is_none() && Some(segment) != filling;
-        let segment = self.recency.oldest_first().find(free)?;
+        let segment = self.oldest_clean(filling)?;
         self.set_span(segment, start, start);
         self.touch(segment);
         Some(segment)
+    }
+
+    /// The least recently used clean segment, sparing `filling`.
+    #[inline]
+    fn oldest_clean(&self, filling: Option<usize>) -> Option<usize> {
+        let free = |&segment: &usize| self.dirty[segment].is_none() && Some(segment) != filling;
+        // Mostly it is the first.
+        let first = self.recency.oldest()?;
+        if self.order.is_empty() && Some(first) != filling {
+            return Some(first);
+        }
+        self.recency.oldest_first().find(free)
     }
 
     /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten, in the order of

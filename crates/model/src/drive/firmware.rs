@@ -21,12 +21,14 @@ use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
 
 /// When the part of a read-ahead behind `end` that is not broken off is done: at least `min` blocks.
+#[inline]
 pub(super) fn kept(platter: Platter<'_>, min: u32, stream: &Stream, end: u64) -> Instant {
     if min == 0 { Instant::ZERO } else { stream.when(platter, (end + u64::from(min)).min(stream.limit)) }
 }
 
 impl Drive {
     /// Takes a command into `slot`: the electronics decode it after those before it. Answers when something happens to it.
+    #[inline]
     pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) -> Instant {
         self.tidying = false;
         let seen = match request.op {
@@ -67,6 +69,7 @@ impl Drive {
         command.seen.1
     }
 
+    #[inline]
     fn overhead(&mut self, request: &Request, seen: Lookup) -> Span {
         let missed = seen == Lookup::Miss;
         let overhead = &self.profile.overhead;
@@ -203,6 +206,7 @@ impl Drive {
 
     /// How far to read after `request` into `segment`: as far as the segment, `read_ahead.max` and `read_ahead.until`
     /// allow.
+    #[inline]
     pub(super) fn read_ahead_limit(&self, request: &Request, segment: usize) -> u64 {
         let ahead = &self.profile.cache.read_ahead;
         let end = request.end();

@@ -99,6 +99,7 @@ impl Sweep {
     }
 
     /// Writes the access into the account of the request it serves.
+    #[inline]
     pub fn charge(&self, ledger: &mut Ledger) {
         let mut at = ledger.mark();
         for (part, span) in [
@@ -141,7 +142,7 @@ impl Access {
     }
 
     /// All passes in sum.
-    #[inline]
+    #[inline(always)]
     pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
         if self.sectors <= self.first.sectors {
             let pass = self.pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
@@ -150,6 +151,7 @@ impl Access {
         self.sweep_tracks(geometry, mechanics)
     }
 
+    #[inline(never)]
     fn sweep_tracks(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
         let mut lead = self.lead.min(self.sectors);
         let mut sum: Option<Sweep> = None;

@@ -187,6 +187,7 @@ impl Drive {
 
     /// What `segment` will hold of a read that starts, and the read-ahead that follows it when the read has ended then and
     /// there.
+    #[inline]
     pub(super) fn plan_ahead(
         &mut self,
         request: &Request,
@@ -211,6 +212,7 @@ impl Drive {
     }
 
     /// How many blocks of the first track pass before the wanted ones, and have room in their segment.
+    #[inline(never)]
     fn free_blocks(&self, access: &Access) -> u64 {
         let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
         let Some(pass) = access.passes(geometry, mechanics).next() else { return 0 };
@@ -236,7 +238,7 @@ impl Drive {
     }
 
     /// The access from the block at `first` to the request's end, the arm being at `from`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn access(
         &self,
         now: Instant,

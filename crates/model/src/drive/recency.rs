@@ -19,16 +19,19 @@ impl Recency {
         Recency { newer, older }
     }
 
+    #[inline]
     fn end(&self) -> u32 {
         self.newer.len() as u32 - 1
     }
 
+    #[inline]
     fn unlink(&mut self, thing: u32) {
         let (newer, older) = (self.newer[thing as usize], self.older[thing as usize]);
         self.newer[older as usize] = newer;
         self.older[newer as usize] = older;
     }
 
+    #[inline]
     fn link(&mut self, older: u32, thing: u32) {
         let newer = self.newer[older as usize];
         self.newer[older as usize] = thing;
@@ -52,7 +55,16 @@ impl Recency {
         self.link(self.end(), thing);
     }
 
+    /// The thing used longest ago.
+    #[inline]
+    pub fn oldest(&self) -> Option<usize> {
+        let end = self.end();
+        let oldest = self.newer[end as usize];
+        (oldest != end).then_some(oldest as usize)
+    }
+
     /// All things, the one used longest ago first.
+    #[inline]
     pub fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
         let end = self.end();
         let after = move |&thing: &u32| Some(self.newer[thing as usize]).filter(|&next| next != end);

@@ -30,6 +30,7 @@ pub struct Platter<'a> {
 
 impl Stream {
     /// Starts to read from `extent`, a track's rest, up to `limit` at `at` with the arm at `arm`.
+    #[inline]
     pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
         Stream { segment, limit, committed: at, extent, begin }
@@ -41,6 +42,7 @@ impl Stream {
     }
 
     /// When the last block before the limit has passed, if that is by `now`; call [`Stream::catch_up`] first.
+    #[inline]
     pub fn over_by(&self, platter: Platter<'_>, now: Instant) -> Option<Instant> {
         let over = (self.extent.end() >= self.limit).then(|| self.passed(platter, self.limit))?;
         (over <= now).then_some(over)
@@ -66,6 +68,7 @@ impl Stream {
     }
 
     /// Lets it run up to `now`.
+    #[inline]
     pub fn catch_up(&mut self, platter: Platter<'_>, now: Instant) {
         while self.extent.end() < self.limit {
             if self.begin + platter.mechanics.transfer(&self.extent) > now {
@@ -81,6 +84,7 @@ impl Stream {
     }
 
     /// The first block that is not in the buffer by `now`; call [`Stream::catch_up`] first.
+    #[inline]
     pub fn filled(&self, platter: Platter<'_>, now: Instant) -> u64 {
         let passed = platter.mechanics.angle(now).wrapping_sub(platter.mechanics.angle(self.begin));
         let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer(&self.extent);
@@ -97,6 +101,7 @@ impl Stream {
         Arm { cylinder: self.extent.cylinder, head: self.extent.head }
     }
 
+    #[inline(never)]
     fn next_extent(&mut self, platter: Platter<'_>) {
         let at = self.begin + platter.mechanics.transfer(&self.extent);
         let arm = self.arm();
