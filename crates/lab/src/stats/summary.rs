@@ -59,9 +59,9 @@ impl Kind {
 pub struct Tally {
     responses: Histogram,
     bytes: u64,
-    /// In ns, as the parts: a sum of 584 years of waiting would panic.
-    service: u64,
-    parts: [u64; Part::COUNT],
+    /// In ns, as the parts: millions of requests that wait hours for an overloaded drive come to more than 64 bits.
+    service: u128,
+    parts: [u128; Part::COUNT],
     failed: u64,
 }
 
@@ -75,10 +75,9 @@ impl Tally {
             return;
         }
         self.responses.record(record.response());
-        self.service += done.finished.since(done.submitted).nanos();
-        // No part is longer than the response, and the sum of those is checked.
+        self.service += u128::from(done.finished.since(done.submitted).nanos());
         for (sum, part) in self.parts.iter_mut().zip(done.parts.nanos()) {
-            *sum = sum.wrapping_add(*part);
+            *sum = sum.wrapping_add(u128::from(*part));
         }
         if !matches!(record.request.op, Op::Flush | Op::Compute) {
             self.bytes += u64::from(record.request.sectors) * SECTOR;
@@ -118,12 +117,12 @@ impl Tally {
 
     /// Mean service time in ns: from when the device accepted a request until it was done.
     pub fn mean_service(&self) -> Option<f64> {
-        self.mean_of(self.service.into())
+        self.mean_of(self.service)
     }
 
     /// Total time in ns that went into `part`, exact; over all parts it is the sum of the responses.
     pub fn part_sum(&self, part: Part) -> u128 {
-        self.parts[part as usize].into()
+        self.parts[part as usize]
     }
 
     /// Mean time in ns that a request spent in `part`.
@@ -298,6 +297,15 @@ mod tests {
     use seekwise_model::block::{Completion, Flags, Request};
     use seekwise_model::record::Ledger;
     use seekwise_model::rng::Seed;
+
+    #[test]
+    fn centuries_of_waiting_are_added_up() {
+        let mut tally = Tally::default();
+        let long = record(0, Op::Read, 0, 1 << 62, 1 << 60);
+        (0..9).for_each(|_| tally.count(&long));
+        assert_eq!(tally.part_sum(Part::Seek), 9 << 62);
+        assert_eq!(tally.mean_service(), Some(((1u64 << 62) + (1 << 60)) as f64));
+    }
 
     /// A request of `worker` due at `at` µs that waits 10 µs for the driver, then `seek` and `transfer` µs.
     fn record(worker: u16, op: Op, at: u64, seek: u64, transfer: u64) -> Record {
