@@ -324,10 +324,10 @@ impl Drive {
         };
         let (purpose, led, end) = (*purpose, sweep.led, access.end());
         let written = access.write.then_some(*access);
-        if let Purpose::Command { slot, .. } = purpose {
-            if !self.slots[usize::from(slot)].round {
-                sweep.charge(&mut self.slots[usize::from(slot)].ledger);
-            }
+        if let Purpose::Command { slot, .. } = purpose
+            && !self.slots[usize::from(slot)].round
+        {
+            sweep.charge(&mut self.slots[usize::from(slot)].ledger);
         }
         self.arm = sweep.arm;
         self.choose_from = now + self.profile.firmware.dispatch;

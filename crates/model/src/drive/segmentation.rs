@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_third_of_writes_takes_its_share_and_reads_alone_take_none() {
-        let mixed = |i: u64| if i % 3 == 0 { Op::Write } else { Op::Read };
+        let mixed = |i: u64| if i.is_multiple_of(3) { Op::Write } else { Op::Read };
         assert_eq!(settles(2, |i| request(mixed(i), i * 7_919_000 % 100_000_007, 16)), 3 + 61 * 22 / 64);
         assert_eq!(settles(2, |i| request(Op::Read, i * 7_919_000 % 100_000_007, 16)), 3);
     }
