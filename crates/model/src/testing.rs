@@ -6,14 +6,20 @@
 //! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
 //! | [`Stack`] | such a drive with host layers above it |
 //! | [`Image`] | what the platter holds, built from landings alone |
+//! | [`Witness`] | the laws of durability, judged from acknowledgements and an image |
+//! | [`Client`] | a random client of a device |
 //! | [`conformance`](fn@conformance) | the eight rules of [`crate::block`], checked on any device by random scripts |
 
+mod client;
 mod conformance;
+mod durability;
 mod image;
 mod run;
 mod script;
 
+pub use self::client::{Client, Habits};
 pub use self::conformance::{Violation, conformance};
+pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 pub use self::image::{Held, Image};
 
 use alloc::boxed::Box;

@@ -10,7 +10,7 @@ use super::mechanics::Arm;
 use super::media::Access;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Stage, Target};
-use crate::block::{Op, Request};
+use crate::block::{Op, Request, SECTOR};
 use crate::queue::{Choice, Policy};
 use crate::record::Part;
 use crate::time::{Instant, Span};
@@ -234,6 +234,10 @@ impl Drive {
         }
         let access = self.access(now, self.arm, request, first, data);
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
+        if access.write {
+            let unit = u64::from(self.profile.physical_sector) / SECTOR;
+            self.half_written = Some(access.end()).filter(|end| end % unit != 0);
+        }
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 
@@ -255,7 +259,7 @@ impl Drive {
             first,
             sectors,
             write,
-            data_at: if write { self.writable_at(&first, sectors, data) } else { now },
+            data_at: if write { self.writable_at(&first, sectors, data).max(self.whole_at(now, &first)) } else { now },
             zero_latency: self.profile.firmware.zero_latency && !write,
             lead: (sectors * self.profile.link.buffer_full / 100).max(1),
         }
@@ -268,6 +272,16 @@ impl Drive {
         let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
         let passing = self.profile.mechanics.turn(behind).nanos();
         (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing)))
+    }
+
+    /// When a write to `first` may begin that goes on in the physical sector in which the last one ended: that sector must
+    /// come round again, to be read and written as a whole.
+    fn whole_at(&self, now: Instant, first: &Extent) -> Instant {
+        let sectors = u64::from(self.profile.physical_sector) / SECTOR;
+        match self.half_written == Some(first.lba) {
+            true => now + self.profile.mechanics.turn(first.slot.saturating_mul(sectors)),
+            false => Instant::ZERO,
+        }
     }
 
     fn start_destage(&mut self, now: Instant, segment: usize) {

@@ -4,10 +4,12 @@
 //! sectors that passed are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
 //! lost. A reset or an abort lets the sector under the head be finished.
 
+use alloc::vec::Vec;
+
 use super::cache::Piece;
 use super::media::{Access, Pass};
 use super::{Activity, Drive, Power, Purpose, Stage};
-use crate::block::{Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
+use crate::block::{self, Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
 use crate::record::Part;
 use crate::time::Instant;
 
@@ -36,7 +38,7 @@ impl Drive {
                 }
             }
             Control::PowerOn => self.power = Power::On,
-            Control::Reset => self.drop_commands(now, Status::Aborted, self.profile.cut_sector, |_| true),
+            Control::Reset => self.drop_commands(now, Status::Aborted, CutSector::Finished, |_| true),
             Control::Abort(tag) => return self.abort(now, tag),
             Control::Set { key, value } => return self.set(key, value),
         }
@@ -176,17 +178,18 @@ impl Drive {
         };
         let unit = u64::from(self.profile.physical_sector) / SECTOR;
         for pass in access.passes(geometry, mechanics) {
-            for (lba, end, kind) in shares(&pass, cut, unit, self.profile.cut_sector) {
-                for piece in pieces.iter().filter_map(|piece| piece.within(lba, end)) {
-                    let (from, to) = if kind == LandingKind::Landed {
-                        let (from, to) = passing(&pass, &piece);
-                        (from.min(cut), to.min(cut))
-                    } else {
-                        (cut, cut)
-                    };
-                    self.landings.push_back(piece.landing(from, to, kind));
-                }
+            let (lba, end) = (pass.extent.lba, pass.extent.end());
+            let passing = |piece: &Piece| {
+                let (from, to) = passing(&pass, piece);
+                piece.landing(from, to, LandingKind::Landed)
+            };
+            let run = pieces.iter().filter_map(|piece| piece.within(lba, end)).map(|piece| passing(&piece));
+            if pass.end <= cut {
+                self.landings.extend(run);
+                continue;
             }
+            let run: Vec<Landing> = run.collect();
+            block::cut::at(&run, cut, unit, self.profile.cut_sector, |left| self.landings.push_back(left));
         }
     }
 }
@@ -198,23 +201,4 @@ fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
         pass.begin() + crate::time::Span::from_nanos(share)
     };
     (at(piece.lba), at(piece.lba + u64::from(piece.sectors)))
-}
-
-/// What of a pass is on the medium when it is cut at `cut`: up to three runs of blocks.
-fn shares(pass: &Pass, cut: Instant, unit: u64, sector: CutSector) -> [(u64, u64, LandingKind); 3] {
-    let (lba, end) = (pass.extent.lba, pass.extent.end());
-    if pass.end <= cut {
-        return [(lba, end, LandingKind::Landed), (end, end, LandingKind::Landed), (end, end, LandingKind::Landed)];
-    }
-    let gone = cut.saturating_since(pass.begin()).nanos();
-    let passed = lba + gone * u64::from(pass.extent.sectors) / pass.transfer.nanos().max(1);
-    let begun = gone > 0;
-    let whole = if passed == lba { lba } else { (passed / unit * unit).max(lba) };
-    let after = if begun { (passed / unit * unit + unit).min(end) } else { whole };
-    let torn = match sector {
-        CutSector::Finished => LandingKind::Landed,
-        CutSector::Old => LandingKind::Discarded,
-        CutSector::Unreadable => LandingKind::Torn,
-    };
-    [(lba, whole, LandingKind::Landed), (whole, after, torn), (after, end, LandingKind::Discarded)]
 }
