@@ -87,7 +87,10 @@ impl Drive {
 
     /// True for a write that is acknowledged from the buffer.
     fn cached(&self, request: &Request) -> bool {
-        self.profile.cache.write_back && !request.flags.has(Flags::FUA)
+        let profile = &self.profile;
+        let on = profile.cache.write_back || profile.faults.caches_when_off;
+        let forced = request.flags.has(Flags::FUA) && !profile.faults.ignores_fua && !profile.protected;
+        profile.cache.flash_sectors > 0 || (on && !forced)
     }
 
     /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
@@ -402,7 +405,12 @@ impl Drive {
     fn store(&mut self, now: Instant, slot: u16) -> bool {
         let Slot { request, mut stored, .. } = self.slots[usize::from(slot)];
         while stored < request.sectors {
-            let sectors = u64::from(request.sectors - stored).min(self.buffer.segment_sectors()) as u32;
+            let flash = self.profile.cache.flash_sectors;
+            let most = self.buffer.segment_sectors().min(if flash > 0 { flash } else { u64::MAX });
+            let sectors = u64::from(request.sectors - stored).min(most) as u32;
+            if flash > 0 && self.buffer.dirty_sectors() + u64::from(sectors) > flash {
+                return false;
+            }
             let part = Request { lba: request.lba + u64::from(stored), sectors, ..request };
             if !self.store_part(now, slot, &part) {
                 return false;
@@ -466,7 +474,8 @@ impl Drive {
     }
 
     fn flush(&mut self, now: Instant, slot: u16) {
-        if self.buffer.dirty_count() == 0 {
+        let skipped = self.profile.faults.early_flush || self.profile.saves_buffer();
+        if self.buffer.dirty_count() == 0 || skipped {
             self.close(slot, now);
             return;
         }

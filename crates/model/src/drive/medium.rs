@@ -51,13 +51,19 @@ impl Drive {
     /// Dirty segments compete with commands.
     fn pressing(&self) -> bool {
         self.buffer.dirty_count() > 0
-            && (!self.flushes.is_empty() || !self.parked.is_empty() || self.buffer.is_full() || self.power != Power::On)
+            && (!self.flushes.is_empty() || !self.parked.is_empty() || self.buffer.is_full() || self.stops_honestly())
+    }
+
+    /// On its way to a stop, before which all that is dirty goes to the medium.
+    fn stops_honestly(&self) -> bool {
+        self.power != Power::On && !self.profile.faults.forgets_on_power_off
     }
 
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
     pub(super) fn choose_at(&self) -> Option<Instant> {
         let urgent = !self.commands.is_empty() || self.pressing();
-        let idle = self.buffer.dirty_count() > 0 && self.free.len() == self.slots.len();
+        let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
+        let idle = self.buffer.dirty_count() > 0 && self.free.len() == self.slots.len() && !forgets;
         if !urgent && !idle {
             return None;
         }

@@ -1,5 +1,9 @@
 //! Controls: power, reset, abort, settings, and what each leaves of the writes under way.
 //!
+//! A buffer that a capacitor or flash keeps is reported as landed at the cut: it will be on the medium before the drive
+//! answers again, and the time that takes is not modelled. Blocks still on the link count as arrived there; the client
+//! has no acknowledgement of them either way.
+//!
 //! A cut ends every command with [`Status::PowerLost`] and forgets the buffer. Of the write under the heads the
 //! sectors that passed are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
 //! lost. A reset or an abort lets the sector under the head be finished.
@@ -78,7 +82,9 @@ impl Drive {
     /// A stopping drive is off when nothing is left to do.
     pub(super) fn stop_when_done(&mut self) {
         let idle = self.free.len() == self.slots.len() && !matches!(self.activity, Activity::Access { .. });
-        if self.power == Power::Stopping && idle && self.buffer.dirty_count() == 0 {
+        let forgets = self.profile.faults.forgets_on_power_off;
+        if self.power == Power::Stopping && idle && (self.buffer.dirty_count() == 0 || forgets) {
+            self.report_dirty(self.clock, LandingKind::Dropped);
             self.power = Power::Off;
             self.buffer.clear();
             self.activity = Activity::Idle;
@@ -87,18 +93,28 @@ impl Drive {
 
     fn lose_power(&mut self, now: Instant) {
         self.drop_commands(now, Status::PowerLost, self.profile.cut_sector, |_| true);
-        if let Activity::Access { access, purpose, .. } = self.activity {
-            self.land(&access, purpose, now);
+        if self.profile.saves_buffer() {
+            self.report_dirty(now, LandingKind::Landed);
+        } else {
+            if let Activity::Access { access, purpose: Purpose::Destage(segment), .. } = self.activity {
+                self.land(&access, Purpose::Destage(segment), now);
+                self.buffer.drop_dirty(segment);
+            }
+            self.report_dirty(now, LandingKind::Discarded);
         }
         self.activity = Activity::Idle;
-        if self.landings_wanted {
-            for (_, dirty) in self.buffer.destageable() {
-                self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, LandingKind::Discarded)));
-            }
-        }
         self.buffer.clear();
         self.power = Power::Off;
         (self.electronics, self.link, self.choose_from) = (now, now, now);
+    }
+
+    /// Reports what became of all that is dirty.
+    fn report_dirty(&mut self, now: Instant, kind: LandingKind) {
+        if self.landings_wanted {
+            for dirty in self.buffer.dirty_segments() {
+                self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, kind)));
+            }
+        }
     }
 
     /// Ends the commands whose tag is `chosen`, at `now`.

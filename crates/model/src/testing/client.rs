@@ -33,6 +33,8 @@ pub struct Habits {
     pub first: u64,
     /// How many.
     pub span: u64,
+    /// Writes lie apart, one each place, until the span is used up.
+    pub apart: bool,
     /// Pause before a request: none to this much, each order of magnitude as likely.
     pub pause: Span,
 }
@@ -40,12 +42,15 @@ pub struct Habits {
 impl Habits {
     /// Any, for a device of these limits.
     pub fn random(limits: &Limits, rng: &mut Rng) -> Habits {
+        let apart = rng.percent(30);
         let span = pick(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
+        let span = if apart { limits.sectors } else { span };
         Habits {
             depth: pick(rng, &[1, 2, 8, 32]),
             reads: pick(rng, &[0, 10, 40]),
             flushes: pick(rng, &[2, 10, 30]),
-            forced: pick(rng, &[0, 5, 30]),
+            apart,
+            forced: if apart { 0 } else { pick(rng, &[0, 5, 30]) },
             sequential: pick(rng, &[0, 30, 80]),
             longest: pick(rng, &[1, 8, 16, 64, 200]).min(limits.max_transfer).min(span as u32),
             first: rng.below(limits.sectors - span + 1),
@@ -73,6 +78,7 @@ pub struct Client {
     /// A request that the device had no room for.
     held: Option<Request>,
     last_end: u64,
+    place: u64,
     stamp: u64,
     not_before: Instant,
     now: Instant,
@@ -95,6 +101,7 @@ impl Client {
             flying: BTreeMap::new(),
             held: None,
             last_end: 0,
+            place: 0,
             stamp: 0,
             not_before: Instant::ZERO,
             now: Instant::ZERO,
@@ -132,6 +139,13 @@ impl Client {
         while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
             self.step(next);
         }
+    }
+
+    /// Issues nothing for so long.
+    pub fn rest(&mut self, span: Span) {
+        let until = self.now + span;
+        self.wait(until);
+        self.step(until);
     }
 
     /// Does something beside requests, now.
@@ -195,6 +209,17 @@ impl Client {
         }
     }
 
+    /// The next of the places that lie apart.
+    fn place(&mut self, longest: u32) -> u64 {
+        let unit = self.limits.physical / 512;
+        let step = u64::from(longest.next_multiple_of(unit) + unit);
+        let places = (self.habits.span / step).max(1);
+        // A stride that goes through most places before it meets one again.
+        self.place = (self.place + places * 5 / 13 + 1) % places;
+        let first = self.habits.first.next_multiple_of(u64::from(unit));
+        (first + self.place * step).min(self.limits.sectors - step)
+    }
+
     fn draw(&mut self) -> Request {
         let Habits { reads, flushes, forced, sequential, longest, first, span, .. } = self.habits;
         self.stamp += 1;
@@ -221,6 +246,7 @@ impl Client {
         let on = self.rng.percent(sequential) && self.last_end >= first && self.last_end <= last;
         let lba = if on { self.last_end } else { first + self.rng.below(last - first + 1) };
         let lba = (lba - if on { 0 } else { lba % u64::from(unit) }).min(self.limits.sectors - u64::from(sectors));
+        let lba = if self.habits.apart && op == Op::Write { self.place(longest) } else { lba };
         let flags = match op == Op::Write && self.limits.fua && self.rng.percent(forced) {
             true => Flags::FUA,
             false => Flags::NONE,

@@ -30,6 +30,8 @@ pub struct Promise {
     pub unit: u64,
     /// What a cut does to the one under the head.
     pub cut_sector: CutSector,
+    /// What is in the buffer outlives a cut: landings may come after acknowledgements that promise them.
+    pub saves_buffer: bool,
     /// Writes of up to so many sectors go to the medium in one access; 0: not known.
     pub in_one: u32,
     /// Cached writes go to the medium in the order of their acknowledgements.
@@ -44,6 +46,7 @@ impl Promise {
             volatile: limits.volatile_cache,
             unit: u64::from(limits.physical) / 512,
             cut_sector,
+            saves_buffer: false,
             in_one: 0,
             in_order: false,
         }
@@ -294,7 +297,8 @@ impl Witness {
     fn first_writes(&self, meets: &[(u64, usize)], lone: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
         let apart = lone.len() == meets.len() && !meets.windows(2).any(|w| w[1].0 == w[0].0 + 1 && w[1].1 != w[0].1);
         let cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));
-        if !self.promise.in_order || !apart || !cached {
+        let whole = self.writes.iter().all(|write| write.request.sectors <= self.promise.in_one);
+        if !self.promise.in_order || !apart || !cached || !whole {
             return Ok(());
         }
         let mut done: Vec<&Write> = self.writes.iter().filter(|write| write.done).collect();
