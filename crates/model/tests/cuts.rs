@@ -3,7 +3,9 @@
 
 use seekwise_model::block::{Control, LandingKind, cut};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{Client, Failure, Habits, Image, Promise, Stack, Witness, random_stack};
+use seekwise_model::testing::{
+    Client, Failure, Fault, Habits, Image, Promise, Stack, Tally, Toll, Witness, cuts, random_stack,
+};
 use seekwise_model::time::{Instant, Span};
 
 fn client(stack: &Stack, seed: u64) -> Client {
@@ -70,4 +72,35 @@ fn the_cut_runs_write() {
     let counts: Vec<usize> = (0..300).map(landed).collect();
     let some = counts.iter().filter(|&&count| count > 10).count();
     assert!(some > 200, "runs with more than ten landings: {some}");
+}
+
+/// Of `cargo xtask cuts`: so many stacks and failures of the power of each. All of it is run with `--stacks 200`.
+const STACKS: u64 = 20;
+const EACH: u64 = 250;
+
+#[test]
+fn honest_drives_lose_nothing_durable() {
+    let mut sum = Tally::default();
+    for seed in 0..STACKS {
+        sum.add(&cuts(seed, EACH, None));
+    }
+    assert_eq!(sum.first, None);
+    let Toll { acknowledged, durable, lost } = sum.toll;
+    assert!(durable > 5000 && lost > 500 && acknowledged > durable, "the cuts mattered: {:?}", sum.toll);
+}
+
+#[test]
+fn every_fault_is_caught() {
+    for (fault, name) in Fault::ALL {
+        let caught = (0..STACKS).filter(|&seed| cuts(seed, EACH, Some(fault)).broken() > 0).count() as u64;
+        assert!(caught >= STACKS * 9 / 10, "{name} in {caught} of {STACKS} stacks");
+    }
+}
+
+/// A sector that a cut had torn was made durable and torn again; the laws took the second for a loss.
+#[test]
+fn seed_118_a_sector_is_torn_twice() {
+    for seed in [118, 139, 146] {
+        assert_eq!(cuts(seed, 500, None).first, None);
+    }
 }

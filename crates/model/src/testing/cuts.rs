@@ -42,8 +42,10 @@ impl Fault {
     /// Gives the stack's drive the fault, and what makes it matter.
     fn arrange(self, stack: &mut Stack, habits: &mut Habits) {
         let drive = &mut stack.drive;
-        drive.cache.segments = drive.cache.segments.max(2);
-        drive.cache.dirty_segments = drive.cache.dirty_segments.max(1);
+        // Room for dirty data, and no hurry to write it.
+        drive.cache.segments = drive.cache.segments.max(4);
+        drive.cache.dirty_segments = drive.cache.dirty_segments.max(4);
+        drive.cache.destage_idle = drive.cache.destage_idle.max(Span::from_millis(5));
         drive.cache.write_back = self != Fault::CachesWhenOff;
         (drive.cache.flash_sectors, drive.protected) = (0, false);
         match self {
@@ -52,7 +54,10 @@ impl Fault {
                 habits.forced = 30;
                 drive.faults = Faults { ignores_fua: true, ..Faults::default() };
             }
-            Fault::EarlyFlush => drive.faults = Faults { early_flush: true, ..Faults::default() },
+            Fault::EarlyFlush => {
+                habits.flushes = 30;
+                drive.faults = Faults { early_flush: true, ..Faults::default() };
+            }
             Fault::ForgetsOnPowerOff => drive.faults = Faults { forgets_on_power_off: true, ..Faults::default() },
             Fault::CachesWhenOff => drive.faults = Faults { caches_when_off: true, ..Faults::default() },
         }

@@ -238,7 +238,7 @@ impl Witness {
         let sector = group[0].0;
         let (held, before) = (image.get(0, sector), self.before.get(0, sector));
         let writes = || group.iter().map(|&(_, index)| &self.writes[index]);
-        let mut durable = writes().filter(|write| self.is_durable(write, failure));
+        let mut durable = writes().filter(|write| self.is_durable(write, failure)).peekable();
         let lost = |by: &Write| broken(Law::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"));
         let own = writes().find(|write| held == Some(Held::Stamp(write.request.stamp)));
         if let Some(own) = own {
@@ -246,7 +246,8 @@ impl Witness {
             let over = |write: &&Write| own.ended.is_some_and(|ended| ended < write.begun);
             return durable.find(over).map_or(Ok(()), lost);
         }
-        if held == Some(Held::Unreadable) && held != before {
+        // One that was unreadable before may have been made durable and torn again.
+        if held == Some(Held::Unreadable) && (held != before || durable.peek().is_some()) {
             let place = sector / self.promise.unit;
             let one = *torn.get_or_insert(place) == place;
             let may = self.promise.cut_sector == CutSector::Unreadable && failure == Failure::Cut;
