@@ -10,8 +10,9 @@
 
 use alloc::vec::Vec;
 
-use super::cache::Piece;
+use super::cache::{Buffer, Piece};
 use super::media::{Access, Pass};
+use super::segmentation::Segmentation;
 use super::{Activity, Drive, Power, Purpose, Stage};
 use crate::block::{self, Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
 use crate::record::Part;
@@ -86,24 +87,33 @@ impl Drive {
         if self.power == Power::Stopping && idle && (self.buffer.dirty_count() == 0 || forgets) {
             self.report_dirty(self.clock, LandingKind::Dropped);
             self.power = Power::Off;
-            self.buffer.clear();
+            self.forget();
             self.activity = Activity::Idle;
         }
     }
 
     fn lose_power(&mut self, now: Instant) {
         self.drop_commands(now, Status::PowerLost, self.profile.cut_sector, |_| true);
-        if self.profile.saves_buffer() {
-            self.report_dirty(now, LandingKind::Landed);
-        } else {
-            if let Activity::Access { access, purpose: Purpose::Destage(segment), .. } = self.activity {
-                self.land(&access, Purpose::Destage(segment), now);
-                self.buffer.drop_dirty(segment);
+        let saves = self.profile.saves_buffer();
+        if let Activity::Access { access, purpose, .. } = self.activity {
+            match purpose {
+                // Written again from what was saved.
+                Purpose::Destage(_) if saves => {}
+                Purpose::Destage(segment) => {
+                    self.land(&access, purpose, now);
+                    self.buffer.drop_dirty(segment);
+                }
+                Purpose::Command { slot, .. } => {
+                    self.land(&access, purpose, now);
+                    if self.is_draining() {
+                        self.release(now, slot);
+                    }
+                }
             }
-            self.report_dirty(now, LandingKind::Discarded);
         }
         self.activity = Activity::Idle;
-        self.buffer.clear();
+        self.report_dirty(now, if saves { LandingKind::Landed } else { LandingKind::Discarded });
+        self.forget();
         self.power = Power::Off;
         (self.electronics, self.link, self.choose_from) = (now, now, now);
     }
@@ -117,12 +127,22 @@ impl Drive {
         }
     }
 
+    /// The buffer is empty, and divided as at the start.
+    fn forget(&mut self) {
+        self.buffer.clear();
+        let cache = &self.profile.cache;
+        if let Some(adaptive) = cache.adaptive {
+            self.buffer = Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, adaptive.most);
+            self.segmentation = Some(Segmentation::new(adaptive, cache.segments));
+        }
+    }
+
     /// Ends the commands whose tag is `chosen`, at `now`.
     fn drop_commands(&mut self, now: Instant, status: Status, sector: CutSector, chosen: impl Fn(u32) -> bool) {
         self.stop_access(now, sector, &chosen);
         for slot in 0..self.slots.len() {
             let command = &mut self.slots[slot];
-            if command.stage == Stage::Free || !chosen(command.request.tag) {
+            if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
                 continue;
             }
             let part = match command.stage {
@@ -151,11 +171,14 @@ impl Drive {
         let Purpose::Command { slot, segment } = purpose else {
             return;
         };
-        if !chosen(self.slots[usize::from(slot)].request.tag) {
+        let command = &self.slots[usize::from(slot)];
+        if command.stage == Stage::Draining || !chosen(command.request.tag) {
             return;
         }
         let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
-        access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+        if !command.round {
+            access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+        }
         let kept = core::mem::replace(&mut self.profile.cut_sector, sector);
         if access.write {
             self.land(&access, purpose, now);

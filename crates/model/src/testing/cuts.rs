@@ -140,7 +140,8 @@ fn promise_of(stack: &Stack) -> Promise {
     let drive = &stack.drive;
     let mut in_one = drive.link.max_transfer;
     if drive.cache.segments > 0 {
-        in_one = in_one.min(drive.cache.segment_sectors);
+        let least = drive.cache.adaptive.map_or(u32::MAX, |adaptive| adaptive.sectors / adaptive.most);
+        in_one = in_one.min(drive.cache.segment_sectors).min(least);
     }
     for layer in &stack.layers {
         if let Layer::Driver(spec) = layer {
