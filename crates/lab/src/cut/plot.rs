@@ -1,0 +1,1 @@
+//! Data at risk over time as a picture.
