@@ -21,11 +21,14 @@ pub mod plot;
 mod risk;
 mod share;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rayon::prelude::*;
+use seekwise_model::block::{Completion, Landing, Request};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
-use seekwise_targets::sim::{self, SimError, Stack};
+use seekwise_targets::sim::{self, SimError, Stack, Witness};
 use serde::Serialize;
 
 use self::curve::{Point, Summary};
@@ -157,40 +160,50 @@ pub struct Partial {
 
 /// `n` cuts of one run at random instants; see [`When::Random`].
 pub fn cuts(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimError> {
-    judge(stack, job, seed, &When::Random(n), &|_| ())
+    judge(stack, job, seed, &When::Random(n), &|_, _| ())
 }
 
-/// Runs `job` and judges cuts. `progress` is told the share of the work that is done, from 0 to 1.
-pub fn judge(
-    stack: &Stack,
-    job: &Job,
-    seed: u64,
-    when: &When,
-    progress: &(dyn Fn(f64) + Sync),
-) -> Result<Report, SimError> {
+/// Told how much is done, and of how much where that is known: requests, or runs where there are several.
+pub type Progress<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
+
+/// Requests from one word of progress to the next.
+const STEP: u64 = 1 << 16;
+
+/// Runs `job` and judges cuts.
+pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, SimError> {
     let terms = Terms::of(&stack.profile);
     let runs = match when {
         When::Random(n) => {
             // The instants lie all over a run whose length is not known before.
-            let end = sim::run(stack, job, Seed(seed), &mut |_| ())?.end;
-            progress(0.3);
-            vec![watch(stack, job, Seed(seed), Judge::new(terms, instants(Seed(seed), *n, end), None))?]
+            let mut seen = 0;
+            let before = sim::run(stack, job, Seed(seed), &mut |_| count(&mut seen, |n| progress(n, None)))?;
+            let judge = Judge::new(terms, instants(Seed(seed), *n, before.end), None);
+            vec![watch(stack, job, Seed(seed), judge, &|n| progress(n, Some(before.issued)))?]
         }
-        When::At(at) => vec![watch(stack, job, Seed(seed), Judge::new(terms, at.clone(), None))?],
+        When::At(at) => {
+            let judge = Judge::new(terms, at.clone(), None);
+            vec![watch(stack, job, Seed(seed), judge, &|n| progress(n, None))?]
+        }
         When::After { cuts, pause } => {
-            let done = std::sync::atomic::AtomicU32::new(0);
+            let done = AtomicU64::new(0);
             let run = |index: u32| {
-                let seed = Seed(seed).run(u64::from(index));
-                let found = watch(stack, job, seed, Judge::new(terms, Vec::new(), Some(*pause)));
-                let count = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                progress(f64::from(count) / f64::from(*cuts));
+                let judge = Judge::new(terms, Vec::new(), Some(*pause));
+                let found = watch(stack, job, Seed(seed).run(u64::from(index)), judge, &|_| ());
+                progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(*cuts)));
                 found
             };
             (0..*cuts).into_par_iter().map(run).collect::<Result<Vec<_>, SimError>>()?
         }
     };
-    progress(1.0);
     Ok(report(terms, runs))
+}
+
+/// One more; `tell` hears of every so many.
+fn count(seen: &mut u64, tell: impl Fn(u64)) {
+    *seen += 1;
+    if seen.is_multiple_of(STEP) {
+        tell(*seen);
+    }
 }
 
 /// `n` instants of a run until `end`, in rising order.
@@ -203,9 +216,39 @@ fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
 }
 
 /// One run, when it ended, and what its judge found.
-fn watch(stack: &Stack, job: &Job, seed: Seed, mut judge: Judge) -> Result<(Instant, Judgement), SimError> {
-    let end = sim::witness(stack, job, seed, &mut judge)?.end;
-    Ok((end, judge.finish(end)))
+fn watch(
+    stack: &Stack,
+    job: &Job,
+    seed: Seed,
+    judge: Judge,
+    tell: &dyn Fn(u64),
+) -> Result<(Instant, Judgement), SimError> {
+    let mut telling = Telling { judge, seen: 0, tell };
+    let end = sim::witness(stack, job, seed, &mut telling)?.end;
+    Ok((end, telling.judge.finish(end)))
+}
+
+/// A judge whose requests are counted as they go by.
+struct Telling<'a> {
+    judge: Judge,
+    seen: u64,
+    tell: &'a dyn Fn(u64),
+}
+
+impl Witness for Telling<'_> {
+    fn submitted(&mut self, now: Instant, request: &Request) {
+        count(&mut self.seen, self.tell);
+        self.judge.submitted(now, request);
+    }
+    fn completed(&mut self, request: &Request, completion: &Completion) {
+        self.judge.completed(request, completion);
+    }
+    fn landed(&mut self, landing: &Landing) {
+        self.judge.landed(landing);
+    }
+    fn lingers(&mut self, end: Instant, next: Instant) -> bool {
+        self.judge.lingers(end, next)
+    }
 }
 
 fn report(terms: Terms, runs: Vec<(Instant, Judgement)>) -> Report {

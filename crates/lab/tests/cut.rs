@@ -169,7 +169,7 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
         // Some of them after the end, while an idle drive writes out.
         let last = run.end.nanos() + 100_000_000;
         let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
-        let report = judge(&stack, &job, case, &When::At(instants), &|_| ()).unwrap();
+        let report = judge(&stack, &job, case, &When::At(instants), &|_, _| ()).unwrap();
         for found in &report.each {
             let log = cut_really(&stack, &job, case, found.at);
             assert_eq!(*found, count(&log, found.at, Terms::of(&stack.profile)), "case {case}: {job:?}");
@@ -203,7 +203,7 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
     let job = jobs::load("j.fio", stack.profile.geometry.sectors(), &|_| Ok(text.to_owned())).unwrap().job;
     let after = |ms| {
         let when = When::After { cuts: 5, pause: Span::from_millis(ms) };
-        judge(&stack, &job, 1, &when, &|_| ()).unwrap()
+        judge(&stack, &job, 1, &when, &|_, _| ()).unwrap()
     };
     let (at_once, later) = (after(0), after(2_000));
     assert_eq!((at_once.cuts, at_once.acknowledged_lost.cuts_with_loss), (5, 5));

@@ -399,3 +399,87 @@ impl Witness for Judge {
         outstanding && self.next < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::block::Flags;
+    use seekwise_model::record::Parts;
+
+    const TERMS: Terms = Terms { unit: 1, cut_sector: CutSector::Unreadable, volatile: true };
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    fn request(op: Op, stamp: u64, lba: u64) -> Request {
+        let sectors = if op == Op::Flush { 0 } else { 4 };
+        Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp }
+    }
+
+    fn done(judge: &mut Judge, request: &Request, from: u64, to: u64) {
+        judge.submitted(at(from), request);
+        let (submitted, finished, status) = (at(from), at(to), Status::Done);
+        judge.completed(request, &Completion { tag: 0, status, submitted, finished, parts: Parts::default() });
+    }
+
+    fn landing(stamp: u64, lba: u64, from: u64, to: u64) -> Landing {
+        let (from, to, kind) = (at(from), at(to), LandingKind::Landed);
+        Landing { member: 0, lba, sectors: 4, stamp, from, to, kind }
+    }
+
+    fn judge(terms: Terms, cuts: &[u64]) -> Judge {
+        Judge::new(terms, cuts.iter().map(|&ns| at(ns)).collect(), None)
+    }
+
+    #[test]
+    fn a_drive_that_lies_about_flushes_is_found_out() {
+        let mut judge = judge(TERMS, &[25, 35, 60]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        done(&mut judge, &request(Op::Flush, 2, 0), 20, 30);
+        judge.landed(&landing(1, 100, 40, 48));
+        let found = judge.finish(at(50));
+        let counts: Vec<[u64; 4]> = found.cuts.iter().map(|cut| cut.lost.map(|lost| lost.writes)).collect();
+        assert_eq!(counts, [[1, 0, 0, 0], [1, 1, 0, 1], [0, 0, 0, 0]]);
+        assert_eq!(found.cuts[1].lost[1], Lost { writes: 1, bytes: 2048, oldest: Span::from_nanos(25) });
+        assert_eq!((found.acknowledged, found.flushes, found.longest_at_risk.nanos()), (1, 1, 38));
+        assert_eq!(found.ages[0].count(), 2);
+    }
+
+    #[test]
+    fn without_a_volatile_cache_every_loss_breaks_the_promise() {
+        let mut judge = judge(Terms { volatile: false, ..TERMS }, &[15]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        let found = judge.finish(at(20));
+        assert_eq!(found.cuts[0].lost.map(|lost| lost.writes), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_cut_within_a_landing_finds_a_part_and_tears_what_was_promised() {
+        let mut judge = judge(TERMS, &[105]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        judge.landed(&landing(1, 100, 20, 28));
+        done(&mut judge, &request(Op::Flush, 2, 0), 30, 40);
+        done(&mut judge, &request(Op::Write, 3, 100), 50, 60);
+        // Reported late, after a read of the client.
+        judge.submitted(at(104), &request(Op::Read, 4, 0));
+        judge.landed(&landing(3, 100, 100, 108));
+        let cut = judge.finish(at(120)).cuts[0];
+        // Two sectors have passed, the third is torn and the fourth still old.
+        assert_eq!((cut.lost[0].writes, cut.lost[0].bytes, cut.partial), (1, 1024, 1));
+        assert_eq!((cut.torn, cut.torn_acknowledged, cut.torn_promised), (1, 1, 1));
+        assert_eq!(cut.lost[3].writes, 0);
+    }
+
+    #[test]
+    fn what_is_superseded_in_the_cache_is_lost_as_long_as_older_data_show() {
+        let mut judge = judge(TERMS, &[35, 55]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        done(&mut judge, &request(Op::Write, 2, 100), 20, 30);
+        judge.landed(&Landing { kind: LandingKind::Discarded, ..landing(1, 100, 20, 20) });
+        judge.landed(&landing(2, 100, 40, 48));
+        let found = judge.finish(at(60));
+        assert_eq!(found.cuts[0].lost[0], Lost { writes: 2, bytes: 2048, oldest: Span::from_nanos(25) });
+        assert_eq!(found.cuts[1].lost[0].writes, 0);
+    }
+}
