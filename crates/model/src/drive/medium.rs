@@ -49,22 +49,35 @@ impl Drive {
     }
 
     /// Dirty segments compete with commands.
-    fn pressing(&self) -> bool {
+    fn pressing(&self, now: Instant) -> bool {
         self.buffer.dirty_count() > 0
-            && (!self.flushes.is_empty() || !self.parked.is_empty() || self.buffer.is_full() || self.power != Power::On)
+            && (!self.flushes.is_empty()
+                || !self.parked.is_empty()
+                || self.buffer.is_full()
+                || self.power != Power::On
+                || self.ages_at().is_some_and(|at| at <= now))
+    }
+
+    /// When the oldest dirty segment will have been so for too long.
+    fn ages_at(&self) -> Option<Instant> {
+        let age = self.profile.cache.destage_age?;
+        self.buffer.destageable().next().map(|(_, dirty)| dirty.since + age)
     }
 
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
     pub(super) fn choose_at(&self) -> Option<Instant> {
-        let urgent = !self.commands.is_empty() || self.pressing();
+        let urgent = !self.commands.is_empty() || self.pressing(self.clock);
         let idle = self.buffer.dirty_count() > 0 && self.free.len() == self.slots.len();
         if !urgent && !idle {
-            return None;
+            return self.ages_at().filter(|_| !matches!(self.activity, Activity::Access { .. }));
         }
         let medium = match &self.activity {
             Activity::Access { .. } => return None,
             Activity::Idle => self.choose_from,
-            Activity::Prefetch(stream) if urgent => self.choose_from.max(stream.committed),
+            Activity::Prefetch(stream) if urgent => {
+                let waiting = self.commands.iter().next().map(|(since, _)| since);
+                self.choose_from.max(self.breaks_off(stream, waiting))
+            }
             Activity::Prefetch(stream) => stream.when(self.platter(), stream.limit),
         };
         let patience = if urgent || self.tidying {
@@ -72,7 +85,15 @@ impl Drive {
         } else {
             medium.max(self.quiet) + self.profile.cache.destage_idle
         };
-        Some(medium.max(patience).max(self.clock))
+        let at = medium.max(patience);
+        Some(self.ages_at().map_or(at, |aged| at.min(aged.max(medium))).max(self.clock))
+    }
+
+    /// When a read-ahead gives way to a command that has been waiting `since`.
+    pub(super) fn breaks_off(&self, stream: &Stream, since: Option<Instant>) -> Instant {
+        let patience = self.profile.firmware.queue.max_wait;
+        let fed_up = since.zip(patience).map_or(Instant::FAR, |(since, patience)| since + patience);
+        stream.committed.max(stream.held.min(fed_up))
     }
 
     pub(super) fn choose(&mut self, now: Instant) {
@@ -81,7 +102,7 @@ impl Drive {
             self.arm = stream.arm();
         }
         // Without a rival only SPTF asks for the cost.
-        let rivals = self.commands.is_empty() || self.pressing();
+        let rivals = self.commands.is_empty() || self.pressing(now);
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
             true => self.commands.choose(now, head, |target, limit| self.cost(now, target, limit), self.least()),
@@ -91,7 +112,7 @@ impl Drive {
         match (command, destage) {
             (Some(command), Some((_, cost))) if command.cost <= cost => self.start_command(now, command),
             (_, Some((segment, _))) => {
-                self.tidying = !self.pressing();
+                self.tidying = !self.pressing(now);
                 self.start_destage(now, segment);
             }
             (Some(command), None) => self.start_command(now, command),
@@ -150,6 +171,9 @@ impl Drive {
             let data = self.slots[usize::from(slot)].data;
             let first = self.slots[usize::from(slot)].first;
             self.start(now, &request, first, Purpose::Command { slot, segment: None }, data);
+            if self.slots[usize::from(slot)].round {
+                self.acknowledge_round(slot);
+            }
             return;
         }
         match self.look_up(slot) {
@@ -164,6 +188,7 @@ impl Drive {
                 self.buffer.touch(segment);
                 let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
                 self.read_into(now, slot, &request, first, Some(segment));
+                self.hold_stream();
             }
             _ => {
                 self.break_off(now);
@@ -179,9 +204,20 @@ impl Drive {
         self.start(now, request, first, Purpose::Command { slot, segment }, (now, now));
         let (Some(segment), Activity::Access { access, sweep, .. }) = (segment, &self.activity) else { return };
         let (access, end, arm) = (*access, sweep.end, sweep.arm);
-        let stream = self.plan_ahead(request, &access, (end, arm), segment);
+        let ahead = self.slots[usize::from(slot)].ahead;
+        let stream = self.plan_ahead(request, &access, (end, arm), segment, ahead);
         if let Activity::Access { then, .. } = &mut self.activity {
             *then = stream;
+        }
+    }
+
+    /// The read-ahead behind the read in progress is that of a stream.
+    fn hold_stream(&mut self) {
+        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+        if self.profile.cache.read_ahead.holds
+            && let Activity::Access { then: Some(stream), .. } = &mut self.activity
+        {
+            stream.held = stream.when(platter, stream.limit);
         }
     }
 
@@ -194,12 +230,13 @@ impl Drive {
         access: &Access,
         (end, arm): (Instant, Arm),
         segment: usize,
+        ahead: bool,
     ) -> Option<Stream> {
         if self.profile.cache.read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
             let free = self.free_blocks(access);
             self.buffer.reach_back(segment, access.lba() - free);
         }
-        let limit = self.read_ahead_limit(request, segment);
+        let limit = if ahead { self.read_ahead_limit(request, segment) } else { request.end() };
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return None;
@@ -287,7 +324,9 @@ impl Drive {
         };
         let (purpose, led, end) = (*purpose, sweep.led, access.end());
         let written = access.write.then_some(*access);
-        if let Purpose::Command { slot, .. } = purpose {
+        if let Purpose::Command { slot, .. } = purpose
+            && !self.slots[usize::from(slot)].round
+        {
             sweep.charge(&mut self.slots[usize::from(slot)].ledger);
         }
         self.arm = sweep.arm;
@@ -300,6 +339,7 @@ impl Drive {
             self.land(access, purpose, Instant::FAR);
         }
         match purpose {
+            Purpose::Command { slot, .. } if self.slots[usize::from(slot)].round => self.end_round(now, slot),
             Purpose::Command { slot, .. } if written.is_some() => {
                 self.close(slot, now + self.profile.overhead.reselect)
             }
@@ -314,6 +354,14 @@ impl Drive {
         }
         if !self.parked.is_empty() {
             self.unpark(now);
+        }
+    }
+
+    /// A write that went round in its segment is on the medium; its status may still be on its way.
+    fn end_round(&mut self, now: Instant, slot: u16) {
+        if self.slots[usize::from(slot)].stage == Stage::Draining {
+            self.release(now, slot);
+            self.end_flushes(now);
         }
     }
 
