@@ -19,7 +19,10 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn cut(folder: &Path, job: &str, more: &[&str]) -> Said {
-    seekwise(folder, &[&["power-cut", job, "--on", "cheetah-15k.4", "--set", "drive.cache.write_back=true"], more].concat())
+    seekwise(
+        folder,
+        &[&["power-cut", job, "--on", "cheetah-15k.4", "--set", "drive.cache.write_back=true"], more].concat(),
+    )
 }
 
 fn number(value: &Value, path: &str) -> f64 {

@@ -141,7 +141,7 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);
     text += pick(rng, &["", "thinktime=3000\n", "thinktime=200000\nthinktime_blocks=20\n"]);
     text += &format!("iodepth={}\n", pick(rng, &[1, 1, 4, 32]));
-    jobs::load("j.fio", sectors, &|_| Ok(text.clone())).unwrap().job
+    jobs::load("j.fio", sectors, &|_| Ok(text.clone()), &[]).unwrap().job
 }
 
 fn random_stack(rng: &mut Rng) -> Stack {
@@ -200,7 +200,7 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
     drive.cache.destage_idle = Span::from_millis(50);
     let stack = Stack { driver: None, controller: None, layers: Vec::new(), profile: drive.profile() };
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
-    let job = jobs::load("j.fio", stack.profile.geometry.sectors(), &|_| Ok(text.to_owned())).unwrap().job;
+    let job = jobs::load("j.fio", stack.profile.geometry.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
     let after = |ms| {
         let when = When::After { cuts: 5, pause: Span::from_millis(ms) };
         judge(&stack, &job, 1, &when, &|_, _| ()).unwrap()
