@@ -11,12 +11,14 @@
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`compose`] | from answers to the page's data |
 //! | [`report`] | results as one page that a stranger can read |
+//! | [`cut`] | what power cuts would lose, from one run |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`mod@bench`] | the fixed workloads of the speed figures |
 
 pub mod bench;
 pub mod catalogue;
 pub mod compose;
+pub mod cut;
 pub mod finding;
 pub mod jobs;
 pub mod plan;
