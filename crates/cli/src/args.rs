@@ -54,6 +54,16 @@ Example:
     /// Run a factorial study and write a report.
     #[command(after_help = "Example:\n  seekwise study studies/ncq-alone.toml --out out")]
     Study(Study),
+    /// Run the studies that carry the source studies' findings, and say which are reproduced.
+    #[command(after_help = "\
+Examples:
+  seekwise claims Q3 Q4 --ablate
+  seekwise claims --out claims --resume
+
+A claim of class M comes with the one setting that switches its mechanism off; with --ablate its cells run again so, and
+the claim must then fail. A claim of class N (no difference) counts only when the same cells show a planted one. Exit code
+1: a claim fails, or holds without its mechanism.")]
+    Claims(Claims),
     /// Turn a foreign description of a drive into a profile.
     #[command(after_help = "\
 Example:
@@ -177,6 +187,29 @@ pub struct Study {
     /// Cores to use; 0 is all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+}
+
+/// Arguments of `claims`.
+#[derive(Args, Debug)]
+pub struct Claims {
+    /// Findings, such as Q3; without any, all.
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Also run each claim's cells with its mechanism switched off: the claim must then fail.
+    #[arg(long)]
+    pub ablate: bool,
+    /// Keep results and reports in this folder, one below it for each study.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with results that are there already.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Cores to use; 0 is all. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Independent runs of each cell, whatever the studies say.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
 }
 
 /// Arguments of `import`.
