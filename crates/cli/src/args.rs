@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use seekwise_formats::study::Duration;
+use seekwise_model::time::Span;
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -78,6 +80,16 @@ A trace is a CSV with the columns lba, sectors, op, measured_response_ms and thi
 validation form. The demerit is the root mean square distance between the two distributions of response times
 (Ruemmler and Wilkes).")]
     Validate(Validate),
+    /// Run a job and say what power cuts at random instants of it would lose.
+    #[command(after_help = "\
+Examples:
+  seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --svg risk.svg
+  seekwise power-cut job.fio --on cheetah-15k.4 --set drive.cache.write_back=false
+  seekwise power-cut job.fio --on cheetah-15k.4 --after 500ms --cuts 100
+
+Exit code 1: the drive broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
+cache off. What the figures mean stands in docs/power-cut.md.")]
+    PowerCut(PowerCut),
     /// Make a result folder's report again.
     #[command(after_help = "Example:\n  seekwise report out")]
     Report(Report),
@@ -270,6 +282,28 @@ pub enum Replay {
     Arrival,
 }
 
+/// Arguments of `power-cut`.
+#[derive(Args, Debug)]
+pub struct PowerCut {
+    /// A fio job file, an Iometer .icf, or a built-in pattern.
+    pub job: String,
+    /// What it runs on.
+    #[command(flatten)]
+    pub on: On,
+    /// So many cuts, at random instants of one run (or, with --after, one at the end of each of so many runs).
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub cuts: u32,
+    /// Cut at this instant of the run (such as `12.5 s`) instead; may be given more than once.
+    #[arg(long, value_name = "T", value_parser = span, conflicts_with_all = ["cuts", "after"])]
+    pub at: Vec<Span>,
+    /// Cut when the job has ended and this much time has passed, in runs with seeds of their own.
+    #[arg(long, value_name = "T", value_parser = span)]
+    pub after: Option<Span>,
+    /// Also write data at risk over time as a picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 pub struct Report {
@@ -286,6 +320,16 @@ pub struct Bench {
     /// Requests of each workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
+}
+
+/// `500 ms`, `12.5 s`, or a number of seconds; up to 30 days, beyond which no run goes.
+fn span(text: &str) -> Result<Span, String> {
+    const MOST: u64 = 30 * 86_400 * 1_000_000_000;
+    let length = Duration::parse(text)?;
+    match length.nanos <= MOST {
+        true => Ok(Span::from_nanos(length.nanos)),
+        false => Err(format!("`{text}` is longer than 30 days")),
+    }
 }
 
 /// `7`, `7%` or `7.5 %`.

@@ -6,6 +6,7 @@ mod compare;
 mod drives;
 mod import;
 mod patterns;
+mod power_cut;
 mod report;
 mod run;
 mod studies;
@@ -29,6 +30,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Claims(args) => claims::claims(&args, cli.json),
         Command::Import(args) => import::import(&args, cli.json),
         Command::Validate(args) => validate::validate(&args, cli.json),
+        Command::PowerCut(args) => power_cut::power_cut(&args, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
     }

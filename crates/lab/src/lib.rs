@@ -13,6 +13,7 @@
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`compose`] | from answers to the page's data |
 //! | [`report`] | results as one page that a stranger can read |
+//! | [`cut`] | what power cuts would lose, from one run |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`mod@bench`] | the fixed workloads of the speed figures |
 
@@ -20,6 +21,7 @@ pub mod bench;
 pub mod catalogue;
 pub mod claims;
 pub mod compose;
+pub mod cut;
 pub mod evaluate;
 pub mod finding;
 pub mod jobs;
