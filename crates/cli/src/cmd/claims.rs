@@ -45,6 +45,9 @@ struct Verdict {
     study: Option<String>,
     /// Why there is no answer.
     reason: Option<String>,
+    /// What a reader sees below the condition.
+    #[serde(skip)]
+    lines: Vec<String>,
 }
 
 /// How the studies are run.
@@ -131,6 +134,7 @@ impl Running<'_> {
             class: claim.class.letter().to_owned(),
             condition: claim.condition.clone(),
             figure: Some(judged.figure()),
+            lines: judged.figures(),
             reproduced: judged.holds,
             mechanism: Some(claim.mechanism.clone()),
             study: Some(name.to_owned()),
@@ -185,6 +189,8 @@ impl Running<'_> {
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);
         verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
+        verdict.lines.push(format!("{how}, {change}:"));
+        verdict.lines.extend(judged.figures().iter().map(|line| format!("  {line}")));
         Ok(judged.holds.map(|holds| !holds))
     }
 }
@@ -202,8 +208,7 @@ fn tables(verdicts: &[Verdict]) -> String {
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
         let mut said = vec![verdict.condition.clone()];
-        said.extend(verdict.figure.iter().flat_map(|figure| figure.split("; ").map(|line| format!("  {line}"))));
-        said.extend(verdict.changed.iter().flat_map(|line| line.split("; ").map(|line| format!("  {line}"))));
+        said.extend(verdict.lines.iter().cloned());
         said.extend(verdict.reason.iter().cloned());
         table.add_row([&verdict.id, &verdict.class, word(verdict), said.join("\n").as_str()]);
     }
@@ -236,7 +241,9 @@ mod tests {
 
     /// The claims of all built-in studies.
     fn carried() -> Vec<(&'static str, Claim)> {
-        let of = |&(name, text): &(&'static str, &str)| parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim));
+        let of = |&(name, text): &(&'static str, &str)| {
+            parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim))
+        };
         BUILT_IN.iter().flat_map(of).collect()
     }
 
