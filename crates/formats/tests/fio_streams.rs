@@ -250,6 +250,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         depth: 32,
         fua: false,
         volatile_cache: true,
+        queuing: seekwise_model::block::Queuing::Ncq,
     };
     let job = Job { name: "job".into(), workers: vec![worker] };
     let mut workload = Workload::new(&job, &limits, seed).expect("a sound job");

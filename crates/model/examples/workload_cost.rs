@@ -92,6 +92,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         depth: 32,
         fua: false,
         volatile_cache: true,
+        queuing: seekwise_model::block::Queuing::Ncq,
     };
     let job = Job { name: name.into(), workers: vec![worker; workers] };
     let began = Clock::now();

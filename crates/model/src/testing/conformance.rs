@@ -40,7 +40,8 @@ const STEPS: usize = 150;
 pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, seed: u64) -> Result<(), Violation> {
     for index in 0..SCRIPTS {
         let mut rng = Seed(seed).numbered("script", index);
-        let script = Author::write(make().limits(0), &mut rng, STEPS);
+        let marks = Seed(seed).numbered("marks", index);
+        let script = Author::write(make().limits(0), &mut rng, marks, STEPS);
         check(make, cut_sector, &script)?;
     }
     Ok(())

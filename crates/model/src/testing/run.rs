@@ -52,9 +52,8 @@ struct Life {
     submitted: Instant,
     begun: u64,
     ended: Option<(u64, Status)>,
-    /// Sectors reported on the medium, and reported lost.
-    landed: u64,
-    gone: u64,
+    /// By sector of a write: how often it was reported, and whether as on the medium.
+    reported: Vec<(u8, bool)>,
     /// A cut came before it was durable.
     excused: bool,
 }
@@ -75,7 +74,16 @@ pub(super) struct Run {
     drained: Option<Instant>,
     power_failed: bool,
     aborted: bool,
+    /// When the last request failed by itself.
+    failed: Option<Instant>,
     trace: Trace,
+}
+
+impl Life {
+    /// Sectors reported on the medium.
+    fn landed(&self) -> usize {
+        self.reported.iter().filter(|sector| sector.1).count()
+    }
 }
 
 fn broken<T>(rule: u8, text: String) -> Result<T, Violation> {
@@ -111,6 +119,7 @@ impl Run {
             drained: None,
             power_failed: false,
             aborted: false,
+            failed: None,
             trace: Trace { completions: Vec::new(), landings: Vec::new(), refused: Vec::new(), end: Instant::ZERO },
         };
         let mut before = Instant::ZERO;
@@ -231,8 +240,7 @@ impl Run {
                     submitted: now,
                     begun,
                     ended: None,
-                    landed: 0,
-                    gone: 0,
+                    reported: alloc::vec![(0, false); if is_write(op) { sectors as usize } else { 0 }],
                     excused: false,
                 });
                 Ok(true)
@@ -270,7 +278,7 @@ impl Run {
         self.doings += 1;
         let life = &mut self.lives[index];
         life.ended = Some((self.doings, status));
-        let (request, life_submitted, landed) = (life.request, life.submitted, life.landed);
+        let (request, life_submitted, landed) = (life.request, life.submitted, life.landed());
         if finished > now || self.drained.is_some_and(|before| before < now && finished <= before) {
             let before = self.drained;
             return broken(1, format!("finished {finished:?}, handed out at {now:?}, drained at {before:?} before"));
@@ -278,12 +286,12 @@ impl Run {
         if submitted != life_submitted || finished < submitted || parts.total() != finished.since(submitted) {
             return broken(7, format!("submitted {life_submitted:?}, but {completion:?} of {request:?}"));
         }
-        self.status_fits(&request, status)?;
+        self.status_fits(&request, completion)?;
         if status == Status::Done {
             match request.op {
                 Op::Flush => self.flushed = self.flushed.max(self.lives[index].begun),
                 Op::Trim => self.trimmed.push((request.lba, request.end())),
-                _ if self.bypasses_cache(&request) && landed != u64::from(request.sectors) => {
+                _ if self.bypasses_cache(&request) && landed != request.sectors as usize => {
                     return broken(5, format!("done with {landed} sectors on the medium: {request:?}"));
                 }
                 _ => {}
@@ -299,18 +307,26 @@ impl Run {
         is_write(request.op) && (forced || !self.limits.volatile_cache)
     }
 
-    fn status_fits(&self, request: &Request, status: Status) -> Result<(), Violation> {
+    fn status_fits(&mut self, request: &Request, completion: &Completion) -> Result<(), Violation> {
+        let Completion { status, finished, .. } = *completion;
         let beyond = request.op != Op::Flush && request.end() > self.limits.sectors;
+        let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
+        let disordered = ordered && self.limits.queuing.is_ata();
         let plain = matches!(request.op, Op::Read | Op::Write | Op::Flush)
-            && (self.limits.fua || !request.flags.has(Flags::FUA));
+            && (self.limits.fua || !request.flags.has(Flags::FUA))
+            && !disordered;
         let fits = match status {
-            Status::Done => !beyond,
-            Status::Aborted => self.aborted,
+            Status::Done => !beyond && !disordered,
+            // By the client, or with another that failed at that instant.
+            Status::Aborted => self.aborted || (self.limits.queuing.is_ata() && self.failed == Some(finished)),
             Status::PowerLost => self.power_failed,
             Status::OutOfRange => beyond,
             Status::Unsupported => !plain,
-            Status::MediumError => true,
+            Status::MediumError => request.op == Op::Read,
         };
+        if matches!(status, Status::OutOfRange | Status::MediumError) {
+            self.failed = Some(finished);
+        }
         match fits {
             true => Ok(()),
             false => broken(3, format!("{status:?} is no answer to {request:?}")),
@@ -330,11 +346,14 @@ impl Run {
         if landing.from > landing.to || landing.to > now {
             return broken(5, format!("reported at {now:?}: {landing:?}"));
         }
-        match landing.kind {
-            LandingKind::Landed => life.landed += u64::from(landing.sectors),
-            _ => life.gone += u64::from(landing.sectors),
+        let first = (landing.lba - life.request.lba) as usize;
+        let mut twice = false;
+        for sector in &mut life.reported[first..first + landing.sectors as usize] {
+            twice |= sector.0 > 0;
+            *sector = (sector.0.saturating_add(1), sector.1 || landing.kind == LandingKind::Landed);
         }
-        if life.landed + life.gone > u64::from(life.request.sectors) {
+        // A write that went down with another's error is sent again, where a layer does so.
+        if twice && !self.limits.queuing.is_ata() {
             return broken(5, format!("reported twice: {landing:?} of {:?}", life.request));
         }
         self.image.apply(landing);
@@ -368,7 +387,7 @@ impl Run {
     fn all_accounted(&self) -> Result<(), Violation> {
         let lost = self.lives.iter().find(|life| {
             let done = matches!(life.ended, Some((_, Status::Done))) && is_write(life.request.op);
-            done && life.landed + life.gone < u64::from(life.request.sectors)
+            done && life.reported.iter().any(|sector| sector.0 == 0)
         });
         match lost {
             Some(life) => broken(5, format!("after the cut, no word of all of {:?}", life.request)),
