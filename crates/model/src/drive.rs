@@ -22,6 +22,7 @@ pub mod profile;
 mod queuing;
 pub mod recency;
 pub mod recovery;
+pub mod segmentation;
 pub mod stream;
 
 use alloc::collections::VecDeque;
@@ -33,6 +34,7 @@ use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
 use self::queuing::Candidates;
+use self::segmentation::Segmentation;
 use self::stream::{Platter, Stream};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::Queue;
@@ -43,6 +45,8 @@ use crate::time::{Instant, Rate, Span};
 pub struct Drive {
     profile: Profile,
     buffer: Buffer,
+    /// With an adaptive buffer.
+    segmentation: Option<Segmentation>,
     slots: Vec<Slot>,
     free: Vec<u16>,
     /// Commands in the electronics, by the instant at which they are decoded.
@@ -107,6 +111,10 @@ struct Slot {
     stored: u32,
     /// It has let the bus go and must have it again.
     released: bool,
+    /// A write that goes round in its segment: acknowledged before it is all on the medium.
+    round: bool,
+    /// A read that may be followed by a read-ahead.
+    ahead: bool,
 }
 
 /// Where a command is.
@@ -120,6 +128,8 @@ enum Stage {
     Parked,
     Flushing,
     Finishing,
+    /// Acknowledged, the last segment's length still on its way to the medium.
+    Draining,
 }
 
 /// What the arm and the heads are doing.
@@ -191,15 +201,27 @@ impl Drive {
             data: (Instant::ZERO, Instant::ZERO),
             stored: 0,
             released: false,
+            round: false,
+            ahead: true,
         };
-        let capacity = depth as usize;
+        // A write that is acknowledged and still draining keeps its slot.
+        let capacity = depth as usize + usize::from(cache.wraps);
         Drive {
-            buffer: Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments),
+            buffer: Buffer::new(
+                cache.segments,
+                cache.segment_sectors,
+                cache.dirty_segments,
+                cache.adaptive.map_or(cache.segments, |it| it.most),
+            ),
+            segmentation: cache.adaptive.map(|adaptive| Segmentation::new(adaptive, cache.segments)),
             slots: alloc::vec![blank; capacity],
-            free: (0..depth as u16).rev().collect(),
+            free: (0..capacity as u16).rev().collect(),
             arriving: VecDeque::with_capacity(capacity),
             commands: Candidates::new(profile.firmware.queue, capacity),
-            destages: Queue::new(profile.firmware.destage, cache.segments as usize),
+            destages: Queue::new(
+                profile.firmware.destage,
+                cache.adaptive.map_or(cache.segments, |it| it.most) as usize,
+            ),
             held: VecDeque::new(),
             alone: None,
             parked: VecDeque::with_capacity(capacity),
@@ -230,6 +252,14 @@ impl Drive {
     /// Its description.
     pub fn profile(&self) -> &Profile {
         &self.profile
+    }
+
+    /// An acknowledged write is still on its way to the medium, beside what is dirty in the buffer.
+    fn is_draining(&self) -> bool {
+        let Activity::Access { purpose: Purpose::Command { slot, .. }, .. } = self.activity else {
+            return false;
+        };
+        self.slots[usize::from(slot)].stage == Stage::Draining
     }
 
     fn platter(&self) -> Platter<'_> {
@@ -295,6 +325,10 @@ impl Device for Drive {
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
         self.advance(now);
+        let spare = self.slots.len() - self.profile.firmware.depth as usize;
+        if self.free.len() + usize::from(self.is_draining()) <= spare {
+            return Err(request);
+        }
         let Some(slot) = self.free.pop() else {
             return Err(request);
         };

@@ -24,7 +24,7 @@ use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
-use crate::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ReadAhead, Until};
+use crate::drive::profile::{Adaptive, After, Cache, Firmware, Link, Overhead, Profile, ReadAhead, Until};
 use crate::drive::recovery::Weak;
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
@@ -98,10 +98,15 @@ pub const NO_CACHE: Cache = Cache {
         until: Until::Segment,
         over_requested: false,
         free_blocks: false,
+        holds: false,
+        discards: false,
     },
     write_back: false,
     dirty_segments: 0,
     destage_idle: Span::ZERO,
+    destage_age: None,
+    wraps: false,
+    adaptive: None,
 };
 
 impl Default for Small {
@@ -210,6 +215,7 @@ impl Small {
         self.cache.segments = segments;
         self.cache.segment_sectors = segment_sectors;
         self.cache.read_ahead.max = segment_sectors;
+        self.cache.adaptive = None;
         self
     }
 
@@ -330,7 +336,7 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
 }
 
 fn random_cache(rng: &mut Rng) -> Cache {
-    let segments = pick(rng, &[0, 1, 2, 4, 16]);
+    let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
     let segment_sectors = pick(rng, &[8, 32, 64, 256]);
     let max = pick(rng, &[0, 8, 40, 256, 1024]);
     Cache {
@@ -343,10 +349,19 @@ fn random_cache(rng: &mut Rng) -> Cache {
             until: pick(rng, &[Until::Segment, Until::Track, Until::Cylinder, Until::NextTrack]),
             over_requested: rng.percent(40),
             free_blocks: rng.percent(30),
+            holds: rng.percent(40),
+            discards: rng.percent(30),
         },
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
         destage_idle: some_span(rng, 50_000_000),
+        destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
+        wraps: rng.percent(50),
+        adaptive: (segments == 4 && segment_sectors >= 32).then_some(Adaptive {
+            sectors: 4 * segment_sectors,
+            most: 8,
+            dirty_percent: 60,
+        }),
     }
 }
 

@@ -23,7 +23,8 @@ impl Drive {
         }
         let command = &self.slots[usize::from(slot)];
         let request = command.request;
-        let plain = request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
+        let settled = self.segmentation.as_ref().is_none_or(|view| view.wanted().is_none());
+        let plain = settled && request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
         let missed = command.seen == (self.buffer.version(), Lookup::Miss);
         let beyond = request.end() > self.profile.geometry.sectors();
         if !plain || !missed || beyond || self.first_weak(request.lba, request.end()).is_some() {
@@ -32,7 +33,8 @@ impl Drive {
         let (now, reading) = match &self.activity {
             Activity::Idle => (self.choose_from.max(decoded), None),
             Activity::Prefetch(stream) => {
-                let now = self.choose_from.max(stream.committed).max(decoded);
+                let fed_up = self.profile.firmware.queue.max_wait.map(|limit| decoded + limit);
+                let now = self.choose_from.max(self.breaks_off(stream, fed_up)).max(decoded);
                 let mut stream = *stream;
                 stream.catch_up(self.platter(), now);
                 (now, Some(stream))
@@ -56,7 +58,9 @@ impl Drive {
         }
         self.commands.pass_through(first.cylinder);
         let segment = self.buffer.allocate(request.lba, None);
-        let then = segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment));
+        let ahead = self.slots[usize::from(slot)].ahead;
+        let then =
+            segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment, ahead));
         self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
         self.arm = sweep.arm;
         self.choose_from = sweep.end + self.profile.firmware.dispatch;

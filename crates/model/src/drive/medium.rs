@@ -52,9 +52,19 @@ impl Drive {
     }
 
     /// Dirty segments compete with commands.
-    fn pressing(&self) -> bool {
+    fn pressing(&self, now: Instant) -> bool {
         self.buffer.dirty_count() > 0
-            && (!self.flushes.is_empty() || !self.parked.is_empty() || self.buffer.is_full() || self.power != Power::On)
+            && (!self.flushes.is_empty()
+                || !self.parked.is_empty()
+                || self.buffer.is_full()
+                || self.power != Power::On
+                || self.ages_at().is_some_and(|at| at <= now))
+    }
+
+    /// When the oldest dirty segment will have been so for too long.
+    fn ages_at(&self) -> Option<Instant> {
+        let age = self.profile.cache.destage_age?;
+        self.buffer.destageable().next().map(|(_, dirty)| dirty.since + age)
     }
 
     /// When the first of the dirty segments has been so for as long as the destage discipline allows.
@@ -66,27 +76,30 @@ impl Drive {
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
     pub(super) fn choose_at(&self) -> Option<Instant> {
         let dirty = self.buffer.dirty_count() > 0;
-        let urgent = !self.commands.is_empty() || self.pressing();
+        let urgent = !self.commands.is_empty() || self.pressing(self.clock);
         let idle = dirty && self.free.len() == self.slots.len();
-        let due = if dirty && !urgent { self.destage_due() } else { None };
+        let due = if dirty && !urgent { self.presses_at() } else { None };
         if (!urgent && !idle && due.is_none()) || matches!(self.activity, Activity::Access { .. }) {
             return None;
         }
-        let now = match (urgent, due) {
-            (true, _) => Some(self.free_for_urgent()),
-            // Over its limit is later than at it.
-            (_, Some(due)) => Some(self.free_for_urgent().max(due + Span::from_nanos(1))),
-            _ => None,
-        };
+        let hurried = if urgent { Some(Instant::ZERO) } else { due };
+        let hurried = hurried.map(|at| self.free_for_urgent().max(at));
         let patient = if idle && !urgent { Some(self.free_and_quiet()) } else { None };
-        let at = now.into_iter().chain(patient).min()?;
+        let at = hurried.into_iter().chain(patient).min()?;
         Some(at.max(self.clock))
+    }
+
+    /// When the oldest dirty segment will press by its age alone.
+    fn presses_at(&self) -> Option<Instant> {
+        // Over its limit is later than at it.
+        let due = self.destage_due().map(|due| due + Span::from_nanos(1));
+        self.ages_at().into_iter().chain(due).min()
     }
 
     /// When the medium can be had by what may break off a prefetch.
     fn free_for_urgent(&self) -> Instant {
         match &self.activity {
-            Activity::Prefetch(stream) => self.choose_from.max(stream.committed),
+            Activity::Prefetch(stream) => self.choose_from.max(self.breaks_off(stream, self.fed_up())),
             _ => self.choose_from,
         }
     }
@@ -103,13 +116,26 @@ impl Drive {
         }
     }
 
+    /// When what waits is the medium's, though a stream is read ahead of: beyond its limit, or at the head of the queue.
+    fn fed_up(&self) -> Option<Instant> {
+        if self.commands.has_head() {
+            return Some(Instant::ZERO);
+        }
+        self.commands.deadline().into_iter().chain(self.destage_due()).min()
+    }
+
+    /// When a read-ahead gives way to what waits and is `fed_up` then.
+    pub(super) fn breaks_off(&self, stream: &Stream, fed_up: Option<Instant>) -> Instant {
+        stream.committed.max(stream.held.min(fed_up.unwrap_or(Instant::FAR)))
+    }
+
     pub(super) fn choose(&mut self, now: Instant) {
         self.settle_stream(now);
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
         let due = self.destage_due().is_some_and(|due| due < now);
-        let pressing = self.pressing() || due;
+        let pressing = self.pressing(now) || due;
         // Without a rival only SPTF asks for the cost.
         let rivals = self.commands.is_empty() || pressing;
         let head = u64::from(self.arm.cylinder);
@@ -197,6 +223,9 @@ impl Drive {
             let data = self.slots[usize::from(slot)].data;
             let first = self.slots[usize::from(slot)].first;
             self.start(now, &request, first, Purpose::Command { slot, segment: None }, data);
+            if self.slots[usize::from(slot)].round {
+                self.acknowledge_round(slot);
+            }
             return;
         }
         match self.look_up(slot) {
@@ -211,6 +240,7 @@ impl Drive {
                 self.buffer.touch(segment);
                 let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
                 self.read_into(now, slot, &request, first, |_| Some(segment));
+                self.hold_stream();
             }
             _ => {
                 self.break_off(now);
@@ -242,9 +272,20 @@ impl Drive {
         }
         let (Some(segment), Activity::Access { access, sweep, .. }) = (segment, &self.activity) else { return };
         let (access, end, arm) = (*access, sweep.end, sweep.arm);
-        let stream = self.plan_ahead(request, &access, (end, arm), segment);
+        let ahead = self.slots[usize::from(slot)].ahead;
+        let stream = self.plan_ahead(request, &access, (end, arm), segment, ahead);
         if let Activity::Access { then, .. } = &mut self.activity {
             *then = stream;
+        }
+    }
+
+    /// The read-ahead behind the read in progress is that of a stream.
+    fn hold_stream(&mut self) {
+        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+        if self.profile.cache.read_ahead.holds
+            && let Activity::Access { then: Some(stream), .. } = &mut self.activity
+        {
+            stream.held = stream.when(platter, stream.limit);
         }
     }
 
@@ -257,12 +298,13 @@ impl Drive {
         access: &Access,
         (end, arm): (Instant, Arm),
         segment: usize,
+        ahead: bool,
     ) -> Option<Stream> {
         if self.profile.cache.read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
             let free = self.free_blocks(access);
             self.buffer.reach_back(segment, access.lba() - free);
         }
-        let limit = self.read_ahead_limit(request, segment);
+        let limit = if ahead { self.read_ahead_limit(request, segment) } else { request.end() };
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return None;
@@ -354,7 +396,9 @@ impl Drive {
         };
         let (purpose, led, end) = (*purpose, sweep.led, access.end());
         let written = access.write.then_some(*access);
-        if let Purpose::Command { slot, .. } = purpose {
+        if let Purpose::Command { slot, .. } = purpose
+            && !self.slots[usize::from(slot)].round
+        {
             sweep.charge(&mut self.slots[usize::from(slot)].ledger);
         }
         self.arm = sweep.arm;
@@ -368,6 +412,7 @@ impl Drive {
             self.refresh(access.lba(), access.end());
         }
         match purpose {
+            Purpose::Command { slot, .. } if self.slots[usize::from(slot)].round => self.end_round(now, slot),
             Purpose::Command { slot, .. } if written.is_some() => {
                 let service = self.service(slot);
                 self.close(slot, now + self.profile.overhead.reselect + service);
@@ -388,6 +433,14 @@ impl Drive {
         }
         if !self.parked.is_empty() {
             self.unpark(now);
+        }
+    }
+
+    /// A write that went round in its segment is on the medium; its status may still be on its way.
+    fn end_round(&mut self, now: Instant, slot: u16) {
+        if self.slots[usize::from(slot)].stage == Stage::Draining {
+            self.release(now, slot);
+            self.end_flushes(now);
         }
     }
 

@@ -4,8 +4,9 @@
 //! sectors that passed are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
 //! lost. A reset or an abort lets the sector under the head be finished.
 
-use super::cache::Piece;
+use super::cache::{Buffer, Piece};
 use super::media::{Access, Pass};
+use super::segmentation::Segmentation;
 use super::{Activity, Drive, Power, Purpose, Stage};
 use crate::block::{Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
 use crate::record::Part;
@@ -78,7 +79,7 @@ impl Drive {
         let idle = self.free.len() == self.slots.len() && !matches!(self.activity, Activity::Access { .. });
         if self.power == Power::Stopping && idle && self.buffer.dirty_count() == 0 {
             self.power = Power::Off;
-            self.buffer.clear();
+            self.forget();
             self.activity = Activity::Idle;
         }
     }
@@ -87,6 +88,9 @@ impl Drive {
         self.drop_commands(now, Status::PowerLost, self.profile.cut_sector, |_| true);
         if let Activity::Access { access, purpose, .. } = self.activity {
             self.land(&access, purpose, now);
+            if let (true, Purpose::Command { slot, .. }) = (self.is_draining(), purpose) {
+                self.release(now, slot);
+            }
         }
         self.activity = Activity::Idle;
         if self.landings_wanted {
@@ -94,9 +98,19 @@ impl Drive {
                 self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, LandingKind::Discarded)));
             }
         }
-        self.buffer.clear();
+        self.forget();
         self.power = Power::Off;
         (self.electronics, self.link, self.choose_from) = (now, now, now);
+    }
+
+    /// The buffer is empty, and divided as at the start.
+    fn forget(&mut self) {
+        self.buffer.clear();
+        let cache = &self.profile.cache;
+        if let Some(adaptive) = cache.adaptive {
+            self.buffer = Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, adaptive.most);
+            self.segmentation = Some(Segmentation::new(adaptive, cache.segments));
+        }
     }
 
     /// Ends the commands whose tag is `chosen`, at `now`.
@@ -104,7 +118,7 @@ impl Drive {
         self.stop_access(now, sector, &chosen);
         for slot in 0..self.slots.len() {
             let command = &mut self.slots[slot];
-            if command.stage == Stage::Free || !chosen(command.request.tag) {
+            if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
                 continue;
             }
             let part = match command.stage {
@@ -135,11 +149,14 @@ impl Drive {
         let Purpose::Command { slot, segment } = purpose else {
             return;
         };
-        if !chosen(self.slots[usize::from(slot)].request.tag) {
+        let command = &self.slots[usize::from(slot)];
+        if command.stage == Stage::Draining || !chosen(command.request.tag) {
             return;
         }
         let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
-        access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+        if !command.round {
+            access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+        }
         let kept = core::mem::replace(&mut self.profile.cut_sector, sector);
         if access.write {
             self.land(&access, purpose, now);

@@ -56,6 +56,24 @@ pub struct Cache {
     pub dirty_segments: u32,
     /// An idle drive begins to destage after this long.
     pub destage_idle: Span,
+    /// Data that have been dirty for so long compete with the commands.
+    pub destage_age: Option<Span>,
+    /// A write longer than its segment goes round in it and is acknowledged when the rest fits; else it takes several
+    /// segments.
+    pub wraps: bool,
+    /// Segments change in number and size with the commands; `segments` and `segment_sectors` are then the start.
+    pub adaptive: Option<Adaptive>,
+}
+
+/// What an adaptive buffer is divided into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptive {
+    /// Sectors in all.
+    pub sectors: u32,
+    /// Segments at most.
+    pub most: u32,
+    /// The share of the segments, in percent, that may hold unwritten data.
+    pub dirty_percent: u32,
 }
 
 /// How far a read is followed.
@@ -75,6 +93,11 @@ pub struct ReadAhead {
     pub over_requested: bool,
     /// What passes under the head before the first wanted block of a track is kept too.
     pub free_blocks: bool,
+    /// The read-ahead of a stream, once a read has gone on where its segment ended, fills the segment though a command
+    /// waits; it goes no farther for that stream while one does.
+    pub holds: bool,
+    /// A segment that has been read to its end is the first to be used anew.
+    pub discards: bool,
 }
 
 /// Where reading ahead ends.
@@ -186,6 +209,13 @@ impl Profile {
         let rules = [
             ("physical_sector", "512 or 4096", matches!(self.physical_sector, 512 | 4096)),
             ("cache.segments", "at most 4096", cache.segments <= 4096),
+            (
+                "cache.adaptive",
+                "with 3 segments or more at the start, no more than at most, and room for them",
+                cache.adaptive.is_none_or(|it| {
+                    (3..=it.most).contains(&cache.segments) && it.most <= 4096 && it.sectors >= 8 * it.most
+                }),
+            ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (
                 "cache.dirty_segments",

@@ -113,6 +113,11 @@ impl Candidates {
         }
     }
 
+    /// One waits at the head of the queue.
+    pub(super) fn has_head(&self) -> bool {
+        !self.heads.is_empty()
+    }
+
     /// One has waited longer than the discipline allows.
     pub(super) fn overdue(&self, now: Instant) -> bool {
         self.deadline().is_some_and(|deadline| deadline < now)
@@ -211,7 +216,8 @@ impl Drive {
 
     /// Commands that are past the port and not done.
     fn under_way(&self) -> usize {
-        self.slots.len() - self.free.len() - self.arriving.len() - self.held.len()
+        let held = self.arriving.len() + self.held.len() + usize::from(self.is_draining());
+        self.slots.len() - self.free.len() - held
     }
 
     /// Holds a decoded command back if it must wait for others, or they for it. Answers whether it does.
@@ -263,7 +269,7 @@ impl Drive {
         }
         let log = self.profile.link.command + self.profile.overhead.flush + self.last_sector;
         self.electronics = self.electronics.max(now) + log;
-        let waits = |stage: Stage| matches!(stage, Stage::Free | Stage::Arriving | Stage::Held);
+        let waits = |stage: Stage| matches!(stage, Stage::Free | Stage::Arriving | Stage::Held | Stage::Draining);
         let under_way = self.slots.iter().filter(|slot| !waits(slot.stage));
         let tags: Vec<u32> = under_way.map(|slot| slot.request.tag).collect();
         self.drop_commands(now, Status::Aborted, CutSector::Finished, |tag| tags.contains(&tag));
