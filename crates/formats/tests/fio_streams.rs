@@ -54,6 +54,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     }
 }
 

@@ -44,6 +44,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     })
 }
 

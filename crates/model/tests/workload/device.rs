@@ -102,6 +102,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     }
 }
 
