@@ -76,7 +76,8 @@ pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
         for (edge, count) in groups.iter().flat_map(|group| &group.histogram) {
             histogram.record_bucket(Span::from_nanos(*edge), *count);
         }
-        let mean = |value: fn(&View) -> f64| groups.iter().map(|group| value(&group.all)).sum::<f64>() / runs.len() as f64;
+        let mean =
+            |value: fn(&View) -> f64| groups.iter().map(|group| value(&group.all)).sum::<f64>() / runs.len() as f64;
         let all = View {
             ios: groups.iter().map(|group| group.all.ios).sum(),
             iops: mean(|view| view.iops),

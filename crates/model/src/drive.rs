@@ -69,6 +69,8 @@ pub struct Drive {
     landings_wanted: bool,
     activity: Activity,
     arm: Arm,
+    /// The block, inside a physical sector, before which the last write ended.
+    half_written: Option<u64>,
     /// The next access may be chosen from here on.
     choose_from: Instant,
     /// The electronics take the next command from here on.
@@ -232,6 +234,7 @@ impl Drive {
             landings_wanted: false,
             activity: Activity::Idle,
             arm: Arm::default(),
+            half_written: None,
             choose_from: Instant::ZERO,
             electronics: Instant::ZERO,
             link: Instant::ZERO,

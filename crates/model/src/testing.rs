@@ -6,14 +6,23 @@
 //! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
 //! | [`Stack`] | such a drive with host layers above it |
 //! | [`Image`] | what the platter holds, built from landings alone |
+//! | [`Witness`] | the laws of durability, judged from acknowledgements and an image |
+//! | [`Client`] | a random client of a device |
+//! | [`cuts`](fn@cuts) | random stacks cut again and again |
 //! | [`conformance`](fn@conformance) | the eight rules of [`crate::block`], checked on any device by random scripts |
 
+mod client;
 mod conformance;
+mod cuts;
+mod durability;
 mod image;
 mod run;
 mod script;
 
-pub use self::conformance::{Violation, conformance};
+pub use self::client::{Client, Habits};
+pub use self::conformance::{Violation, conformance, conformance_to};
+pub use self::cuts::{Fault, Tally, cuts};
+pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 pub use self::image::{Held, Image};
 
 use alloc::boxed::Box;
@@ -24,7 +33,7 @@ use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
-use crate::drive::profile::{Adaptive, After, Cache, Firmware, Link, Overhead, Profile, ReadAhead, Until};
+use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ReadAhead, Until};
 use crate::drive::recovery::Weak;
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
@@ -61,6 +70,10 @@ pub struct Small {
     pub physical_sector: u32,
     /// What a cut does to the sector under the head.
     pub cut_sector: CutSector,
+    /// A capacitor keeps the buffer.
+    pub protected: bool,
+    /// Where it does not keep its word.
+    pub faults: Faults,
     /// The buffer.
     pub cache: Cache,
     /// How commands are taken and ordered.
@@ -104,6 +117,7 @@ pub const NO_CACHE: Cache = Cache {
     write_back: false,
     dirty_segments: 0,
     destage_idle: Span::ZERO,
+    flash_sectors: 0,
     destage_age: None,
     wraps: false,
     adaptive: None,
@@ -124,6 +138,8 @@ impl Default for Small {
             skew_margin: Span::from_micros(20),
             physical_sector: 512,
             cut_sector: CutSector::Old,
+            protected: false,
+            faults: Faults::default(),
             cache: NO_CACHE,
             firmware: Firmware {
                 depth: 1,
@@ -202,6 +218,8 @@ impl Small {
             link: self.link,
             cut_sector: self.cut_sector,
             weak: self.weak.clone(),
+            protected: self.protected,
+            faults: self.faults,
         }
     }
 
@@ -355,6 +373,7 @@ fn random_cache(rng: &mut Rng) -> Cache {
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
         destage_idle: some_span(rng, 50_000_000),
+        flash_sectors: 0,
         destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
         wraps: rng.percent(50),
         adaptive: (segments == 4 && segment_sectors >= 32).then_some(Adaptive {

@@ -141,7 +141,10 @@ fn flush_beside_a_read(kind: Queuing) -> (Completion, Completion) {
 fn an_ata_flush_is_alone_and_a_scsi_flush_is_one_of_many() {
     for kind in [Queuing::Tcq, Queuing::Ncq] {
         let (flush, read) = flush_beside_a_read(kind);
-        assert!(read.parts.get(Part::Queue) >= flush.finished.since(at(1_000)), "{kind:?}: the read waits for the flush");
+        assert!(
+            read.parts.get(Part::Queue) >= flush.finished.since(at(1_000)),
+            "{kind:?}: the read waits for the flush"
+        );
     }
     let (flush, read) = flush_beside_a_read(Queuing::Scsi);
     assert!(read.finished < flush.finished, "the read is served beside the flush");
@@ -202,7 +205,11 @@ fn head_of_queue_is_next() {
     for policy in [Policy::Fcfs, Policy::Sptf, Policy::CLook] {
         let small = queued(Queuing::Scsi, 8, policy);
         let mut drive = small.drive();
-        submit(&mut drive, Instant::ZERO, &[read(0, 0), read(1, 100), read(2, 200), marked(read(3, 300), Flags::ORDERED)]);
+        submit(
+            &mut drive,
+            Instant::ZERO,
+            &[read(0, 0), read(1, 100), read(2, 200), marked(read(3, 300), Flags::ORDERED)],
+        );
         submit(&mut drive, at(10), &[read(4, 10), marked(read(5, 8_000), Flags::HEAD_OF_QUEUE)]);
         let order = tags(&answers(&mut drive));
         assert_eq!((order[1], order[5]), (5, 4), "behind the access in progress, past the ordered one: {order:?}");
@@ -356,7 +363,11 @@ fn what_was_not_read_is_not_in_the_buffer_and_a_write_makes_it_sound() {
     };
     assert_eq!(ask(request(0, Op::Read, 0, 64)).status, Status::Done);
     let ahead = ask(request(0, Op::Read, 64, 36));
-    assert_eq!((ahead.status, ahead.parts.get(Part::Transfer)), (Status::Done, Span::ZERO), "read ahead up to the place");
+    assert_eq!(
+        (ahead.status, ahead.parts.get(Part::Transfer)),
+        (Status::Done, Span::ZERO),
+        "read ahead up to the place"
+    );
     for _ in 0..2 {
         assert_eq!(ask(request(0, Op::Read, 90, 20)).status, Status::MediumError, "and not across it");
         assert_eq!(ask(request(0, Op::Read, 103, 1)).status, Status::MediumError);

@@ -1,5 +1,7 @@
 //! Runs a job on a modelled stack in virtual time: jumps from timeout to timeout.
 
+mod witness;
+
 use std::cell::Cell;
 
 use seekwise_model::block::{Completion, Counted, Device, Next, Op, Request, Source};
@@ -13,6 +15,8 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
 use seekwise_model::workload::{Job, Workload};
+
+pub use self::witness::{Watched, Witness};
 
 /// A stack, from the program's side down. Absent layers cost nothing and limit nothing.
 #[derive(Clone, Debug)]
@@ -106,8 +110,26 @@ fn run_on(device: impl Device, job: &Job, seed: Seed, recorder: &mut impl FnMut(
         _ => recorder(record),
     };
     engine.run(Instant::FAR, &mut record).map_err(SimError::Stuck)?;
+    Ok(outcome(&engine))
+}
+
+fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {
     let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
-    Ok(Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued })
+    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued }
+}
+
+/// Runs `job` on `stack` until it ends, and the device for as long after as `witness` wants; `witness` sees every
+/// request, completion and landing.
+pub fn witness(stack: &Stack, job: &Job, seed: Seed, witness: &mut impl Witness) -> Result<Outcome, SimError> {
+    let device = Watched::new(stack.build(seed), witness);
+    let limits = device.limits(0);
+    let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
+    let served = Cell::new((Op::Read, 0));
+    let mut engine = Engine::new(Fingerprint::of(workload, &served), device);
+    engine.run(Instant::FAR, &mut |_: &Record| ()).map_err(SimError::Stuck)?;
+    let outcome = outcome(&engine);
+    engine.device_mut().linger(outcome.end);
+    Ok(outcome)
 }
 
 /// Plays `rows` on a drive by itself; the platter's phase at time 0 is drawn from `seed`. A record's stamp, less 1, is

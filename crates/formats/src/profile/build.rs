@@ -4,7 +4,7 @@ use seekwise_model::block::{CutSector, Queuing};
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{
-    Adaptive, After, Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until,
+    Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until,
 };
 use seekwise_model::drive::recovery::Weak;
 use seekwise_model::queue::{Discipline, Policy};
@@ -33,7 +33,9 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             dispatch: figures.span("firmware.dispatch_ms"),
             zero_latency: figures.flag("firmware.zero_latency"),
             priority: figures.flag("firmware.priority"),
-            recovery_limit: figures.find("firmware.recovery_limit_ms").map(|_| figures.span("firmware.recovery_limit_ms")),
+            recovery_limit: figures
+                .find("firmware.recovery_limit_ms")
+                .map(|_| figures.span("firmware.recovery_limit_ms")),
         },
         overhead: Overhead {
             read_hit: figures.after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
@@ -65,6 +67,13 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             _ => CutSector::Finished,
         },
         weak: figures.weak(),
+        protected: figures.flag("power.protected"),
+        faults: Faults {
+            ignores_fua: figures.flag("faults.ignores_fua"),
+            early_flush: figures.flag("faults.early_flush"),
+            forgets_on_power_off: figures.flag("faults.forgets_on_power_off"),
+            caches_when_off: figures.flag("faults.caches_when_off"),
+        },
     };
     match profile.check() {
         Ok(()) => Ok(profile),
@@ -92,6 +101,7 @@ fn cache(figures: &Figures<'_>) -> Cache {
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
         destage_idle: figures.span("cache.destage_idle_ms"),
+        flash_sectors: figures.whole("cache.flash_kib") * 2,
         destage_age: figures.maybe_span("cache.destage_age_ms"),
         wraps: figures.word("cache.long_writes") == "wrap",
         adaptive,
@@ -482,6 +492,7 @@ impl<'a> Figures<'a> {
         let key = match error.field {
             "physical_sector" => "geometry.physical_sector",
             "cache.segment_sectors" => "cache.size_kib",
+            "cache.flash_sectors" => "cache.flash_kib",
             "cache.read_ahead.min" => "cache.read_ahead.min_sectors",
             field => field,
         };

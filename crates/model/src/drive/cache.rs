@@ -452,6 +452,16 @@ impl Buffer {
         }
     }
 
+    /// All dirty segments, the first to become dirty first.
+    pub fn dirty_segments(&self) -> impl Iterator<Item = &Dirty> {
+        self.order.iter().filter_map(|&segment| self.dirty[segment].as_ref())
+    }
+
+    /// Blocks of the dirty segments.
+    pub fn unwritten(&self) -> u64 {
+        self.order.iter().map(|&segment| self.spans[segment].1 - self.spans[segment].0).sum()
+    }
+
     /// The dirty segments that may be destaged, the first to become dirty first.
     pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
         let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));

@@ -98,7 +98,10 @@ impl Drive {
 
     /// True for a write that is acknowledged from the buffer.
     fn cached(&self, request: &Request) -> bool {
-        self.profile.cache.write_back && !request.flags.has(Flags::FUA)
+        let profile = &self.profile;
+        let on = profile.cache.write_back || profile.faults.caches_when_off;
+        let forced = request.flags.has(Flags::FUA) && !profile.faults.ignores_fua && !profile.protected;
+        profile.cache.flash_sectors > 0 || (on && !forced)
     }
 
     /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
@@ -494,7 +497,9 @@ impl Drive {
 
     /// A cached write that is longer than the segment in which it has to go round.
     fn goes_round(&self, request: &Request) -> bool {
-        self.profile.cache.wraps && u64::from(request.sectors) > self.buffer.segment_sectors()
+        self.profile.cache.wraps
+            && !self.profile.saves_buffer()
+            && u64::from(request.sectors) > self.buffer.segment_sectors()
     }
 
     /// A write that goes round in its segment, on the medium now, is acknowledged when no more of it is left than the
@@ -540,6 +545,9 @@ impl Drive {
         while stored < request.sectors {
             let lba = request.lba + u64::from(stored);
             let sectors = self.share(lba, request.sectors - stored);
+            if self.buffer.unwritten() + u64::from(sectors) > self.saved_at_most() {
+                return false;
+            }
             let part = Request { lba, sectors, ..request };
             if !self.store_part(now, slot, &part) {
                 return false;
@@ -551,9 +559,17 @@ impl Drive {
         true
     }
 
+    /// How many dirty blocks a cut would leave, where the drive holds no more than it can save.
+    fn saved_at_most(&self) -> u64 {
+        match self.profile.cache.flash_sectors {
+            0 => u64::MAX,
+            sectors => sectors,
+        }
+    }
+
     /// How many of `sectors` blocks from `lba` one segment takes: no physical sector is shared by two.
     fn share(&self, lba: u64, sectors: u32) -> u32 {
-        let room = self.buffer.dirty_sectors();
+        let room = self.buffer.dirty_sectors().min(self.saved_at_most());
         let unit = u64::from(self.profile.physical_sector) / SECTOR;
         match (lba + room) / unit * unit {
             _ if u64::from(sectors) <= room => sectors,
@@ -615,7 +631,8 @@ impl Drive {
     }
 
     fn flush(&mut self, now: Instant, slot: u16) {
-        if self.buffer.dirty_count() == 0 && !self.is_draining() {
+        let skipped = self.profile.faults.early_flush || self.profile.saves_buffer();
+        if skipped || (self.buffer.dirty_count() == 0 && !self.is_draining()) {
             self.close(slot, now);
             return;
         }

@@ -9,10 +9,10 @@ use super::firmware::kept;
 use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::media::Access;
+use super::queuing::Chosen;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Stage, Target};
-use crate::block::{Op, Request, Status};
-use super::queuing::Chosen;
+use crate::block::{Op, Request, SECTOR, Status};
 use crate::queue::Policy;
 use crate::record::Part;
 use crate::time::{Instant, Span};
@@ -57,8 +57,13 @@ impl Drive {
             && (!self.flushes.is_empty()
                 || !self.parked.is_empty()
                 || self.buffer.is_full()
-                || self.power != Power::On
+                || self.stops_honestly()
                 || self.ages_at().is_some_and(|at| at <= now))
+    }
+
+    /// On its way to a stop, before which all that is dirty goes to the medium.
+    fn stops_honestly(&self) -> bool {
+        self.power != Power::On && !self.profile.faults.forgets_on_power_off
     }
 
     /// When the oldest dirty segment will have been so for too long.
@@ -77,7 +82,8 @@ impl Drive {
     pub(super) fn choose_at(&self) -> Option<Instant> {
         let dirty = self.buffer.dirty_count() > 0;
         let urgent = !self.commands.is_empty() || self.pressing(self.clock);
-        let idle = dirty && self.free.len() == self.slots.len();
+        let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
+        let idle = dirty && self.free.len() == self.slots.len() && !forgets;
         let due = if dirty && !urgent { self.presses_at() } else { None };
         if (!urgent && !idle && due.is_none()) || matches!(self.activity, Activity::Access { .. }) {
             return None;
@@ -343,6 +349,10 @@ impl Drive {
         }
         let access = self.access(now, self.arm, request, first, data);
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
+        if access.write {
+            let unit = u64::from(self.profile.physical_sector) / SECTOR;
+            self.half_written = Some(access.end()).filter(|end| end % unit != 0);
+        }
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 
@@ -364,7 +374,7 @@ impl Drive {
             first,
             sectors,
             write,
-            data_at: if write { self.writable_at(&first, sectors, data) } else { now },
+            data_at: if write { self.writable_at(&first, sectors, data).max(self.whole_at(now, &first)) } else { now },
             zero_latency: self.profile.firmware.zero_latency && !write,
             lead: (sectors * self.profile.link.buffer_full / 100).max(1),
         }
@@ -377,6 +387,16 @@ impl Drive {
         let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
         let passing = self.profile.mechanics.turn(behind).nanos();
         (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing)))
+    }
+
+    /// When a write to `first` may begin that goes on in the physical sector in which the last one ended: that sector must
+    /// come round again, to be read and written as a whole.
+    fn whole_at(&self, now: Instant, first: &Extent) -> Instant {
+        let sectors = u64::from(self.profile.physical_sector) / SECTOR;
+        match self.half_written == Some(first.lba) {
+            true => now + self.profile.mechanics.turn(first.slot.saturating_mul(sectors)),
+            false => Instant::ZERO,
+        }
     }
 
     fn start_destage(&mut self, now: Instant, segment: usize) {

@@ -39,6 +39,27 @@ pub struct Profile {
     pub cut_sector: CutSector,
     /// Places that are hard to read, rising, apart from one another.
     pub weak: Vec<Weak>,
+    /// A capacitor keeps the buffer until it is written: a flush costs its command only, and writes with FUA are
+    /// acknowledged from the buffer.
+    pub protected: bool,
+    /// Where the drive does not keep its word.
+    pub faults: Faults,
+}
+
+/// What a drive may do against its word. None of them is true of a drive in the catalogue; each has just the effect
+/// that its name says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Takes writes with FUA and caches them like others. (Jens Axboe on the ST3120827AS, linux-kernel 2005-05-30:
+    /// accepts FUA writes and still puts them in cache.)
+    pub ignores_fua: bool,
+    /// Acknowledges a flush at once; what is dirty is destaged when it would have been without. (A drive of 7,200 rpm
+    /// that acknowledges a flush in 0.39 ms cannot have turned to its sector.)
+    pub early_flush: bool,
+    /// Stops at an orderly power-off without destaging.
+    pub forgets_on_power_off: bool,
+    /// Caches writes though the write cache is off, and says that it is.
+    pub caches_when_off: bool,
 }
 
 /// The segmented buffer.
@@ -56,6 +77,10 @@ pub struct Cache {
     pub dirty_segments: u32,
     /// An idle drive begins to destage after this long.
     pub destage_idle: Span,
+    /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive that
+    /// has it holds no more dirty data than that, and all that is acknowledged is durable: also writes with FUA, with
+    /// the write cache off, and what a flush covers.
+    pub flash_sectors: u64,
     /// Data that have been dirty for so long compete with the commands.
     pub destage_age: Option<Span>,
     /// A write longer than its segment goes round in it and is acknowledged when the rest fits; else it takes several
@@ -203,6 +228,16 @@ pub struct ProfileError {
 }
 
 impl Profile {
+    /// True when the buffer has room for unwritten data, whether that is switched on or not.
+    fn may_hold_dirty(&self) -> bool {
+        (1..=self.cache.segments).contains(&self.cache.dirty_segments)
+    }
+
+    /// True when what is in the buffer outlives a power cut.
+    pub fn saves_buffer(&self) -> bool {
+        self.protected || self.cache.flash_sectors > 0
+    }
+
     /// Checks the fields against each other.
     pub fn check(&self) -> Result<(), ProfileError> {
         let cache = &self.cache;
@@ -224,8 +259,27 @@ impl Profile {
             ),
             ("cache.read_ahead.min", "at most cache.read_ahead.max", cache.read_ahead.min <= cache.read_ahead.max),
             ("cache.read_ahead.resume_percent", "from 1 to 100", (1..=100).contains(&cache.read_ahead.resume_percent)),
-            ("firmware.depth", "1 where link.queuing is none", self.link.queuing != Queuing::None || self.firmware.depth == 1),
-            ("firmware.depth", "from 1 to 32 with ATA's queues", !self.link.queuing.is_ata() || self.firmware.depth <= 32),
+            (
+                "firmware.depth",
+                "1 where link.queuing is none",
+                self.link.queuing != Queuing::None || self.firmware.depth == 1,
+            ),
+            (
+                "firmware.depth",
+                "from 1 to 32 with ATA's queues",
+                !self.link.queuing.is_ata() || self.firmware.depth <= 32,
+            ),
+            (
+                "cache.flash_sectors",
+                "0 without cache.dirty_segments",
+                cache.flash_sectors == 0 || self.may_hold_dirty(),
+            ),
+            ("faults.ignores_fua", "false without link.fua", !self.faults.ignores_fua || self.link.fua),
+            (
+                "faults.caches_when_off",
+                "false without cache.dirty_segments",
+                !self.faults.caches_when_off || self.may_hold_dirty(),
+            ),
             ("firmware.depth", "from 1 to 256", (1..=256).contains(&self.firmware.depth)),
             ("faults.weak", "places inside the drive that rise and do not overlap", self.weak_places_rise()),
             ("link.rate", "at least 1 byte a second", self.link.rate > 0),

@@ -161,11 +161,16 @@ impl Candidates {
     /// One of them goes before a command that arrives and costs no positioning: a head of the queue, one with priority
     /// against one without, or one whose wait outweighs what it costs.
     pub(super) fn outweighs(&self, at: Instant, priority: bool, cost: impl Fn(&Target) -> u64) -> bool {
-        let heavy = |queue: &Queue<Target>| queue.iter().next().is_some_and(|(since, target)| {
-            let ageing = u64::from(queue.discipline().ageing);
-            ageing > 0 && at.saturating_since(since).nanos() / 1000 * ageing > cost(target)
-        });
-        !self.heads.is_empty() || (!priority && !self.preferred.is_empty()) || heavy(&self.plain) || heavy(&self.preferred)
+        let heavy = |queue: &Queue<Target>| {
+            queue.iter().next().is_some_and(|(since, target)| {
+                let ageing = u64::from(queue.discipline().ageing);
+                ageing > 0 && at.saturating_since(since).nanos() / 1000 * ageing > cost(target)
+            })
+        };
+        !self.heads.is_empty()
+            || (!priority && !self.preferred.is_empty())
+            || heavy(&self.plain)
+            || heavy(&self.preferred)
     }
 }
 

@@ -303,16 +303,8 @@ impl Driver {
     }
 }
 
-const BLANK: Request = Request {
-    tag: 0,
-    unit: 0,
-    origin: 0,
-    op: Op::Read,
-    flags: Flags::NONE,
-    lba: 0,
-    sectors: 0,
-    stamp: 0,
-};
+const BLANK: Request =
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
 impl Device for Driver {
     fn limits(&self, unit: u8) -> Limits {
