@@ -58,6 +58,12 @@ pub const JOBS: &[BuiltInJob] = &[
         text: include_str!("../../../studies/jobs/parallel-streams.fio"),
         variables: &[("STREAMS", "4"), ("SIZE", "100m"), ("RW", "read"), ("BS", "64k")],
     },
+    BuiltInJob {
+        name: "reader-beside-stream",
+        purpose: "one reader of random blocks beside one sequential stream with many requests outstanding",
+        text: include_str!("../../../studies/jobs/reader-beside-stream.fio"),
+        variables: &[("BS", "128k"), ("DEPTH", "31"), ("PRIO", "0")],
+    },
 ];
 
 /// Lower case, words joined by dashes: `File Server` is `file-server`.

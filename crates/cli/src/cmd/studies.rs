@@ -8,7 +8,10 @@ use crate::exit::{Answer, Outcome};
 use crate::tables;
 
 /// The built-in studies: name and text.
-pub const BUILT_IN: [(&str, &str); 1] = [("ncq-alone", include_str!("../../../../studies/ncq-alone.toml"))];
+pub const BUILT_IN: [(&str, &str); 2] = [
+    ("ncq-alone", include_str!("../../../../studies/ncq-alone.toml")),
+    ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
+];
 
 /// Lists them.
 pub fn studies(json: bool) -> Outcome {
