@@ -59,6 +59,12 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("STREAMS", "4"), ("SIZE", "100m"), ("RW", "read"), ("BS", "64k")],
     },
     BuiltInJob {
+        name: "reader-beside-stream",
+        purpose: "one reader of random blocks beside one sequential stream with many requests outstanding",
+        text: include_str!("../../../studies/jobs/reader-beside-stream.fio"),
+        variables: &[("BS", "128k"), ("DEPTH", "31"), ("PRIO", "0")],
+    },
+    BuiltInJob {
         name: "sequential-at",
         purpose: "sequential work from one place of the drive on: a point of its transfer curve",
         text: include_str!("../../../studies/jobs/sequential-at.fio"),

@@ -14,7 +14,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("q-tcq-and-ncq", include_str!("../../../../studies/q-tcq-and-ncq.toml")),
     ("n-power-cut", include_str!("../../../../studies/n-power-cut.toml")),
     ("segments-access", include_str!("../../../../studies/segments-access.toml")),
+    ("segments-random", include_str!("../../../../studies/segments-random.toml")),
+    ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),
     ("segments-streams", include_str!("../../../../studies/segments-streams.toml")),
+    ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
 ];
 
 /// Lists them.
