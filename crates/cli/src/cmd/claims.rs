@@ -260,21 +260,32 @@ mod tests {
     }
 
     #[test]
-    fn changes_prepare_and_change_something() {
+    fn a_change_changes_what_runs() {
         for &(name, text) in BUILT_IN {
-            let planned = study::plan_file(name, text.to_owned()).unwrap();
-            for claim in &planned.study.claim {
+            let study = parse(name, text).unwrap();
+            let cells = plan::cells(&study);
+            for claim in &study.claim {
                 for change in claim.ablate.iter().chain(&claim.plant) {
-                    let cells = changed(&planned.study, &planned.cells, claim, change);
-                    assert!(!cells.is_empty(), "{name}: {} needs no cell", claim.id);
-                    let prepare = |cell: &Cell| plan::prepare(name, cell, &files::text).unwrap().settings;
-                    let differs = cells.iter().any(|cell| {
-                        let before = planned.cells.iter().position(|other| other.levels == cell.levels).unwrap();
-                        prepare(cell) != planned.prepared[before].settings
+                    let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {
+                        let before = cells.iter().find(|before| before.levels == cell.levels).unwrap();
+                        let settings = |cell: &Cell| plan::prepare(name, cell, &files::text).unwrap().settings;
+                        *before != cell && settings(before) != settings(&cell)
                     });
                     assert!(differs, "{name}: {} with {change} is what it was", claim.id);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_carried_claim_has_its_paragraph() {
+        let page = include_str!("../../../../docs/claims.md");
+        for (name, claim) in carried() {
+            let heading = format!("\n### {}: ", claim.id);
+            let paragraph =
+                page.split(&heading).nth(1).unwrap_or_else(|| panic!("{name}: {} has no heading", claim.id));
+            let words = paragraph.split("\n#").next().unwrap_or("").lines().skip(1).collect::<String>();
+            assert!(words.split_whitespace().count() >= 10, "{name}: {} has no paragraph", claim.id);
         }
     }
 
