@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
+use seekwise_model::block::{self, Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::sim::Witness;
@@ -16,7 +16,6 @@ use seekwise_targets::sim::Witness;
 use super::curve::Curve;
 use super::image::Image;
 use super::risk::{Level, Risk, Run, Standing, union};
-use super::share::{self, Part};
 use crate::stats::histogram::Histogram;
 
 /// Longer than any access of a drive takes: after so much time without a landing none is under way.
@@ -29,17 +28,26 @@ pub struct Terms {
     pub unit: u64,
     /// What becomes of the one under the head.
     pub cut_sector: CutSector,
-    /// Writes are acknowledged before they are on the medium.
+    /// Writes are acknowledged that a cut can lose.
     pub volatile: bool,
+    /// All writes go through a buffer that outlives a cut: what is acknowledged is safe, and no write is cut short.
+    pub saves: bool,
 }
+
+/// Sectors of one write.
+type Part = (Run, u64);
 
 impl Terms {
     /// Of a drive.
     pub fn of(profile: &Profile) -> Terms {
+        let cache = &profile.cache;
+        let caches = cache.write_back || cache.flash_sectors > 0 || profile.faults.caches_when_off;
         Terms {
             unit: u64::from(profile.physical_sector) / SECTOR,
             cut_sector: profile.cut_sector,
-            volatile: profile.cache.write_back,
+            // The profile's word: a fault is found out by it.
+            volatile: cache.write_back && !profile.saves_buffer(),
+            saves: caches && profile.saves_buffer(),
         }
     }
 
@@ -235,11 +243,11 @@ impl Judge {
         self.settle(first.from + Span::from_nanos(1));
         self.draw(first.from, self.risk.level());
         while let Some(at) = self.upcoming().filter(|&at| at < last.to) {
-            let (passed, under) = share::at(&run, at, self.terms.unit);
+            let (passed, under) = passed(&run, at, self.terms);
             self.land(at, &passed);
             self.step(at, &under);
         }
-        let all: Vec<Part> = run.iter().map(|it| ((it.lba, it.lba + u64::from(it.sectors)), it.stamp)).collect();
+        let all: Vec<Part> = run.iter().map(part).collect();
         self.land(last.to, &all);
         self.run = run;
         self.run.clear();
@@ -284,6 +292,9 @@ impl Judge {
             Doing::End(request, false) => self.risk.fail(request.stamp),
             Doing::End(request, true) => {
                 self.acknowledged += 1;
+                if self.terms.saves {
+                    self.risk.land(at, (request.lba, request.end()), request.stamp);
+                }
                 let number = self.risk.acknowledge(at, request.stamp);
                 if let Some(image) = &mut self.image {
                     image.acknowledge((request.lba, request.end()), request.stamp, number);
@@ -362,6 +373,28 @@ fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &
     lost
 }
 
+fn part(landing: &Landing) -> Part {
+    ((landing.lba, landing.end()), landing.stamp)
+}
+
+/// The parts of one track run that have passed the head at `at`, in whole physical sectors; and those of the physical
+/// sector that is under it and would be cut short.
+fn passed(run: &[Landing], at: Instant, terms: Terms) -> (Vec<Part>, Vec<Part>) {
+    let (mut passed, mut under) = (Vec::new(), Vec::new());
+    // Told apart by a name of its own, whatever becomes of it.
+    block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
+        LandingKind::Landed => passed.push(part(&left)),
+        LandingKind::Torn if !terms.saves => under.push(part(&left)),
+        _ => {}
+    });
+    (passed, under)
+}
+
+/// True when `next` passes under the head right behind `last`: both are of one track run.
+fn follows(last: &Landing, next: &Landing) -> bool {
+    last.end() == next.lba && last.to == next.from && last.member == next.member
+}
+
 /// Whether the request leaves something on the medium, or sees to it.
 fn matters(op: Op) -> bool {
     matches!(op, Op::Write | Op::WriteZeroes | Op::Flush)
@@ -386,7 +419,7 @@ impl Witness for Judge {
         if landing.kind != LandingKind::Landed {
             return;
         }
-        if self.run.last().is_some_and(|last| !share::follows(last, landing)) {
+        if self.run.last().is_some_and(|last| !follows(last, landing)) {
             self.close_run();
         }
         self.run.push(*landing);
@@ -406,7 +439,7 @@ mod tests {
     use seekwise_model::block::Flags;
     use seekwise_model::record::Parts;
 
-    const TERMS: Terms = Terms { unit: 1, cut_sector: CutSector::Unreadable, volatile: true };
+    const TERMS: Terms = Terms { unit: 1, cut_sector: CutSector::Unreadable, volatile: true, saves: false };
 
     fn at(ns: u64) -> Instant {
         Instant::from_nanos(ns)
@@ -452,6 +485,16 @@ mod tests {
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         let found = judge.finish(at(20));
         assert_eq!(found.cuts[0].lost.map(|lost| lost.writes), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn what_a_protected_buffer_holds_is_safe() {
+        let mut judge = judge(Terms { volatile: false, saves: true, ..TERMS }, &[5, 15, 25]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        judge.landed(&landing(1, 100, 20, 28));
+        let found = judge.finish(at(30));
+        assert!(found.cuts.iter().all(|cut| cut.lost == [Lost::default(); 4] && cut.torn == 0));
+        assert_eq!(found.curve.summary().bytes_max, 0);
     }
 
     #[test]
