@@ -136,7 +136,8 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
 
 /// A job of two seconds that writes a small part of the drive again and again, with whatever makes writes durable.
 fn random_job(rng: &mut Rng, sectors: u64) -> Job {
-    let mut text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nnorandommap\ntime_based\nruntime=2\n".to_owned();
+    let mut text = "[j]\nioengine=libaio\ndirect=1\nnorandommap\ntime_based\nruntime=2\n".to_owned();
+    text += pick(rng, &["size=1m\n", "size=1m\n", "size=64k\n"]);
     text += pick(rng, &["rw=randwrite\n", "rw=randwrite\n", "rw=randrw\n", "rw=write\n"]);
     text += pick(rng, &["bs=4k\n", "bs=512\n", "bsrange=512-32k\n", "bs=64k\n"]);
     text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);

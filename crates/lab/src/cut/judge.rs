@@ -2,9 +2,9 @@
 //! instant.
 //!
 //! A landing is reported when its access has ended, so what a client does meanwhile waits in a queue until then: nothing
-//! that reaches the medium before the end of the latest landing can still be unknown. While nothing lands the queue
-//! holds only writes that are at risk themselves, and flushes; it is emptied whenever no write is outstanding. One drive
-//! with one arm: several would have to be put into one order first.
+//! that reaches the medium before the end of the latest landing can still be unknown. It waits no longer than the longest
+//! access, and not at all when no write is outstanding. One drive with one arm: several would have to be put into one
+//! order first.
 
 use std::collections::VecDeque;
 
@@ -18,8 +18,9 @@ use super::image::Image;
 use super::risk::{Level, Risk, Run, Standing, union};
 use crate::stats::histogram::Histogram;
 
-/// Longer than any access of a drive takes: after so much time without a landing none is under way.
-const LONGEST_ACCESS: Span = Span::from_secs(60);
+/// Longer than any access of a drive takes: after so much time without a landing none is under way. The longest command
+/// carries 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
+const LONGEST_ACCESS: Span = Span::from_secs(10);
 
 /// What a drive promises, and what a cut does to the sector under its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,8 @@ enum Doing {
     Submit(Request),
     /// A write or flush ended; true: as it should.
     End(Request, bool),
+    /// So many sectors of a write were superseded in the buffer.
+    Supersede(u64, u64),
 }
 
 /// The witness of a run, and the judge of its cuts.
@@ -215,6 +218,7 @@ impl Judge {
         if self.risk.is_idle() && self.queued_writes == 0 {
             self.settle(now);
         }
+        self.settle(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
     }
 
     /// What comes next: a doing (of one instant first) or a cut.
@@ -289,6 +293,7 @@ impl Judge {
                 self.flushes += u64::from(done);
                 self.risk.end_flush(request.stamp, done);
             }
+            Doing::Supersede(stamp, sectors) => self.risk.supersede(stamp, sectors),
             Doing::End(request, false) => self.risk.fail(request.stamp),
             Doing::End(request, true) => {
                 self.acknowledged += 1;
@@ -320,7 +325,7 @@ impl Judge {
             torn,
             torn_acknowledged,
             torn_promised,
-            partial: standing.iter().filter(partial).count() as u64,
+            partial: standing.iter().filter(partial).map(|it| it.write.count).sum(),
             in_flight: flying().count() as u64,
             survived: flying().filter(|it| it.missing.is_empty()).count() as u64,
         });
@@ -362,15 +367,29 @@ fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &
     let mut lost = Lost::default();
     let mut runs: Vec<Run> = Vec::new();
     for standing in writes {
-        let acknowledged = standing.write.acknowledged.map_or(at, |it| it.at);
-        let age = at.saturating_since(acknowledged);
-        ages.record(age);
-        lost.writes += 1;
-        lost.oldest = lost.oldest.max(age);
+        let write = standing.write;
+        let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));
+        let first = at.saturating_since(write.first);
+        spread(ages, first, last, write.count);
+        lost.writes += write.count;
+        lost.oldest = lost.oldest.max(first);
         runs.extend(&standing.missing);
     }
     lost.bytes = union(runs.into_iter()) * SECTOR;
     lost
+}
+
+/// Counts `count` ages, evenly from the first to the last, in at most 64 steps.
+fn spread(ages: &mut Histogram, first: Span, last: Span, count: u64) {
+    const STEPS: u64 = 64;
+    if count == 1 {
+        return ages.record(last);
+    }
+    let (steps, all) = (count.min(STEPS), first.saturating_sub(last).nanos());
+    for step in 0..steps {
+        let share = (count * (step + 1) / steps) - (count * step / steps);
+        ages.record_bucket(last + Span::from_nanos(all / (steps - 1) * step), share);
+    }
 }
 
 fn part(landing: &Landing) -> Part {
@@ -416,6 +435,11 @@ impl Witness for Judge {
     }
 
     fn landed(&mut self, landing: &Landing) {
+        if landing.kind == LandingKind::Discarded {
+            // It changes nothing by itself: no reason to settle, or to close a track run.
+            self.latest = self.latest.max(landing.to);
+            self.queue.push_back((self.latest, Doing::Supersede(landing.stamp, u64::from(landing.sectors))));
+        }
         if landing.kind != LandingKind::Landed {
             return;
         }
