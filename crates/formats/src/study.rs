@@ -160,22 +160,34 @@ pub struct Claim {
     /// Reported beside the checks.
     #[serde(default)]
     pub show: Vec<Expression>,
-    /// The one setting that switches the mechanism off, in every cell that the claim needs.
-    #[serde(default)]
-    pub ablate: toml::Table,
-    /// For a finding of no difference: a difference that the same bench must detect.
-    pub plant: Option<Plant>,
+    /// The one setting that switches the mechanism off, in the cells that the claim needs: it must then fail.
+    pub ablate: Option<Change>,
+    /// For a finding of no difference: one of twice the tolerance, which the same cells must show.
+    pub plant: Option<Change>,
 }
 
-/// A difference put into some cells: twice the tolerance of the claim, so that its condition must fail.
+/// Settings that are changed in some cells: `{ "drive.firmware.depth" = 1, in = { setup = "new" } }`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plant {
-    /// The cells that get it, by factor and level.
-    #[serde(rename = "in")]
+pub struct Change {
+    /// The cells, by factor and level; none are all.
+    #[serde(default, rename = "in")]
     pub cells: toml::Table,
-    /// What is set there.
+    /// Dotted keys and their values.
+    #[serde(flatten)]
     pub set: toml::Table,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = |table: &toml::Table| {
+            flatten(table).iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
+        };
+        f.write_str(&words(&self.set))?;
+        if !self.cells.is_empty() {
+            write!(f, " in {}", words(&self.cells))?;
+        }
+        Ok(())
+    }
 }
 
 /// Kinds of finding.
@@ -273,6 +285,9 @@ pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     if let Some(diagnostic) = mistyped(file, text, line, message).filter(|_| typed) {
         return diagnostic;
     }
+    // A fault of an expression quotes it: the library's place is that of the list around it.
+    let quoted = message.strip_prefix("in `").and_then(|rest| Some(rest.split_once('`')?.0));
+    let line = quoted.map_or(0, |words| line_of(text, words)).max(line);
     let mut diagnostic = Diagnostic::at(file, line, message);
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let mut words = rest.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>();
@@ -371,13 +386,14 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         if study.claim[..place].iter().any(|other| other.id == claim.id) {
             fault(format!("claim {} stands here twice", claim.id));
         }
-        if claim.class == Class::M && !claim.check.is_empty() && flatten(&claim.ablate).len() != 1 {
+        let ablated = claim.ablate.as_ref().map_or(0, |change| flatten(&change.set).len());
+        if claim.class == Class::M && !claim.check.is_empty() && ablated != 1 {
             fault(format!("claim {} is of class M: `ablate` names the one setting that switches it off", claim.id));
         }
         if claim.class == Class::N && claim.plant.is_none() {
             fault(format!("claim {} is of class N: `plant` names a difference that must be detected", claim.id));
         }
-        for (name, value) in claim.plant.iter().flat_map(|plant| &plant.cells) {
+        for (name, value) in claim.ablate.iter().chain(&claim.plant).flat_map(|change| &change.cells) {
             let known = factors.iter().any(|(factor, levels)| factor == name && levels.contains(&plain(value)));
             if !known {
                 fault(format!("claim {}: no cell with {name} = {}", claim.id, plain(value)));

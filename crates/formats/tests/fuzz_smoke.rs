@@ -159,7 +159,7 @@ fn the_seeds_are_valid() {
     let (job, _) = fio::parse("seed", text(FIO), &context).unwrap().job(312_581_808).unwrap();
     assert_eq!(job.workers.len(), 3);
     assert!(profile::parse("seed", text(PROFILE)).unwrap().profile().is_ok());
-    assert_eq!(expression::parse(text(EXPRESSION)).map(|seed| seed.each.len()), Ok(2));
+    assert_eq!(seekwise_formats::expression::parse(text(EXPRESSION)).map(|seed| seed.each.len()), Ok(2));
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
     assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().controller.is_some());

@@ -3,7 +3,7 @@
 //!
 //! Which studies carry which claims, the command line says; what a figure comes to, `evaluate`.
 
-use seekwise_formats::study::{Claim, Study, flatten, plain};
+use seekwise_formats::study::{Change, Claim, Study, flatten, plain};
 use serde::Deserialize;
 
 use crate::evaluate::needed;
@@ -31,55 +31,19 @@ pub fn known() -> Vec<Known> {
     list.claims
 }
 
-/// What is changed in the cells of a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Dotted keys and values, over all that the study sets.
-    pub set: Vec<(String, String)>,
-    /// The cells it is made in, by factor and level; none are all.
-    pub only: Vec<(String, String)>,
-}
-
-impl Change {
-    /// The claim without its mechanism; nothing when it names no setting.
-    pub fn ablation(claim: &Claim) -> Option<Change> {
-        let set = flatten(&claim.ablate);
-        (!set.is_empty()).then(|| Change { set, only: Vec::new() })
-    }
-
-    /// The claim with its planted difference.
-    pub fn planted(claim: &Claim) -> Option<Change> {
-        let plant = claim.plant.as_ref()?;
-        let only = plant.cells.iter().map(|(factor, level)| (factor.clone(), plain(level))).collect();
-        Some(Change { set: flatten(&plant.set), only })
-    }
-
-    /// The cells of `study` that `claim` checks, changed.
-    pub fn cells(&self, study: &Study, cells: &[Cell], claim: &Claim) -> Vec<Cell> {
-        let changed = |cell: &Cell| {
-            let level = |name: &str| study.factor.iter().position(|factor| factor.name == name);
-            let here = |(name, wanted): &(String, String)| level(name).is_some_and(|at| cell.levels[at] == *wanted);
-            let mut cell = cell.clone();
-            if self.only.iter().all(here) {
-                cell.settings.extend(self.set.iter().cloned());
-            }
-            cell
-        };
-        needed(study, cells, claim.check.iter()).into_iter().map(|place| changed(&cells[place])).collect()
-    }
-}
-
-impl std::fmt::Display for Change {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let words = |pairs: &[(String, String)]| {
-            pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
-        };
-        write!(f, "{}", words(&self.set))?;
-        if !self.only.is_empty() {
-            write!(f, " where {}", words(&self.only))?;
+/// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference.
+pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &Change) -> Vec<Cell> {
+    let with = |cell: &Cell| {
+        let level = |name: &str| study.factor.iter().position(|factor| factor.name == name).map(|at| &cell.levels[at]);
+        let mut chosen = change.cells.iter();
+        let here = chosen.all(|(factor, wanted)| level(factor) == Some(&plain(wanted)));
+        let mut cell = cell.clone();
+        if here {
+            cell.settings.extend(flatten(&change.set));
         }
-        Ok(())
-    }
+        cell
+    };
+    needed(study, cells, claim.check.iter()).into_iter().map(|place| with(&cells[place])).collect()
 }
 
 #[cfg(test)]

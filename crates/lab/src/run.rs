@@ -10,6 +10,7 @@ use seekwise_model::workload::Job;
 use seekwise_targets::sim::{self, SimError, Stack};
 use serde::{Deserialize, Serialize};
 
+use crate::cut::{self, Losses};
 pub use crate::report::Response;
 use crate::stats::histogram::{Histogram, Percentile};
 use crate::stats::quality::{self, Ceiling, Flag};
@@ -42,6 +43,9 @@ pub struct RunRecord {
     pub write: View,
     /// Processor use, where a stack models it.
     pub cpu: Option<Cpu>,
+    /// What power cuts lost, where a study asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cuts: Option<Cuts>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: BTreeMap<String, f64>,
     /// What the reader should know.
@@ -101,6 +105,53 @@ pub struct Cpu {
     pub percent: f64,
     /// Requests per core-second.
     pub ios_per_cpu_second: f64,
+}
+
+/// What power cuts of a run lost. The names are those of `seekwise power-cut --json`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Cuts {
+    /// Cuts judged.
+    pub cuts: u32,
+    /// Writes acknowledged in the run.
+    pub writes: u64,
+    /// Flushes completed in the run.
+    pub flushes: u64,
+    /// Acknowledged and lost.
+    pub acknowledged_lost: Loss,
+    /// Flushed and lost.
+    pub flushed_lost: Loss,
+    /// Marked FUA and lost.
+    pub fua_lost: Loss,
+    /// Promised to be durable, and lost.
+    pub promised_lost: Loss,
+    /// Cuts that left a sector unreadable.
+    pub torn_cuts: u64,
+}
+
+/// Losses of one class of writes over all cuts of a run.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Loss {
+    /// Cuts that lost any.
+    pub cuts_with_loss: u64,
+    /// Writes, over all cuts.
+    pub writes: u64,
+}
+
+impl Cuts {
+    /// What is kept of a report.
+    pub fn of(report: &cut::Report) -> Cuts {
+        let loss = |losses: &Losses| Loss { cuts_with_loss: losses.cuts_with_loss, writes: losses.writes };
+        Cuts {
+            cuts: report.cuts,
+            writes: report.writes,
+            flushes: report.flushes,
+            acknowledged_lost: loss(&report.acknowledged_lost),
+            flushed_lost: loss(&report.flushed_lost),
+            fua_lost: loss(&report.fua_lost),
+            promised_lost: loss(&report.promised_lost),
+            torn_cuts: report.torn.cuts,
+        }
+    }
 }
 
 /// The requests of one kind.
@@ -254,6 +305,7 @@ impl Measured {
             read: View::of(&self.run.kind(Kind::Read)),
             write: View::of(&self.run.kind(Kind::Write)),
             cpu: None,
+            cuts: None,
             anatomy_ms: Part::ALL.into_iter().map(part).collect(),
             warnings,
             histogram: buckets(&all.tally),

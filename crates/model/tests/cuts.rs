@@ -74,7 +74,7 @@ fn the_cut_runs_write() {
     assert!(some > 200, "runs with more than ten landings: {some}");
 }
 
-/// Of `cargo xtask cuts`: so many stacks and failures of the power of each. All of it is run with `--stacks 200`.
+/// A part of `cargo xtask cuts`: so many stacks, and so many failures of the power of each.
 const STACKS: u64 = 20;
 const EACH: u64 = 250;
 

@@ -10,8 +10,8 @@
 use std::path::Path;
 
 use seekwise_formats::diagnostic::nearest;
-use seekwise_formats::study::{Claim, Class, parse, placed};
-use seekwise_lab::claims::{Change, Known, known};
+use seekwise_formats::study::{Change, Claim, Class, parse, placed};
+use seekwise_lab::claims::{Known, changed, known};
 use seekwise_lab::finding::{Evidence, Judged};
 use seekwise_lab::plan::{self, Cell};
 use serde::Serialize;
@@ -67,7 +67,7 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
     };
     let running = Running { args, folder };
     let mut verdicts: Vec<Verdict> = Vec::new();
-    for (name, text) in BUILT_IN {
+    for &(name, text) in BUILT_IN {
         let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.0 == claim.id));
         if carries {
             verdicts.extend(running.study(name, text, &wanted)?);
@@ -140,8 +140,8 @@ impl Running<'_> {
             verdict.reason = Some("its figures are shown; there is nothing to hold or fail".to_owned());
             return Ok(verdict);
         }
-        if let Some(change) = Change::planted(claim).filter(|_| claim.class == Class::N) {
-            let detected = self.again(name, planned, claim, &change, "planted", &mut verdict)?;
+        if let Some(change) = claim.plant.as_ref().filter(|_| claim.class == Class::N) {
+            let detected = self.again(name, planned, claim, change, "planted", &mut verdict)?;
             verdict.planted = detected;
             // A bench that does not see the planted difference says nothing about the one that was looked for.
             verdict.reproduced = judged.holds.and_then(|holds| if detected == Some(true) { Some(holds) } else { None });
@@ -149,8 +149,8 @@ impl Running<'_> {
                 verdict.reason = Some("the same cells do not show a planted difference".to_owned());
             }
         }
-        if let Some(change) = Change::ablation(claim).filter(|_| self.args.ablate) {
-            verdict.ablated = self.again(name, planned, claim, &change, "ablated", &mut verdict)?;
+        if let Some(change) = claim.ablate.as_ref().filter(|_| self.args.ablate) {
+            verdict.ablated = self.again(name, planned, claim, change, "ablated", &mut verdict)?;
         }
         Ok(verdict)
     }
@@ -166,7 +166,7 @@ impl Running<'_> {
         verdict: &mut Verdict,
     ) -> Result<Option<bool>, Failure> {
         let Planned { study, cells, .. } = planned;
-        let cells: Vec<Cell> = change.cells(study, cells, claim);
+        let cells = changed(study, cells, claim, change);
         let prepare = |cell: &Cell| {
             let located = |fault| placed(name, &planned.text, fault);
             let prepared = plan::prepare(name, cell, &files::text);
@@ -236,8 +236,10 @@ mod tests {
 
     /// The claims of all built-in studies.
     fn carried() -> Vec<(&'static str, Claim)> {
-        let of = |(name, text)| parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim));
-        BUILT_IN.into_iter().flat_map(of).collect()
+        let of = |&(name, text): &(&'static str, &str)| {
+            parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim))
+        };
+        BUILT_IN.iter().flat_map(of).collect()
     }
 
     #[test]
@@ -254,11 +256,11 @@ mod tests {
 
     #[test]
     fn changes_prepare_and_change_something() {
-        for (name, text) in BUILT_IN {
+        for &(name, text) in BUILT_IN {
             let planned = study::plan_file(name, text.to_owned()).unwrap();
             for claim in &planned.study.claim {
-                for change in Change::ablation(claim).into_iter().chain(Change::planted(claim)) {
-                    let cells = change.cells(&planned.study, &planned.cells, claim);
+                for change in claim.ablate.iter().chain(&claim.plant) {
+                    let cells = changed(&planned.study, &planned.cells, claim, change);
                     assert!(!cells.is_empty(), "{name}: {} needs no cell", claim.id);
                     let prepare = |cell: &Cell| plan::prepare(name, cell, &files::text).unwrap().settings;
                     let differs = cells.iter().any(|cell| {

@@ -7,6 +7,9 @@ use crate::diagnostic::nearest;
 /// Brackets within brackets; deeper ones are refused, so that no text can use up the stack.
 const DEEPEST: usize = 40;
 
+/// Words of one expression, for the same reason: a sum of many is as deep as it is long.
+const LONGEST: usize = 400;
+
 const FUNCTIONS: [(&str, Function); 6] = [
     ("abs", Function::Abs),
     ("log2", Function::Log2),
@@ -95,6 +98,9 @@ fn words(text: &str) -> Result<Vec<(usize, Word)>, Fault> {
         };
         words.push((at, word));
         at += length;
+        if words.len() > LONGEST {
+            return Err(fault(at, format!("more than {LONGEST} words")));
+        }
     }
     words.push((text.len(), Word::End));
     Ok(words)

@@ -81,6 +81,8 @@ fn faults_name_place_and_nearest_word() {
         assert_eq!(fault(text), said);
     }
     let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
+    assert!(fault(&deep).contains("more than 400 words"));
+    let deep = format!("{}1{}", "(".repeat(99), ")".repeat(99));
     assert!(fault(&deep).contains("more than 40 brackets"));
 }
 

@@ -319,3 +319,162 @@ impl Witness {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Landing, LandingKind};
+    use crate::record::Parts;
+    use crate::time::Instant;
+
+    const PROMISE: Promise = Promise {
+        fua: true,
+        volatile: true,
+        unit: 1,
+        cut_sector: CutSector::Unreadable,
+        saves_buffer: false,
+        in_one: 64,
+        in_order: true,
+    };
+
+    /// A witness and the image of its device, by hand.
+    struct Scene(Witness, Image, u64);
+
+    impl Scene {
+        fn new(promise: Promise) -> Scene {
+            Scene(Witness::new(promise), Image::new(), 0)
+        }
+
+        /// Submits, without an answer yet.
+        fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
+            self.2 += 1;
+            let tag = self.2 as u32;
+            self.0.submitted(&Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.2 });
+            self.2
+        }
+
+        fn acknowledge(&mut self, stamp: u64) {
+            let (submitted, finished) = (Instant::ZERO, Instant::ZERO);
+            let (tag, status, parts) = (stamp as u32, Status::Done, Parts::default());
+            self.0.completed(&Completion { tag, status, submitted, finished, parts });
+        }
+
+        fn write(&mut self, lba: u64, sectors: u32) -> u64 {
+            let stamp = self.submit(Op::Write, Flags::NONE, lba, sectors);
+            self.acknowledge(stamp);
+            stamp
+        }
+
+        fn flush(&mut self) {
+            let stamp = self.submit(Op::Flush, Flags::NONE, 0, 0);
+            self.acknowledge(stamp);
+        }
+
+        fn land(&mut self, lba: u64, sectors: u32, stamp: u64, kind: LandingKind) {
+            let (from, to) = (Instant::ZERO, Instant::ZERO);
+            self.1.apply(&Landing { member: 0, lba, sectors, stamp, from, to, kind });
+        }
+
+        fn verdict(&mut self, failure: Failure) -> Option<Law> {
+            self.0.judge(&self.1, failure).err().map(|breach| breach.law)
+        }
+    }
+
+    use LandingKind::{Landed, Torn};
+
+    #[test]
+    fn a_flush_covers_what_was_acknowledged_before_it() {
+        let mut scene = Scene::new(PROMISE);
+        scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Cut), None, "not covered");
+        scene.write(0, 8);
+        scene.flush();
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        // Submitted before the write was acknowledged, it covers nothing.
+        let write = scene.submit(Op::Write, Flags::NONE, 0, 8);
+        let flush = scene.submit(Op::Flush, Flags::NONE, 0, 0);
+        scene.acknowledge(write);
+        scene.acknowledge(flush);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(Failure::Off), None, "each failure is judged by what came since the last");
+    }
+
+    #[test]
+    fn forced_and_uncached_writes_are_durable_and_a_power_off_is_for_all() {
+        let mut scene = Scene::new(PROMISE);
+        let forced = scene.submit(Op::Write, Flags::FUA, 0, 8);
+        scene.acknowledge(forced);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        let mut scene = Scene::new(Promise { volatile: false, ..PROMISE });
+        scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        let mut scene = Scene::new(PROMISE);
+        scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Off), Some(Law::Durable));
+    }
+
+    #[test]
+    fn an_older_write_has_no_business_over_a_durable_one() {
+        let mut scene = Scene::new(PROMISE);
+        let old = scene.write(0, 8);
+        let new = scene.write(0, 8);
+        scene.flush();
+        scene.land(0, 8, old, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        // A later one may stand there.
+        let (durable, later) = (scene.write(0, 8), scene.2 + 2);
+        scene.flush();
+        assert_eq!(scene.submit(Op::Write, Flags::NONE, 0, 8), later);
+        scene.land(0, 8, later, Landed);
+        assert!(durable > new);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+    }
+
+    #[test]
+    fn tearing_needs_a_write_under_way() {
+        let mut scene = Scene::new(PROMISE);
+        let stamp = scene.write(0, 8);
+        scene.land(0, 3, stamp, Landed);
+        scene.land(3, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+        let stamp = scene.write(0, 8);
+        scene.flush();
+        scene.land(0, 8, stamp, Landed);
+        scene.land(5, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "nothing was being written");
+        let stamp = scene.write(0, 8);
+        scene.land(0, 1, stamp, Torn);
+        scene.land(4, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "two at once");
+        let mut scene = Scene::new(Promise { cut_sector: CutSector::Old, ..PROMISE });
+        let stamp = scene.write(0, 8);
+        scene.land(0, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "not of this drive");
+    }
+
+    #[test]
+    fn nothing_comes_from_nowhere() {
+        let mut scene = Scene::new(PROMISE);
+        let lost = scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+        scene.land(0, 8, lost, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Stale), "back from the dead");
+        scene.write(100, 8);
+        scene.land(100, 1, lost, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Stale), "written to the wrong place");
+    }
+
+    #[test]
+    fn survivors_are_first_parts_and_first_writes() {
+        let mut scene = Scene::new(PROMISE);
+        let stamp = scene.write(0, 8);
+        scene.land(4, 4, stamp, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Order), "the second half only");
+        let (_, second) = (scene.write(0, 8), scene.write(20, 8));
+        scene.land(20, 8, second, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Order), "the second write only");
+        let (first, _) = (scene.write(0, 8), scene.write(20, 8));
+        scene.land(0, 5, first, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+    }
+}
