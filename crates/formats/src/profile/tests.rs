@@ -231,6 +231,9 @@ fn sets_by_key() {
         drive.warnings()[0].to_string(),
         "d.toml: `cache.segments`: the drive has at most 64 segments and takes those"
     );
+    drive.set("cache.adaptive", "true").unwrap();
+    assert_eq!(drive.profile().unwrap().cache.segments, 3);
+    assert!(drive.warnings()[0].to_string().contains("this is not used"));
     assert_eq!(
         drive.set("cache.segmnts", "1").unwrap_err()[0].to_string(),
         "--set: `drive.cache.segmnts`: unknown key; did you mean `drive.cache.segments`?"
