@@ -218,9 +218,8 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
                 (None, Some(_)) => "if a planted difference is detected",
                 (None, None) => "shown",
             };
-            let figures: Vec<String> = claim.checked.iter().map(ToString::to_string).collect();
             let class = claim.claim.class.letter();
-            table.add_row([&claim.claim.id, class, reproduced, &figures.join("\n")]);
+            table.add_row([&claim.claim.id, class, reproduced, &claim.figures().join("\n")]);
         }
         text.push_str(&format!("\n\n{table}"));
     }
