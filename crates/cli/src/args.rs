@@ -56,7 +56,7 @@ Example:
     Study(Study),
     /// Run the studies that carry the source studies' findings, and say which are reproduced.
     #[command(after_help = "\
-Examples:
+Example:
   seekwise claims Q3 Q4 --ablate
   seekwise claims --out claims --resume
 

@@ -49,6 +49,7 @@ fn every_command_s_help_has_an_example() {
         "run",
         "compare",
         "study",
+        "claims",
         "import",
         "validate",
         "power-cut",
