@@ -169,6 +169,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     };
     let worker = Worker {
         name: "bench".to_owned(),

@@ -277,6 +277,13 @@ impl<T: Copy> Queue<T> {
         Some(self.chosen(index, cost(&self.at(open[index]).item, u64::MAX)))
     }
 
+    /// When the oldest has waited as long as the limit allows; nothing without a limit, or when none waits.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        let limit = self.discipline.max_wait?;
+        self.waiting.first().map(|&oldest| self.at(oldest).since + limit)
+    }
+
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }

@@ -67,7 +67,7 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
     };
     let running = Running { args, folder };
     let mut verdicts: Vec<Verdict> = Vec::new();
-    for (name, text) in BUILT_IN {
+    for &(name, text) in BUILT_IN {
         let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.0 == claim.id));
         if carries {
             verdicts.extend(running.study(name, text, &wanted)?);
@@ -236,8 +236,10 @@ mod tests {
 
     /// The claims of all built-in studies.
     fn carried() -> Vec<(&'static str, Claim)> {
-        let of = |(name, text)| parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim));
-        BUILT_IN.into_iter().flat_map(of).collect()
+        let of = |&(name, text): &(&'static str, &str)| {
+            parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim))
+        };
+        BUILT_IN.iter().flat_map(of).collect()
     }
 
     #[test]
@@ -254,7 +256,7 @@ mod tests {
 
     #[test]
     fn changes_prepare_and_change_something() {
-        for (name, text) in BUILT_IN {
+        for &(name, text) in BUILT_IN {
             let planned = study::plan_file(name, text.to_owned()).unwrap();
             for claim in &planned.study.claim {
                 for change in claim.ablate.iter().chain(&claim.plant) {
