@@ -45,14 +45,15 @@ impl Drive {
     pub(super) fn enqueue(&mut self, now: Instant, slot: u16, request: &Request) {
         self.release_bus(slot);
         self.slots[usize::from(slot)].stage = Stage::Queued;
-        let first = self.profile.geometry.extent(request.lba, u32::MAX);
+        let in_one = self.in_media_cache(request);
+        let first = in_one.unwrap_or_else(|| self.profile.geometry.extent(request.lba, u32::MAX));
         self.slots[usize::from(slot)].first = first;
         let target = Target::of(slot, &first, request.sectors, request.op != Op::Read);
         self.commands.push(now, self.standing(request), target);
     }
 
     /// Dirty segments compete with commands.
-    fn pressing(&self, now: Instant) -> bool {
+    pub(super) fn pressing(&self, now: Instant) -> bool {
         self.buffer.dirty_count() > 0
             && (!self.flushes.is_empty()
                 || !self.parked.is_empty()
@@ -83,7 +84,7 @@ impl Drive {
         let dirty = self.buffer.dirty_count() > 0;
         let urgent = !self.commands.is_empty() || self.pressing(self.clock);
         let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
-        let idle = dirty && self.free.len() == self.slots.len() && !forgets;
+        let idle = (dirty && self.free.len() == self.slots.len() && !forgets) || self.may_move_home();
         let due = if dirty && !urgent { self.presses_at() } else { None };
         if (!urgent && !idle && due.is_none()) || matches!(self.activity, Activity::Access { .. }) {
             return None;
@@ -159,6 +160,7 @@ impl Drive {
                 self.start_destage(now, segment);
             }
             (Some(command), None) => self.start_command(now, command),
+            (None, None) if self.may_move_home() => self.move_home(now),
             (None, None) => {}
         }
     }
@@ -201,6 +203,9 @@ impl Drive {
     /// The dirty segment to write out next, with its positioning time. Segments that a flush waits for go before.
     fn choose_destage(&mut self, now: Instant) -> Option<(usize, u64)> {
         let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
+        if let Some((segment, place)) = self.next_for_media_cache(now, fence) {
+            return Some((segment, self.cost(now, &Target::of(0, &place, 1, true), u64::MAX)));
+        }
         let mut queue = core::mem::take(&mut self.destages);
         queue.clear();
         for (segment, dirty) in self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence) {
@@ -237,6 +242,15 @@ impl Drive {
         match self.look_up(slot) {
             // It came into the buffer while the command waited.
             Lookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
+            _ if self.part_in_media_cache(request.lba, request.end()).is_some() => {
+                self.break_off(now);
+                if self.in_media_cache(&request).is_some() {
+                    self.gather(now, slot);
+                } else {
+                    let first = self.profile.geometry.extent(request.lba, u32::MAX);
+                    self.read_into(now, slot, &request, first, |_| None);
+                }
+            }
             Lookup::Extends(segment) if self.streams_into(now, segment, &request) => {
                 self.read_hit(now, slot, &request, segment);
             }
@@ -343,7 +357,14 @@ impl Drive {
     }
 
     /// Starts an access whose data, if it writes, cross the link between the two instants of `data`.
-    fn start(&mut self, now: Instant, request: &Request, first: Extent, purpose: Purpose, data: (Instant, Instant)) {
+    pub(super) fn start(
+        &mut self,
+        now: Instant,
+        request: &Request,
+        first: Extent,
+        purpose: Purpose,
+        data: (Instant, Instant),
+    ) {
         if let Purpose::Command { slot, .. } = purpose {
             self.slots[usize::from(slot)].stage = Stage::Medium;
         }
@@ -405,7 +426,7 @@ impl Drive {
         let arrived = self.buffer.dirty(segment).map_or(now, |dirty| dirty.arrived);
         self.buffer.leave(segment);
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
-        let first = self.profile.geometry.extent(start, u32::MAX);
+        let first = self.destination(now, segment);
         self.start(now, &run, first, Purpose::Destage(segment), (arrived, arrived));
     }
 
@@ -429,6 +450,9 @@ impl Drive {
         };
         if let Some(access) = &written {
             self.land(access, purpose, Instant::FAR);
+        }
+        let in_media_cache = written.is_some_and(|access| self.settle_media_cache(access.lba(), access.end()));
+        if let Some(access) = written.filter(|_| !in_media_cache) {
             self.refresh(access.lba(), access.end());
         }
         match purpose {
@@ -442,14 +466,18 @@ impl Drive {
                 let service = self.service(slot);
                 self.close(slot, now + self.profile.overhead.reselect + service);
             }
+            Purpose::Command { slot, .. } if self.gather(now, slot) => return,
             Purpose::Command { slot, .. } => self.send(slot, now, led + self.profile.overhead.reselect),
             Purpose::Destage(segment) => {
                 self.buffer.drop_dirty(segment);
                 self.end_flushes(now);
                 self.unpark(now);
-                self.go_on_destaging(now, end);
+                if !in_media_cache {
+                    self.go_on_destaging(now, end);
+                }
                 return;
             }
+            Purpose::Moving => {}
         }
         if !self.parked.is_empty() {
             self.unpark(now);
