@@ -56,7 +56,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Parsed by fio 3.33 and a job here; neither.
-const AGREED: (usize, usize) = (52, 42);
+const AGREED: (usize, usize) = (53, 42);
 
 /// Jobs here that fio 3.33 does not parse: options of later versions that change nothing here.
 const NEWER: &[&str] = &["fio-examples/uring-cmd-pi-sb.fio"];
