@@ -84,20 +84,33 @@ impl std::fmt::Display for SimError {
 
 impl std::error::Error for SimError {}
 
-/// Runs `job` on `stack` until it ends, handing each counted record to `recorder`.
-pub fn run(stack: &Stack, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Record)) -> Result<Outcome, SimError> {
+/// Runs `job` on `stack` until it ends or has issued as many requests as `most`, handing each counted record to
+/// `recorder`.
+pub fn run(
+    stack: &Stack,
+    job: &Job,
+    most: u64,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome, SimError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
-        true => run_on(stack.drive(seed), job, seed, recorder),
-        false => run_on(stack.build(seed), job, seed, recorder),
+        true => run_on(stack.drive(seed), job, most, seed, recorder),
+        false => run_on(stack.build(seed), job, most, seed, recorder),
     }
 }
 
-fn run_on(device: impl Device, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Record)) -> Result<Outcome, SimError> {
+fn run_on(
+    device: impl Device,
+    job: &Job,
+    most: u64,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome, SimError> {
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
-    let mut engine = Engine::new(Fingerprint::of(workload, &served), device);
+    let mut engine = Engine::new(Fingerprint::of(workload, most, &served), device);
     // A synchronous write of a drive without FUA ends with its flush, and is recorded as the write that it is.
     let mut record = |record: &Record| match (record.request.op, served.get()) {
         (Op::Flush, (op, sectors)) if op != Op::Flush => {
@@ -130,13 +143,15 @@ struct Fingerprint<'a> {
     source: Workload,
     hash: u64,
     issued: u64,
+    /// It ends after so many.
+    most: u64,
     /// What the last completion stood for.
     served: &'a Cell<(Op, u32)>,
 }
 
 impl<'a> Fingerprint<'a> {
-    fn of(source: Workload, served: &'a Cell<(Op, u32)>) -> Fingerprint<'a> {
-        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, served }
+    fn of(source: Workload, most: u64, served: &'a Cell<(Op, u32)>) -> Fingerprint<'a> {
+        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, most, served }
     }
 
     fn mix(&mut self, word: u64) {
@@ -147,6 +162,9 @@ impl<'a> Fingerprint<'a> {
 impl Source for Fingerprint<'_> {
     #[inline]
     fn next(&mut self, now: Instant) -> Next {
+        if self.issued == self.most {
+            return Next::Done;
+        }
         let next = self.source.next(now);
         if let Next::Request(request) = &next {
             let op = match request.op {
