@@ -46,8 +46,9 @@ pub struct Drive {
     arriving: VecDeque<(Instant, u16)>,
     /// Commands that want the medium.
     commands: Queue<Target>,
-    /// Room for the dirty segments at a choice among them.
-    destages: Queue<(usize, Target)>,
+    /// Dirty segments that want the medium, as far as they had become so at the last choice among them: below `joined`.
+    destages: Queue<Destage>,
+    joined: u64,
     /// Writes that wait for a segment.
     parked: VecDeque<u16>,
     /// Flushes, with the number below which dirty segments must be gone.
@@ -148,7 +149,17 @@ struct Target {
     write: bool,
     cylinder: u32,
     angle: u64,
-    sweep: u64,
+    /// The longest that it can wait for the platter.
+    longest: Span,
+}
+
+/// A dirty segment as a candidate for the medium.
+#[derive(Clone, Copy, Debug)]
+struct Destage {
+    segment: usize,
+    /// Its number among all that became dirty.
+    serial: u64,
+    target: Target,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +199,7 @@ impl Drive {
             arriving: VecDeque::with_capacity(capacity),
             commands: Queue::new(profile.firmware.queue, capacity),
             destages: Queue::new(profile.firmware.destage, cache.segments as usize),
+            joined: 0,
             parked: VecDeque::with_capacity(capacity),
             flushes: VecDeque::new(),
             finishing: VecDeque::with_capacity(capacity),

@@ -8,8 +8,9 @@ use super::firmware::kept;
 use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::media::Access;
+use super::profile::Profile;
 use super::stream::{Platter, Stream};
-use super::{Activity, Drive, Power, Purpose, Stage, Target};
+use super::{Activity, Destage, Drive, Power, Purpose, Stage, Target};
 use crate::block::{Op, Request};
 use crate::queue::{Choice, Policy};
 use crate::record::Part;
@@ -17,10 +18,17 @@ use crate::time::{Instant, Span};
 
 impl Target {
     /// The first `sectors` blocks of `track`, or all of it.
-    fn of(slot: u16, track: &Extent, sectors: u32, write: bool) -> Target {
+    fn of(slot: u16, track: &Extent, sectors: u32, write: bool, profile: &Profile) -> Target {
         let (head, cylinder, angle) = (track.head, track.cylinder, track.angle);
-        let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
-        Target { slot, head, write, cylinder, angle, sweep }
+        let longest = match profile.firmware.zero_latency && !write {
+            // It begins wherever the head lands in its blocks, and is done when the platter has turned once.
+            true => {
+                let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
+                profile.mechanics.turn(sweep.wrapping_neg())
+            }
+            false => Span::from_nanos(u64::MAX),
+        };
+        Target { slot, head, write, cylinder, angle, longest }
     }
 }
 
@@ -44,7 +52,8 @@ impl Drive {
         self.slots[usize::from(slot)].stage = Stage::Queued;
         let first = self.profile.geometry.extent(request.lba, u32::MAX);
         self.slots[usize::from(slot)].first = first;
-        let target = Target::of(slot, &first, request.sectors, request.op != Op::Read);
+        let write = request.op != Op::Read;
+        let target = Target::of(slot, &first, request.sectors, write, &self.profile);
         self.commands.push(now, u64::from(target.cylinder), target);
     }
 
@@ -84,14 +93,15 @@ impl Drive {
         let rivals = self.commands.is_empty() || self.pressing();
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
-            true => self.commands.choose(now, head, |target, limit| self.cost(now, target, limit), self.least()),
+            true => self.commands.choose(now, head, self.costs(now), self.least()),
             false => self.commands.choose(now, head, |_, _| 0, |_| 0),
         };
         let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
-            (Some(command), Some((_, cost))) if command.cost <= cost => self.start_command(now, command),
-            (_, Some((segment, _))) => {
+            (Some(command), Some(destage)) if command.cost <= destage.cost => self.start_command(now, command),
+            (_, Some(destage)) => {
                 self.tidying = !self.pressing();
+                let segment = self.destages.take(destage).segment;
                 self.start_destage(now, segment);
             }
             (Some(command), None) => self.start_command(now, command),
@@ -104,40 +114,50 @@ impl Drive {
         |cylinders| self.profile.mechanics.least_seek(cylinders as u32).nanos()
     }
 
-    /// Positioning time of a target from where the arm is; where the movement alone reaches `limit`, the movement.
-    #[inline]
-    fn cost(&self, now: Instant, target: &Target, limit: u64) -> u64 {
-        let mechanics = &self.profile.mechanics;
-        let seek = mechanics.reach(self.arm, target.cylinder, target.head, target.write);
-        let moved = if target.write { seek + mechanics.settle(seek) } else { seek };
-        if moved.nanos() >= limit {
-            return moved.nanos();
+    /// What answers the positioning time of a target from where the arm is at `now`. It has few branches: which of many
+    /// targets are near is what a processor cannot foresee.
+    #[inline(always)]
+    fn costs(&self, now: Instant) -> impl Fn(&Target, u64) -> u64 + '_ {
+        let reach = self.profile.mechanics.reach_from(self.arm, now);
+        move |target, _| {
+            let moved = match target.write {
+                false => reach.to_read(target.cylinder, target.head),
+                true => reach.to_write(target.cylinder, target.head),
+            };
+            (moved + reach.wait(moved, target.angle).min(target.longest)).nanos()
         }
-        let wait = mechanics.wait(now + moved, target.angle);
-        let inside = self.profile.firmware.zero_latency && !target.write;
-        let wait = if inside { wait.min(mechanics.turn(target.sweep.wrapping_neg())) } else { wait };
-        (moved + wait).nanos()
     }
 
-    /// The dirty segment to write out next, with its positioning time. Segments that a flush waits for go before.
-    fn choose_destage(&mut self, now: Instant) -> Option<(usize, u64)> {
-        let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
-        let mut queue = core::mem::take(&mut self.destages);
-        queue.clear();
-        for (segment, dirty) in self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence) {
+    /// The dirty segment to write out next. Segments that a flush waits for go before.
+    fn choose_destage(&mut self, now: Instant) -> Option<Choice> {
+        self.sort_out_destages();
+        // As they became dirty one after another, those before the fence are the oldest.
+        let oldest = match self.flushes.front() {
+            Some(&(_, fence)) => self.destages.iter().filter(|(_, destage)| destage.serial < fence).count(),
+            None => self.destages.len(),
+        };
+        let head = u64::from(self.arm.cylinder);
+        let cost = self.costs(now);
+        self.destages.choose_of_oldest(oldest, now, head, |destage, limit| cost(&destage.target, limit), self.least())
+    }
+
+    /// Brings the queue of the dirty segments up to date: those that are being written or gone leave it, those that
+    /// became dirty since join it.
+    fn sort_out_destages(&mut self) {
+        let buffer = &self.buffer;
+        let waits = |destage: &Destage| {
+            buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.leaving)
+        };
+        self.destages.retain(waits);
+        let joined = self.joined;
+        for (segment, dirty) in self.buffer.destageable().filter(|(_, dirty)| dirty.serial >= joined) {
             let (start, end) = self.buffer.span(segment);
-            let target = Target::of(0, &self.profile.geometry.extent(start, u32::MAX), (end - start) as u32, true);
-            queue.push(dirty.since, u64::from(target.cylinder), (segment, target));
+            let track = self.profile.geometry.extent(start, u32::MAX);
+            let target = Target::of(0, &track, (end - start) as u32, true, &self.profile);
+            let destage = Destage { segment, serial: dirty.serial, target };
+            self.destages.push(dirty.since, u64::from(target.cylinder), destage);
         }
-        let chosen = queue.choose(
-            now,
-            u64::from(self.arm.cylinder),
-            |(_, target), limit| self.cost(now, target, limit),
-            self.least(),
-        );
-        let result = chosen.map(|choice| (queue.take(choice).0, choice.cost));
-        self.destages = queue;
-        result
+        self.joined = self.buffer.next_serial();
     }
 
     fn start_command(&mut self, now: Instant, choice: Choice) {
