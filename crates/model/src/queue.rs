@@ -83,15 +83,11 @@ impl Discipline {
 /// One waiting request.
 #[derive(Clone, Copy, Debug)]
 struct Waiting<T> {
-    /// [`GONE`] when it waits no more.
     order: u64,
     since: Instant,
     position: u64,
     item: T,
 }
-
-/// The order of what was taken out.
-const GONE: u64 = u64::MAX;
 
 /// The waiting requests.
 #[derive(Clone, Debug)]
@@ -213,12 +209,10 @@ impl<T: Copy> Queue<T> {
 
     /// Takes out the requests that `gone` names.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        let (held, free) = (&mut self.held, &mut self.free);
+        let (held, free) = (&self.held, &mut self.free);
         self.waiting.retain(|&number| {
-            let waiting = &mut held[number as usize];
-            let kept = keep(&waiting.item);
+            let kept = keep(&held[number as usize].item);
             if !kept {
-                waiting.order = GONE;
                 free.push(number);
             }
             kept
@@ -228,14 +222,14 @@ impl<T: Copy> Queue<T> {
 
     /// Takes out all.
     pub fn clear(&mut self) {
-        self.retain(|_| false);
+        self.free.append(&mut self.waiting);
+        self.places.clear();
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub fn take(&mut self, choice: Choice) -> T {
         let number = self.waiting.remove(choice.index);
         let taken = *self.at(number);
-        self.held[number as usize].order = GONE;
         if self.sorted {
             let place = self.places.partition_point(|&other| other < (taken.position, number));
             self.places.remove(place);
@@ -372,24 +366,17 @@ impl<T: Copy> Queue<T> {
         self.chosen(index, best.2)
     }
 
-    /// The least cost among `open`, the oldest of equals: all that is held is looked at, in any order.
+    /// The least cost among `open`, the oldest of equals: each is looked at.
     #[inline(always)]
     fn shortest_of_few(&self, open: &[u32], mut cost: impl FnMut(&T, u64) -> u64) -> Choice {
-        let youngest = self.at(open[open.len() - 1]).order;
-        // The cost and the order of the best so far; no cost comes near the first.
-        let mut best = (u64::MAX - 1, GONE);
-        for waiting in &self.held {
-            if waiting.order > youngest {
-                continue;
-            }
-            let limit = best.0.wrapping_add(u64::from(waiting.order < best.1));
-            let cost = cost(&waiting.item, limit);
-            if cost < limit {
-                best = (cost, waiting.order);
+        let mut best = (u64::MAX, 0);
+        for (index, &number) in open.iter().enumerate() {
+            let cost = cost(&self.at(number).item, best.0);
+            if cost < best.0 {
+                best = (cost, index);
             }
         }
-        let index = open.partition_point(|&number| self.at(number).order < best.1);
-        self.chosen(index, best.0)
+        self.chosen(best.1, best.0)
     }
 
     /// The least aged cost among the `nearest` of `open`, or all of it, the oldest of equals.

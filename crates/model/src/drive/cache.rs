@@ -290,12 +290,16 @@ impl Buffer {
     pub fn room(&self, lba: u64, end: u64, fence: u64) -> Room {
         let mut join = None;
         for &segment in &self.order {
+            let (start, stop) = self.span(segment);
+            let overlaps = start < end && lba < stop;
+            // Mostly it is neither.
+            if !overlaps && stop != lba {
+                continue;
+            }
             let Some(dirty) = &self.dirty[segment] else {
                 continue;
             };
-            let (start, stop) = self.span(segment);
             let open = !dirty.leaving && dirty.serial >= fence;
-            let overlaps = start < end && lba < stop;
             if overlaps {
                 let inside = start <= lba && end <= stop;
                 return if inside && !dirty.leaving { Room::Within(segment) } else { Room::Wait };
