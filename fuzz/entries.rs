@@ -5,21 +5,22 @@
 
 use seekwise_formats::study as studies;
 use seekwise_formats::{
-    diagnostic::Diagnostic, disksim as parameters, fio, fio_json as json, iometer, profile as profiles,
-    stack as stacks, trace as traces,
+    diagnostic::Diagnostic, disksim as parameters, expression as expressions, fio, fio_json as json, iometer,
+    profile as profiles, stack as stacks, trace as traces,
 };
 
 /// Takes any bytes and returns.
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 9] = [
+pub(crate) const ALL: [(&str, Entry); 10] = [
     ("icf", icf),
     ("results_csv", results_csv),
     ("fio_json", fio_json),
     ("fio_job", fio_job),
     ("profile", profile),
     ("study", study),
+    ("expression", expression),
     ("stack", stack),
     ("trace", trace),
     ("disksim", disksim),
@@ -95,6 +96,19 @@ pub(crate) fn study(data: &[u8]) {
     }
     let fault = Diagnostic::at("--set", 0, "unknown key").key(text.chars().take(20).collect::<String>());
     let _ = studies::placed("fuzz.toml", &text, fault);
+}
+
+/// An expression of a claim; its parts are written as they stand in it, and its faults lie in it.
+pub(crate) fn expression(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match expressions::parse(&text) {
+        Ok(expression) => {
+            let words: String = text.split_whitespace().collect();
+            assert!(words.starts_with(&expression.body.text.split_whitespace().collect::<String>()));
+            let _ = expression.body.node.is_condition();
+        }
+        Err(fault) => assert!(fault.at <= text.len() && !fault.message.is_empty()),
+    }
 }
 
 /// A stack file, and what it builds.

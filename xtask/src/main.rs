@@ -9,12 +9,14 @@
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
+//! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
 //! No dependencies, so that it builds in a second.
 
 mod bench;
 mod cargo;
+mod cuts;
 mod readme;
 mod steps;
 mod tidy;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => steps::run(steps::ALL),
         ["bench"] => bench::bench(),
+        ["cuts", ref options @ ..] => cuts::cuts(options),
         ["validation"] => validation::validation(),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
             let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
@@ -41,6 +44,9 @@ fn main() -> ExitCode {
                 eprintln!("cargo xtask {:7} {}", step.name, step.what);
             }
             eprintln!("cargo xtask bench   simulated requests a second, beside DiskSim's (not in ci)");
+            eprintln!(
+                "cargo xtask cuts    power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1 (not in ci)"
+            );
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
             ExitCode::from(2)
         }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use seekwise_formats::study::Duration;
+use seekwise_model::time::Span;
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -52,6 +54,16 @@ Example:
     /// Run a factorial study and write a report.
     #[command(after_help = "Example:\n  seekwise study studies/ncq-alone.toml --out out")]
     Study(Study),
+    /// Run the studies that carry the source studies' findings, and say which are reproduced.
+    #[command(after_help = "\
+Examples:
+  seekwise claims Q3 Q4 --ablate
+  seekwise claims --out claims --resume
+
+A claim of class M comes with the one setting that switches its mechanism off; with --ablate its cells run again so, and
+the claim must then fail. A claim of class N (no difference) counts only when the same cells show a planted one. Exit code
+1: a claim fails, or holds without its mechanism.")]
+    Claims(Claims),
     /// Turn a foreign description of a drive into a profile.
     #[command(after_help = "\
 Example:
@@ -68,6 +80,16 @@ A trace is a CSV with the columns lba, sectors, op, measured_response_ms and thi
 validation form. The demerit is the root mean square distance between the two distributions of response times
 (Ruemmler and Wilkes).")]
     Validate(Validate),
+    /// Run a job and say what power cuts at random instants of it would lose.
+    #[command(after_help = "\
+Examples:
+  seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --svg risk.svg
+  seekwise power-cut job.fio --on cheetah-15k.4 --set drive.cache.write_back=false
+  seekwise power-cut job.fio --on cheetah-15k.4 --after 500ms --cuts 100
+
+Exit code 1: the drive broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
+cache off. What the figures mean stands in docs/power-cut.md.")]
+    PowerCut(PowerCut),
     /// Make a result folder's report again.
     #[command(after_help = "Example:\n  seekwise report out")]
     Report(Report),
@@ -167,6 +189,29 @@ pub struct Study {
     pub threads: usize,
 }
 
+/// Arguments of `claims`.
+#[derive(Args, Debug)]
+pub struct Claims {
+    /// Findings, such as Q3; without any, all.
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Also run each claim's cells with its mechanism switched off: the claim must then fail.
+    #[arg(long)]
+    pub ablate: bool,
+    /// Keep results and reports in this folder, one below it for each study.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with results that are there already.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Cores to use; 0 is all. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Independent runs of each cell, whatever the studies say.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+}
+
 /// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct Import {
@@ -237,6 +282,28 @@ pub enum Replay {
     Arrival,
 }
 
+/// Arguments of `power-cut`.
+#[derive(Args, Debug)]
+pub struct PowerCut {
+    /// A fio job file, an Iometer .icf, or a built-in pattern.
+    pub job: String,
+    /// What it runs on.
+    #[command(flatten)]
+    pub on: On,
+    /// So many cuts, at random instants of one run (or, with --after, one at the end of each of so many runs).
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub cuts: u32,
+    /// Cut at this instant of the run (such as `12.5 s`) instead; may be given more than once.
+    #[arg(long, value_name = "T", value_parser = span, conflicts_with_all = ["cuts", "after"])]
+    pub at: Vec<Span>,
+    /// Cut when the job has ended and this much time has passed, in runs with seeds of their own.
+    #[arg(long, value_name = "T", value_parser = span)]
+    pub after: Option<Span>,
+    /// Also write data at risk over time as a picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 pub struct Report {
@@ -253,6 +320,16 @@ pub struct Bench {
     /// Requests of each workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
+}
+
+/// `500 ms`, `12.5 s`, or a number of seconds; up to 30 days, beyond which no run goes.
+fn span(text: &str) -> Result<Span, String> {
+    const MOST: u64 = 30 * 86_400 * 1_000_000_000;
+    let length = Duration::parse(text)?;
+    match length.nanos <= MOST {
+        true => Ok(Span::from_nanos(length.nanos)),
+        false => Err(format!("`{text}` is longer than 30 days")),
+    }
 }
 
 /// `7`, `7%` or `7.5 %`.

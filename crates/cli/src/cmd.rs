@@ -1,10 +1,12 @@
 //! The commands, one file each.
 
 mod bench;
+mod claims;
 mod compare;
 mod drives;
 mod import;
 mod patterns;
+mod power_cut;
 mod report;
 mod run;
 mod studies;
@@ -25,8 +27,10 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args, cli.json),
         Command::Compare(args) => compare::compare(&args, cli.json),
         Command::Study(args) => study::study(&args, cli.json),
+        Command::Claims(args) => claims::claims(&args, cli.json),
         Command::Import(args) => import::import(&args, cli.json),
         Command::Validate(args) => validate::validate(&args, cli.json),
+        Command::PowerCut(args) => power_cut::power_cut(&args, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
     }

@@ -116,8 +116,8 @@ fn a_report_is_made_again_from_its_folder() {
 #[test]
 fn a_claim_that_fails_is_reported_and_the_study_is_done() {
     let claim = "[[claim]]\nid = 'T1'\nclass = 'M'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
-                 [[claim.check]]\nfigure = 'iops_ratio'\nof = { depth = 8 }\nagainst = { depth = 1 }\nat_least = ";
-    for (least, reproduced) in [("1.01", true), ("50.0", false)] {
+                 ablate = { 'drive.firmware.depth' = 1 }\ncheck = ['iops[depth=8] / iops[depth=1] >= ";
+    for (least, reproduced) in [("1.01']", true), ("50.0']", false)] {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("depth.toml"), format!("{SMALL}{claim}{least}\n")).unwrap();
         let said = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--json"]).done();

@@ -3,6 +3,7 @@
 //! | room | what it reads or writes |
 //! |---|---|
 //! | [`diagnostic`] | what is wrong with a file, where, and what to do |
+//! | [`expression`] | what a claim checks: figures, cells, conditions |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
@@ -12,6 +13,7 @@
 
 pub mod diagnostic;
 pub mod disksim;
+pub mod expression;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;

@@ -166,8 +166,18 @@ impl DriveFile {
         Ok(())
     }
 
-    /// What the drive does not take as asked: it goes on with its own limit.
+    /// What the drive does not take as asked, going on with its own limit, and where it does not keep its word.
     pub fn warnings(&self) -> Vec<Diagnostic> {
+        let mut warnings = self.clamped();
+        let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == Value::Flag(true));
+        warnings.extend(lies.map(|fault| {
+            let message = format!("a drive with a fault: {}", keys::meaning(fault.key));
+            Diagnostic::at(&self.file, fault.line, message).key(fault.key)
+        }));
+        warnings
+    }
+
+    fn clamped(&self) -> Vec<Diagnostic> {
         let line = self.figure("cache.segments").map_or(0, |f| f.line);
         let warning = |message: String| vec![Diagnostic::at(&self.file, line, message).key("cache.segments")];
         let segments = self.number("cache.segments");

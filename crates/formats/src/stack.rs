@@ -93,6 +93,12 @@ fn keys_of(layer: &str) -> &'static [Key] {
     }
 }
 
+/// All dotted keys of a stack's figures: `drive.cache.segments`.
+pub fn keys() -> Vec<String> {
+    let of = |layer: &'static str| keys_of(layer).iter().map(move |key| format!("{layer}.{}", key.path));
+    LAYERS.into_iter().flat_map(of).collect()
+}
+
 impl Stack {
     /// The drive alone, under the driver `direct`.
     pub fn named_drive(name: &str) -> Stack {
@@ -143,11 +149,7 @@ impl Stack {
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
         let (layer, below) = key.split_once('.').unwrap_or((key, "name"));
         if !LAYERS.contains(&layer) {
-            let all = LAYERS.into_iter().flat_map(|layer| {
-                let keys = keys_of(layer).iter();
-                keys.map(move |key| format!("{layer}.{}", key.path))
-            });
-            let all: Vec<String> = all.collect();
+            let all = keys();
             let known = all.iter().map(String::as_str).chain(LAYERS);
             let wrong = Diagnostic::at("--set", 0, "unknown key").key(key);
             let wrong = wrong.expected("a key of drive, driver, controller or job");

@@ -23,6 +23,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use crate::diagnostic::{Diagnostic, nearest};
+use crate::expression::Expression;
 
 /// A study.
 #[derive(Clone, Debug, Deserialize)]
@@ -47,6 +48,8 @@ pub struct Study {
     /// Ratios within this many percent of 1 are called equal.
     #[serde(default = "two")]
     pub margin_percent: f64,
+    /// Power cuts in each run, beside the run itself; without it, none.
+    pub cuts: Option<u32>,
     /// What is done, unless a factor says so.
     pub job: Option<String>,
     /// What is under every cell.
@@ -143,60 +146,76 @@ pub enum Metric {
 pub struct Claim {
     /// Its number.
     pub id: String,
-    /// Mechanism, null, synthetic, input or judgement.
-    pub class: String,
+    /// What kind of finding it is.
+    pub class: Class,
     /// What the source found.
     pub finding: String,
     /// The condition in words, as the mission states it.
     pub condition: String,
     /// What causes it in the model.
     pub mechanism: String,
-    /// All must hold.
+    /// Conditions; all must hold.
     #[serde(default)]
-    pub check: Vec<Check>,
-    /// Reported beside the checks, holding or not.
+    pub check: Vec<Expression>,
+    /// Reported beside the checks.
     #[serde(default)]
-    pub show: Vec<Check>,
+    pub show: Vec<Expression>,
+    /// The one setting that switches the mechanism off, in the cells that the claim needs: it must then fail.
+    pub ablate: Option<Change>,
+    /// For a finding of no difference: one of twice the tolerance, which the same cells must show.
+    pub plant: Option<Change>,
 }
 
-/// A figure from the results, and the range it must lie in.
+/// Settings that are changed in some cells: `{ "drive.firmware.depth" = 1, in = { setup = "new" } }`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Check {
-    /// What is computed.
-    pub figure: Figure,
-    /// The cell of the figure, or of its numerator, by factor name.
-    pub of: toml::Table,
-    /// The cell that it is held against, by factor name; factors not named are those of `of`.
-    #[serde(default)]
-    pub against: toml::Table,
-    /// For the error of a method: the cell of the true gain.
-    #[serde(default)]
-    pub truth_of: toml::Table,
-    /// The cell that the true gain is over.
-    #[serde(default)]
-    pub truth_against: toml::Table,
-    /// Least value that counts.
-    pub at_least: Option<f64>,
-    /// Greatest value that counts.
-    pub at_most: Option<f64>,
+pub struct Change {
+    /// The cells, by factor and level; none are all.
+    #[serde(default, rename = "in")]
+    pub cells: toml::Table,
+    /// Dotted keys and their values.
+    #[serde(flatten)]
+    pub set: toml::Table,
 }
 
-/// How a figure is computed from one cell or two.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = |table: &toml::Table| {
+            flatten(table).iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
+        };
+        f.write_str(&words(&self.set))?;
+        if !self.cells.is_empty() {
+            write!(f, " in {}", words(&self.cells))?;
+        }
+        Ok(())
+    }
+}
+
+/// Kinds of finding.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// Requests a second, `of` over `against`.
-    IopsRatio,
-    /// Bytes a second, `of` less `against`, in MB/s of 10^6.
-    MbPerSGain,
-    /// Mean response of `against` less that of `of`, in ms: how much shorter `of` is.
-    ResponseGainMs,
-    /// Mean response, `of` over `against`.
-    ResponseRatio,
-    /// How wrong a method of comparison is: the gain in requests a second of `of` over `against`, less that of
-    /// `truth_of` over `truth_against`, in percentage points.
-    MethodErrorPoints,
+pub enum Class {
+    /// Mechanism: must come out of the model.
+    M,
+    /// Null: no difference was found.
+    N,
+    /// Synthetic: the original workload was never published.
+    S,
+    /// Input or instrument: checked, not counted as evidence.
+    I,
+    /// The author's judgement: shown.
+    J,
+}
+
+impl Class {
+    /// Its letter.
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Class::M => "M",
+            Class::N => "N",
+            Class::S => "S",
+            Class::I => "I",
+            Class::J => "J",
+        }
+    }
 }
 
 /// A length of time, written as `30 s`, `10 m`, `500 ms` or a number of seconds.
@@ -266,6 +285,9 @@ pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     if let Some(diagnostic) = mistyped(file, text, line, message).filter(|_| typed) {
         return diagnostic;
     }
+    // A fault of an expression quotes it: the library's place is that of the list around it.
+    let quoted = message.strip_prefix("in `").and_then(|rest| Some(rest.split_once('`')?.0));
+    let line = quoted.map_or(0, |words| line_of(text, words)).max(line);
     let mut diagnostic = Diagnostic::at(file, line, message);
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let mut words = rest.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>();
@@ -349,15 +371,42 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             }
         }
     }
-    for claim in &study.claim {
-        for check in claim.check.iter().chain(&claim.show) {
-            let cells = [&check.of, &check.against, &check.truth_of, &check.truth_against];
-            for (name, value) in cells.into_iter().flatten() {
-                let known = level_names(name).is_some_and(|names| names.contains(&plain(value)));
-                if !known {
-                    fault(&claim.id, format!("claim {}: no cell with {name} = {}", claim.id, plain(value)));
-                }
+    faults.extend(claim_faults(file, text, study));
+    faults
+}
+
+/// What is wrong with the claims of a study, each at its line.
+fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
+    let factors: Vec<(String, Vec<String>)> =
+        study.factor.iter().map(|factor| (factor.name.clone(), factor.level_names())).collect();
+    let mut faults = Vec::new();
+    for (place, claim) in study.claim.iter().enumerate() {
+        let line = line_of(text, &claim.id);
+        let mut fault = |message: String| faults.push(Diagnostic::at(file, line, message));
+        if study.claim[..place].iter().any(|other| other.id == claim.id) {
+            fault(format!("claim {} stands here twice", claim.id));
+        }
+        let ablated = claim.ablate.as_ref().map_or(0, |change| flatten(&change.set).len());
+        if claim.class == Class::M && !claim.check.is_empty() && ablated != 1 {
+            fault(format!("claim {} is of class M: `ablate` names the one setting that switches it off", claim.id));
+        }
+        if claim.class == Class::N && claim.plant.is_none() {
+            fault(format!("claim {} is of class N: `plant` names a difference that must be detected", claim.id));
+        }
+        for (name, value) in claim.ablate.iter().chain(&claim.plant).flat_map(|change| &change.cells) {
+            let known = factors.iter().any(|(factor, levels)| factor == name && levels.contains(&plain(value)));
+            if !known {
+                fault(format!("claim {}: no cell with {name} = {}", claim.id, plain(value)));
             }
+        }
+        let checks = claim.check.iter().map(|check| (true, check));
+        for (condition, expression) in checks.chain(claim.show.iter().map(|show| (false, show))) {
+            faults.extend(expression.faults(&factors, condition).into_iter().map(|fault| {
+                let at = (expression.start + fault.at).min(text.len());
+                let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let message = format!("claim {}: {}", claim.id, fault.message);
+                Diagnostic { expected: fault.expected, nearest: fault.nearest, ..Diagnostic::at(file, line, message) }
+            }));
         }
     }
     faults

@@ -69,8 +69,12 @@ const STUDY: &[u8] =
 name = 'setup'\n[[factor.bundle]]\nname = 'off'\nset = { drive.firmware.depth = 1 }\n[[factor.bundle]]\n\
 name = 'on'\nset = { drive.firmware.depth = 32, driver = 'direct' }\n[[compare]]\nname = 'c'\nfactor = 'setup'\n\
 from = 'off'\nto = 'on'\nmetric = 'response_ms'\n[[claim]]\nid = 'C1'\nclass = 'M'\nfinding = 'f'\n\
-condition = 'c'\nmechanism = 'm'\n[[claim.check]]\nfigure = 'iops_ratio'\nof = { setup = 'on', depth = 8 }\n\
-against = { setup = 'off' }\nat_least = 1.05\n";
+condition = 'c'\nmechanism = 'm'\nablate = { drive.firmware.depth = 1 }\n\
+check = ['(iops[setup=on] / iops[setup=off])[depth=8] >= 1.05']\nshow = ['rising(iops over depth) for each setup']\n";
+
+const EXPRESSION: &[u8] =
+    b"high(slope(write.response_ms over log2(depth))) < -2 * abs(1.5 %) and not argmax(iops[s='a b']\n\
+over depth in (1, 8)) in (8, a) or max(iops, 2) in 6 \xc2\xb1 3 % for each depth in (1), s";
 
 const TRACE: &[u8] = b"# a comment\nop,lba,sectors,measured_response_ms,think_ms,arrival_ms\nR,100,8,5.25,10,0\n\n\
 W,7,1,0.5,0,15.25\n";
@@ -155,6 +159,7 @@ fn the_seeds_are_valid() {
     let (job, _) = fio::parse("seed", text(FIO), &context).unwrap().job(312_581_808).unwrap();
     assert_eq!(job.workers.len(), 3);
     assert!(profile::parse("seed", text(PROFILE)).unwrap().profile().is_ok());
+    assert_eq!(seekwise_formats::expression::parse(text(EXPRESSION)).map(|seed| seed.each.len()), Ok(2));
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
     assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().controller.is_some());
@@ -172,6 +177,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "fio_json" => (&[JSON], "wild/fio-json", &[".json", ".output"]),
         "fio_job" => (&[FIO], "wild/fio-examples", &[".fio"]),
         "profile" => (&[PROFILE], "wild/fio-examples", NONE),
+        "expression" => (&[EXPRESSION], "wild/fio-examples", NONE),
         "study" => (&[STUDY, include_bytes!("../../../studies/ncq-alone.toml")], "wild/fio-examples", NONE),
         "stack" => (&[STACK], "wild/fio-examples", NONE),
         "trace" => (&[TRACE, DISKSIM_TRACE], "wild/fio-examples", NONE),

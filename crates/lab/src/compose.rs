@@ -27,7 +27,7 @@ pub struct Material<'a> {
 /// The report.
 pub fn report(material: &Material<'_>) -> Report {
     let Material { study, cells, prepared, records, command } = *material;
-    let evidence = Evidence::new(study, cells, records);
+    let evidence = Evidence::new(study, cells, prepared, records);
     let (findings, overall) = evidence.findings();
     let mut verdicts: Vec<(bool, report::Verdict)> = Vec::new();
     for summary in &overall {
@@ -269,11 +269,11 @@ fn layers(prepared: &[Prepared]) -> Vec<Layer> {
 fn claim(judged: &Judged<'_>) -> report::Claim {
     report::Claim {
         id: judged.claim.id.clone(),
-        class: judged.claim.class.clone(),
+        class: judged.claim.class.letter().to_owned(),
         finding: judged.claim.finding.clone(),
         condition: judged.claim.condition.clone(),
-        figure: judged.figure.clone(),
-        reproduced: judged.reproduced,
+        figure: judged.figure(),
+        reproduced: judged.reproduced(),
         mechanism: judged.claim.mechanism.clone(),
     }
 }

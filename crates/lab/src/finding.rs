@@ -2,9 +2,10 @@
 //! study, its cells and its records.
 
 use seekwise_formats::stack::Setting;
-use seekwise_formats::study::{Check, Claim, Compare, Figure, Metric, Study, plain};
+use seekwise_formats::study::{Claim, Class, Compare, Metric, Study};
 
-use crate::plan::Cell;
+use crate::evaluate::{Checked, Results};
+use crate::plan::{Cell, Prepared};
 use crate::run::RunRecord;
 use crate::stats::{Better, Comparison, Criteria, Interval, Judgement, Paired, judge, mean_interval};
 
@@ -12,6 +13,7 @@ use crate::stats::{Better, Comparison, Criteria, Interval, Judgement, Paired, ju
 pub struct Evidence<'a> {
     study: &'a Study,
     cells: &'a [Cell],
+    prepared: &'a [Prepared],
     by_cell: Vec<Vec<&'a RunRecord>>,
 }
 
@@ -46,22 +48,43 @@ pub struct Overall {
 pub struct Judged<'a> {
     /// The claim.
     pub claim: &'a Claim,
+    /// Its checks and what it shows, with their figures.
+    pub checked: Vec<Checked>,
+    /// Whether all checks hold; nothing when there are none, or when a cell is missing.
+    pub holds: Option<bool>,
+}
+
+impl Judged<'_> {
     /// Its figures, each with the range it had to lie in.
-    pub figure: String,
-    /// Whether all lay there; nothing when a cell is missing.
-    pub reproduced: Option<bool>,
+    pub fn figure(&self) -> String {
+        self.checked.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether it counts as reproduced, as far as the study alone can say: a finding of no difference counts only
+    /// when the same bench detects a planted one, which `seekwise claims` tries.
+    pub fn reproduced(&self) -> Option<bool> {
+        match self.claim.class {
+            Class::N => self.holds.filter(|holds| !holds),
+            _ => self.holds,
+        }
+    }
 }
 
 impl<'a> Evidence<'a> {
     /// Sorts `records` by cell.
-    pub fn new(study: &'a Study, cells: &'a [Cell], records: &'a [RunRecord]) -> Evidence<'a> {
+    pub fn new(
+        study: &'a Study,
+        cells: &'a [Cell],
+        prepared: &'a [Prepared],
+        records: &'a [RunRecord],
+    ) -> Evidence<'a> {
         let mut by_cell: Vec<Vec<&RunRecord>> = vec![Vec::new(); cells.len()];
         for record in records {
             if let Some(cell) = by_cell.get_mut(record.cell) {
                 cell.push(record);
             }
         }
-        Evidence { study, cells, by_cell }
+        Evidence { study, cells, prepared, by_cell }
     }
 
     /// The runs of a cell.
@@ -175,86 +198,17 @@ impl<'a> Evidence<'a> {
         self.study.claim.iter().map(|claim| self.judge_claim(claim)).collect()
     }
 
-    fn judge_claim(&self, claim: &'a Claim) -> Judged<'a> {
-        let mut reproduced = Some(true);
-        let mut figures = Vec::new();
-        for (counts, check) in claim.check.iter().map(|c| (true, c)).chain(claim.show.iter().map(|c| (false, c))) {
-            let value = self.figure(check);
-            let holds = value.map(|value| {
-                check.at_least.is_none_or(|least| value >= least) && check.at_most.is_none_or(|most| value <= most)
-            });
-            if counts {
-                reproduced = match (reproduced, holds) {
-                    (Some(so_far), Some(holds)) => Some(so_far && holds),
-                    _ => None,
-                };
-            }
-            figures.push(describe(check, value, if counts { holds } else { None }));
-        }
-        if claim.check.is_empty() {
-            reproduced = None;
-        }
-        Judged { claim, figure: figures.join("; "), reproduced }
+    /// One claim of the study, judged.
+    pub fn judge_claim(&self, claim: &'a Claim) -> Judged<'a> {
+        let results = Results::new(self.study, self.cells, self.prepared, &self.by_cell);
+        let checks: Vec<Checked> = claim.check.iter().flat_map(|check| results.check(check)).collect();
+        let holds = checks.iter().map(|check| check.holds).try_fold(true, |so_far, holds| Some(so_far && holds?));
+        let holds = holds.filter(|_| !checks.is_empty());
+        let shown =
+            claim.show.iter().flat_map(|show| results.check(show)).map(|shown| Checked { holds: None, ..shown });
+        let checked = checks.into_iter().chain(shown).collect();
+        Judged { claim, checked, holds }
     }
-
-    /// The one cell with these levels; factors not named are taken from `fallback`.
-    fn cell(&self, named: &toml::Table, fallback: &toml::Table) -> Option<usize> {
-        let wanted = |name: &str| named.get(name).or_else(|| fallback.get(name)).map(plain);
-        let fits = |cell: &Cell| {
-            self.study.factor.iter().zip(&cell.levels).all(|(f, level)| wanted(&f.name).as_ref() == Some(level))
-        };
-        self.cells.iter().position(fits)
-    }
-
-    /// The figure of a check; nothing when a cell is missing or has no runs.
-    pub fn figure(&self, check: &Check) -> Option<f64> {
-        let of = self.cell(&check.of, &toml::Table::new())?;
-        let against = self.cell(&check.against, &check.of)?;
-        if self.by_cell[of].is_empty() || self.by_cell[against].is_empty() {
-            return None;
-        }
-        let mean = |cell, value: fn(&RunRecord) -> f64| self.mean(cell, value).estimate;
-        let iops: fn(&RunRecord) -> f64 = |record| record.all.iops;
-        let response: fn(&RunRecord) -> f64 = |record| record.all.response_ms.mean;
-        let bytes: fn(&RunRecord) -> f64 = |record| record.all.bytes_per_s;
-        Some(match check.figure {
-            Figure::IopsRatio => mean(of, iops) / mean(against, iops),
-            Figure::MbPerSGain => (mean(of, bytes) - mean(against, bytes)) / 1e6,
-            Figure::ResponseGainMs => mean(against, response) - mean(of, response),
-            Figure::ResponseRatio => mean(of, response) / mean(against, response),
-            Figure::MethodErrorPoints => {
-                let truth_of = self.cell(&check.truth_of, &check.of)?;
-                let truth_against = self.cell(&check.truth_against, &check.of)?;
-                let shown = mean(of, iops) / mean(against, iops);
-                (shown - mean(truth_of, iops) / mean(truth_against, iops)) * 100.0
-            }
-        })
-    }
-}
-
-fn describe(check: &Check, value: Option<f64>, holds: Option<bool>) -> String {
-    let levels = |table: &toml::Table| table.values().map(plain).collect::<Vec<_>>().join(", ");
-    let value = value.map_or_else(
-        || "not run".to_owned(),
-        |value| match check.figure {
-            Figure::IopsRatio | Figure::ResponseRatio => format!("{value:.3} ×"),
-            Figure::MbPerSGain => format!("{value:+.2} MB/s"),
-            Figure::ResponseGainMs => format!("{value:.1} ms shorter"),
-            Figure::MethodErrorPoints => format!("{value:+.1} percentage points of error"),
-        },
-    );
-    let range = match (check.at_least, check.at_most) {
-        (Some(least), Some(most)) => format!(" (wanted {least} to {most})"),
-        (Some(least), None) => format!(" (wanted at least {least})"),
-        (None, Some(most)) => format!(" (wanted at most {most})"),
-        (None, None) => String::new(),
-    };
-    let mark = match holds {
-        Some(true) => " holds",
-        Some(false) => " FAILS",
-        None => "",
-    };
-    format!("{} against {}: {value}{range}{mark}", levels(&check.of), levels(&check.against))
 }
 
 /// The keys in which two stacks differ.

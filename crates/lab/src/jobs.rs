@@ -1,4 +1,5 @@
-//! What can be run: fio job files, Iometer configurations and the built-in patterns, told apart by name and content.
+//! What can be run: fio job files, Iometer configurations, the built-in patterns and jobs, told apart by name and
+//! content.
 
 use std::io::{self, ErrorKind};
 
@@ -29,6 +30,35 @@ pub struct BuiltIn {
 pub fn patterns() -> Vec<BuiltIn> {
     iometer::standard::specs().into_iter().map(|spec| BuiltIn { name: slug(&spec.name), spec }).collect()
 }
+
+/// A built-in job: fio's text with variables.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltInJob {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does.
+    pub purpose: &'static str,
+    /// fio's text.
+    pub text: &'static str,
+    /// The variables in it and their values when nothing else is said.
+    pub variables: &'static [(&'static str, &'static str)],
+}
+
+/// All built-in jobs.
+pub const JOBS: &[BuiltInJob] = &[
+    BuiltInJob {
+        name: "one-block",
+        purpose: "one block read again and again, as programs do that measure the interface",
+        text: include_str!("../../../studies/jobs/one-block.fio"),
+        variables: &[("BS", "128k"), ("RUNTIME", "5s")],
+    },
+    BuiltInJob {
+        name: "parallel-streams",
+        purpose: "files read or written from end to end by several threads at once",
+        text: include_str!("../../../studies/jobs/parallel-streams.fio"),
+        variables: &[("STREAMS", "4"), ("SIZE", "100m"), ("RW", "read"), ("BS", "64k")],
+    },
+];
 
 /// Lower case, words joined by dashes: `File Server` is `file-server`.
 fn slug(name: &str) -> String {
@@ -65,16 +95,28 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Loads a job by the name of a pattern or of a file, for a drive of `sectors`. `read` fetches files.
-pub fn load(name: &str, sectors: u64, read: &Read<'_>) -> Result<Loaded, Vec<Diagnostic>> {
+/// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `read` fetches
+/// files; `variables` go before the environment's.
+pub fn load(name: &str, sectors: u64, read: &Read<'_>, variables: &[(&str, &str)]) -> Result<Loaded, Vec<Diagnostic>> {
     let patterns = patterns();
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors);
         return Ok(Loaded { job, origin: Origin::Pattern, warnings: Vec::new() });
     }
-    let names = patterns.iter().map(|pattern| pattern.name.as_str());
-    let text = read(name).map_err(|why| vec![absent(name, &why, "no built-in pattern of that name", names)])?;
-    parse(name, &text, sectors, read)
+    let given = |key: &str| variables.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
+    if let Some(job) = JOBS.iter().find(|job| job.name == name) {
+        let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
+        return fio_job(name, job.text, sectors, read, &|key| given(key).or_else(|| default(key)));
+    }
+    let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
+    let text = read(name).map_err(|why| vec![absent(name, &why, "no built-in pattern or job of that name", names)])?;
+    if looks_like_iometer(name, &text) {
+        let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
+        let (job, more) = config.job(sectors)?;
+        warnings.extend(more);
+        return Ok(Loaded { job, origin: Origin::Iometer, warnings });
+    }
+    fio_job(name, &text, sectors, read, &|key| given(key).or_else(|| std::env::var(key).ok()))
 }
 
 /// Why `name`, which might be a file or one of the `known` words, stands for nothing.
@@ -92,15 +134,15 @@ pub(crate) fn absent<'a>(
     }
 }
 
-fn parse(name: &str, text: &str, sectors: u64, read: &Read<'_>) -> Result<Loaded, Vec<Diagnostic>> {
-    if looks_like_iometer(name, text) {
-        let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
-        let (job, more) = config.job(sectors)?;
-        warnings.extend(more);
-        return Ok(Loaded { job, origin: Origin::Iometer, warnings });
-    }
+fn fio_job(
+    name: &str,
+    text: &str,
+    sectors: u64,
+    read: &Read<'_>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Loaded, Vec<Diagnostic>> {
     let context = fio::Context {
-        environment: &|key| std::env::var(key).ok(),
+        environment,
         include: &|path| read(path).map_err(|why| why.to_string()),
         ..fio::Context::bare()
     };

@@ -8,15 +8,21 @@
 //! | [`run`] | one run, and the record kept of it |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
+//! | [`evaluate`] | what an expression comes to over a study's records |
 //! | [`finding`] | from records to answers: comparisons and claims |
+//! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`compose`] | from answers to the page's data |
 //! | [`report`] | results as one page that a stranger can read |
+//! | [`cut`] | what power cuts would lose, from one run |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`mod@bench`] | the fixed workloads of the speed figures |
 
 pub mod bench;
 pub mod catalogue;
+pub mod claims;
 pub mod compose;
+pub mod cut;
+pub mod evaluate;
 pub mod finding;
 pub mod jobs;
 pub mod plan;

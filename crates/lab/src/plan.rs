@@ -41,6 +41,9 @@ pub struct Prepared {
 /// The keys that change a job.
 const JOB_KEYS: [&str; 4] = ["job", "job.depth", "job.runtime", "job.ramp"];
 
+/// Keys that set a variable of a fio job: `${NAME}` is the value of `job.env.NAME`.
+const VARIABLE: &str = "job.env.";
+
 const LENGTH: &str = "a length of time such as 30 s, 10 m or 500 ms";
 
 /// All cells of `study`.
@@ -88,8 +91,13 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
     };
-    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, sectors, read)?;
-    for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with("job.")) {
+    let settings = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    // The last one counts.
+    let variables: Vec<_> =
+        settings.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
+    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, sectors, read, &variables)?;
+    let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
+    for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(built.warnings.iter().cloned());
@@ -153,7 +161,8 @@ pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), 
             "job.ramp" => worker.ramp = span().map_err(|_| fault(LENGTH))?,
             _ => {
                 let near = nearest(key, JOB_KEYS).map(str::to_owned);
-                let known = Diagnostic::at(file, 0, "unknown key").key(key).expected(JOB_KEYS.join(", "));
+                let keys = format!("{}, {VARIABLE}NAME", JOB_KEYS.join(", "));
+                let known = Diagnostic::at(file, 0, "unknown key").key(key).expected(keys);
                 return Err(vec![Diagnostic { nearest: near, ..known }]);
             }
         }

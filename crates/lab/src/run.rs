@@ -149,7 +149,7 @@ pub fn measure_first(
 ) -> Result<Measured, SimError> {
     let groups: Vec<u16> = job.workers.iter().map(|worker| worker.group as u16).collect();
     let mut recorder = Recorder::new(&groups);
-    let outcome = sim::run(stack, job, most, Seed(seed), &mut |record| {
+    let outcome = sim::run_first(most, stack, job, Seed(seed), &mut |record| {
         recorder.take(record);
         watch(record);
     })?;

@@ -14,13 +14,15 @@
 //!    completion with a [`Status`].
 //! 4. A flush covers the writes whose completion was polled before it was submitted.
 //! 5. Durability goes by stamp: the top assigns rising stamps; a landing is reported once a track run, at its end or
-//!    cut short, its sectors evenly in `from..to`.
+//!    cut short, its sectors evenly in `from..to`; so any instant of a cut can be answered afterwards ([`cut`]).
 //! 6. What a cut does to the sector under the head is a value of the profile ([`CutSector`]).
 //! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add
 //!    up exactly.
 //! 8. Same inputs, same outputs.
 //!
 //! `testing::conformance` checks these rules on any device.
+
+pub mod cut;
 
 use crate::record::Parts;
 use crate::time::{Instant, Span};

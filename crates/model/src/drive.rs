@@ -20,6 +20,7 @@ mod medium;
 mod power;
 pub mod profile;
 pub mod recency;
+pub mod segmentation;
 pub mod stream;
 
 use alloc::collections::VecDeque;
@@ -30,6 +31,7 @@ use self::geometry::Extent;
 use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
+use self::segmentation::Segmentation;
 use self::stream::{Platter, Stream};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::Queue;
@@ -40,15 +42,19 @@ use crate::time::{Instant, Rate, Span};
 pub struct Drive {
     profile: Profile,
     buffer: Buffer,
+    /// With an adaptive buffer.
+    segmentation: Option<Segmentation>,
     slots: Vec<Slot>,
     free: Vec<u16>,
     /// Commands in the electronics, by the instant at which they are decoded.
     arriving: VecDeque<(Instant, u16)>,
     /// Commands that want the medium.
     commands: Queue<Target>,
-    /// Dirty segments that want the medium, as far as they had become so at the last choice among them: below `joined`.
+    /// Dirty segments that want the medium, as of the last choice among them: those below `joined`, less those that had
+    /// `left` by then.
     destages: Queue<Destage>,
     joined: u64,
+    left: u64,
     /// Writes that wait for a segment.
     parked: VecDeque<u16>,
     /// Flushes, with the number below which dirty segments must be gone.
@@ -60,6 +66,8 @@ pub struct Drive {
     landings_wanted: bool,
     activity: Activity,
     arm: Arm,
+    /// The block, inside a physical sector, before which the last write ended.
+    half_written: Option<u64>,
     /// The next access may be chosen from here on.
     choose_from: Instant,
     /// The electronics take the next command from here on.
@@ -98,6 +106,10 @@ struct Slot {
     data: (Instant, Instant),
     /// Blocks of a cached write that are in the buffer, or on their way there.
     stored: u32,
+    /// A write that goes round in its segment: acknowledged before it is all on the medium.
+    round: bool,
+    /// A read that may be followed by a read-ahead.
+    ahead: bool,
 }
 
 /// Where a command is.
@@ -110,6 +122,8 @@ enum Stage {
     Parked,
     Flushing,
     Finishing,
+    /// Acknowledged, the last segment's length still on its way to the medium.
+    Draining,
 }
 
 /// What the arm and the heads are doing.
@@ -190,16 +204,29 @@ impl Drive {
             first: NOWHERE,
             data: (Instant::ZERO, Instant::ZERO),
             stored: 0,
+            round: false,
+            ahead: true,
         };
-        let capacity = depth as usize;
+        // A write that is acknowledged and still draining keeps its slot.
+        let capacity = depth as usize + usize::from(cache.wraps);
         Drive {
-            buffer: Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments),
+            buffer: Buffer::new(
+                cache.segments,
+                cache.segment_sectors,
+                cache.dirty_segments,
+                cache.adaptive.map_or(cache.segments, |it| it.most),
+            ),
+            segmentation: cache.adaptive.map(|adaptive| Segmentation::new(adaptive, cache.segments)),
             slots: alloc::vec![blank; capacity],
-            free: (0..depth as u16).rev().collect(),
+            free: (0..capacity as u16).rev().collect(),
             arriving: VecDeque::with_capacity(capacity),
             commands: Queue::new(profile.firmware.queue, capacity),
-            destages: Queue::new(profile.firmware.destage, cache.segments as usize),
+            destages: Queue::new(
+                profile.firmware.destage,
+                cache.adaptive.map_or(cache.segments, |it| it.most) as usize,
+            ),
             joined: 0,
+            left: 0,
             parked: VecDeque::with_capacity(capacity),
             flushes: VecDeque::new(),
             finishing: VecDeque::with_capacity(capacity),
@@ -208,6 +235,7 @@ impl Drive {
             landings_wanted: false,
             activity: Activity::Idle,
             arm: Arm::default(),
+            half_written: None,
             choose_from: Instant::ZERO,
             electronics: Instant::ZERO,
             link: Instant::ZERO,
@@ -227,6 +255,14 @@ impl Drive {
     /// Its description.
     pub fn profile(&self) -> &Profile {
         &self.profile
+    }
+
+    /// An acknowledged write is still on its way to the medium, beside what is dirty in the buffer.
+    fn is_draining(&self) -> bool {
+        let Activity::Access { purpose: Purpose::Command { slot, .. }, .. } = self.activity else {
+            return false;
+        };
+        self.slots[usize::from(slot)].stage == Stage::Draining
     }
 
     fn platter(&self) -> Platter<'_> {
@@ -291,6 +327,10 @@ impl Device for Drive {
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
         self.advance(now);
+        let spare = self.slots.len() - self.profile.firmware.depth as usize;
+        if self.free.len() + usize::from(self.is_draining()) <= spare {
+            return Err(request);
+        }
         let Some(slot) = self.free.pop() else {
             return Err(request);
         };

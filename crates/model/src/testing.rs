@@ -6,14 +6,23 @@
 //! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
 //! | [`Stack`] | such a drive with host layers above it |
 //! | [`Image`] | what the platter holds, built from landings alone |
+//! | [`Witness`] | the laws of durability, judged from acknowledgements and an image |
+//! | [`Client`] | a random client of a device |
+//! | [`cuts`](fn@cuts) | random stacks cut again and again |
 //! | [`conformance`](fn@conformance) | the eight rules of [`crate::block`], checked on any device by random scripts |
 
+mod client;
 mod conformance;
+mod cuts;
+mod durability;
 mod image;
 mod run;
 mod script;
 
-pub use self::conformance::{Violation, conformance};
+pub use self::client::{Client, Habits};
+pub use self::conformance::{Violation, conformance, conformance_to};
+pub use self::cuts::{Fault, Tally, cuts};
+pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 pub use self::image::{Held, Image};
 
 use alloc::boxed::Box;
@@ -24,7 +33,7 @@ use crate::block::{CutSector, Device};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
-use crate::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ReadAhead, Until};
+use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ReadAhead, Until};
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
 use crate::host::identity::Identity;
@@ -60,6 +69,10 @@ pub struct Small {
     pub physical_sector: u32,
     /// What a cut does to the sector under the head.
     pub cut_sector: CutSector,
+    /// A capacitor keeps the buffer.
+    pub protected: bool,
+    /// Where it does not keep its word.
+    pub faults: Faults,
     /// The buffer.
     pub cache: Cache,
     /// How commands are taken and ordered.
@@ -95,10 +108,16 @@ pub const NO_CACHE: Cache = Cache {
         until: Until::Segment,
         over_requested: false,
         free_blocks: false,
+        holds: false,
+        discards: false,
     },
     write_back: false,
     dirty_segments: 0,
     destage_idle: Span::ZERO,
+    flash_sectors: 0,
+    destage_age: None,
+    wraps: false,
+    adaptive: None,
 };
 
 impl Default for Small {
@@ -116,6 +135,8 @@ impl Default for Small {
             skew_margin: Span::from_micros(20),
             physical_sector: 512,
             cut_sector: CutSector::Old,
+            protected: false,
+            faults: Faults::default(),
             cache: NO_CACHE,
             firmware: Firmware {
                 depth: 1,
@@ -189,6 +210,8 @@ impl Small {
             overhead: self.overhead,
             link: self.link,
             cut_sector: self.cut_sector,
+            protected: self.protected,
+            faults: self.faults,
         }
     }
 
@@ -202,6 +225,7 @@ impl Small {
         self.cache.segments = segments;
         self.cache.segment_sectors = segment_sectors;
         self.cache.read_ahead.max = segment_sectors;
+        self.cache.adaptive = None;
         self
     }
 
@@ -310,7 +334,7 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
 }
 
 fn random_cache(rng: &mut Rng) -> Cache {
-    let segments = pick(rng, &[0, 1, 2, 4, 16]);
+    let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
     let segment_sectors = pick(rng, &[8, 32, 64, 256]);
     let max = pick(rng, &[0, 8, 40, 256, 1024]);
     Cache {
@@ -323,10 +347,20 @@ fn random_cache(rng: &mut Rng) -> Cache {
             until: pick(rng, &[Until::Segment, Until::Track, Until::Cylinder, Until::NextTrack]),
             over_requested: rng.percent(40),
             free_blocks: rng.percent(30),
+            holds: rng.percent(40),
+            discards: rng.percent(30),
         },
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
         destage_idle: some_span(rng, 50_000_000),
+        flash_sectors: 0,
+        destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
+        wraps: rng.percent(50),
+        adaptive: (segments == 4 && segment_sectors >= 32).then_some(Adaptive {
+            sectors: 4 * segment_sectors,
+            most: 8,
+            dirty_percent: 60,
+        }),
     }
 }
 

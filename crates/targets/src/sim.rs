@@ -1,5 +1,7 @@
 //! Runs a job on a modelled stack in virtual time: jumps from timeout to timeout.
 
+mod witness;
+
 use std::cell::Cell;
 
 use seekwise_model::block::{Completion, Counted, Device, Next, Op, Request, Source};
@@ -13,6 +15,8 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
 use seekwise_model::workload::{Job, Workload};
+
+pub use self::witness::{Watched, Witness};
 
 /// A stack, from the program's side down. Absent layers cost nothing and limit nothing.
 #[derive(Clone, Debug)]
@@ -84,26 +88,30 @@ impl std::fmt::Display for SimError {
 
 impl std::error::Error for SimError {}
 
-/// Runs `job` on `stack` until it ends or has issued as many requests as `most`, handing each counted record to
-/// `recorder`.
-pub fn run(
+/// Runs `job` on `stack` until it ends, handing each counted record to `recorder`.
+pub fn run(stack: &Stack, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Record)) -> Result<Outcome, SimError> {
+    run_first(u64::MAX, stack, job, seed, recorder)
+}
+
+/// The same, ended after `most` requests.
+pub fn run_first(
+    most: u64,
     stack: &Stack,
     job: &Job,
-    most: u64,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Outcome, SimError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
-        true => run_on(stack.drive(seed), job, most, seed, recorder),
-        false => run_on(stack.build(seed), job, most, seed, recorder),
+        true => run_on(stack.drive(seed), most, job, seed, recorder),
+        false => run_on(stack.build(seed), most, job, seed, recorder),
     }
 }
 
 fn run_on(
     device: impl Device,
-    job: &Job,
     most: u64,
+    job: &Job,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Outcome, SimError> {
@@ -119,8 +127,26 @@ fn run_on(
         _ => recorder(record),
     };
     engine.run(Instant::FAR, &mut record).map_err(SimError::Stuck)?;
+    Ok(outcome(&engine))
+}
+
+fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {
     let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
-    Ok(Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued })
+    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued }
+}
+
+/// Runs `job` on `stack` until it ends, and the device for as long after as `witness` wants; `witness` sees every
+/// request, completion and landing.
+pub fn witness(stack: &Stack, job: &Job, seed: Seed, witness: &mut impl Witness) -> Result<Outcome, SimError> {
+    let device = Watched::new(stack.build(seed), witness);
+    let limits = device.limits(0);
+    let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
+    let served = Cell::new((Op::Read, 0));
+    let mut engine = Engine::new(Fingerprint::of(workload, u64::MAX, &served), device);
+    engine.run(Instant::FAR, &mut |_: &Record| ()).map_err(SimError::Stuck)?;
+    let outcome = outcome(&engine);
+    engine.device_mut().linger(outcome.end);
+    Ok(outcome)
 }
 
 /// Plays `rows` on a drive by itself; the platter's phase at time 0 is drawn from `seed`. A record's stamp, less 1, is

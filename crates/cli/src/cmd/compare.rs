@@ -35,11 +35,11 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         }
     };
     let (results, done) = Results::open(folder, &planned.text, false)?;
-    let records = study::run(&planned, results, done, 0)?;
+    let records = study::run(&planned, results, done, 0, "")?;
     if args.out.is_some() {
         study::write_report(&planned, &records, folder)?;
     }
-    let evidence = Evidence::new(&planned.study, &planned.cells, &records);
+    let evidence = Evidence::new(&planned.study, &planned.cells, &planned.prepared, &records);
     let (findings, _) = evidence.findings();
     let judgement = findings.first().and_then(|finding| finding.judgement);
     let Some(judgement) = judgement else { return Err(Failure::new("one side completed no request at all")) };

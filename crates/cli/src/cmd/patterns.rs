@@ -1,4 +1,4 @@
-//! `seekwise patterns`: the built-in patterns.
+//! `seekwise patterns`: the built-in patterns and jobs.
 
 use seekwise_lab::jobs;
 use seekwise_model::workload::AccessLine;
@@ -19,7 +19,12 @@ pub fn patterns(json: bool) -> Outcome {
             });
             json!({"name": pattern.name, "title": pattern.spec.name, "lines": lines.collect::<Vec<_>>()})
         });
-        print_json(&list.collect::<Vec<_>>())?;
+        let jobs = jobs::JOBS.iter().map(|job| {
+            let variables: serde_json::Map<_, _> =
+                job.variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            json!({"name": job.name, "title": job.purpose, "variables": variables})
+        });
+        print_json(&list.chain(jobs).collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
     let mut table = tables::table(["pattern", "request sizes", "reads", "random"]);
@@ -37,7 +42,13 @@ pub fn patterns(json: bool) -> Outcome {
         table.add_row([pattern.name.clone(), sizes.join(", "), percent(|l| l.reads), percent(|l| l.random)]);
     }
     print(&table.to_string())?;
-    print("\nEach runs one worker over the whole drive, one request outstanding; --set job.depth=32 changes that.")?;
+    print("\nEach runs one worker over the whole drive, one request outstanding; --set job.depth=32 changes that.\n")?;
+    let mut table = tables::table(["job", "what it does", "variables (--set job.env.NAME=VALUE)"]);
+    for job in jobs::JOBS {
+        let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        table.add_row([job.name, job.purpose, &variables.join(" ")]);
+    }
+    print(&table.to_string())?;
     Ok(Answer::Done)
 }
 

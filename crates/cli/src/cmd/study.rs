@@ -42,7 +42,7 @@ pub fn study(args: &args::Study, json: bool) -> Outcome {
     let planned = plan_file(&name, text)?;
     warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
     let (results, done) = Results::open(&args.out, &planned.text, args.resume)?;
-    let records = run(&planned, results, done, args.threads)?;
+    let records = run(&planned, results, done, args.threads, "")?;
     let answer = finish(&planned, &records, &args.out, json)?;
     eprintln!("Again: seekwise study {} --out {}", args.study, args.out.display());
     Ok(answer)
@@ -74,18 +74,21 @@ pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
     Ok(Planned { text, study, cells, prepared })
 }
 
-/// Runs what is not done, appending each run to `results`. Answers all records in the plan's order.
+/// Runs what is not done, appending each run to `results`; `what` stands before the bar. Answers all records in the
+/// plan's order.
 pub fn run(
     planned: &Planned,
     mut results: Results,
     mut records: Vec<RunRecord>,
     threads: usize,
+    what: &str,
 ) -> Result<Vec<RunRecord>, Failure> {
     let total = planned.prepared.len() as u64 * u64::from(planned.study.runs);
     let bar = ProgressBar::new(total).with_style(
-        ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, about {eta} left")
+        ProgressStyle::with_template("{msg}{bar:30} {pos}/{len} runs, {elapsed} gone, about {eta} left")
             .expect("the template is well formed"),
     );
+    bar.set_message(what.to_owned());
     bar.set_position(records.len() as u64);
     let mut failure = None;
     seekwise_lab::study::execute(&planned.study, &planned.prepared, records.len(), threads, |result| {
@@ -128,9 +131,9 @@ pub fn write_report(planned: &Planned, records: &[RunRecord], folder: &Path) -> 
 
 /// Writes the report and says what came out.
 pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, json: bool) -> Outcome {
-    let Planned { study, cells, .. } = planned;
+    let Planned { study, cells, prepared, .. } = planned;
     let path = write_report(planned, records, out)?;
-    let evidence = Evidence::new(study, cells, records);
+    let evidence = Evidence::new(study, cells, prepared, records);
     if json {
         print_json(&summary(planned, &evidence, &path))?;
     } else {
@@ -161,8 +164,8 @@ fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_jso
         .claims()
         .iter()
         .map(|c| {
-            json!({"id": c.claim.id, "class": c.claim.class, "condition": c.claim.condition, "figure": c.figure,
-                   "reproduced": c.reproduced, "mechanism": c.claim.mechanism})
+            json!({"id": c.claim.id, "class": c.claim.class.letter(), "condition": c.claim.condition,
+                   "figure": c.figure(), "reproduced": c.reproduced(), "mechanism": c.claim.mechanism})
         })
         .collect();
     json!({"title": planned.study.title, "comparisons": comparisons, "claims": claims, "report": path})
@@ -194,13 +197,15 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
     if !claims.is_empty() {
         let mut table = tables::table(["claim", "class", "reproduced", "figures"]);
         for claim in &claims {
-            let reproduced = match claim.reproduced {
-                Some(true) => "yes",
-                Some(false) => "NO",
-                None => "shown",
+            let reproduced = match (claim.reproduced(), claim.holds) {
+                (Some(true), _) => "yes",
+                (Some(false), _) => "NO",
+                (None, Some(_)) => "if a planted difference is detected",
+                (None, None) => "shown",
             };
-            let figure = claim.figure.replace("; ", "\n");
-            table.add_row([claim.claim.id.clone(), claim.claim.class.clone(), reproduced.to_owned(), figure]);
+            let figures: Vec<String> = claim.checked.iter().map(ToString::to_string).collect();
+            let class = claim.claim.class.letter();
+            table.add_row([&claim.claim.id, class, reproduced, &figures.join("\n")]);
         }
         text.push_str(&format!("\n\n{table}"));
     }

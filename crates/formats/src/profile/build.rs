@@ -3,7 +3,9 @@
 use seekwise_model::block::CutSector;
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
-use seekwise_model::drive::profile::{After, Cache, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until};
+use seekwise_model::drive::profile::{
+    Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until,
+};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -53,6 +55,13 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             "unreadable" => CutSector::Unreadable,
             _ => CutSector::Finished,
         },
+        protected: figures.flag("power.protected"),
+        faults: Faults {
+            ignores_fua: figures.flag("faults.ignores_fua"),
+            early_flush: figures.flag("faults.early_flush"),
+            forgets_on_power_off: figures.flag("faults.forgets_on_power_off"),
+            caches_when_off: figures.flag("faults.caches_when_off"),
+        },
     };
     match profile.check() {
         Ok(()) => Ok(profile),
@@ -60,31 +69,51 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
     }
 }
 
-/// Segments are equal shares of the buffer; the drive takes no more than its limit.
+/// Segments are equal shares of the buffer; the drive takes no more than its limit. An adaptive buffer starts with
+/// three.
 fn cache(figures: &Figures<'_>) -> Cache {
     let limit = figures.whole_or("cache.max_segments", 4096);
-    let segments = figures.whole("cache.segments").min(limit);
     let sectors = figures.whole("cache.size_kib") * 2;
-    let dirty = segments * figures.whole("cache.dirty_percent") / 100;
+    let share = figures.whole("cache.dirty_percent");
+    let adaptive = figures.flag("cache.adaptive").then_some(Adaptive {
+        sectors: sectors as u32,
+        most: limit.min(sectors / 8) as u32,
+        dirty_percent: share as u32,
+    });
+    let segments = if adaptive.is_some() { FEWEST } else { figures.whole("cache.segments").min(limit) };
+    let dirty = segments * share / 100;
     Cache {
         segments: segments as u32,
         segment_sectors: sectors.checked_div(segments).unwrap_or(0) as u32,
-        read_ahead: ReadAhead {
-            max: figures.whole("cache.read_ahead.max_sectors") as u32,
-            min: figures.whole("cache.read_ahead.min_sectors") as u32,
-            resume_percent: figures.whole("cache.read_ahead.resume_percent") as u32,
-            until: match figures.word("cache.read_ahead.until") {
-                "track" => Until::Track,
-                "cylinder" => Until::Cylinder,
-                "next-track" => Until::NextTrack,
-                _ => Until::Segment,
-            },
-            over_requested: figures.flag("cache.read_ahead.over_requested"),
-            free_blocks: figures.flag("cache.read_ahead.free_blocks"),
-        },
+        read_ahead: read_ahead(figures),
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
         destage_idle: figures.span("cache.destage_idle_ms"),
+        flash_sectors: figures.whole("cache.flash_kib") * 2,
+        destage_age: figures.maybe_span("cache.destage_age_ms"),
+        wraps: figures.word("cache.long_writes") == "wrap",
+        adaptive,
+    }
+}
+
+/// Segments of an adaptive buffer at the start: what study C reports of the Cheetah 15K.4's Server Mode.
+const FEWEST: u64 = 3;
+
+fn read_ahead(figures: &Figures<'_>) -> ReadAhead {
+    ReadAhead {
+        max: figures.whole("cache.read_ahead.max_sectors") as u32,
+        min: figures.whole("cache.read_ahead.min_sectors") as u32,
+        resume_percent: figures.whole("cache.read_ahead.resume_percent") as u32,
+        until: match figures.word("cache.read_ahead.until") {
+            "track" => Until::Track,
+            "cylinder" => Until::Cylinder,
+            "next-track" => Until::NextTrack,
+            _ => Until::Segment,
+        },
+        over_requested: figures.flag("cache.read_ahead.over_requested"),
+        free_blocks: figures.flag("cache.read_ahead.free_blocks"),
+        holds: figures.word("cache.read_ahead.hold") == "streams",
+        discards: figures.flag("cache.read_ahead.discard"),
     }
 }
 
@@ -404,6 +433,10 @@ impl<'a> Figures<'a> {
         span(self.number(key))
     }
 
+    fn maybe_span(&self, key: &str) -> Option<Span> {
+        self.find(key).map(|_| self.span(key))
+    }
+
     /// One overhead by the kind of the command before; the same after both where only one is given.
     fn after(&self, key: &str, after_write: &str) -> After {
         After { read: self.span(key), write: self.span(self.either(after_write, key)) }
@@ -438,6 +471,7 @@ impl<'a> Figures<'a> {
         let key = match error.field {
             "physical_sector" => "geometry.physical_sector",
             "cache.segment_sectors" => "cache.size_kib",
+            "cache.flash_sectors" => "cache.flash_kib",
             "cache.read_ahead.min" => "cache.read_ahead.min_sectors",
             field => field,
         };

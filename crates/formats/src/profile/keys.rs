@@ -48,12 +48,18 @@ pub static KEYS: &[Key] = &[
     must("cache.write_back", "", Flag),
     must("cache.dirty_percent", "%", Whole(1, 100)),
     must("cache.destage_idle_ms", "ms", MS),
+    may("cache.flash_kib", "KiB", Whole(0, 1 << 24)),
+    may("cache.destage_age_ms", "ms", Number(0.001, 1e6)),
+    may("cache.long_writes", "", Word(&["several", "wrap"])),
+    may("cache.adaptive", "", Flag),
     must("cache.read_ahead.max_sectors", "sectors", SECTORS),
     must("cache.read_ahead.min_sectors", "sectors", SECTORS),
     must("cache.read_ahead.resume_percent", "%", Whole(1, 100)),
     may("cache.read_ahead.until", "", Word(&["segment", "track", "cylinder", "next-track"])),
     may("cache.read_ahead.over_requested", "", Flag),
     may("cache.read_ahead.free_blocks", "", Flag),
+    may("cache.read_ahead.hold", "", Word(&["never", "streams"])),
+    may("cache.read_ahead.discard", "", Flag),
     must("firmware.depth", "", Whole(1, 256)),
     must("firmware.dispatch_ms", "ms", MS),
     must("firmware.zero_latency", "", Flag),
@@ -86,6 +92,11 @@ pub static KEYS: &[Key] = &[
     may("link.buffer_full_percent", "%", Whole(0, 100)),
     must("link.fua", "", Flag),
     must("power.cut_sector", "", Word(&["finished", "old", "unreadable"])),
+    may("power.protected", "", Flag),
+    may("faults.ignores_fua", "", Flag),
+    may("faults.early_flush", "", Flag),
+    may("faults.forgets_on_power_off", "", Flag),
+    may("faults.caches_when_off", "", Flag),
     may("checks.average_seek_ms", "ms", MS),
     may("checks.average_write_seek_ms", "ms", MS),
     may("checks.single_seek_ms", "ms", MS),
@@ -94,3 +105,13 @@ pub static KEYS: &[Key] = &[
     may("checks.outer_mb_s", "MB/s", Number(0.0, 100_000.0)),
     may("checks.inner_mb_s", "MB/s", Number(0.0, 100_000.0)),
 ];
+
+/// What a drive with the fault of this key does.
+pub(super) fn meaning(key: &str) -> &'static str {
+    match key {
+        "faults.ignores_fua" => "it takes writes with FUA and caches them like others",
+        "faults.early_flush" => "it acknowledges a flush before anything is written",
+        "faults.forgets_on_power_off" => "it powers off without writing what is in its buffer",
+        _ => "it caches writes though its write cache is off",
+    }
+}

@@ -305,3 +305,38 @@ fn tells_which_zone_cannot_be_laid_out() {
         "d.toml:16: `geometry.zones`: zone 1 cannot be laid out: runs; expected runs inside the band's cylinders"
     );
 }
+
+/// The small profile with more lines in its last section, and a section of faults.
+fn with_power(power: &str, faults: &str) -> String {
+    format!("{SMALL}{power}\n[faults]\n{faults}\n").replace("fua = { value = false", "fua = { value = true")
+}
+
+#[test]
+fn power_flash_and_faults_are_taken_over_and_told() {
+    let text = with_power(
+        "protected = { value = true, inferred = \"a\" }",
+        "ignores_fua = { value = true, inferred = \"a\" }\nearly_flush = { value = false, inferred = \"a\" }",
+    );
+    let mut drive = parse("d.toml", &text).unwrap();
+    drive.set("cache.flash_kib", "64").unwrap();
+    drive.set("faults.caches_when_off", "true").unwrap();
+    let profile = drive.profile().unwrap();
+    assert!(profile.protected && profile.faults.ignores_fua && profile.faults.caches_when_off);
+    assert!(!profile.faults.early_flush && !profile.faults.forgets_on_power_off);
+    assert_eq!(profile.cache.flash_sectors, 128);
+    let warnings: Vec<String> = drive.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(
+        warnings[0].contains("`faults.ignores_fua`: a drive with a fault: it takes writes with FUA"),
+        "{warnings:?}"
+    );
+    assert!(warnings[1].contains("it caches writes though its write cache is off"), "{warnings:?}");
+}
+
+#[test]
+fn a_fault_that_cannot_be_is_an_error() {
+    let mut drive = parse("d.toml", SMALL).unwrap();
+    drive.set("faults.ignores_fua", "true").unwrap();
+    let errors: String = drive.profile().unwrap_err().iter().map(ToString::to_string).collect();
+    assert!(errors.contains("`faults.ignores_fua`: does not go with the other figures; expected false"), "{errors}");
+}

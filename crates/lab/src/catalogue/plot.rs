@@ -27,7 +27,7 @@ impl Picture<'_> {
 }
 
 /// The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
-fn rounded_up(value: f64) -> f64 {
+pub(crate) fn rounded_up(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let fits = steps.into_iter().map(|step| step * decade).find(|&top| top >= value);
@@ -53,7 +53,7 @@ pub fn terminal(picture: &Picture<'_>, columns: u32, rows: u32) -> String {
 }
 
 /// A figure at an axis: no decimals that are zero, thousands apart.
-fn tick(value: &f64) -> String {
+pub(crate) fn tick(value: &f64) -> String {
     let text = format!("{}", (value * 1000.0).round() / 1000.0);
     match text.len() {
         5.. if !text.contains('.') => {

@@ -3,7 +3,8 @@
 //!
 //! Equal segments, each a run of consecutive blocks. A segment being filled by a prefetch counts as holding all that
 //! the prefetch is to bring; the stream says from when on. Segments are replaced in the order of their last use, the
-//! one being filled and the dirty ones never.
+//! one being filled and the dirty ones never. The buffer can be divided anew; into how many segments is for
+//! `segmentation` to say.
 
 use alloc::vec::Vec;
 
@@ -60,6 +61,8 @@ pub struct Dirty {
 #[derive(Clone, Debug)]
 pub struct Buffer {
     segment_sectors: u64,
+    /// Blocks that a dirty segment may grow to: fewer while the buffer waits to be divided into shorter segments.
+    dirty_sectors: u64,
     /// First block and the block after the last, of each segment.
     spans: Vec<(u64, u64)>,
     /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
@@ -78,6 +81,19 @@ pub struct Buffer {
     spare: Vec<Vec<Piece>>,
     dirty_limit: u32,
     serial: u64,
+    /// How many dirty segments have been closed or dropped.
+    left: u64,
+}
+
+/// How the buffer is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// Segments.
+    pub segments: u32,
+    /// Blocks of each.
+    pub sectors: u32,
+    /// Segments that may be dirty.
+    pub dirty: u32,
 }
 
 /// What a cached write meets.
@@ -94,11 +110,12 @@ pub enum Room {
 }
 
 impl Buffer {
-    /// `segments` of `segment_sectors` blocks, at most `dirty_limit` of them dirty.
-    pub fn new(segments: u32, segment_sectors: u32, dirty_limit: u32) -> Buffer {
-        let n = segments as usize;
-        Buffer {
+    /// `segments` of `segment_sectors` blocks, at most `dirty_limit` of them dirty; never more than `most` segments.
+    pub fn new(segments: u32, segment_sectors: u32, dirty_limit: u32, most: u32) -> Buffer {
+        let n = most.max(segments) as usize;
+        let mut buffer = Buffer {
             segment_sectors: u64::from(segment_sectors),
+            dirty_sectors: u64::from(segment_sectors),
             spans: alloc::vec![(0, 0); n],
             rows: alloc::vec![NONE; (2 * n).next_power_of_two().max(2)],
             following: alloc::vec![NONE; n],
@@ -110,12 +127,67 @@ impl Buffer {
             spare: Vec::new(),
             dirty_limit,
             serial: 0,
-        }
+            left: 0,
+        };
+        (segments as usize..n).for_each(|segment| buffer.recency.retire(segment));
+        buffer
     }
 
     /// Blocks of a segment.
+    #[inline]
     pub fn segment_sectors(&self) -> u64 {
         self.segment_sectors
+    }
+
+    /// Blocks that a dirty segment may have.
+    pub fn dirty_sectors(&self) -> u64 {
+        self.dirty_sectors
+    }
+
+    /// Dirty segments are to be no longer and no more than this, ahead of a division.
+    pub fn prepare(&mut self, division: &Division) {
+        self.dirty_sectors = self.segment_sectors.min(u64::from(division.sectors));
+        self.dirty_limit = self.dirty_limit.min(division.dirty);
+    }
+
+    /// Divides the buffer into other segments, what is in it staying as far as it fits: of a clean segment the newest
+    /// blocks, of the clean segments those used last. Answers false, having done nothing, while more is dirty than
+    /// the division allows or `filling` is too long for it.
+    pub fn divide(&mut self, division: &Division, filling: Option<usize>) -> bool {
+        let sectors = u64::from(division.sectors);
+        let long = |segment: usize| self.spans[segment].1 - self.spans[segment].0 > sectors;
+        if self.order.len() > division.dirty as usize || self.order.iter().copied().chain(filling).any(long) {
+            return false;
+        }
+        let n = division.segments as usize;
+        let mut live = self.recency.oldest_first().count();
+        while live > n {
+            let Some(segment) = self.oldest_clean(filling) else { return false };
+            self.forget(segment);
+            self.recency.retire(segment);
+            live -= 1;
+        }
+        for segment in 0..self.spans.len() {
+            if live < n && self.recency.is_retired(segment) {
+                self.recency.demote(segment);
+                live += 1;
+            }
+        }
+        (self.segment_sectors, self.dirty_sectors, self.dirty_limit) = (sectors, sectors, division.dirty);
+        self.relay();
+        true
+    }
+
+    /// Cuts segments to their length and puts them in rows of that length.
+    fn relay(&mut self) {
+        self.row = self.segment_sectors.max(1).next_power_of_two().ilog2();
+        self.rows.fill(NONE);
+        let spans = self.spans.clone();
+        self.spans.fill((0, 0));
+        for (segment, (start, end)) in spans.into_iter().enumerate().filter(|(_, span)| span.0 < span.1) {
+            self.set_span(segment, start.max(end.saturating_sub(self.segment_sectors)), end);
+        }
+        self.version += 1;
     }
 
     /// Forgets everything.
@@ -206,6 +278,11 @@ impl Buffer {
         self.spans[segment]
     }
 
+    /// A segment is the first to be used anew.
+    pub fn give_up(&mut self, segment: usize) {
+        self.recency.demote(segment);
+    }
+
     /// Notes that a segment was used.
     #[inline]
     pub fn touch(&mut self, segment: usize) {
@@ -283,7 +360,9 @@ impl Buffer {
 
     fn forget(&mut self, segment: usize) {
         self.set_span(segment, 0, 0);
-        self.recency.demote(segment);
+        if !self.recency.is_retired(segment) {
+            self.recency.demote(segment);
+        }
     }
 
     /// What a write of `lba..end` meets; segments below `fence` take no more (a flush waits for them).
@@ -304,7 +383,7 @@ impl Buffer {
                 let inside = start <= lba && end <= stop;
                 return if inside && !dirty.leaving { Room::Within(segment) } else { Room::Wait };
             }
-            if open && stop == lba && end - start <= self.segment_sectors {
+            if open && stop == lba && end - start <= self.dirty_sectors {
                 join = Some(segment);
             }
         }
@@ -368,22 +447,46 @@ impl Buffer {
     pub fn leave(&mut self, segment: usize) {
         if let Some(dirty) = &mut self.dirty[segment] {
             dirty.leaving = true;
+            self.left += 1;
         }
     }
 
     /// A segment's data are on the medium; its blocks stay as clean ones.
     pub fn drop_dirty(&mut self, segment: usize) {
         if let Some(mut dirty) = self.dirty[segment].take() {
+            self.left += 1;
             dirty.pieces.clear();
             self.spare.push(dirty.pieces);
             self.order.retain(|&other| other != segment);
         }
     }
 
+    /// All dirty segments, the first to become dirty first.
+    pub fn dirty_segments(&self) -> impl Iterator<Item = &Dirty> {
+        self.order.iter().filter_map(|&segment| self.dirty[segment].as_ref())
+    }
+
+    /// Blocks of the dirty segments.
+    pub fn unwritten(&self) -> u64 {
+        self.order.iter().map(|&segment| self.spans[segment].1 - self.spans[segment].0).sum()
+    }
+
     /// The dirty segments that may be destaged, the first to become dirty first.
     pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
         let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
         dirty.filter(|(_, dirty)| !dirty.leaving)
+    }
+
+    /// The dirty segments from the number `serial` on, the first to become dirty first.
+    pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &Dirty)> {
+        let dirty = |segment: usize| self.dirty[segment].as_ref();
+        let first = self.order.partition_point(|&segment| dirty(segment).is_some_and(|dirty| dirty.serial < serial));
+        self.order[first..].iter().filter_map(move |&segment| Some((segment, dirty(segment)?)))
+    }
+
+    /// Changes whenever a dirty segment is closed or gone.
+    pub fn left(&self) -> u64 {
+        self.left
     }
 
     /// True when a dirty segment holds any of `lba..end`.

@@ -3,17 +3,20 @@
 //! The life of a command: *arriving* in the electronics (overhead, one after another), then by kind
 //! - a read in the buffer goes to the link; one that a prefetch will bring waits for it (part *cache*);
 //! - a read not in the buffer, a write-through or FUA write joins the queue for the medium;
-//! - a cached write takes a segment, one longer than a segment takes several, crosses the link and is acknowledged;
-//!   without room for all of it, it is parked and goes on as segments are destaged;
+//! - a cached write takes a segment, crosses the link and is acknowledged; without room for all of it, it is parked and
+//!   goes on as segments are destaged. One longer than a segment takes several, or goes round in one (`cache.wraps`):
+//!   it goes to the medium at once and is acknowledged when what is left fits the segment;
 //! - a flush waits until the segments that were dirty when it came are on the medium.
 //!
 //! The medium does one access at a time. It is chosen when the last one ended plus the profile's dispatch time,
 //! commands by `firmware.queue`; dirty segments by `firmware.destage`, beside the commands under pressure (buffer
-//! full of dirty segments, or a flush), else only after `cache.destage_idle` without commands. A read ahead is broken
-//! off when a command wants the medium, not before `read_ahead.min`.
+//! full of dirty segments, a flush, data older than `cache.destage_age`), else only after `cache.destage_idle` without
+//! commands. A read ahead is broken off when a command wants the medium, not before `read_ahead.min`; with
+//! `read_ahead.holds` that of a stream fills its segment first, unless the command has waited for too long.
 
 use super::cache::{Lookup, Piece, Room};
 use super::profile::Until;
+use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Slot, Stage};
 use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
@@ -47,9 +50,14 @@ impl Drive {
         command.seen = (self.buffer.version(), seen);
         command.data = (now, now);
         command.stored = 0;
+        command.round = false;
+        command.ahead = true;
         if !on {
             self.finish_at(now, slot);
             return now;
+        }
+        if let (Some(view), Op::Read | Op::Write) = (&mut self.segmentation, request.op) {
+            command.ahead = view.see(&request, matches!(seen, Lookup::Hit(_)));
         }
         command.ledger.until(Part::Queue, begin);
         command.ledger.until(Part::Link, known);
@@ -87,7 +95,10 @@ impl Drive {
 
     /// True for a write that is acknowledged from the buffer.
     fn cached(&self, request: &Request) -> bool {
-        self.profile.cache.write_back && !request.flags.has(Flags::FUA)
+        let profile = &self.profile;
+        let on = profile.cache.write_back || profile.faults.caches_when_off;
+        let forced = request.flags.has(Flags::FUA) && !profile.faults.ignores_fua && !profile.protected;
+        profile.cache.flash_sectors > 0 || (on && !forced)
     }
 
     /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
@@ -120,6 +131,7 @@ impl Drive {
     }
 
     fn decoded(&mut self, now: Instant, slot: u16) {
+        self.divide(now);
         let request = self.slots[usize::from(slot)].request;
         let beyond = request.end() > self.profile.geometry.sectors();
         let fua_unknown = request.flags.has(Flags::FUA) && !self.profile.link.fua;
@@ -138,6 +150,24 @@ impl Drive {
         }
     }
 
+    /// An adaptive buffer takes the division that is wanted, as soon as what is dirty or being read fits it.
+    fn divide(&mut self, now: Instant) {
+        let Some(division) = self.segmentation.as_ref().and_then(Segmentation::wanted) else {
+            return;
+        };
+        self.buffer.prepare(&division);
+        if self.buffer.segment_sectors() > u64::from(division.sectors) && matches!(self.activity, Activity::Prefetch(_))
+        {
+            self.break_off(now);
+        }
+        let filling = self.filling(now);
+        if self.buffer.divide(&division, filling)
+            && let Some(view) = &mut self.segmentation
+        {
+            view.divided();
+        }
+    }
+
     // Reads
 
     fn read(&mut self, now: Instant, slot: u16, request: &Request) {
@@ -147,11 +177,16 @@ impl Drive {
         };
         match lookup {
             Lookup::Hit(segment) => self.read_hit(now, slot, request, segment),
-            Lookup::Extends(segment) if self.streams_into(now, segment) => {
+            Lookup::Extends(segment) if self.streams_into(now, segment) && !self.is_held_up() => {
                 self.read_hit(now, slot, request, segment);
             }
             _ => self.enqueue(now, slot, request),
         }
+    }
+
+    /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.
+    fn is_held_up(&self) -> bool {
+        self.profile.cache.read_ahead.holds && !self.commands.is_empty()
     }
 
     /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end.
@@ -179,6 +214,9 @@ impl Drive {
         } else if !self.buffer.is_dirty(segment) {
             self.resume(now, request, segment);
         }
+        if self.profile.cache.read_ahead.discards && self.buffer.span(segment).1 == request.end() {
+            self.buffer.give_up(segment);
+        }
         let ledger = &mut self.slots[usize::from(slot)].ledger;
         ledger.until(Part::Cache, here);
         self.send(slot, here, first);
@@ -187,7 +225,10 @@ impl Drive {
     /// A read from the segment being filled moves the prefetch's limit on. Answers when its first block and all its
     /// blocks are there.
     fn follow(&mut self, now: Instant, request: &Request, segment: usize) -> (Instant, Instant) {
-        let limit = self.read_ahead_limit(request, segment);
+        let limit = match self.is_held_up() {
+            true => request.end(),
+            false => self.read_ahead_limit(request, segment),
+        };
         let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
         let (stream, earliest) = match &mut self.activity {
             Activity::Prefetch(stream) => (stream, now),
@@ -199,6 +240,9 @@ impl Drive {
         let here = stream.when(platter, request.end()).max(earliest);
         let kept = kept(platter, self.profile.cache.read_ahead.min, stream, request.end());
         stream.committed = stream.committed.max(here).max(kept);
+        if self.profile.cache.read_ahead.holds {
+            stream.held = stream.when(platter, stream.limit);
+        }
         let first = stream.when(platter, request.lba + 1).max(earliest).min(here);
         self.buffer.extend(segment, stream.limit);
         (first, here)
@@ -307,8 +351,9 @@ impl Drive {
     }
 
     fn complete(&mut self, at: Instant, slot: u16) {
+        let on_medium =
+            matches!(self.activity, Activity::Access { purpose: Purpose::Command { slot: on, .. }, .. } if on == slot);
         let command = &mut self.slots[usize::from(slot)];
-        command.stage = Stage::Free;
         self.ready.push_back(Completion {
             tag: command.request.tag,
             status: command.outcome,
@@ -316,6 +361,15 @@ impl Drive {
             finished: at,
             parts: command.ledger.parts(),
         });
+        match on_medium {
+            true => command.stage = Stage::Draining,
+            false => self.release(at, slot),
+        }
+    }
+
+    /// The slot is free again.
+    pub(super) fn release(&mut self, at: Instant, slot: u16) {
+        self.slots[usize::from(slot)].stage = Stage::Free;
         self.free.push(slot);
         if self.free.len() == self.slots.len() {
             self.quiet = at;
@@ -377,7 +431,7 @@ impl Drive {
     pub(super) fn unpark(&mut self, now: Instant) {
         while let Some(&slot) = self.parked.front() {
             let request = self.slots[usize::from(slot)].request;
-            if !self.cached(&request) {
+            if !self.cached(&request) || self.slots[usize::from(slot)].round {
                 if self.buffer.overlaps_dirty(request.lba, request.end()) {
                     return;
                 }
@@ -390,7 +444,37 @@ impl Drive {
         }
     }
 
+    /// A cached write that is longer than the segment in which it has to go round.
+    fn goes_round(&self, request: &Request) -> bool {
+        self.profile.cache.wraps
+            && !self.profile.saves_buffer()
+            && u64::from(request.sectors) > self.buffer.segment_sectors()
+    }
+
+    /// A write that goes round in its segment, on the medium now, is acknowledged when no more of it is left than the
+    /// segment holds.
+    pub(super) fn acknowledge_round(&mut self, slot: u16) {
+        let Activity::Access { access, sweep, .. } = &self.activity else { return };
+        let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
+        let fits = access.end() - self.buffer.segment_sectors().min(u64::from(access.sectors));
+        let passed =
+            access.passes(geometry, mechanics).find(|pass| pass.extent.end() > fits).map_or(sweep.end, |pass| {
+                pass.begin() + mechanics.turn(pass.extent.slot.wrapping_mul(fits.saturating_sub(pass.extent.lba)))
+            });
+        let command = &mut self.slots[usize::from(slot)];
+        let all_in = passed.max(command.data.1).min(sweep.end);
+        access.charge_until(all_in, geometry, mechanics, &mut command.ledger);
+        self.link = self.link.max(all_in);
+        self.close(slot, all_in);
+    }
+
     fn write_cached(&mut self, now: Instant, slot: u16) {
+        let request = self.slots[usize::from(slot)].request;
+        if self.goes_round(&request) {
+            self.slots[usize::from(slot)].round = true;
+            self.write_through(now, slot, &request);
+            return;
+        }
         if !self.parked.is_empty() || !self.store(now, slot) {
             self.slots[usize::from(slot)].stage = Stage::Parked;
             self.parked.push_back(slot);
@@ -402,8 +486,12 @@ impl Drive {
     fn store(&mut self, now: Instant, slot: u16) -> bool {
         let Slot { request, mut stored, .. } = self.slots[usize::from(slot)];
         while stored < request.sectors {
-            let sectors = u64::from(request.sectors - stored).min(self.buffer.segment_sectors()) as u32;
-            let part = Request { lba: request.lba + u64::from(stored), sectors, ..request };
+            let lba = request.lba + u64::from(stored);
+            let sectors = self.share(lba, request.sectors - stored);
+            if self.buffer.unwritten() + u64::from(sectors) > self.saved_at_most() {
+                return false;
+            }
+            let part = Request { lba, sectors, ..request };
             if !self.store_part(now, slot, &part) {
                 return false;
             }
@@ -412,6 +500,25 @@ impl Drive {
         }
         self.close(slot, self.link);
         true
+    }
+
+    /// How many dirty blocks a cut would leave, where the drive holds no more than it can save.
+    fn saved_at_most(&self) -> u64 {
+        match self.profile.cache.flash_sectors {
+            0 => u64::MAX,
+            sectors => sectors,
+        }
+    }
+
+    /// How many of `sectors` blocks from `lba` one segment takes: no physical sector is shared by two.
+    fn share(&self, lba: u64, sectors: u32) -> u32 {
+        let room = self.buffer.dirty_sectors().min(self.saved_at_most());
+        let unit = u64::from(self.profile.physical_sector) / SECTOR;
+        match (lba + room) / unit * unit {
+            _ if u64::from(sectors) <= room => sectors,
+            end if end > lba => (end - lba) as u32,
+            _ => room as u32,
+        }
     }
 
     /// Puts a part of a write, no longer than a segment, into the buffer if there is room.
@@ -466,7 +573,8 @@ impl Drive {
     }
 
     fn flush(&mut self, now: Instant, slot: u16) {
-        if self.buffer.dirty_count() == 0 {
+        let skipped = self.profile.faults.early_flush || self.profile.saves_buffer();
+        if skipped || (self.buffer.dirty_count() == 0 && !self.is_draining()) {
             self.close(slot, now);
             return;
         }
@@ -476,6 +584,9 @@ impl Drive {
 
     /// Flushes whose segments are all on the medium are done.
     pub(super) fn end_flushes(&mut self, now: Instant) {
+        if self.is_draining() {
+            return;
+        }
         while let Some(&(slot, fence)) = self.flushes.front() {
             if self.buffer.oldest_serial().is_some_and(|serial| serial < fence) {
                 return;

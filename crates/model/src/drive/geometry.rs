@@ -502,7 +502,7 @@ impl Geometry {
     }
 
     /// The slot and those that follow it on its track, at most `sectors`; the extent's block is left to the caller.
-    #[inline]
+    #[inline(always)]
     fn place(&self, slot: u64, sectors: u32) -> Extent {
         let zone = &self.zones[self.zone_at(slot)];
         let band = quotient(slot - zone.start, zone.band_inverse);

@@ -22,7 +22,8 @@ impl Drive {
         }
         let command = &self.slots[usize::from(slot)];
         let request = command.request;
-        let plain = request.op == Op::Read && !request.flags.has(Flags::FUA) && request.sectors > 0;
+        let settled = self.segmentation.as_ref().is_none_or(|view| view.wanted().is_none());
+        let plain = settled && request.op == Op::Read && !request.flags.has(Flags::FUA) && request.sectors > 0;
         let missed = command.seen == (self.buffer.version(), Lookup::Miss);
         if !plain || !missed || request.end() > self.profile.geometry.sectors() {
             return None;
@@ -30,7 +31,7 @@ impl Drive {
         let (now, reading) = match &self.activity {
             Activity::Idle => (self.choose_from.max(decoded), None),
             Activity::Prefetch(stream) => {
-                let now = self.choose_from.max(stream.committed).max(decoded);
+                let now = self.choose_from.max(self.breaks_off(stream, Some(decoded))).max(decoded);
                 let mut stream = *stream;
                 stream.catch_up(self.platter(), now);
                 (now, Some(stream))
@@ -53,7 +54,9 @@ impl Drive {
         }
         self.commands.pass_through(u64::from(first.cylinder));
         let segment = self.buffer.allocate(request.lba, None);
-        let then = segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment));
+        let ahead = self.slots[usize::from(slot)].ahead;
+        let then =
+            segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment, ahead));
         self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
         self.arm = sweep.arm;
         self.choose_from = sweep.end + self.profile.firmware.dispatch;

@@ -11,7 +11,7 @@ use super::media::Access;
 use super::profile::Profile;
 use super::stream::{Platter, Stream};
 use super::{Activity, Destage, Drive, Power, Purpose, Stage, Target};
-use crate::block::{Op, Request};
+use crate::block::{Op, Request, SECTOR};
 use crate::queue::{Choice, Policy};
 use crate::record::Part;
 use crate::time::{Instant, Span};
@@ -58,22 +58,41 @@ impl Drive {
     }
 
     /// Dirty segments compete with commands.
-    fn pressing(&self) -> bool {
+    fn pressing(&self, now: Instant) -> bool {
         self.buffer.dirty_count() > 0
-            && (!self.flushes.is_empty() || !self.parked.is_empty() || self.buffer.is_full() || self.power != Power::On)
+            && (!self.flushes.is_empty()
+                || !self.parked.is_empty()
+                || self.buffer.is_full()
+                || self.stops_honestly()
+                || self.ages_at().is_some_and(|at| at <= now))
+    }
+
+    /// On its way to a stop, before which all that is dirty goes to the medium.
+    fn stops_honestly(&self) -> bool {
+        self.power != Power::On && !self.profile.faults.forgets_on_power_off
+    }
+
+    /// When the oldest dirty segment will have been so for too long.
+    fn ages_at(&self) -> Option<Instant> {
+        let age = self.profile.cache.destage_age?;
+        self.buffer.destageable().next().map(|(_, dirty)| dirty.since + age)
     }
 
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
     pub(super) fn choose_at(&self) -> Option<Instant> {
-        let urgent = !self.commands.is_empty() || self.pressing();
-        let idle = self.buffer.dirty_count() > 0 && self.free.len() == self.slots.len();
+        let urgent = !self.commands.is_empty() || self.pressing(self.clock);
+        let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
+        let idle = self.buffer.dirty_count() > 0 && self.free.len() == self.slots.len() && !forgets;
         if !urgent && !idle {
-            return None;
+            return self.ages_at().filter(|_| !matches!(self.activity, Activity::Access { .. }));
         }
         let medium = match &self.activity {
             Activity::Access { .. } => return None,
             Activity::Idle => self.choose_from,
-            Activity::Prefetch(stream) if urgent => self.choose_from.max(stream.committed),
+            Activity::Prefetch(stream) if urgent => {
+                let waiting = self.commands.iter().next().map(|(since, _)| since);
+                self.choose_from.max(self.breaks_off(stream, waiting))
+            }
             Activity::Prefetch(stream) => stream.when(self.platter(), stream.limit),
         };
         let patience = if urgent || self.tidying {
@@ -81,7 +100,15 @@ impl Drive {
         } else {
             medium.max(self.quiet) + self.profile.cache.destage_idle
         };
-        Some(medium.max(patience).max(self.clock))
+        let at = medium.max(patience);
+        Some(self.ages_at().map_or(at, |aged| at.min(aged.max(medium))).max(self.clock))
+    }
+
+    /// When a read-ahead gives way to a command that has been waiting `since`.
+    pub(super) fn breaks_off(&self, stream: &Stream, since: Option<Instant>) -> Instant {
+        let patience = self.profile.firmware.queue.max_wait;
+        let fed_up = since.zip(patience).map_or(Instant::FAR, |(since, patience)| since + patience);
+        stream.committed.max(stream.held.min(fed_up))
     }
 
     pub(super) fn choose(&mut self, now: Instant) {
@@ -90,7 +117,7 @@ impl Drive {
             self.arm = stream.arm();
         }
         // Without a rival only SPTF asks for the cost.
-        let rivals = self.commands.is_empty() || self.pressing();
+        let rivals = self.commands.is_empty() || self.pressing(now);
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
             true => self.commands.choose(now, head, self.costs(now), self.least()),
@@ -100,8 +127,10 @@ impl Drive {
         match (command, destage) {
             (Some(command), Some(destage)) if command.cost <= destage.cost => self.start_command(now, command),
             (_, Some(destage)) => {
-                self.tidying = !self.pressing();
+                self.tidying = !self.pressing(now);
                 let segment = self.destages.take(destage).segment;
+                // It leaves the buffer's dirty ones now.
+                self.left += 1;
                 self.start_destage(now, segment);
             }
             (Some(command), None) => self.start_command(now, command),
@@ -145,12 +174,13 @@ impl Drive {
     /// became dirty since join it.
     fn sort_out_destages(&mut self) {
         let buffer = &self.buffer;
-        let waits = |destage: &Destage| {
-            buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.leaving)
-        };
-        self.destages.retain(waits);
-        let joined = self.joined;
-        for (segment, dirty) in self.buffer.destageable().filter(|(_, dirty)| dirty.serial >= joined) {
+        if buffer.left() != self.left {
+            self.left = buffer.left();
+            self.destages.retain(|destage| {
+                buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.leaving)
+            });
+        }
+        for (segment, dirty) in self.buffer.dirty_from(self.joined).filter(|(_, dirty)| !dirty.leaving) {
             let (start, end) = self.buffer.span(segment);
             let track = self.profile.geometry.extent(start, u32::MAX);
             let target = Target::of(0, &track, (end - start) as u32, true, &self.profile);
@@ -170,6 +200,9 @@ impl Drive {
             let data = self.slots[usize::from(slot)].data;
             let first = self.slots[usize::from(slot)].first;
             self.start(now, &request, first, Purpose::Command { slot, segment: None }, data);
+            if self.slots[usize::from(slot)].round {
+                self.acknowledge_round(slot);
+            }
             return;
         }
         match self.look_up(slot) {
@@ -184,6 +217,7 @@ impl Drive {
                 self.buffer.touch(segment);
                 let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
                 self.read_into(now, slot, &request, first, Some(segment));
+                self.hold_stream();
             }
             _ => {
                 self.break_off(now);
@@ -199,9 +233,20 @@ impl Drive {
         self.start(now, request, first, Purpose::Command { slot, segment }, (now, now));
         let (Some(segment), Activity::Access { access, sweep, .. }) = (segment, &self.activity) else { return };
         let (access, end, arm) = (*access, sweep.end, sweep.arm);
-        let stream = self.plan_ahead(request, &access, (end, arm), segment);
+        let ahead = self.slots[usize::from(slot)].ahead;
+        let stream = self.plan_ahead(request, &access, (end, arm), segment, ahead);
         if let Activity::Access { then, .. } = &mut self.activity {
             *then = stream;
+        }
+    }
+
+    /// The read-ahead behind the read in progress is that of a stream.
+    fn hold_stream(&mut self) {
+        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
+        if self.profile.cache.read_ahead.holds
+            && let Activity::Access { then: Some(stream), .. } = &mut self.activity
+        {
+            stream.held = stream.when(platter, stream.limit);
         }
     }
 
@@ -214,12 +259,13 @@ impl Drive {
         access: &Access,
         (end, arm): (Instant, Arm),
         segment: usize,
+        ahead: bool,
     ) -> Option<Stream> {
         if self.profile.cache.read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
             let free = self.free_blocks(access);
             self.buffer.reach_back(segment, access.lba() - free);
         }
-        let limit = self.read_ahead_limit(request, segment);
+        let limit = if ahead { self.read_ahead_limit(request, segment) } else { request.end() };
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return None;
@@ -254,6 +300,10 @@ impl Drive {
         }
         let access = self.access(now, self.arm, request, first, data);
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
+        if access.write {
+            let unit = u64::from(self.profile.physical_sector) / SECTOR;
+            self.half_written = Some(access.end()).filter(|end| end % unit != 0);
+        }
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 
@@ -275,7 +325,7 @@ impl Drive {
             first,
             sectors,
             write,
-            data_at: if write { self.writable_at(&first, sectors, data) } else { now },
+            data_at: if write { self.writable_at(&first, sectors, data).max(self.whole_at(now, &first)) } else { now },
             zero_latency: self.profile.firmware.zero_latency && !write,
             lead: (sectors * self.profile.link.buffer_full / 100).max(1),
         }
@@ -288,6 +338,16 @@ impl Drive {
         let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
         let passing = self.profile.mechanics.turn(behind).nanos();
         (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing)))
+    }
+
+    /// When a write to `first` may begin that goes on in the physical sector in which the last one ended: that sector must
+    /// come round again, to be read and written as a whole.
+    fn whole_at(&self, now: Instant, first: &Extent) -> Instant {
+        let sectors = u64::from(self.profile.physical_sector) / SECTOR;
+        match self.half_written == Some(first.lba) {
+            true => now + self.profile.mechanics.turn(first.slot.saturating_mul(sectors)),
+            false => Instant::ZERO,
+        }
     }
 
     fn start_destage(&mut self, now: Instant, segment: usize) {
@@ -307,7 +367,9 @@ impl Drive {
         };
         let (purpose, led, end) = (*purpose, sweep.led, access.end());
         let written = access.write.then_some(*access);
-        if let Purpose::Command { slot, .. } = purpose {
+        if let Purpose::Command { slot, .. } = purpose
+            && !self.slots[usize::from(slot)].round
+        {
             sweep.charge(&mut self.slots[usize::from(slot)].ledger);
         }
         self.arm = sweep.arm;
@@ -320,6 +382,7 @@ impl Drive {
             self.land(access, purpose, Instant::FAR);
         }
         match purpose {
+            Purpose::Command { slot, .. } if self.slots[usize::from(slot)].round => self.end_round(now, slot),
             Purpose::Command { slot, .. } if written.is_some() => {
                 self.close(slot, now + self.profile.overhead.reselect)
             }
@@ -334,6 +397,14 @@ impl Drive {
         }
         if !self.parked.is_empty() {
             self.unpark(now);
+        }
+    }
+
+    /// A write that went round in its segment is on the medium; its status may still be on its way.
+    fn end_round(&mut self, now: Instant, slot: u16) {
+        if self.slots[usize::from(slot)].stage == Stage::Draining {
+            self.release(now, slot);
+            self.end_flushes(now);
         }
     }
 

@@ -1,13 +1,20 @@
 //! Controls: power, reset, abort, settings, and what each leaves of the writes under way.
 //!
+//! A buffer that a capacitor or flash keeps is reported as landed at the cut: it will be on the medium before the drive
+//! answers again, and the time that takes is not modelled. Blocks still on the link count as arrived there; the client
+//! has no acknowledgement of them either way.
+//!
 //! A cut ends every command with [`Status::PowerLost`] and forgets the buffer. Of the write under the heads the
 //! sectors that passed are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
 //! lost. A reset or an abort lets the sector under the head be finished.
 
-use super::cache::Piece;
+use alloc::vec::Vec;
+
+use super::cache::{Buffer, Piece};
 use super::media::{Access, Pass};
+use super::segmentation::Segmentation;
 use super::{Activity, Drive, Power, Purpose, Stage};
-use crate::block::{Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
+use crate::block::{self, Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
 use crate::record::Part;
 use crate::time::Instant;
 
@@ -36,7 +43,7 @@ impl Drive {
                 }
             }
             Control::PowerOn => self.power = Power::On,
-            Control::Reset => self.drop_commands(now, Status::Aborted, self.profile.cut_sector, |_| true),
+            Control::Reset => self.drop_commands(now, Status::Aborted, CutSector::Finished, |_| true),
             Control::Abort(tag) => return self.abort(now, tag),
             Control::Set { key, value } => return self.set(key, value),
         }
@@ -76,27 +83,58 @@ impl Drive {
     /// A stopping drive is off when nothing is left to do.
     pub(super) fn stop_when_done(&mut self) {
         let idle = self.free.len() == self.slots.len() && !matches!(self.activity, Activity::Access { .. });
-        if self.power == Power::Stopping && idle && self.buffer.dirty_count() == 0 {
+        let forgets = self.profile.faults.forgets_on_power_off;
+        if self.power == Power::Stopping && idle && (self.buffer.dirty_count() == 0 || forgets) {
+            self.report_dirty(self.clock, LandingKind::Dropped);
             self.power = Power::Off;
-            self.buffer.clear();
+            self.forget();
             self.activity = Activity::Idle;
         }
     }
 
     fn lose_power(&mut self, now: Instant) {
         self.drop_commands(now, Status::PowerLost, self.profile.cut_sector, |_| true);
+        let saves = self.profile.saves_buffer();
         if let Activity::Access { access, purpose, .. } = self.activity {
-            self.land(&access, purpose, now);
-        }
-        self.activity = Activity::Idle;
-        if self.landings_wanted {
-            for (_, dirty) in self.buffer.destageable() {
-                self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, LandingKind::Discarded)));
+            match purpose {
+                // Written again from what was saved.
+                Purpose::Destage(_) if saves => {}
+                Purpose::Destage(segment) => {
+                    self.land(&access, purpose, now);
+                    self.buffer.drop_dirty(segment);
+                }
+                Purpose::Command { slot, .. } => {
+                    self.land(&access, purpose, now);
+                    if self.is_draining() {
+                        self.release(now, slot);
+                    }
+                }
             }
         }
-        self.buffer.clear();
+        self.activity = Activity::Idle;
+        self.report_dirty(now, if saves { LandingKind::Landed } else { LandingKind::Discarded });
+        self.forget();
         self.power = Power::Off;
         (self.electronics, self.link, self.choose_from) = (now, now, now);
+    }
+
+    /// Reports what became of all that is dirty.
+    fn report_dirty(&mut self, now: Instant, kind: LandingKind) {
+        if self.landings_wanted {
+            for dirty in self.buffer.dirty_segments() {
+                self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, kind)));
+            }
+        }
+    }
+
+    /// The buffer is empty, and divided as at the start.
+    fn forget(&mut self) {
+        self.buffer.clear();
+        let cache = &self.profile.cache;
+        if let Some(adaptive) = cache.adaptive {
+            self.buffer = Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, adaptive.most);
+            self.segmentation = Some(Segmentation::new(adaptive, cache.segments));
+        }
     }
 
     /// Ends the commands whose tag is `chosen`, at `now`.
@@ -104,7 +142,7 @@ impl Drive {
         self.stop_access(now, sector, &chosen);
         for slot in 0..self.slots.len() {
             let command = &mut self.slots[slot];
-            if command.stage == Stage::Free || !chosen(command.request.tag) {
+            if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
                 continue;
             }
             let part = match command.stage {
@@ -133,11 +171,14 @@ impl Drive {
         let Purpose::Command { slot, segment } = purpose else {
             return;
         };
-        if !chosen(self.slots[usize::from(slot)].request.tag) {
+        let command = &self.slots[usize::from(slot)];
+        if command.stage == Stage::Draining || !chosen(command.request.tag) {
             return;
         }
         let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
-        access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+        if !command.round {
+            access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+        }
         let kept = core::mem::replace(&mut self.profile.cut_sector, sector);
         if access.write {
             self.land(&access, purpose, now);
@@ -176,17 +217,18 @@ impl Drive {
         };
         let unit = u64::from(self.profile.physical_sector) / SECTOR;
         for pass in access.passes(geometry, mechanics) {
-            for (lba, end, kind) in shares(&pass, cut, unit, self.profile.cut_sector) {
-                for piece in pieces.iter().filter_map(|piece| piece.within(lba, end)) {
-                    let (from, to) = if kind == LandingKind::Landed {
-                        let (from, to) = passing(&pass, &piece);
-                        (from.min(cut), to.min(cut))
-                    } else {
-                        (cut, cut)
-                    };
-                    self.landings.push_back(piece.landing(from, to, kind));
-                }
+            let (lba, end) = (pass.extent.lba, pass.extent.end());
+            let passing = |piece: &Piece| {
+                let (from, to) = passing(&pass, piece);
+                piece.landing(from, to, LandingKind::Landed)
+            };
+            let run = pieces.iter().filter_map(|piece| piece.within(lba, end)).map(|piece| passing(&piece));
+            if pass.end <= cut {
+                self.landings.extend(run);
+                continue;
             }
+            let run: Vec<Landing> = run.collect();
+            block::cut::at(&run, cut, unit, self.profile.cut_sector, |left| self.landings.push_back(left));
         }
     }
 }
@@ -198,23 +240,4 @@ fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
         pass.begin() + crate::time::Span::from_nanos(share)
     };
     (at(piece.lba), at(piece.lba + u64::from(piece.sectors)))
-}
-
-/// What of a pass is on the medium when it is cut at `cut`: up to three runs of blocks.
-fn shares(pass: &Pass, cut: Instant, unit: u64, sector: CutSector) -> [(u64, u64, LandingKind); 3] {
-    let (lba, end) = (pass.extent.lba, pass.extent.end());
-    if pass.end <= cut {
-        return [(lba, end, LandingKind::Landed), (end, end, LandingKind::Landed), (end, end, LandingKind::Landed)];
-    }
-    let gone = cut.saturating_since(pass.begin()).nanos();
-    let passed = lba + gone * u64::from(pass.extent.sectors) / pass.transfer.nanos().max(1);
-    let begun = gone > 0;
-    let whole = if passed == lba { lba } else { (passed / unit * unit).max(lba) };
-    let after = if begun { (passed / unit * unit + unit).min(end) } else { whole };
-    let torn = match sector {
-        CutSector::Finished => LandingKind::Landed,
-        CutSector::Old => LandingKind::Discarded,
-        CutSector::Unreadable => LandingKind::Torn,
-    };
-    [(lba, whole, LandingKind::Landed), (whole, after, torn), (after, end, LandingKind::Discarded)]
 }

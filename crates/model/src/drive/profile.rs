@@ -35,6 +35,27 @@ pub struct Profile {
     pub link: Link,
     /// What a power cut does to the sector under the writing head.
     pub cut_sector: CutSector,
+    /// A capacitor keeps the buffer until it is written: a flush costs its command only, and writes with FUA are
+    /// acknowledged from the buffer.
+    pub protected: bool,
+    /// Where the drive does not keep its word.
+    pub faults: Faults,
+}
+
+/// What a drive may do against its word. None of them is true of a drive in the catalogue; each has just the effect
+/// that its name says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Takes writes with FUA and caches them like others. (Jens Axboe on the ST3120827AS, linux-kernel 2005-05-30:
+    /// accepts FUA writes and still puts them in cache.)
+    pub ignores_fua: bool,
+    /// Acknowledges a flush at once; what is dirty is destaged when it would have been without. (A drive of 7,200 rpm
+    /// that acknowledges a flush in 0.39 ms cannot have turned to its sector.)
+    pub early_flush: bool,
+    /// Stops at an orderly power-off without destaging.
+    pub forgets_on_power_off: bool,
+    /// Caches writes though the write cache is off, and says that it is.
+    pub caches_when_off: bool,
 }
 
 /// The segmented buffer.
@@ -52,6 +73,28 @@ pub struct Cache {
     pub dirty_segments: u32,
     /// An idle drive begins to destage after this long.
     pub destage_idle: Span,
+    /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive that
+    /// has it holds no more dirty data than that, and all that is acknowledged is durable: also writes with FUA, with
+    /// the write cache off, and what a flush covers.
+    pub flash_sectors: u64,
+    /// Data that have been dirty for so long compete with the commands.
+    pub destage_age: Option<Span>,
+    /// A write longer than its segment goes round in it and is acknowledged when the rest fits; else it takes several
+    /// segments.
+    pub wraps: bool,
+    /// Segments change in number and size with the commands; `segments` and `segment_sectors` are then the start.
+    pub adaptive: Option<Adaptive>,
+}
+
+/// What an adaptive buffer is divided into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptive {
+    /// Sectors in all.
+    pub sectors: u32,
+    /// Segments at most.
+    pub most: u32,
+    /// The share of the segments, in percent, that may hold unwritten data.
+    pub dirty_percent: u32,
 }
 
 /// How far a read is followed.
@@ -71,6 +114,11 @@ pub struct ReadAhead {
     pub over_requested: bool,
     /// What passes under the head before the first wanted block of a track is kept too.
     pub free_blocks: bool,
+    /// The read-ahead of a stream, once a read has gone on where its segment ended, fills the segment though a command
+    /// waits; it goes no farther for that stream while one does.
+    pub holds: bool,
+    /// A segment that has been read to its end is the first to be used anew.
+    pub discards: bool,
 }
 
 /// Where reading ahead ends.
@@ -170,12 +218,29 @@ pub struct ProfileError {
 }
 
 impl Profile {
+    /// True when the buffer has room for unwritten data, whether that is switched on or not.
+    fn may_hold_dirty(&self) -> bool {
+        (1..=self.cache.segments).contains(&self.cache.dirty_segments)
+    }
+
+    /// True when what is in the buffer outlives a power cut.
+    pub fn saves_buffer(&self) -> bool {
+        self.protected || self.cache.flash_sectors > 0
+    }
+
     /// Checks the fields against each other.
     pub fn check(&self) -> Result<(), ProfileError> {
         let cache = &self.cache;
         let rules = [
             ("physical_sector", "512 or 4096", matches!(self.physical_sector, 512 | 4096)),
             ("cache.segments", "at most 4096", cache.segments <= 4096),
+            (
+                "cache.adaptive",
+                "with 3 segments or more at the start, no more than at most, and room for them",
+                cache.adaptive.is_none_or(|it| {
+                    (3..=it.most).contains(&cache.segments) && it.most <= 4096 && it.sectors >= 8 * it.most
+                }),
+            ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (
                 "cache.dirty_segments",
@@ -184,6 +249,17 @@ impl Profile {
             ),
             ("cache.read_ahead.min", "at most cache.read_ahead.max", cache.read_ahead.min <= cache.read_ahead.max),
             ("cache.read_ahead.resume_percent", "from 1 to 100", (1..=100).contains(&cache.read_ahead.resume_percent)),
+            (
+                "cache.flash_sectors",
+                "0 without cache.dirty_segments",
+                cache.flash_sectors == 0 || self.may_hold_dirty(),
+            ),
+            ("faults.ignores_fua", "false without link.fua", !self.faults.ignores_fua || self.link.fua),
+            (
+                "faults.caches_when_off",
+                "false without cache.dirty_segments",
+                !self.faults.caches_when_off || self.may_hold_dirty(),
+            ),
             ("firmware.depth", "from 1 to 256", (1..=256).contains(&self.firmware.depth)),
             ("link.rate", "at least 1 byte a second", self.link.rate > 0),
             ("link.write_rate", "at least 1 byte a second", self.link.write_rate > 0),

@@ -55,6 +55,18 @@ impl Recency {
         self.link(self.end(), thing);
     }
 
+    /// `thing` leaves the order until it is touched or demoted.
+    pub fn retire(&mut self, thing: usize) {
+        let thing = thing as u32;
+        self.unlink(thing);
+        (self.newer[thing as usize], self.older[thing as usize]) = (thing, thing);
+    }
+
+    /// True for a thing that has left the order.
+    pub fn is_retired(&self, thing: usize) -> bool {
+        self.newer[thing] == thing as u32
+    }
+
     /// The thing used longest ago.
     #[inline]
     pub fn oldest(&self) -> Option<usize> {
@@ -87,6 +99,12 @@ mod tests {
         assert_eq!(order(&recency), [3, 0, 2, 1]);
         recency.touch(1);
         assert_eq!(order(&recency), [3, 0, 2, 1]);
+        recency.retire(0);
+        recency.retire(0);
+        assert_eq!(order(&recency), [3, 2, 1]);
+        assert!(recency.is_retired(0) && !recency.is_retired(2));
+        recency.demote(0);
+        assert_eq!(order(&recency), [0, 3, 2, 1]);
         assert_eq!(order(&Recency::new(0)), []);
     }
 }

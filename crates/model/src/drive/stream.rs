@@ -14,6 +14,8 @@ pub struct Stream {
     pub limit: u64,
     /// It may be broken off from here on.
     pub committed: Instant,
+    /// A waiting command leaves it alone until here, unless it has waited for too long.
+    pub held: Instant,
     /// The extent that is passing, and when its first block began to.
     extent: Extent,
     begin: Instant,
@@ -33,7 +35,7 @@ impl Stream {
     #[inline]
     pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        Stream { segment, limit, committed: at, extent, begin }
+        Stream { segment, limit, committed: at, held: at, extent, begin }
     }
 
     /// Moves the limit on to `limit`, never back.

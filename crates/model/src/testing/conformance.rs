@@ -6,8 +6,8 @@
 //! | 1 | after each call, drained: the next timeout is later, no completion is dated later or was due before |
 //! | 2 | every timeout, the script's instants only, extra calls between them: the same answers |
 //! | 3 | each tag once, the status fits, refused unchanged and only with something in flight, nothing left over |
-//! | 4 | after each cut, what a flush, FUA or an uncached write made durable is in the image |
-//! | 5 | landings: known stamp, inside its write, dated in order; write-through landed when done; a cut leaves no gap |
+//! | 4 | after each cut, the image keeps the laws of durability ([`Witness`](super::Witness)) |
+//! | 5 | landings: known stamp, inside its write, dated in order; write-through landed when done, unless the buffer outlives a cut; a cut leaves no gap |
 //! | 6 | a cut tears one physical sector at most, and only if the profile says so |
 //! | 7 | the parts sum to the response |
 //! | 8 | the same script twice: the same answers |
@@ -16,6 +16,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
+use super::durability::Promise;
 use super::run::{Run, Stepping, Trace};
 use super::script::{Author, Step};
 use crate::block::{CutSector, Device};
@@ -36,18 +37,23 @@ const SCRIPTS: u64 = 4;
 const STEPS: usize = 150;
 
 /// Checks the eight rules on the devices that `make` makes (all alike, of one member, with `cut_sector` of their
-/// profile), by scripts drawn from `seed`.
+/// profile, and a buffer that does not outlive a cut), by scripts drawn from `seed`.
 pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, seed: u64) -> Result<(), Violation> {
+    conformance_to(make, Promise::of(&make().limits(0), cut_sector), seed)
+}
+
+/// The same for devices that promise `promise`.
+pub fn conformance_to(make: &dyn Fn() -> Box<dyn Device>, promise: Promise, seed: u64) -> Result<(), Violation> {
     for index in 0..SCRIPTS {
         let mut rng = Seed(seed).numbered("script", index);
         let script = Author::write(make().limits(0), &mut rng, STEPS);
-        check(make, cut_sector, &script)?;
+        check(make, promise, &script)?;
     }
     Ok(())
 }
 
-fn check(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, script: &[Step]) -> Result<(), Violation> {
-    let run = |stepping| Run::through(make(), cut_sector, script, stepping);
+fn check(make: &dyn Fn() -> Box<dyn Device>, promise: Promise, script: &[Step]) -> Result<(), Violation> {
+    let run = |stepping| Run::through(make(), promise, script, stepping);
     let first = run(Stepping::EachTimeout)?;
     let again = run(Stepping::EachTimeout)?;
     same(8, "the same script again", &first, &again)?;

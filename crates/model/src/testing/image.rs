@@ -15,7 +15,7 @@ pub enum Held {
 }
 
 /// Sector by sector; a sector never written is absent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image(BTreeMap<(u32, u64), Held>);
 
 impl Image {
@@ -34,6 +34,19 @@ impl Image {
         for sector in landing.lba..landing.lba + u64::from(landing.sectors) {
             self.0.insert((landing.member, sector), held);
         }
+    }
+
+    /// Sets what `sector` of `member` holds.
+    pub(super) fn put(&mut self, member: u32, sector: u64, held: Option<Held>) {
+        match held {
+            Some(held) => self.0.insert((member, sector), held),
+            None => self.0.remove(&(member, sector)),
+        };
+    }
+
+    /// All sectors that hold anything, by member and sector.
+    pub fn iter(&self) -> impl Iterator<Item = ((u32, u64), Held)> {
+        self.0.iter().map(|(&place, &held)| (place, held))
     }
 
     /// What `sector` of `member` holds.

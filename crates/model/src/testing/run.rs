@@ -1,6 +1,6 @@
 //! One run of a script on a device, with the checks that can be made as it goes.
 //!
-//! The run sees what a client sees: acceptance, completions, landings, the next instant. It compares what became of
+//! Durability is judged by [`Witness`]. The run sees what a client sees: acceptance, completions, landings, the next instant. It compares what became of
 //! every write with the image that the landings leave. It checks devices of one member whose sectors lie on it one to
 //! one; it does not check how fast anything is.
 
@@ -11,7 +11,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::conformance::Violation;
-use super::image::{Held, Image};
+use super::durability::{Failure, Promise, Witness};
+use super::image::Image;
 use super::script::{Act, Step};
 use crate::block::{
     Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
@@ -50,27 +51,20 @@ const STEPS: u32 = 1_000_000;
 struct Life {
     request: Request,
     submitted: Instant,
-    begun: u64,
-    ended: Option<(u64, Status)>,
+    ended: Option<Status>,
     /// Sectors reported on the medium, and reported lost.
     landed: u64,
     gone: u64,
-    /// A cut came before it was durable.
-    excused: bool,
 }
 
 pub(super) struct Run {
     device: Box<dyn Device>,
     limits: Limits,
-    cut_sector: CutSector,
+    promise: Promise,
+    witness: Witness,
     /// By stamp, from 1.
     lives: Vec<Life>,
     flying: BTreeMap<u32, usize>,
-    /// Counts the client's submissions and the completions it polled.
-    doings: u64,
-    /// Begin of the latest flush that is done.
-    flushed: u64,
-    trimmed: Vec<(u64, u64)>,
     image: Image,
     drained: Option<Instant>,
     power_failed: bool,
@@ -90,7 +84,7 @@ impl Run {
     /// Takes a fresh device through `script`.
     pub(super) fn through(
         mut device: Box<dyn Device>,
-        cut_sector: CutSector,
+        promise: Promise,
         script: &[Step],
         stepping: Stepping,
     ) -> Result<Trace, Violation> {
@@ -101,12 +95,10 @@ impl Run {
         let mut run = Run {
             limits: device.limits(0),
             device,
-            cut_sector,
+            promise,
+            witness: Witness::new(promise),
             lives: Vec::new(),
             flying: BTreeMap::new(),
-            doings: 0,
-            flushed: 0,
-            trimmed: Vec::new(),
             image: Image::new(),
             drained: None,
             power_failed: false,
@@ -223,18 +215,9 @@ impl Run {
         let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp };
         match self.device.submit(now, request) {
             Ok(()) => {
-                self.doings += 1;
                 self.flying.insert(tag, self.lives.len());
-                let begun = self.doings;
-                self.lives.push(Life {
-                    request,
-                    submitted: now,
-                    begun,
-                    ended: None,
-                    landed: 0,
-                    gone: 0,
-                    excused: false,
-                });
+                self.witness.submitted(&request);
+                self.lives.push(Life { request, submitted: now, ended: None, landed: 0, gone: 0 });
                 Ok(true)
             }
             Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),
@@ -267,9 +250,9 @@ impl Run {
         let Some(index) = self.flying.remove(&tag) else {
             return broken(3, format!("a completion of nothing in flight: {completion:?}"));
         };
-        self.doings += 1;
+        self.witness.completed(completion);
         let life = &mut self.lives[index];
-        life.ended = Some((self.doings, status));
+        life.ended = Some(status);
         let (request, life_submitted, landed) = (life.request, life.submitted, life.landed);
         if finished > now || self.drained.is_some_and(|before| before < now && finished <= before) {
             let before = self.drained;
@@ -279,15 +262,9 @@ impl Run {
             return broken(7, format!("submitted {life_submitted:?}, but {completion:?} of {request:?}"));
         }
         self.status_fits(&request, status)?;
-        if status == Status::Done {
-            match request.op {
-                Op::Flush => self.flushed = self.flushed.max(self.lives[index].begun),
-                Op::Trim => self.trimmed.push((request.lba, request.end())),
-                _ if self.bypasses_cache(&request) && landed != u64::from(request.sectors) => {
-                    return broken(5, format!("done with {landed} sectors on the medium: {request:?}"));
-                }
-                _ => {}
-            }
+        let through = status == Status::Done && !self.promise.saves_buffer && self.bypasses_cache(&request);
+        if through && landed != u64::from(request.sectors) {
+            return broken(5, format!("done with {landed} sectors on the medium: {request:?}"));
         }
         self.trace.completions.push(*completion);
         Ok(())
@@ -348,26 +325,16 @@ impl Run {
         self.control(now, &Control::PowerCut)?;
         self.all_accounted()?;
         self.torn_as_stated(reported)?;
-        self.nothing_durable_lost(now)?;
-        for index in 0..self.lives.len() {
-            self.lives[index].excused |= !self.is_durable(&self.lives[index]);
+        match self.witness.judge(&self.image, Failure::Cut) {
+            Ok(_) => Ok(()),
+            Err(breach) => broken(4, format!("cut at {now:?}: {breach:?}")),
         }
-        Ok(())
-    }
-
-    /// A write that the contract calls durable by now.
-    fn is_durable(&self, life: &Life) -> bool {
-        let Some((ended, Status::Done)) = life.ended else {
-            return false;
-        };
-        let safe = self.bypasses_cache(&life.request) || ended < self.flushed;
-        is_write(life.request.op) && !life.excused && safe
     }
 
     /// After a cut, every sector of an acknowledged write is on the medium or reported lost.
     fn all_accounted(&self) -> Result<(), Violation> {
         let lost = self.lives.iter().find(|life| {
-            let done = matches!(life.ended, Some((_, Status::Done))) && is_write(life.request.op);
+            let done = life.ended == Some(Status::Done) && is_write(life.request.op);
             done && life.landed + life.gone < u64::from(life.request.sectors)
         });
         match lost {
@@ -382,8 +349,9 @@ impl Run {
         let unit = u64::from(self.limits.physical) / 512;
         let mut torn = batch.iter().filter(|landing| landing.kind == LandingKind::Torn);
         if let Some(first) = torn.clone().next() {
-            if self.cut_sector != CutSector::Unreadable {
-                return broken(6, format!("torn, though the profile says {:?}: {first:?}", self.cut_sector));
+            if self.promise.cut_sector != CutSector::Unreadable {
+                let said = self.promise.cut_sector;
+                return broken(6, format!("torn, though the profile says {said:?}: {first:?}"));
             }
             let place = first.lba / unit;
             let elsewhere =
@@ -402,36 +370,5 @@ impl Run {
             }
         }
         Ok(())
-    }
-
-    /// What was on the medium by the contract still is: each sector holds the write that was made durable, or one that
-    /// was not over when that was submitted.
-    fn nothing_durable_lost(&self, now: Instant) -> Result<(), Violation> {
-        for life in self.lives.iter().filter(|life| self.is_durable(life)) {
-            for sector in life.request.lba..life.request.end() {
-                if self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to) {
-                    continue;
-                }
-                let kept = match self.image.get(0, sector) {
-                    Some(Held::Stamp(stamp)) => self.not_before(stamp, life),
-                    Some(Held::Unreadable) => self.cut_sector == CutSector::Unreadable,
-                    None => false,
-                };
-                if !kept {
-                    let held = self.image.get(0, sector);
-                    return broken(
-                        4,
-                        format!("cut at {now:?}: sector {sector} holds {held:?}, lost {:?}", life.request),
-                    );
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// True when the write with `stamp` is `life`'s own or was not over when `life` began.
-    fn not_before(&self, stamp: u64, life: &Life) -> bool {
-        let held = &self.lives[stamp as usize - 1];
-        stamp == life.request.stamp || held.ended.is_none_or(|(ended, _)| ended > life.begun)
     }
 }

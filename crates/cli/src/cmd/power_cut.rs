@@ -1,0 +1,199 @@
+//! `seekwise power-cut`: what cuts of a job's run would lose, as a table, a curve and words.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use seekwise_lab::cut::{Losses, Report, When, judge, plot};
+use seekwise_lab::run::settings_hash;
+use seekwise_model::time::Instant;
+
+use super::{print, print_json, warn};
+use crate::args;
+use crate::exit::{Answer, Failure, Outcome};
+use crate::results::write_whole;
+use crate::tables::{figures_from, table};
+use crate::target;
+
+/// Characters of the curve across and down.
+const CURVE: (u32, u32) = (90, 10);
+
+/// Runs the command.
+pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
+    let prepared = target::prepare(&target::cell(&args.job, &args.on)?)?;
+    warn(&prepared.warnings);
+    let when = when(args);
+    let bar = ProgressBar::new_spinner().with_style(style("{spinner} {pos} requests, {elapsed} gone"));
+    let report = judge(&prepared.stack, &prepared.job, args.on.seed, &when, &|done, of| {
+        if let Some(of) = of.filter(|&of| bar.length() != Some(of)) {
+            bar.set_length(of);
+            bar.set_style(style("{bar:30} {pos}/{len}, {elapsed} gone, about {eta} left"));
+        }
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    let title = format!("{} on {}", args.job, args.on.target);
+    if let Some(path) = &args.svg {
+        let caption = format!("{title}: data at risk");
+        let picture = plot::svg(&caption, &report);
+        write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        eprintln!("Picture: {}", path.display());
+    }
+    if json {
+        let mut value = serde_json::to_value(&report).expect("a report has no keys but strings");
+        value["target"] = args.on.target.as_str().into();
+        value["job"] = args.job.as_str().into();
+        value["seed"] = args.on.seed.into();
+        value["instants"] = instants(&when).into();
+        value["warnings"] = prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
+        value["settings_hash"] = settings_hash(&prepared.settings).into();
+        value["version"] = env!("CARGO_PKG_VERSION").into();
+        print_json(&value)?;
+    } else {
+        print(&text(&title, &when, &report))?;
+    }
+    Ok(if report.promise_kept { Answer::Done } else { Answer::No })
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is well formed")
+}
+
+fn when(args: &args::PowerCut) -> When {
+    match args.after {
+        Some(pause) => When::After { cuts: args.cuts, pause },
+        None if args.at.is_empty() => When::Random(args.cuts),
+        None => When::At(args.at.iter().map(|&span| Instant::ZERO + span).collect()),
+    }
+}
+
+/// How the instants were chosen, in a word for programs.
+fn instants(when: &When) -> &'static str {
+    match when {
+        When::Random(_) => "random",
+        When::At(_) => "given",
+        When::After { .. } => "after",
+    }
+}
+
+fn text(title: &str, when: &When, report: &Report) -> String {
+    let Report { cuts, elapsed_s, writes, flushes, .. } = report;
+    let place = match when {
+        When::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
+        When::At(_) => format!("of a run of {elapsed_s:.3} s"),
+        When::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
+    };
+    let mut losses = table([
+        "lost",
+        "cuts with loss",
+        "writes: mean",
+        "most",
+        "KiB: mean",
+        "most",
+        "age ms: p50",
+        "p99",
+        "oldest ms: p50",
+        "most",
+    ]);
+    for (name, side) in
+        [("acknowledged", &report.acknowledged_lost), ("  flushed", &report.flushed_lost), ("  FUA", &report.fua_lost)]
+    {
+        losses.add_row(row(name, side));
+    }
+    figures_from(&mut losses, 1);
+    let mut text = format!(
+        "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes\n\n{losses}\n\n",
+        plural(u64::from(*cuts), "cut", "cuts")
+    );
+    for line in words(report) {
+        text.push_str(&format!("{line}\n"));
+    }
+    if let Some(curve) = plot::terminal(report, CURVE.0, CURVE.1) {
+        text.push_str(&format!("\n{curve}"));
+    }
+    text
+}
+
+fn row(name: &str, losses: &Losses) -> Vec<String> {
+    let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
+    let mut row = vec![
+        name.to_owned(),
+        losses.cuts_with_loss.to_string(),
+        format!("{:.1}", losses.writes_mean),
+        losses.writes_max.to_string(),
+        kib(losses.bytes_mean),
+        kib(losses.bytes_max as f64),
+    ];
+    let ms = |value: Option<f64>| value.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
+    row.push(ms(losses.age_ms.map(|age| age.p50)));
+    row.push(ms(losses.age_ms.map(|age| age.p99)));
+    row.push(ms(losses.oldest_ms.map(|age| age.p50)));
+    row.push(ms(losses.oldest_ms.map(|age| age.max)));
+    row
+}
+
+fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
+}
+
+/// What the figures mean.
+fn words(report: &Report) -> Vec<String> {
+    let mut words = vec![verdict(report)];
+    if report.at_risk_summary.bytes_max > 0 {
+        let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
+        words.push(format!(
+            "At risk: {:.1} KiB on average, {:.1} KiB at most; a write for at most {longest:.1} ms.",
+            summary.bytes_mean / 1024.0,
+            summary.bytes_max as f64 / 1024.0
+        ));
+    }
+    if report.partial.cuts > 0 {
+        words.push(format!(
+            "Cut in two: at {} cuts a write was on the medium in part only (a torn page of a database).",
+            report.partial.cuts
+        ));
+    }
+    words.push(head(report));
+    words
+}
+
+/// Whether the drive kept its word, and what it never promised.
+fn verdict(report: &Report) -> String {
+    let Report { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
+    if !report.promise_kept {
+        let kind = match (report.flushed_lost.writes > 0, report.fua_lost.writes > 0) {
+            (true, _) => "flushed",
+            (_, true) => "marked FUA",
+            _ => "acknowledged with the write cache off",
+        };
+        return format!(
+            "The drive broke its promise: at {} of {cuts} cuts writes were lost that had been {kind}, up to {} at one.",
+            broken.cuts_with_loss, broken.writes_max
+        );
+    }
+    match (lost.writes > 0, volatile_cache) {
+        (false, false) => "The write cache is off: nothing acknowledged was lost.".to_owned(),
+        (false, true) => "Nothing acknowledged was lost.".to_owned(),
+        (true, _) => {
+            let promise = match (*flushes, report.writes) {
+                (0, _) => "The job never flushed, so nothing more was promised",
+                _ => "Nothing that was flushed was lost",
+            };
+            format!(
+                "The write cache is on: {} of {cuts} cuts lost acknowledged writes, {:.1} on average. {promise}.",
+                lost.cuts_with_loss, lost.writes_mean
+            )
+        }
+    }
+}
+
+/// What became of the sector under the head.
+fn head(report: &Report) -> String {
+    let torn = &report.torn;
+    match report.cut_sector {
+        "finished" => "The sector under the head was finished, as the profile says: none was torn.".to_owned(),
+        "old" => "The sector under the head kept its old content, as the profile says: none was torn.".to_owned(),
+        _ => format!(
+            "Torn: {} cuts left a sector unreadable, as the profile says; {} of them held acknowledged data before, \
+             {} promised data.",
+            torn.cuts, torn.cuts_acknowledged, torn.cuts_promised
+        ),
+    }
+}

@@ -1,0 +1,131 @@
+//! `seekwise power-cut`: keys, words, exit codes, the picture, instants, errors; in temporary folders.
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::{Said, names, seekwise};
+use serde_json::Value;
+
+const JOB: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\ntime_based\nruntime=2\n";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("w.fio"), JOB).unwrap();
+    fs::write(folder.path().join("f.fio"), format!("{JOB}fsync=16\n")).unwrap();
+    fs::write(folder.path().join("few.fio"), JOB.replace("time_based\nruntime=2", "number_ios=60")).unwrap();
+    folder
+}
+
+fn cut(folder: &Path, job: &str, more: &[&str]) -> Said {
+    seekwise(
+        folder,
+        &[&["power-cut", job, "--on", "cheetah-15k.4", "--set", "drive.cache.write_back=true"], more].concat(),
+    )
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {path} in {value}"))
+}
+
+#[test]
+fn a_cache_loses_what_was_acknowledged_and_nothing_that_was_flushed() {
+    let folder = folder();
+    let on = cut(folder.path(), "f.fio", &["--cuts", "200", "--json"]).json();
+    assert_eq!((number(&on, "/cuts"), &on["volatile_cache"], &on["promise_kept"]), (200.0, &true.into(), &true.into()));
+    assert!(number(&on, "/flushes") > 5.0 && number(&on, "/writes") > 16.0 * number(&on, "/flushes") - 1.0);
+    let lost = |key: &str| number(&on, &format!("/acknowledged_lost/{key}"));
+    assert!(lost("cuts_with_loss") > 100.0 && lost("cuts_with_loss") <= 200.0);
+    assert!((lost("writes_mean") - lost("writes") / 200.0).abs() < 1e-9);
+    // Never more than the writes between two flushes, and those are of 4 KiB.
+    assert!(lost("writes_max") <= 16.0 && lost("bytes_max") <= 16.0 * 4096.0);
+    assert!(lost("age_ms/p50") <= lost("age_ms/p99") && lost("age_ms/max") <= lost("oldest_ms/max"));
+    for side in ["flushed_lost", "fua_lost", "promised_lost"] {
+        assert_eq!(number(&on, &format!("/{side}/writes")), 0.0);
+        assert_eq!(on[side]["age_ms"], Value::Null);
+    }
+    for key in ["target", "job", "seed", "elapsed_s", "torn", "in_flight", "partial", "at_risk_summary", "warnings"] {
+        assert!(on.get(key).is_some(), "{key}");
+    }
+    let points = on["at_risk"].as_array().unwrap();
+    assert!((100..=240).contains(&points.len()));
+    let most = points.iter().map(|point| number(point, "/bytes_max")).fold(0.0, f64::max);
+    assert_eq!(most, number(&on, "/at_risk_summary/bytes_max"));
+    assert!(most >= lost("bytes_max"), "no cut loses more than was ever at risk");
+}
+
+#[test]
+fn without_a_cache_nothing_acknowledged_is_lost() {
+    let folder = folder();
+    let off = cut(folder.path(), "w.fio", &["--cuts", "200", "--set", "drive.cache.write_back=false"]);
+    let text = off.done();
+    assert!(text.contains("The write cache is off: nothing acknowledged was lost."), "{text}");
+    assert!(!text.contains("Data at risk"), "{text}");
+    let on = cut(folder.path(), "w.fio", &["--cuts", "200"]).done();
+    assert!(on.contains("200 cuts lost acknowledged writes") && on.contains("The job never flushed"), "{on}");
+    assert!(on.contains("Data at risk: KiB acknowledged and not on the medium"), "{on}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_other_instants() {
+    let folder = folder();
+    let said = |seed: &str| cut(folder.path(), "f.fio", &["--cuts", "20", "--json", "--seed", seed]).done();
+    assert_eq!(said("3"), said("3"));
+    assert_ne!(said("3"), said("4"));
+}
+
+#[test]
+fn instants_can_be_given_and_a_pause_saves_what_is_left() {
+    let folder = folder();
+    let given = cut(folder.path(), "w.fio", &["--at", "500ms", "--at", "1.5 s", "--json"]).json();
+    assert_eq!((&given["cuts"], &given["instants"]), (&2.into(), &"given".into()));
+    let after = |pause: &str| {
+        let found = cut(folder.path(), "few.fio", &["--after", pause, "--cuts", "5", "--json"]).json();
+        assert_eq!((&found["cuts"], &found["instants"], &found["writes"]), (&5.into(), &"after".into(), &300.into()));
+        number(&found, "/acknowledged_lost/cuts_with_loss")
+    };
+    assert_eq!((after("0 s"), after("30 s")), (5.0, 0.0));
+}
+
+#[test]
+fn a_sector_under_the_head_ends_as_the_profile_says() {
+    let folder = folder();
+    let torn = |way: &str| {
+        let set = format!("drive.power.cut_sector={way}");
+        let off = ["--set", "drive.cache.write_back=false", "--set", &set, "--cuts", "400", "--json"];
+        number(&cut(folder.path(), "w.fio", &off).json(), "/torn/cuts")
+    };
+    assert_eq!((torn("finished"), torn("old")), (0.0, 0.0));
+    assert!(torn("unreadable") > 0.0);
+}
+
+#[test]
+fn a_picture_is_written_on_request() {
+    let folder = folder();
+    let said = cut(folder.path(), "w.fio", &["--cuts", "10", "--svg", "risk.svg"]);
+    assert!(said.err.contains("Picture: risk.svg"), "{}", said.err);
+    let picture = fs::read_to_string(folder.path().join("risk.svg")).unwrap();
+    for part in ["<svg", "w.fio on cheetah-15k.4: data at risk", "time, s", "KiB", ">\nmean", ">\nmost"] {
+        assert!(picture.contains(part), "{part}");
+    }
+    assert_eq!(names(folder.path()), ["f.fio", "few.fio", "risk.svg", "w.fio"]);
+}
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_written() {
+    let folder = folder();
+    let before = names(folder.path());
+    for (more, error) in [
+        (&["--cuts", "0"][..], "0 is not in 1..=1000000"),
+        (&["--at", "5 parsecs"], "unknown unit of time `parsecs`"),
+        (&["--at", "31 d"], "`31 d` is longer than 30 days"),
+        (&["--at", "1 s", "--cuts", "5"], "cannot be used with"),
+        (&["--set", "drive.cache.segmnts=3"], "did you mean `drive.cache.segments`?"),
+    ] {
+        let said = cut(folder.path(), "w.fio", &[more, &["--svg", "x.svg"]].concat());
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{more:?}");
+        assert!(said.err.contains(error), "{more:?}: {}", said.err);
+    }
+    assert_eq!(names(folder.path()), before);
+}

@@ -1,0 +1,196 @@
+//! The names in an expression: figures of a run, settings of a stack, factors and levels of a study.
+
+use seekwise_model::record::Part as Spent;
+
+use super::{Axis, Expression, Fault, Function, Node, Part, Reduction};
+use crate::diagnostic::nearest;
+use crate::stack;
+
+/// Requests that are counted together.
+const KINDS: [&str; 3] = ["all", "read", "write"];
+/// Figures of each kind.
+const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
+/// Figures of a response time.
+const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
+/// Figures of a whole run.
+const WHOLE: [&str; 4] = ["elapsed_s", "warnings", "cpu.percent", "cpu.ios_per_cpu_second"];
+
+/// The figures of a run that an expression can name, by their keys in its record.
+pub fn quantities() -> Vec<String> {
+    let mut known: Vec<String> = WHOLE.map(str::to_owned).to_vec();
+    for kind in KINDS {
+        known.extend(FIGURES[..3].iter().map(|figure| format!("{kind}.{figure}")));
+        known.extend(RESPONSES.map(|figure| format!("{kind}.response_ms.{figure}")));
+    }
+    known.extend(Spent::ALL.map(|part| format!("anatomy_ms.{}", part.name())));
+    known
+}
+
+/// What a name stands for. Short forms: `iops` is `all.iops`, `read.response_ms` its mean.
+pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
+    if let Some(key) = name.strip_prefix("setting.") {
+        return setting(key);
+    }
+    let mut key = name.to_owned();
+    if FIGURES.contains(&name.split('.').next().unwrap_or("")) {
+        key = format!("all.{key}");
+    }
+    if key.ends_with(".response_ms") {
+        key.push_str(".mean");
+    }
+    let known = quantities();
+    if known.contains(&key) {
+        return Ok(Node::Quantity(key));
+    }
+    let short = FIGURES.map(str::to_owned).into_iter();
+    let all: Vec<String> = known.into_iter().chain(short).collect();
+    let near = nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
+    Err(Fault {
+        message: format!("unknown figure `{name}`"),
+        expected: Some("a key of `seekwise run --json`, or `setting.` and a dotted key".to_owned()),
+        nearest: near,
+        at: 0,
+    })
+}
+
+fn setting(key: &str) -> Result<Node, Fault> {
+    let known = stack::keys();
+    if known.iter().any(|known| known == key) {
+        return Ok(Node::Setting(key.to_owned()));
+    }
+    let near = nearest(key, known.iter().map(String::as_str)).map(|near| format!("setting.{near}"));
+    Err(Fault { message: format!("unknown setting `{key}`"), nearest: near, ..Fault::default() })
+}
+
+/// A factor and its levels.
+pub(crate) type Levels = (String, Vec<String>);
+
+impl Expression {
+    /// What is wrong with it in a study of these factors; `condition` says that it must be one.
+    pub(crate) fn faults(&self, factors: &[Levels], condition: bool) -> Vec<Fault> {
+        let mut check = Check { factors, faults: Vec::new(), text: &self.text };
+        let mut bound: Vec<&str> = Vec::new();
+        for axis in &self.each {
+            check.axis(axis);
+            bound.push(&axis.factor);
+        }
+        if condition && !self.body.node.is_condition() {
+            let fault = Fault { message: format!("`{}` is no condition", self.body.text), ..Fault::default() };
+            check.faults.push(Fault { expected: Some("a comparison, `in`, `rising` or `falling`".into()), ..fault });
+        }
+        check.part(&self.body, &mut bound);
+        check.faults
+    }
+}
+
+struct Check<'a> {
+    factors: &'a [Levels],
+    faults: Vec<Fault>,
+    text: &'a str,
+}
+
+impl<'a> Check<'a> {
+    fn fault(&mut self, word: &str, message: String, expected: Option<String>, near: Option<String>) {
+        let at = self.text.find(word).unwrap_or(0);
+        self.faults.push(Fault { at, message, expected, nearest: near });
+    }
+
+    fn factor(&mut self, name: &str) -> Option<&'a Levels> {
+        let factors = self.factors;
+        let found = factors.iter().find(|(factor, _)| factor == name);
+        if found.is_none() {
+            let near = nearest(name, factors.iter().map(|(factor, _)| factor.as_str())).map(str::to_owned);
+            self.fault(name, format!("no factor `{name}`"), None, near);
+        }
+        found
+    }
+
+    fn level(&mut self, factor: &str, level: &str) {
+        let Some((_, levels)) = self.factor(factor) else { return };
+        if !levels.iter().any(|known| known == level) {
+            let near = nearest(level, levels.iter().map(String::as_str)).map(str::to_owned);
+            let expected = levels.join(", ");
+            self.fault(level, format!("factor `{factor}` has no level `{level}`"), Some(expected), near);
+        }
+    }
+
+    fn axis(&mut self, axis: &Axis) {
+        match &axis.levels {
+            Some(levels) => levels.iter().for_each(|level| self.level(&axis.factor, level)),
+            None => drop(self.factor(&axis.factor)),
+        }
+    }
+
+    /// Whether each figure stands in one cell, and numbers and conditions where they belong.
+    fn part<'p>(&mut self, part: &'p Part, bound: &mut Vec<&'p str>) {
+        let before = bound.len();
+        match &*part.node {
+            Node::At(_, cell) => {
+                for (factor, level) in cell {
+                    self.level(factor, level);
+                    bound.push(factor);
+                }
+            }
+            Node::Over(reduction, inner, axes) => {
+                axes.iter().for_each(|axis| self.axis(axis));
+                self.ordered(*reduction, part, axes);
+                bound.extend(axes.iter().map(|axis| axis.factor.as_str()));
+                self.kind(inner, *reduction == Reduction::Share);
+            }
+            Node::Quantity(name) | Node::Setting(name) => self.open(name, part, bound),
+            Node::Function(function, arguments) => {
+                let whole = matches!(function, Function::Low | Function::High);
+                arguments.iter().for_each(|argument| self.kind(argument, false));
+                if whole && matches!(*arguments[0].node, Node::Number(_)) {
+                    self.fault(&part.text, format!("`{}` has no interval", arguments[0].text), None, None);
+                }
+            }
+            Node::And(a, b) | Node::Or(a, b) => {
+                self.kind(a, true);
+                self.kind(b, true);
+            }
+            Node::Not(inner) => self.kind(inner, true),
+            node => node.parts().into_iter().for_each(|inner| self.kind(inner, false)),
+        }
+        for inner in part.node.parts() {
+            self.part(inner, bound);
+        }
+        bound.truncate(before);
+    }
+
+    /// What orders its levels needs one factor; a slope, one of numbers.
+    fn ordered(&mut self, reduction: Reduction, part: &Part, axes: &[Axis]) {
+        use Reduction::{ArgMax, ArgMin, Falling, Rising, Slope};
+        let single = matches!(reduction, ArgMax | ArgMin | Rising | Falling | Slope);
+        if single && axes.len() > 1 {
+            self.fault(&part.text, format!("`{}` goes over one factor at a time", part.text), None, None);
+        }
+        if axes.iter().any(|axis| axis.log2) && reduction != Slope {
+            self.fault("log2", "`log2` of a factor matters to `slope` alone".to_owned(), None, None);
+        }
+        let [axis] = axes else { return };
+        let Some((_, all)) = self.factors.iter().find(|(factor, _)| *factor == axis.factor) else { return };
+        let levels = axis.levels.as_ref().unwrap_or(all);
+        let number = |level: &String| level.parse::<f64>().is_ok_and(|value| !axis.log2 || value > 0.0);
+        if reduction == Slope && !levels.iter().all(number) {
+            self.fault(&axis.factor, format!("the levels of `{}` have no place on a line", axis.factor), None, None);
+        }
+    }
+
+    fn kind(&mut self, part: &Part, condition: bool) {
+        if part.node.is_condition() != condition {
+            let (is, wanted) = if condition { ("no condition", "a condition") } else { ("a condition", "a number") };
+            self.fault(&part.text, format!("`{}` is {is}", part.text), Some(wanted.to_owned()), None);
+        }
+    }
+
+    /// A figure stands in one cell: each factor of several levels is chosen or gone through.
+    fn open(&mut self, name: &str, part: &Part, bound: &[&str]) {
+        let open = self.factors.iter().find(|(factor, levels)| levels.len() > 1 && !bound.contains(&factor.as_str()));
+        if let Some((factor, levels)) = open {
+            let example = levels.first().map_or("", String::as_str);
+            let expected = format!("[{factor}=\"{example}\"], `over {factor}` or `for each {factor}`");
+            self.fault(&part.text, format!("`{name}` leaves factor `{factor}` open"), Some(expected), None);
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! Text to tree: words, then recursive descent. A fault names its place; nothing is computed.
+
+use super::names::resolve;
+use super::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
+use crate::diagnostic::nearest;
+
+/// Brackets within brackets; deeper ones are refused, so that no text can use up the stack.
+const DEEPEST: usize = 40;
+
+/// Words of one expression, for the same reason: a sum of many is as deep as it is long.
+const LONGEST: usize = 400;
+
+const FUNCTIONS: [(&str, Function); 6] = [
+    ("abs", Function::Abs),
+    ("log2", Function::Log2),
+    ("low", Function::Low),
+    ("high", Function::High),
+    ("max", Function::Max),
+    ("min", Function::Min),
+];
+
+const REDUCTIONS: [(&str, Reduction); 12] = [
+    ("max", Reduction::Max),
+    ("min", Reduction::Min),
+    ("mean", Reduction::Mean),
+    ("geomean", Reduction::Geomean),
+    ("sum", Reduction::Sum),
+    ("spread", Reduction::Spread),
+    ("argmax", Reduction::ArgMax),
+    ("argmin", Reduction::ArgMin),
+    ("rising", Reduction::Rising),
+    ("falling", Reduction::Falling),
+    ("slope", Reduction::Slope),
+    ("share", Reduction::Share),
+];
+
+const ORDERS: [(&str, Order); 6] = [
+    ("<", Order::Below),
+    ("<=", Order::AtMost),
+    (">", Order::Above),
+    (">=", Order::AtLeast),
+    ("==", Order::Equal),
+    ("!=", Order::Unequal),
+];
+
+/// Signs, longer ones first.
+const SIGNS: [&str; 19] =
+    ["<=", ">=", "==", "!=", "..", "<", ">", "=", "+", "-", "*", "/", "(", ")", "[", "]", ",", "±", "%"];
+
+#[derive(Clone, Debug, PartialEq)]
+enum Word {
+    /// A number, and as written: a level is its text.
+    Number(f64, String),
+    Name(String),
+    Quoted(String),
+    Sign(&'static str),
+    End,
+}
+
+/// Reads an expression.
+pub fn parse(text: &str) -> Result<Expression, Fault> {
+    let words = words(text)?;
+    let mut parser = Parser { text, words, next: 0, depth: 0 };
+    let body = parser.either()?;
+    let mut each = Vec::new();
+    if parser.takes_name("for") {
+        if !parser.takes_name("each") {
+            return Err(parser.unexpected("`each` behind `for`"));
+        }
+        each = parser.axes()?;
+    }
+    match parser.word() {
+        Word::End => Ok(Expression { text: text.trim().to_owned(), start: 0, body, each }),
+        _ => Err(parser.unexpected("an operator, a comparison, `for each` or the end")),
+    }
+}
+
+fn words(text: &str) -> Result<Vec<(usize, Word)>, Fault> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        if first.is_whitespace() {
+            at += first.len_utf8();
+            continue;
+        }
+        let (length, word) = if first.is_ascii_digit() {
+            number(rest, at)?
+        } else if first.is_ascii_alphabetic() {
+            let name = name(rest);
+            (name.len(), Word::Name(name.to_owned()))
+        } else if first == '"' || first == '\'' {
+            quoted(rest, first, at)?
+        } else {
+            let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
+            let unknown = || fault(at, format!("`{first}` means nothing here"));
+            sign.map(|sign| (sign.len(), Word::Sign(sign))).ok_or_else(unknown)?
+        };
+        words.push((at, word));
+        at += length;
+        if words.len() > LONGEST {
+            return Err(fault(at, format!("more than {LONGEST} words")));
+        }
+    }
+    words.push((text.len(), Word::End));
+    Ok(words)
+}
+
+fn fault(at: usize, message: impl Into<String>) -> Fault {
+    Fault { at, message: message.into(), ..Fault::default() }
+}
+
+/// Digits, and a point or an exponent only where digits follow: `1..2` is a range.
+fn number(rest: &str, at: usize) -> Result<(usize, Word), Fault> {
+    let bytes = rest.as_bytes();
+    let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
+    let digits = |from: usize| (from..).find(|&index| !digit(index)).unwrap_or(bytes.len());
+    let mut end = digits(0);
+    if bytes.get(end) == Some(&b'.') && digit(end + 1) {
+        end = digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'-' | b'+')));
+        if digit(end + 1 + sign) {
+            end = digits(end + 1 + sign);
+        }
+    }
+    let text = &rest[..end];
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok((end, Word::Number(value, text.to_owned()))),
+        _ => Err(fault(at, format!("`{text}` is no number"))),
+    }
+}
+
+/// Letters, digits, underscores, and points inside. A dash is a minus: a level with one stands in quotes.
+fn name(rest: &str) -> &str {
+    let bytes = rest.as_bytes();
+    let inside = |index: usize| {
+        let next = bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric);
+        bytes[index].is_ascii_alphanumeric() || bytes[index] == b'_' || (bytes[index] == b'.' && next)
+    };
+    let end = (0..bytes.len()).find(|&index| !inside(index)).unwrap_or(bytes.len());
+    &rest[..end]
+}
+
+fn quoted(rest: &str, mark: char, at: usize) -> Result<(usize, Word), Fault> {
+    match rest[1..].find(mark) {
+        Some(length) => Ok((length + 2, Word::Quoted(rest[1..=length].to_owned()))),
+        None => Err(fault(at, format!("the text that begins with {mark} does not end"))),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    words: Vec<(usize, Word)>,
+    next: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn word(&self) -> &Word {
+        &self.words[self.next].1
+    }
+
+    fn at(&self) -> usize {
+        self.words[self.next].0
+    }
+
+    /// Goes on; the end stays.
+    fn advance(&mut self) -> Word {
+        let word = self.word().clone();
+        self.next = (self.next + 1).min(self.words.len() - 1);
+        word
+    }
+
+    fn takes(&mut self, sign: &str) -> bool {
+        let found = matches!(self.word(), Word::Sign(here) if *here == sign);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn takes_name(&mut self, name: &str) -> bool {
+        let found = matches!(self.word(), Word::Name(here) if here == name);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn must(&mut self, sign: &str) -> Result<(), Fault> {
+        if self.takes(sign) { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
+    }
+
+    fn unexpected(&self, expected: &str) -> Fault {
+        let found = match self.word() {
+            Word::Number(_, text) | Word::Name(text) => format!("unexpected `{text}`"),
+            Word::Quoted(text) => format!("unexpected text `{text}`"),
+            Word::Sign(sign) => format!("unexpected `{sign}`"),
+            Word::End => "it ends too early".to_owned(),
+        };
+        Fault { expected: Some(expected.to_owned()), ..fault(self.at(), found) }
+    }
+
+    /// A node with its words: from byte `start` to where the parser stands.
+    fn part(&self, start: usize, node: Node) -> Part {
+        Part { node: Box::new(node), text: self.since(start) }
+    }
+
+    fn since(&self, start: usize) -> String {
+        self.text.get(start..self.at()).unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn either(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        let mut left = self.both()?;
+        while self.takes_name("or") {
+            let right = self.both()?;
+            left = self.part(start, Node::Or(left, right));
+        }
+        Ok(left)
+    }
+
+    fn both(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        let mut left = self.negated()?;
+        while self.takes_name("and") {
+            let right = self.negated()?;
+            left = self.part(start, Node::And(left, right));
+        }
+        Ok(left)
+    }
+
+    fn negated(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        if self.takes_name("not") {
+            let inner = self.comparison()?;
+            return Ok(self.part(start, Node::Not(inner)));
+        }
+        self.comparison()
+    }
+
+    fn comparison(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        let first = self.sum()?;
+        if self.takes_name("in") {
+            return self.within(start, first);
+        }
+        let mut rest = Vec::new();
+        while let Word::Sign(sign) = *self.word() {
+            let Some(&(_, order)) = ORDERS.iter().find(|(text, _)| *text == sign) else { break };
+            self.advance();
+            rest.push((order, self.sum()?));
+        }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        Ok(self.part(start, Node::Compare(first, rest)))
+    }
+
+    /// What stands behind `in`: a list, a range, or a value and how far from it.
+    fn within(&mut self, start: usize, value: Part) -> Result<Part, Fault> {
+        let wanted = self.at();
+        if self.takes("(") {
+            let mut list = vec![self.level_value()?];
+            while self.takes(",") {
+                list.push(self.level_value()?);
+            }
+            self.must(")")?;
+            let words = self.since(wanted);
+            return Ok(self.part(start, Node::Among(value, list, words)));
+        }
+        let low = self.sum()?;
+        let (low, high) = if self.takes("..") {
+            (low, self.sum()?)
+        } else if self.takes("±") {
+            self.around(wanted, low)?
+        } else {
+            return Err(self.unexpected("`..` or `±`, as in 1..2 or 6 ± 3 %"));
+        };
+        let words = self.since(wanted);
+        Ok(self.part(start, Node::Within(value, low, high, words)))
+    }
+
+    /// The two ends of `middle ± width` or `middle ± width %`.
+    fn around(&mut self, start: usize, middle: Part) -> Result<(Part, Part), Fault> {
+        let Word::Number(width, _) = *self.word() else { return Err(self.unexpected("a number behind `±`")) };
+        self.advance();
+        let share = self.takes("%");
+        let number = |value: f64| Part { node: Box::new(Node::Number(value)), text: value.to_string() };
+        let end = |sign: f64| match share {
+            true => Node::Arithmetic(middle.clone(), Operator::Times, number(1.0 + sign * width / 100.0)),
+            false => Node::Arithmetic(middle.clone(), Operator::Plus, number(sign * width)),
+        };
+        Ok((self.part(start, end(-1.0)), self.part(start, end(1.0))))
+    }
+
+    /// A level as a value: a number or a word.
+    fn level_value(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        let node = match self.advance() {
+            Word::Number(value, _) => Node::Number(value),
+            Word::Name(word) | Word::Quoted(word) => Node::Word(word),
+            _ => {
+                self.next = self.next.saturating_sub(1);
+                return Err(self.unexpected("a number or a level"));
+            }
+        };
+        Ok(self.part(start, node))
+    }
+
+    fn sum(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        let mut left = self.product()?;
+        loop {
+            let operator = if self.takes("+") {
+                Operator::Plus
+            } else if self.takes("-") {
+                Operator::Minus
+            } else {
+                return Ok(left);
+            };
+            let right = self.product()?;
+            left = self.part(start, Node::Arithmetic(left, operator, right));
+        }
+    }
+
+    fn product(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        let mut left = self.signed()?;
+        loop {
+            let operator = if self.takes("*") {
+                Operator::Times
+            } else if self.takes("/") {
+                Operator::Over
+            } else {
+                return Ok(left);
+            };
+            let right = self.signed()?;
+            left = self.part(start, Node::Arithmetic(left, operator, right));
+        }
+    }
+
+    fn signed(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(fault(start, format!("more than {DEEPEST} brackets within each other")));
+        }
+        let part = if self.takes("-") {
+            let inner = self.signed()?;
+            self.part(start, Node::Negative(inner))
+        } else {
+            self.selected()?
+        };
+        self.depth -= 1;
+        Ok(part)
+    }
+
+    /// A value, and the cells it is taken in.
+    fn selected(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        let mut part = self.primary()?;
+        while self.takes("[") {
+            let mut cell = Vec::new();
+            loop {
+                let factor = match self.advance() {
+                    Word::Name(name) | Word::Quoted(name) => name,
+                    _ => {
+                        self.next = self.next.saturating_sub(1);
+                        return Err(self.unexpected("a factor, as in [depth=8]"));
+                    }
+                };
+                self.must("=")?;
+                cell.push((factor, self.level()?));
+                if !self.takes(",") {
+                    break;
+                }
+            }
+            self.must("]")?;
+            part = self.part(start, Node::At(part, cell));
+        }
+        Ok(part)
+    }
+
+    /// A level by its text.
+    fn level(&mut self) -> Result<String, Fault> {
+        let minus = if self.takes("-") { "-" } else { "" };
+        match self.word().clone() {
+            Word::Number(_, text) => {
+                self.advance();
+                Ok(format!("{minus}{text}"))
+            }
+            Word::Name(text) | Word::Quoted(text) if minus.is_empty() => {
+                self.advance();
+                Ok(text)
+            }
+            _ => Err(self.unexpected("a level, as in [depth=8] or [setup=\"queue on\"]")),
+        }
+    }
+
+    fn primary(&mut self) -> Result<Part, Fault> {
+        let start = self.at();
+        match self.word().clone() {
+            Word::Number(value, _) => {
+                self.advance();
+                let value = if self.takes("%") { value / 100.0 } else { value };
+                Ok(self.part(start, Node::Number(value)))
+            }
+            Word::Quoted(text) => {
+                self.advance();
+                Ok(self.part(start, Node::Word(text)))
+            }
+            Word::Name(name) => {
+                self.advance();
+                if self.takes("(") { self.call(start, &name) } else { self.quantity(start, &name) }
+            }
+            Word::Sign("(") => {
+                self.advance();
+                let inner = self.either()?;
+                self.must(")")?;
+                Ok(Part { text: self.since(start), ..inner })
+            }
+            _ => Err(self.unexpected("a figure, a number or a bracket")),
+        }
+    }
+
+    fn quantity(&mut self, start: usize, name: &str) -> Result<Part, Fault> {
+        let node = resolve(name).map_err(|fault| Fault { at: start, ..fault })?;
+        Ok(self.part(start, node))
+    }
+
+    fn call(&mut self, start: usize, name: &str) -> Result<Part, Fault> {
+        let reduction = REDUCTIONS.iter().find(|(text, _)| *text == name).map(|&(_, reduction)| reduction);
+        let function = FUNCTIONS.iter().find(|(text, _)| *text == name).map(|&(_, function)| function);
+        if reduction.is_none() && function.is_none() {
+            let known = FUNCTIONS.iter().map(|(text, _)| *text).chain(REDUCTIONS.iter().map(|(text, _)| *text));
+            let near = nearest(name, known).map(str::to_owned);
+            return Err(Fault { nearest: near, ..fault(start, format!("unknown function `{name}`")) });
+        }
+        let mut arguments = vec![self.either()?];
+        if self.takes_name("over") {
+            let Some(reduction) = reduction else {
+                return Err(fault(start, format!("`{name}` does not go over levels")));
+            };
+            let axes = self.axes()?;
+            self.must(")")?;
+            return Ok(self.part(start, Node::Over(reduction, arguments.remove(0), axes)));
+        }
+        while self.takes(",") {
+            arguments.push(self.either()?);
+        }
+        let Some(function) = function else {
+            return Err(self.unexpected(&format!("`over` and a factor, as in {name}(iops over depth)")));
+        };
+        self.must(")")?;
+        let many = matches!(function, Function::Max | Function::Min);
+        if many == (arguments.len() == 1) {
+            let expected = if many { "two values at least, or `over` and a factor" } else { "one value" };
+            return Err(Fault {
+                expected: Some(expected.into()),
+                ..fault(start, format!("`{name}` of {}", arguments.len()))
+            });
+        }
+        Ok(self.part(start, Node::Function(function, arguments)))
+    }
+
+    /// Factors, each with its levels or all of them.
+    fn axes(&mut self) -> Result<Vec<Axis>, Fault> {
+        let mut axes = vec![self.axis()?];
+        while self.takes(",") {
+            axes.push(self.axis()?);
+        }
+        Ok(axes)
+    }
+
+    fn axis(&mut self) -> Result<Axis, Fault> {
+        let (Word::Name(first) | Word::Quoted(first)) = self.word().clone() else {
+            return Err(self.unexpected("a factor"));
+        };
+        self.advance();
+        let log2 = first == "log2" && self.takes("(");
+        let mut factor = first;
+        if log2 {
+            let (Word::Name(inner) | Word::Quoted(inner)) = self.word().clone() else {
+                return Err(self.unexpected("a factor"));
+            };
+            self.advance();
+            self.must(")")?;
+            factor = inner;
+        }
+        let mut levels = None;
+        if self.takes_name("in") {
+            self.must("(")?;
+            let mut list = vec![self.level()?];
+            while self.takes(",") {
+                list.push(self.level()?);
+            }
+            self.must(")")?;
+            levels = Some(list);
+        }
+        Ok(Axis { factor, levels, log2 })
+    }
+}

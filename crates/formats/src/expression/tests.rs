@@ -1,0 +1,140 @@
+use super::*;
+use crate::study;
+
+#[track_caller]
+fn reads(text: &str) -> Expression {
+    parse(text).unwrap_or_else(|fault| panic!("{text}: at {}: {fault}", fault.at))
+}
+
+#[track_caller]
+fn fault(text: &str) -> String {
+    let fault = parse(text).expect_err(text);
+    format!("{}: {fault}", fault.at)
+}
+
+#[test]
+fn short_names_are_keys_of_a_result() {
+    let quantity = |text: &str| match *reads(text).body.node {
+        Node::Quantity(name) | Node::Setting(name) => name,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(quantity("iops"), "all.iops");
+    assert_eq!(quantity("response_ms"), "all.response_ms.mean");
+    assert_eq!(quantity("response_ms.p99_9"), "all.response_ms.p99_9");
+    assert_eq!(quantity("write.response_ms"), "write.response_ms.mean");
+    assert_eq!(quantity("anatomy_ms.rotation"), "anatomy_ms.rotation");
+    assert_eq!(quantity("setting.drive.cache.segments"), "drive.cache.segments");
+}
+
+#[test]
+fn products_bind_before_sums_and_those_before_comparisons() {
+    let Node::Within(value, _, _, wanted) = *reads("iops - 2 * iops / 4 in 1.15..1.35").body.node else { panic!() };
+    assert_eq!((value.text.as_str(), wanted.as_str()), ("iops - 2 * iops / 4", "1.15..1.35"));
+    let Node::Arithmetic(_, Operator::Minus, right) = *value.node else { panic!() };
+    assert!(matches!(*right.node, Node::Arithmetic(_, Operator::Over, _)));
+    let Node::Or(left, _) = *reads("iops > 1 and iops < 3 or not iops == 7").body.node else { panic!() };
+    assert!(matches!(*left.node, Node::And(..)));
+}
+
+#[test]
+fn a_chain_keeps_its_words() {
+    let Node::Compare(first, rest) = *reads("1 <= iops [depth = 8] < 3e2").body.node else { panic!() };
+    let texts: Vec<_> = rest.iter().map(|(order, part)| (order.sign(), part.text.as_str())).collect();
+    assert_eq!((first.text.as_str(), texts), ("1", vec![("<=", "iops [depth = 8]"), ("<", "3e2")]));
+}
+
+#[test]
+fn each_and_over_take_lists() {
+    let expression =
+        reads("argmax(bytes_per_s over segments in (4, 8)) in (8, server) for each depth, job in (\"a b\")");
+    assert_eq!(expression.each[1].levels, Some(vec!["a b".to_owned()]));
+    let Node::Among(value, list, words) = *expression.body.node else { panic!() };
+    assert_eq!((list.len(), words.as_str()), (2, "(8, server)"));
+    let Node::Over(Reduction::ArgMax, _, axes) = *value.node else { panic!() };
+    assert_eq!(axes[0].levels, Some(vec!["4".to_owned(), "8".to_owned()]));
+    let Node::Over(_, _, axes) = *reads("slope(iops over log2(depth))").body.node else { panic!() };
+    assert!(axes[0].log2);
+}
+
+#[test]
+fn faults_name_place_and_nearest_word() {
+    for (text, said) in [
+        (
+            "iops / iosp > 1",
+            "7: unknown figure `iosp`; expected a key of `seekwise run --json`, or `setting.` and a \
+          dotted key; did you mean `iops`?",
+        ),
+        ("argmaxx(iops over depth)", "0: unknown function `argmaxx`; did you mean `argmax`?"),
+        (
+            "setting.drive.cache.segmnts",
+            "0: unknown setting `drive.cache.segmnts`; did you mean \
+          `setting.drive.cache.segments`?",
+        ),
+        ("iops[depth]", "10: unexpected `]`; expected `=`"),
+        ("iops in 3", "9: it ends too early; expected `..` or `±`, as in 1..2 or 6 ± 3 %"),
+        ("iops iops", "5: unexpected `iops`; expected an operator, a comparison, `for each` or the end"),
+        ("mean(iops)", "9: unexpected `)`; expected `over` and a factor, as in mean(iops over depth)"),
+        ("max(iops)", "0: `max` of 1; expected two values at least, or `over` and a factor"),
+        ("iops > $", "7: `$` means nothing here"),
+        ("'abc", "0: the text that begins with ' does not end"),
+    ] {
+        assert_eq!(fault(text), said);
+    }
+    let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
+    assert!(fault(&deep).contains("more than 400 words"));
+    let deep = format!("{}1{}", "(".repeat(99), ")".repeat(99));
+    assert!(fault(&deep).contains("more than 40 brackets"));
+}
+
+/// The faults of a study of two factors with one claim that checks this.
+fn claimed(check: &str) -> Vec<String> {
+    let text = format!(
+        "title = 't'\nquestion = 'q'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[factor]]\n\
+         name = 'job'\nkey = 'job'\nlevels = ['web', 'oltp']\n[[claim]]\nid = 'T1'\nclass = 'I'\nfinding = 'f'\n\
+         condition = 'c'\nmechanism = 'm'\ncheck = [\n  '{check}',\n]\n"
+    );
+    match study::parse("s.toml", &text) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn names_are_held_against_the_study() {
+    assert_eq!(claimed("(iops[depth=8] / iops[depth=1])[job=web] > 1"), [""; 0]);
+    assert_eq!(claimed("rising(iops over depth) for each job"), [""; 0]);
+    assert_eq!(claimed("share(iops > 1 over depth, job) >= 0.8"), [""; 0]);
+    for (check, said) in [
+        ("iops[dept=8, job=web] > 1", "s.toml:18: claim T1: no factor `dept`; did you mean `depth`?"),
+        (
+            "iops[depth=9, job=web] > 1",
+            "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8; did you \
+          mean `1`?",
+        ),
+        (
+            "iops[depth=8] > 1",
+            "s.toml:18: claim T1: `all.iops` leaves factor `job` open; expected [job=\"web\"], \
+          `over job` or `for each job`",
+        ),
+        (
+            "iops[depth=8, job=web]",
+            "s.toml:18: claim T1: `iops[depth=8, job=web]` is no condition; expected a \
+          comparison, `in`, `rising` or `falling`",
+        ),
+        ("slope(iops over job) > 1 for each depth", "s.toml:18: claim T1: the levels of `job` have no place on a line"),
+        (
+            "share(iops over job) > 1 for each depth",
+            "s.toml:18: claim T1: `iops` is no condition; expected a \
+          condition",
+        ),
+        (
+            "rising(iops over depth, job)",
+            "s.toml:18: claim T1: `rising(iops over depth, job)` goes over one factor at \
+          a time",
+        ),
+    ] {
+        assert!(claimed(check).contains(&said.to_owned()), "{check}: {:#?}", claimed(check));
+    }
+    let unknown = claimed("iosp > 1");
+    assert!(unknown[0].starts_with("s.toml:18: in `iosp > 1`: unknown figure `iosp`"), "{unknown:?}");
+}

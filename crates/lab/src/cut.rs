@@ -1,0 +1,320 @@
+//! What power cuts would lose, answered from one run: which acknowledged writes are on the medium at an instant, which
+//! are not, and what had been promised of them.
+//!
+//! A cut changes nothing before it, so one run whose landings are known answers cuts at any of its instants
+//! (rule 5 of `model/block`). The judge sees what a client sees (submissions, completions) and what the medium received
+//! (landings), never a buffer. What it keeps grows with the data at risk at a time, and with the part of the drive that
+//! was written where a cut leaves sectors unreadable; not with the length of the run.
+//!
+//! | word | meaning here |
+//! |---|---|
+//! | lost | acknowledged, and a sector holds something older than the write: not it, not a later one, not one that was in flight together with it |
+//! | flushed | acknowledged before a flush was submitted that has completed |
+//! | promised | flushed, marked FUA, or acknowledged by a drive whose write cache is off |
+//! | torn | left unreadable by the cut; told apart, and not counted as lost |
+//! | age | the time from a lost write's acknowledgement until the cut |
+
+pub mod curve;
+mod image;
+pub mod judge;
+pub mod plot;
+mod risk;
+mod share;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use seekwise_model::block::{Completion, Landing, Request};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::Job;
+use seekwise_targets::sim::{self, SimError, Stack, Witness};
+use serde::Serialize;
+
+use self::curve::{Point, Summary};
+use self::judge::{Class, Cut, Judge, Judgement, Lost, Terms};
+use crate::stats::histogram::Histogram;
+
+/// When the power goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At so many instants of one run, drawn evenly over it from the seed's stream `cut`.
+    Random(u32),
+    /// At these instants of one run, which may lie after the job's end.
+    At(Vec<Instant>),
+    /// Once in each of so many runs with seeds of their own: `pause` after the last completion.
+    After {
+        /// Runs.
+        cuts: u32,
+        /// From the job's end until the cut.
+        pause: Span,
+    },
+}
+
+/// What cuts of a job would lose. The names are those of `seekwise power-cut --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Cuts judged.
+    pub cuts: u32,
+    /// Virtual seconds of the run, or of the first of several.
+    pub elapsed_s: f64,
+    /// Writes acknowledged, over all runs.
+    pub writes: u64,
+    /// Flushes completed, over all runs.
+    pub flushes: u64,
+    /// The drive acknowledges writes before they are on the medium.
+    pub volatile_cache: bool,
+    /// What a cut does to the sector under the head: `finished`, `old` or `unreadable`.
+    pub cut_sector: &'static str,
+    /// Nothing was lost of which the drive had promised that it is durable.
+    pub promise_kept: bool,
+    /// Writes acknowledged and lost.
+    pub acknowledged_lost: Losses,
+    /// Writes flushed and lost.
+    pub flushed_lost: Losses,
+    /// Writes marked FUA and lost.
+    pub fua_lost: Losses,
+    /// All that were promised to be durable, and lost.
+    pub promised_lost: Losses,
+    /// Sectors left unreadable.
+    pub torn: Torn,
+    /// Writes not yet acknowledged at the cut.
+    pub in_flight: InFlight,
+    /// Writes, acknowledged or not, of which a part is on the medium: a torn page of a database.
+    pub partial: Partial,
+    /// Data at risk over the whole of the run.
+    pub at_risk_summary: Summary,
+    /// The longest time for which a write was acknowledged and not on the medium.
+    pub longest_at_risk_ms: f64,
+    /// Data at risk over time.
+    pub at_risk: Vec<Point>,
+    /// Every cut.
+    #[serde(skip)]
+    pub each: Vec<Cut>,
+}
+
+/// What cuts lost of one class of writes. Means are over all cuts, also those without a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Losses {
+    /// Cuts that lost any.
+    pub cuts_with_loss: u64,
+    /// Writes, over all cuts.
+    pub writes: u64,
+    /// Writes a cut.
+    pub writes_mean: f64,
+    /// Most of one cut.
+    pub writes_max: u64,
+    /// Bytes a cut, each counted once.
+    pub bytes_mean: f64,
+    /// Most of one cut.
+    pub bytes_max: u64,
+    /// Ages of the lost writes, over all cuts; nothing where there are none.
+    pub age_ms: Option<Ages>,
+    /// The age of the oldest lost write of a cut, over the cuts with a loss: how far back it reaches.
+    pub oldest_ms: Option<Ages>,
+}
+
+/// Times in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ages {
+    /// Half are at most this.
+    pub p50: f64,
+    /// 90 % are.
+    pub p90: f64,
+    /// 99 % are.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// Sectors of 512 bytes left unreadable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Torn {
+    /// Cuts that left any.
+    pub cuts: u64,
+    /// Sectors, over all cuts.
+    pub sectors: u64,
+    /// Cuts that so destroyed acknowledged data that had been on the medium.
+    pub cuts_acknowledged: u64,
+    /// Cuts that so destroyed data promised to be durable.
+    pub cuts_promised: u64,
+}
+
+/// Writes not yet acknowledged at a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct InFlight {
+    /// Writes a cut.
+    pub writes_mean: f64,
+    /// Those of them a cut of which all is on the medium.
+    pub survived_mean: f64,
+}
+
+/// Writes cut in two.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Partial {
+    /// Cuts that left any.
+    pub cuts: u64,
+    /// Writes, over all cuts.
+    pub writes: u64,
+}
+
+/// `n` cuts of one run at random instants; see [`When::Random`].
+pub fn cuts(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimError> {
+    judge(stack, job, seed, &When::Random(n), &|_, _| ())
+}
+
+/// Told how much is done, and of how much where that is known: requests, or runs where there are several.
+pub type Progress<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
+
+/// Requests from one word of progress to the next.
+const STEP: u64 = 1 << 16;
+
+/// Runs `job` and judges cuts.
+pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, SimError> {
+    let terms = Terms::of(&stack.profile);
+    let runs = match when {
+        When::Random(n) => {
+            // The instants lie all over a run whose length is not known before.
+            let mut seen = 0;
+            let before = sim::run(stack, job, Seed(seed), &mut |_| count(&mut seen, |n| progress(n, None)))?;
+            let judge = Judge::new(terms, instants(Seed(seed), *n, before.end), None);
+            vec![watch(stack, job, Seed(seed), judge, &|n| progress(n, Some(before.issued)))?]
+        }
+        When::At(at) => {
+            let judge = Judge::new(terms, at.clone(), None);
+            vec![watch(stack, job, Seed(seed), judge, &|n| progress(n, None))?]
+        }
+        When::After { cuts, pause } => {
+            let done = AtomicU64::new(0);
+            let run = |index: u32| {
+                let judge = Judge::new(terms, Vec::new(), Some(*pause));
+                let found = watch(stack, job, Seed(seed).run(u64::from(index)), judge, &|_| ());
+                progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(*cuts)));
+                found
+            };
+            (0..*cuts).into_par_iter().map(run).collect::<Result<Vec<_>, SimError>>()?
+        }
+    };
+    Ok(report(terms, runs))
+}
+
+/// One more; `tell` hears of every so many.
+fn count(seen: &mut u64, tell: impl Fn(u64)) {
+    *seen += 1;
+    if seen.is_multiple_of(STEP) {
+        tell(*seen);
+    }
+}
+
+/// `n` instants of a run until `end`, in rising order.
+fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
+    let mut chance = seed.stream("cut");
+    let mut instants: Vec<Instant> =
+        (0..n).map(|_| Instant::from_nanos(chance.below(end.nanos().saturating_add(1)))).collect();
+    instants.sort_unstable();
+    instants
+}
+
+/// One run, when it ended, and what its judge found.
+fn watch(
+    stack: &Stack,
+    job: &Job,
+    seed: Seed,
+    judge: Judge,
+    tell: &dyn Fn(u64),
+) -> Result<(Instant, Judgement), SimError> {
+    let mut telling = Telling { judge, seen: 0, tell };
+    let end = sim::witness(stack, job, seed, &mut telling)?.end;
+    Ok((end, telling.judge.finish(end)))
+}
+
+/// A judge whose requests are counted as they go by.
+struct Telling<'a> {
+    judge: Judge,
+    seen: u64,
+    tell: &'a dyn Fn(u64),
+}
+
+impl Witness for Telling<'_> {
+    fn submitted(&mut self, now: Instant, request: &Request) {
+        count(&mut self.seen, self.tell);
+        self.judge.submitted(now, request);
+    }
+    fn completed(&mut self, request: &Request, completion: &Completion) {
+        self.judge.completed(request, completion);
+    }
+    fn landed(&mut self, landing: &Landing) {
+        self.judge.landed(landing);
+    }
+    fn lingers(&mut self, end: Instant, next: Instant) -> bool {
+        self.judge.lingers(end, next)
+    }
+}
+
+fn report(terms: Terms, runs: Vec<(Instant, Judgement)>) -> Report {
+    let each: Vec<Cut> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
+    let [acknowledged_lost, flushed_lost, fua_lost, promised_lost] =
+        Class::ALL.map(|class| losses(class, &each, &runs));
+    let count = |holds: fn(&Cut) -> bool| each.iter().filter(|cut| holds(cut)).count() as u64;
+    let sum = |value: fn(&Cut) -> u64| each.iter().map(value).sum::<u64>();
+    let mean = |value: fn(&Cut) -> u64| sum(value) as f64 / each.len().max(1) as f64;
+    let curve = runs.first().map(|(_, found)| found.curve.clone()).unwrap_or_default();
+    let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
+    Report {
+        cuts: each.len() as u32,
+        elapsed_s: runs.first().map_or(0.0, |(end, _)| end.nanos() as f64 / 1e9),
+        writes: runs.iter().map(|(_, found)| found.acknowledged).sum(),
+        flushes: runs.iter().map(|(_, found)| found.flushes).sum(),
+        volatile_cache: terms.volatile,
+        cut_sector: terms.cut_sector_name(),
+        promise_kept: promised_lost.writes == 0,
+        acknowledged_lost,
+        flushed_lost,
+        fua_lost,
+        promised_lost,
+        torn: Torn {
+            cuts: count(|cut| cut.torn > 0),
+            sectors: sum(|cut| cut.torn),
+            cuts_acknowledged: count(|cut| cut.torn_acknowledged > 0),
+            cuts_promised: count(|cut| cut.torn_promised > 0),
+        },
+        in_flight: InFlight { writes_mean: mean(|cut| cut.in_flight), survived_mean: mean(|cut| cut.survived) },
+        partial: Partial { cuts: count(|cut| cut.partial > 0), writes: sum(|cut| cut.partial) },
+        at_risk_summary: curve.summary(),
+        longest_at_risk_ms: ms(longest.unwrap_or(Span::ZERO)),
+        at_risk: curve.points(),
+        each,
+    }
+}
+
+fn losses(class: Class, each: &[Cut], runs: &[(Instant, Judgement)]) -> Losses {
+    let of = |cut: &Cut| cut.lost[class as usize];
+    let with_loss = || each.iter().map(of).filter(|lost| lost.writes > 0);
+    let mean =
+        |value: fn(&Lost) -> u64| with_loss().map(|lost| value(&lost)).sum::<u64>() as f64 / each.len().max(1) as f64;
+    let mut ages = Histogram::default();
+    runs.iter().for_each(|(_, found)| ages.merge(&found.ages[class as usize]));
+    let mut oldest = Histogram::default();
+    with_loss().for_each(|lost| oldest.record(lost.oldest));
+    Losses {
+        cuts_with_loss: with_loss().count() as u64,
+        writes: with_loss().map(|lost| lost.writes).sum(),
+        writes_mean: mean(|lost| lost.writes),
+        writes_max: with_loss().map(|lost| lost.writes).max().unwrap_or(0),
+        bytes_mean: mean(|lost| lost.bytes),
+        bytes_max: with_loss().map(|lost| lost.bytes).max().unwrap_or(0),
+        age_ms: Ages::of(&ages),
+        oldest_ms: Ages::of(&oldest),
+    }
+}
+
+impl Ages {
+    fn of(times: &Histogram) -> Option<Ages> {
+        let at = |share| times.quantile(share).map(ms);
+        Some(Ages { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: times.max().map(ms)? })
+    }
+}
+
+fn ms(span: Span) -> f64 {
+    span.nanos() as f64 / 1e6
+}

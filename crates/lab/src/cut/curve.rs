@@ -1,0 +1,177 @@
+//! Data at risk over time: a function that is followed exactly and kept as some hundred points, mean and most of each
+//! stretch of time. Whenever a run outgrows the points, two neighbours become one.
+
+use seekwise_model::time::Instant;
+use serde::Serialize;
+
+use super::risk::Level;
+
+/// Points kept at most; at least half as many once a run is longer than so many times `FIRST`.
+const POINTS: usize = 240;
+
+/// The length of a stretch to begin with: 1 ms, an eighth of a revolution of a usual drive.
+const FIRST: u64 = 1_000_000;
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Its middle, in seconds of the run.
+    pub t_s: f64,
+    /// Bytes at risk, mean over the stretch.
+    pub bytes_mean: f64,
+    /// … and most.
+    pub bytes_max: u64,
+    /// Writes at risk, mean over the stretch.
+    pub writes_mean: f64,
+    /// … and most.
+    pub writes_max: u64,
+}
+
+/// The function, from time 0 on.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    width: u64,
+    stretches: Vec<Stretch>,
+    now: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    /// Bytes and writes, times nanoseconds.
+    area: [f64; 2],
+    most: Level,
+}
+
+impl Stretch {
+    fn with(self, other: Stretch) -> Stretch {
+        let bytes = self.most.bytes.max(other.most.bytes);
+        let writes = self.most.writes.max(other.most.writes);
+        let area = [self.area[0] + other.area[0], self.area[1] + other.area[1]];
+        Stretch { area, most: Level { bytes, writes } }
+    }
+}
+
+impl Default for Curve {
+    fn default() -> Curve {
+        Curve { width: FIRST, stretches: Vec::new(), now: 0 }
+    }
+}
+
+impl Curve {
+    /// Since it was last called the level fell evenly from `before` to `after`, or stayed; until `now`.
+    pub fn until(&mut self, now: Instant, before: Level, after: Level) {
+        let (from, to) = (self.now, now.nanos());
+        let all = to.saturating_sub(from);
+        if all == 0 {
+            return;
+        }
+        let at = |t: u64| {
+            let share = (t - from) as f64 / all as f64;
+            let between = |a: u64, b: u64| a as f64 + (b as f64 - a as f64) * share;
+            [between(before.bytes, after.bytes), between(before.writes, after.writes)]
+        };
+        while self.now < to {
+            let index = (self.now / self.width) as usize;
+            if index >= POINTS {
+                self.halve();
+                continue;
+            }
+            let end = ((index as u64 + 1) * self.width).min(to);
+            let (first, last, time) = (at(self.now), at(end), (end - self.now) as f64);
+            let area = [0, 1].map(|i| (first[i] + last[i]) / 2.0 * time);
+            let most = Level { bytes: first[0].max(last[0]) as u64, writes: first[1].max(last[1]).ceil() as u64 };
+            if index >= self.stretches.len() {
+                self.stretches.resize(index + 1, Stretch::default());
+            }
+            self.stretches[index] = self.stretches[index].with(Stretch { area, most });
+            self.now = end;
+        }
+    }
+
+    fn halve(&mut self) {
+        let pair = |pair: &[Stretch]| pair.iter().copied().fold(Stretch::default(), Stretch::with);
+        self.stretches = self.stretches.chunks(2).map(pair).collect();
+        self.width *= 2;
+    }
+
+    /// What is kept.
+    pub fn points(&self) -> Vec<Point> {
+        let point = |(index, stretch): (usize, &Stretch)| {
+            let from = index as u64 * self.width;
+            let to = (from + self.width).min(self.now);
+            let time = (to - from) as f64;
+            Point {
+                t_s: (from + to) as f64 / 2e9,
+                bytes_mean: stretch.area[0] / time,
+                bytes_max: stretch.most.bytes,
+                writes_mean: stretch.area[1] / time,
+                writes_max: stretch.most.writes,
+            }
+        };
+        self.stretches.iter().enumerate().map(point).collect()
+    }
+
+    /// Mean and most of bytes and of writes, over all of it.
+    pub fn summary(&self) -> Summary {
+        let all = self.stretches.iter().copied().fold(Stretch::default(), Stretch::with);
+        let time = (self.now as f64).max(1.0);
+        Summary {
+            bytes_mean: all.area[0] / time,
+            bytes_max: all.most.bytes,
+            writes_mean: all.area[1] / time,
+            writes_max: all.most.writes,
+        }
+    }
+}
+
+/// Data at risk over a whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Bytes, mean over time.
+    pub bytes_mean: f64,
+    /// … and most.
+    pub bytes_max: u64,
+    /// Writes, mean over time.
+    pub writes_mean: f64,
+    /// … and most.
+    pub writes_max: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(bytes: u64) -> Level {
+        Level { bytes, writes: bytes / 10 }
+    }
+
+    fn at(us: u64) -> Instant {
+        Instant::from_nanos(us * 1000)
+    }
+
+    #[test]
+    fn means_and_peaks_are_exact() {
+        let mut curve = Curve::default();
+        curve.until(at(500), level(0), level(0));
+        curve.until(at(1000), level(100), level(100));
+        curve.until(at(2000), level(100), level(0));
+        curve.until(at(2500), level(40), level(40));
+        let found: Vec<(f64, f64, u64)> = curve.points().iter().map(|p| (p.t_s, p.bytes_mean, p.bytes_max)).collect();
+        assert_eq!(found, [(0.0005, 50.0, 100), (0.0015, 50.0, 100), (0.00225, 40.0, 40)]);
+        let all = curve.summary();
+        assert_eq!((all.bytes_mean, all.bytes_max, all.writes_max), (48.0, 100, 10));
+    }
+
+    #[test]
+    fn a_long_run_keeps_few_points_and_its_mean() {
+        let mut curve = Curve::default();
+        for step in 0..100_000u64 {
+            curve.until(at((step + 1) * 100), level(step % 7 * 10), level(step % 7 * 10));
+        }
+        let points = curve.points();
+        assert!((POINTS / 2..=POINTS).contains(&points.len()), "{}", points.len());
+        let truth = (0..100_000u64).map(|step| step % 7 * 10).sum::<u64>() as f64 / 100_000.0;
+        assert!((curve.summary().bytes_mean - truth).abs() < 1e-6);
+        assert!(points.iter().all(|point| point.bytes_max == 60 && (point.bytes_mean - 30.0).abs() < 1.0));
+    }
+}

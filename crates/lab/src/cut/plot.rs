@@ -1,0 +1,90 @@
+//! Data at risk over time as a picture: most and mean of each stretch of time. A white ground, whatever page it stands
+//! on, so that one file does for light and dark.
+
+use plotters::prelude::*;
+
+use super::Report;
+use crate::catalogue::plot;
+
+/// Pixels.
+const SIZE: (u32, u32) = (820, 360);
+
+const MOST: RGBColor = RGBColor(240, 190, 150);
+const MEAN: RGBColor = RGBColor(176, 60, 10);
+const GRID: RGBColor = RGBColor(225, 225, 225);
+
+type Fallible = Result<(), Box<dyn std::error::Error>>;
+
+/// The unit that keeps figures short: its name, and its bytes.
+fn unit(report: &Report) -> (&'static str, f64) {
+    match report.at_risk_summary.bytes_max {
+        0..10_240 => ("bytes", 1.0),
+        10_240..10_485_760 => ("KiB", 1024.0),
+        _ => ("MiB", 1_048_576.0),
+    }
+}
+
+/// The mean as a curve in `columns` by `rows` characters; nothing where nothing was ever at risk.
+pub fn terminal(report: &Report, columns: u32, rows: u32) -> Option<String> {
+    let (name, bytes) = unit(report);
+    let points: Vec<(f64, f64)> = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes)).collect();
+    let (title, y) = ("Data at risk", format!("{name} acknowledged and not on the medium, mean of each stretch,"));
+    let picture = plot::Picture { title, x: "time (s)", y: &y, points: &points };
+    (report.at_risk_summary.bytes_max > 0).then(|| plot::terminal(&picture, columns, rows))
+}
+
+/// An SVG document titled `title`.
+pub fn svg(title: &str, report: &Report) -> String {
+    let mut text = String::new();
+    let drawn = draw(title, report, SVGBackend::with_string(&mut text, SIZE));
+    // A text has no device that could fail; a curve that cannot be laid out is an error of ours.
+    drawn.expect("an SVG text takes every drawing");
+    text
+}
+
+fn draw(title: &str, report: &Report, backend: SVGBackend<'_>) -> Fallible {
+    let (name, bytes) = unit(report);
+    let right = report.at_risk.last().map_or(1.0, |point| point.t_s).max(f64::MIN_POSITIVE);
+    let top = plot::rounded_up((report.at_risk_summary.bytes_max as f64 / bytes).max(1.0) * 1.02);
+    let root = backend.into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, ("sans-serif", 16))
+        .margin(10)
+        .margin_right(24)
+        .x_label_area_size(40)
+        .y_label_area_size(62)
+        .build_cartesian_2d(0.0..right, 0.0..top)?;
+    chart
+        .configure_mesh()
+        .x_desc("time, s")
+        .y_desc(format!("acknowledged, not on the medium, {name}"))
+        .x_labels(9)
+        .y_labels(6)
+        .x_label_formatter(&plot::tick)
+        .y_label_formatter(&plot::tick)
+        .label_style(("sans-serif", 13))
+        .axis_desc_style(("sans-serif", 14))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .draw()?;
+    let most = report.at_risk.iter().map(|point| (point.t_s, point.bytes_max as f64 / bytes));
+    let mean = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes));
+    chart
+        .draw_series(AreaSeries::new(most, 0.0, MOST))?
+        .label("most")
+        .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 22, y + 5)], MOST.filled()));
+    chart
+        .draw_series(LineSeries::new(mean, MEAN.stroke_width(2)))?
+        .label("mean")
+        .legend(|(x, y)| PathElement::new(vec![(x, y), (x + 22, y)], MEAN.stroke_width(2)));
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .background_style(WHITE.mix(0.9))
+        .border_style(GRID)
+        .label_font(("sans-serif", 14))
+        .draw()?;
+    root.present()?;
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! The writes whose data are not all on the medium: what a cut at this instant would lose.
+//!
+//! A sector of a write is *safe* once the medium holds there the write itself, a later one, or one that was in flight
+//! together with it: of two such writes a client cannot tell which came last. Until then a cut would bring back
+//! something older. A write leaves this room when it has been acknowledged and all its sectors are safe, so nothing
+//! here grows with the length of a run.
+//!
+//! Which landing comes when is the affair of `judge`.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::block::{Flags, Request, SECTOR};
+use seekwise_model::time::{Instant, Span};
+
+use super::image::Held;
+
+/// A run of sectors.
+pub type Run = (u64, u64);
+
+/// Writes by stamp, and their sectors that are not safe.
+#[derive(Clone, Debug, Default)]
+pub struct Risk {
+    writes: BTreeMap<u64, Write>,
+    /// First sector and stamp, to the sector after the last.
+    exposed: BTreeMap<(u64, u64), u64>,
+    /// The longest run that was ever exposed.
+    longest: u64,
+    /// Writes not yet acknowledged.
+    in_flight: Vec<u64>,
+    /// What the medium holds of them.
+    early: Vec<(Run, u64)>,
+    /// Counts submissions and acknowledgements, to tell which came before which.
+    doings: u64,
+    /// All that was acknowledged before this is covered by a completed flush.
+    flushed: u64,
+    /// By stamp: flushes in flight, and when they began.
+    flushes: BTreeMap<u64, u64>,
+    level: Level,
+    longest_at_risk: Span,
+}
+
+/// Acknowledged data that are not on the medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// Bytes, each sector counted once.
+    pub bytes: u64,
+    /// Writes.
+    pub writes: u64,
+}
+
+/// One write.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// Its sectors.
+    pub run: Run,
+    /// Sectors that are not safe.
+    pub left: u64,
+    /// When it was acknowledged.
+    pub acknowledged: Option<Acknowledged>,
+    /// Marked to complete only when it is on the medium.
+    pub fua: bool,
+    /// Overlapping writes that were in flight when it was submitted.
+    rivals: Vec<u64>,
+}
+
+/// An acknowledgement: when, and its number among the client's doings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// When.
+    pub at: Instant,
+    /// How many submissions and acknowledgements there had been, this one counted.
+    pub number: u64,
+}
+
+/// A write at a cut.
+pub struct Standing<'a> {
+    /// The write.
+    pub write: &'a Write,
+    /// Covered by a completed flush.
+    pub flushed: bool,
+    /// Its sectors that the cut loses, in order.
+    pub missing: Vec<Run>,
+}
+
+impl Risk {
+    /// A write is submitted.
+    pub fn submit(&mut self, request: &Request) {
+        self.doings += 1;
+        let run = (request.lba, request.end());
+        let overlaps = |stamp: &u64| self.writes.get(stamp).is_some_and(|other| overlap(other.run, run).is_some());
+        let rivals: Vec<u64> = self.in_flight.iter().copied().filter(overlaps).collect();
+        let early: Vec<(Run, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
+        let (left, fua) = (run.1 - run.0, request.flags.has(Flags::FUA));
+        self.writes.insert(request.stamp, Write { run, left, acknowledged: None, fua, rivals });
+        self.exposed.insert((run.0, request.stamp), run.1);
+        self.longest = self.longest.max(left);
+        self.in_flight.push(request.stamp);
+        for (part, rival) in early {
+            self.make_safe(Instant::ZERO, part, rival);
+        }
+    }
+
+    /// A write is acknowledged at `at`. Answers the number of the acknowledgement.
+    pub fn acknowledge(&mut self, at: Instant, stamp: u64) -> u64 {
+        self.doings += 1;
+        let number = self.doings;
+        self.end(stamp);
+        match self.writes.get(&stamp).map(|write| (write.run, write.left)) {
+            Some((_, 0)) => drop(self.writes.remove(&stamp)),
+            Some((run, _)) => {
+                let before = self.sectors_at_risk(run);
+                let acknowledged = Some(Acknowledged { at, number });
+                self.writes.entry(stamp).and_modify(|write| write.acknowledged = acknowledged);
+                self.level.bytes += (self.sectors_at_risk(run) - before) * SECTOR;
+                self.level.writes += 1;
+            }
+            None => {}
+        }
+        number
+    }
+
+    /// What a sector holds on which the write `stamp` lands now. `volatile`: the drive acknowledges before.
+    pub fn held(&self, stamp: u64, volatile: bool) -> Held {
+        match self.writes.get(&stamp) {
+            Some(write) => {
+                let acknowledged = write.acknowledged.map(|it| it.number);
+                Held { stamp, acknowledged, forced: write.fua || !volatile }
+            }
+            // Acknowledged long since, and all of it overwritten before it came.
+            None => Held { stamp, acknowledged: Some(u64::MAX), forced: !volatile },
+        }
+    }
+
+    /// A write failed: nobody relies on it.
+    pub fn fail(&mut self, stamp: u64) {
+        self.doings += 1;
+        self.end(stamp);
+        if let Some(write) = self.writes.remove(&stamp) {
+            let keys: Vec<(u64, u64)> = self.touching(write.run).filter(|key| key.1 == stamp).collect();
+            for key in keys {
+                self.exposed.remove(&key);
+            }
+        }
+    }
+
+    /// A write is not in flight any more.
+    fn end(&mut self, stamp: u64) {
+        self.in_flight.retain(|&other| other != stamp);
+        self.early.retain(|&(_, other)| other != stamp);
+    }
+
+    /// A flush is submitted.
+    pub fn flush(&mut self, stamp: u64) {
+        self.doings += 1;
+        self.flushes.insert(stamp, self.doings);
+    }
+
+    /// A flush completed; `done`: as it should.
+    pub fn end_flush(&mut self, stamp: u64, done: bool) {
+        if let Some(begun) = self.flushes.remove(&stamp).filter(|_| done) {
+            self.flushed = self.flushed.max(begun);
+        }
+    }
+
+    /// The write `stamp` is on the medium in `run`, since `at`.
+    pub fn land(&mut self, at: Instant, run: Run, stamp: u64) {
+        if !self.early.is_empty() {
+            let rests = |(old, of): (Run, u64)| without(old, run).map(move |rest| (rest, of));
+            self.early = std::mem::take(&mut self.early).into_iter().flat_map(rests).collect();
+        }
+        if self.in_flight.contains(&stamp) {
+            self.early.push((run, stamp));
+        }
+        self.make_safe(at, run, stamp);
+    }
+
+    /// Those sectors of `run` are safe for which the write `stamp` will do.
+    fn make_safe(&mut self, at: Instant, run: Run, stamp: u64) {
+        let safe: Vec<((u64, u64), Run)> = self
+            .touching(run)
+            .filter(|key| self.writes.get(&key.1).is_some_and(|write| write.accepts(key.1, stamp)))
+            .filter_map(|key| Some((key, overlap((key.0, self.exposed[&key]), run)?)))
+            .collect();
+        if safe.is_empty() {
+            return;
+        }
+        let before = self.sectors_at_risk(run);
+        for ((lba, of), (from, to)) in safe {
+            let Some(end) = self.exposed.remove(&(lba, of)) else { continue };
+            if lba < from {
+                self.exposed.insert((lba, of), from);
+            }
+            if to < end {
+                self.exposed.insert((to, of), end);
+            }
+            self.count_safe(at, of, to - from);
+        }
+        self.level.bytes -= (before - self.sectors_at_risk(run)) * SECTOR;
+    }
+
+    fn count_safe(&mut self, at: Instant, stamp: u64, sectors: u64) {
+        let Some(write) = self.writes.get_mut(&stamp) else { return };
+        write.left -= sectors;
+        if let (0, Some(acknowledged)) = (write.left, write.acknowledged) {
+            self.level.writes -= 1;
+            self.longest_at_risk = self.longest_at_risk.max(at.saturating_since(acknowledged.at));
+            self.writes.remove(&stamp);
+        }
+    }
+
+    /// The exposed runs that may touch `run`, by first sector and stamp.
+    fn touching(&self, run: Run) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let from = run.0.saturating_sub(self.longest);
+        let near = self.exposed.range((from, 0)..(run.1, 0));
+        near.filter(move |&(_, &end)| end > run.0).map(|(&key, _)| key)
+    }
+
+    /// Sectors of `run` that hold something older than what was acknowledged.
+    fn sectors_at_risk(&self, run: Run) -> u64 {
+        let acknowledged = |key: &(u64, u64)| self.writes.get(&key.1).is_some_and(|write| write.acknowledged.is_some());
+        let runs = self.touching(run).filter(acknowledged);
+        union(runs.filter_map(|key| overlap((key.0, self.exposed[&key]), run)))
+    }
+
+    /// Acknowledged data that are not on the medium.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// No write is in flight or at risk.
+    pub fn is_idle(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// For how long the data of a write have been at risk at most, until `now`.
+    pub fn longest_at_risk(&self, now: Instant) -> Span {
+        let still = self.writes.values().filter_map(|write| write.acknowledged);
+        let oldest = still.map(|acknowledged| now.saturating_since(acknowledged.at)).max();
+        self.longest_at_risk.max(oldest.unwrap_or(Span::ZERO))
+    }
+
+    /// True when an acknowledgement with this number is covered by a completed flush.
+    pub fn is_flushed(&self, number: u64) -> bool {
+        number < self.flushed
+    }
+
+    /// All writes as a cut would find them, when the runs of `besides` (with their stamps) are on the medium as well.
+    pub fn standing(&self, besides: &[(Run, u64)]) -> Vec<Standing<'_>> {
+        let mut missing: Vec<(u64, Run)> = Vec::with_capacity(self.exposed.len());
+        for (&(lba, stamp), &end) in &self.exposed {
+            let write = &self.writes[&stamp];
+            let accepted = besides.iter().filter(|&&(_, landed)| write.accepts(stamp, landed));
+            let mut from = lba;
+            // `besides` lie in one physical sector, one behind the other.
+            for (start, stop) in accepted.filter_map(|&(run, _)| overlap(run, (lba, end))) {
+                if from < start {
+                    missing.push((stamp, (from, start)));
+                }
+                from = stop;
+            }
+            if from < end {
+                missing.push((stamp, (from, end)));
+            }
+        }
+        missing.sort_unstable();
+        let flushed = |write: &Write| write.acknowledged.is_some_and(|it| self.is_flushed(it.number));
+        let mut missing = missing.into_iter().peekable();
+        let standing = self.writes.iter().map(|(&stamp, write)| {
+            let own = std::iter::from_fn(|| missing.next_if(|(of, _)| *of == stamp)).map(|(_, run)| run);
+            Standing { write, flushed: flushed(write), missing: own.collect() }
+        });
+        standing.collect()
+    }
+}
+
+impl Write {
+    /// Whether this write, `own`, is safe where the medium holds the write `landed`.
+    fn accepts(&self, own: u64, landed: u64) -> bool {
+        landed >= own || self.rivals.contains(&landed)
+    }
+}
+
+/// What two runs share.
+pub fn overlap(a: Run, b: Run) -> Option<Run> {
+    let both = (a.0.max(b.0), a.1.min(b.1));
+    (both.0 < both.1).then_some(both)
+}
+
+/// What is left of a run without another: up to two runs.
+fn without(run: Run, other: Run) -> impl Iterator<Item = Run> {
+    let rests = [(run.0, run.1.min(other.0)), (run.0.max(other.1), run.1)];
+    rests.into_iter().filter(|rest| rest.0 < rest.1)
+}
+
+/// Sectors in any of `runs`.
+pub fn union(runs: impl Iterator<Item = Run>) -> u64 {
+    let mut runs: Vec<Run> = runs.collect();
+    runs.sort_unstable();
+    let (mut reach, mut sectors) = (0, 0);
+    for (from, to) in runs {
+        sectors += to.saturating_sub(from.max(reach));
+        reach = reach.max(to);
+    }
+    sectors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::block::Op;
+
+    fn write(stamp: u64, lba: u64, sectors: u32) -> Request {
+        Request { tag: 0, unit: 0, origin: 0, op: Op::Write, flags: Flags::NONE, lba, sectors, stamp }
+    }
+
+    const AT: Instant = Instant::ZERO;
+
+    fn missing(risk: &Risk) -> Vec<Vec<Run>> {
+        risk.standing(&[]).into_iter().map(|it| it.missing).collect()
+    }
+
+    #[test]
+    fn a_write_is_at_risk_from_its_acknowledgement_until_it_is_on_the_medium() {
+        let mut risk = Risk::default();
+        risk.submit(&write(1, 100, 8));
+        assert_eq!(risk.level(), Level::default());
+        risk.acknowledge(AT, 1);
+        assert_eq!(risk.level(), Level { bytes: 4096, writes: 1 });
+        risk.land(AT, (100, 103), 1);
+        assert_eq!((risk.level(), missing(&risk)), (Level { bytes: 2560, writes: 1 }, vec![vec![(103, 108)]]));
+        risk.land(AT, (103, 108), 1);
+        assert!(risk.is_idle() && risk.level() == Level::default());
+    }
+
+    #[test]
+    fn a_later_write_on_the_medium_makes_an_earlier_one_safe_and_not_the_other_way() {
+        let mut risk = Risk::default();
+        for stamp in [1, 2] {
+            risk.submit(&write(stamp, 100, 8));
+            risk.acknowledge(AT, stamp);
+        }
+        // Two writes, one sector each counted once.
+        assert_eq!(risk.level(), Level { bytes: 4096, writes: 2 });
+        risk.land(AT, (100, 108), 1);
+        assert_eq!(missing(&risk), [[(100, 108)]]);
+        risk.submit(&write(3, 104, 8));
+        risk.acknowledge(AT, 3);
+        risk.land(AT, (104, 112), 3);
+        assert_eq!(missing(&risk), [[(100, 104)]]);
+    }
+
+    #[test]
+    fn of_two_writes_in_flight_together_either_may_stay() {
+        let mut risk = Risk::default();
+        risk.submit(&write(1, 100, 8));
+        risk.submit(&write(2, 100, 8));
+        risk.land(AT, (100, 108), 1);
+        risk.acknowledge(AT, 2);
+        // What was there before it came may be what came last, as long as that is in flight.
+        risk.submit(&write(3, 104, 8));
+        risk.acknowledge(AT, 1);
+        risk.submit(&write(4, 104, 8));
+        assert_eq!(missing(&risk), [[(108, 112)], [(104, 112)]]);
+    }
+
+    #[test]
+    fn a_flush_covers_what_was_acknowledged_before_it_was_submitted() {
+        let mut risk = Risk::default();
+        risk.submit(&write(1, 100, 8));
+        risk.submit(&write(2, 200, 8));
+        risk.acknowledge(AT, 1);
+        risk.flush(3);
+        risk.acknowledge(AT, 2);
+        let covered = |risk: &Risk| risk.standing(&[]).iter().map(|it| it.flushed).collect::<Vec<_>>();
+        assert_eq!(covered(&risk), [false, false]);
+        risk.end_flush(3, true);
+        assert_eq!(covered(&risk), [true, false]);
+        risk.flush(4);
+        risk.end_flush(4, false);
+        assert_eq!(covered(&risk), [true, false]);
+    }
+
+    #[test]
+    fn a_failed_write_is_forgotten_and_a_finished_sector_counts_at_the_cut_only() {
+        let mut risk = Risk::default();
+        risk.submit(&write(1, 100, 8));
+        risk.submit(&write(2, 104, 8));
+        risk.fail(2);
+        risk.acknowledge(AT, 1);
+        let standing = risk.standing(&[((102, 104), 1), ((104, 106), 2)]);
+        assert_eq!(standing[0].missing, [(100, 102), (106, 108)]);
+        assert_eq!(risk.level().bytes, 4096);
+    }
+}

@@ -1,0 +1,448 @@
+//! What an expression comes to: the records of a study's cells, run by run, to figures and to "holds" or "fails".
+//!
+//! The unit is the run. A figure is a value for each run, those of one seed paired; shown is the mean with its 95 %
+//! interval. A condition goes by means. Where a cell has no runs there is no value, and nothing is said to hold.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use seekwise_formats::expression::{Axis, Expression, Function, Node, Operator, Order, Part, Reduction};
+use seekwise_formats::study::Study;
+
+use crate::plan::{Cell, Prepared};
+use crate::run::RunRecord;
+use crate::stats::mean_interval;
+
+/// The level of an interval.
+const ALPHA: f64 = 0.05;
+
+/// One check, or one figure shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// What is computed, as written, and for which levels.
+    pub of: String,
+    /// Its value or values, each with how far the interval reaches.
+    pub value: String,
+    /// What was wanted; empty when the words of `of` say it.
+    pub wanted: String,
+    /// Whether it is so; nothing where a cell has no runs, and for what is only shown.
+    pub holds: Option<bool>,
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.of, self.value)?;
+        if !self.wanted.is_empty() {
+            write!(f, ", wanted {}", self.wanted)?;
+        }
+        match self.holds {
+            Some(true) => f.write_str(" – holds"),
+            Some(false) => f.write_str(" – FAILS"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a node comes to.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    /// One for each run; a single one stands for all.
+    Runs(Vec<f64>),
+    Word(String),
+    Truth(bool),
+}
+
+/// Chosen factors and levels, later ones before earlier ones.
+type Scope = Vec<(String, String)>;
+
+/// The results of a study, to be asked.
+pub struct Results<'a> {
+    study: &'a Study,
+    cells: &'a [Cell],
+    settings: &'a [Prepared],
+    /// Runs of each cell as JSON, made when first asked for.
+    records: Vec<RefCell<Option<Vec<serde_json::Value>>>>,
+    runs: &'a [Vec<&'a RunRecord>],
+    /// Cells asked for; with it, every figure is 1 and nothing is read.
+    asked: Option<RefCell<BTreeSet<usize>>>,
+    /// What the reductions of the check at hand went over.
+    notes: RefCell<Vec<String>>,
+}
+
+/// The cells of `cells` that `expressions` ask for, in order.
+pub fn needed<'e>(study: &Study, cells: &[Cell], expressions: impl Iterator<Item = &'e Expression>) -> Vec<usize> {
+    let mut results = Results::new(study, cells, &[], &[]);
+    results.asked = Some(RefCell::new(BTreeSet::new()));
+    for expression in expressions {
+        results.check(expression);
+    }
+    results.asked.map(|asked| asked.into_inner().into_iter().collect()).unwrap_or_default()
+}
+
+impl<'a> Results<'a> {
+    /// The results of `cells`: what each was set to, and its runs.
+    pub fn new(
+        study: &'a Study,
+        cells: &'a [Cell],
+        settings: &'a [Prepared],
+        runs: &'a [Vec<&'a RunRecord>],
+    ) -> Results<'a> {
+        let records = cells.iter().map(|_| RefCell::new(None)).collect();
+        Results { study, cells, settings, records, runs, asked: None, notes: RefCell::default() }
+    }
+
+    /// What an expression comes to, for each of its levels.
+    pub fn check(&self, expression: &Expression) -> Vec<Checked> {
+        let said = |scope: &Scope| {
+            self.notes.borrow_mut().clear();
+            let (of, value, wanted, holds) = self.describe(&expression.body, &mut scope.clone());
+            let levels: Vec<String> = scope.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+            let of = if levels.is_empty() { of } else { format!("{of} at {}", levels.join(", ")) };
+            let notes = self.notes.borrow().join("; ");
+            let value = if notes.is_empty() { value } else { format!("{value} ({notes})") };
+            Checked { of, value, wanted, holds }
+        };
+        self.scopes(&expression.each).iter().map(said).collect()
+    }
+
+    /// All combinations of levels of some factors.
+    fn scopes(&self, axes: &[Axis]) -> Vec<Scope> {
+        let mut scopes = vec![Scope::new()];
+        for axis in axes {
+            let levels = self.levels(axis);
+            let with = |scope: Scope| {
+                let more = levels.iter().map(move |level| {
+                    let mut scope = scope.clone();
+                    scope.push((axis.factor.clone(), level.clone()));
+                    scope
+                });
+                more.collect::<Vec<_>>()
+            };
+            scopes = scopes.into_iter().flat_map(with).collect();
+        }
+        scopes
+    }
+
+    fn levels(&self, axis: &Axis) -> Vec<String> {
+        let all = || self.study.factor.iter().find(|factor| factor.name == axis.factor);
+        axis.levels.clone().unwrap_or_else(|| all().map_or(Vec::new(), |factor| factor.level_names()))
+    }
+
+    /// What is computed, its value, what was wanted, and whether it is so.
+    fn describe(&self, part: &Part, scope: &mut Scope) -> (String, String, String, Option<bool>) {
+        let holds = |value: Option<Value>| match value {
+            Some(Value::Truth(holds)) => Some(holds),
+            _ => None,
+        };
+        match &*part.node {
+            Node::Within(value, low, high, wanted) => {
+                let ends = [self.value(low, scope), self.value(high, scope)];
+                let value_of = self.value(value, scope);
+                let holds =
+                    ends[0].as_ref().zip(ends[1].as_ref()).zip(value_of.as_ref()).map(|((low, high), value)| {
+                        compare(low, Order::AtMost, value) && compare(value, Order::AtMost, high)
+                    });
+                (value.text.clone(), text(value_of.as_ref()), wanted.clone(), holds)
+            }
+            Node::Among(value, list, wanted) => {
+                let value_of = self.value(value, scope);
+                let list: Vec<Value> = list.iter().filter_map(|one| self.value(one, scope)).collect();
+                let among = |value: &Value| list.iter().any(|one| compare(value, Order::Equal, one));
+                let holds = value_of.as_ref().map(among);
+                (value.text.clone(), text(value_of.as_ref()), format!("one of {wanted}"), holds)
+            }
+            Node::Compare(first, rest) => self.chain(first, rest, scope, &part.text),
+            Node::And(a, b) | Node::Or(a, b) => {
+                let (left, right) = (self.describe(a, scope), self.describe(b, scope));
+                let both = matches!(&*part.node, Node::And(..));
+                let holds = left.3.zip(right.3).map(|(a, b)| if both { a && b } else { a || b });
+                (part.text.clone(), format!("{} and {}", left.1, right.1), String::new(), holds)
+            }
+            Node::Not(inner) => {
+                let (of, value, wanted, holds) = self.describe(inner, scope);
+                (of, value, format!("not {wanted}"), holds.map(|holds| !holds))
+            }
+            Node::At(inner, cell) if inner.node.is_condition() => {
+                let before = scope.len();
+                scope.extend(cell.iter().cloned());
+                let (of, value, wanted, holds) = self.describe(inner, scope);
+                scope.truncate(before);
+                (of, value, wanted, holds)
+            }
+            node => {
+                let value = self.value(part, scope);
+                let condition = node.is_condition();
+                (part.text.clone(), text(value.as_ref()), String::new(), if condition { holds(value) } else { None })
+            }
+        }
+    }
+
+    /// A chain of comparisons. With one side that is the same in all cells, that is what was wanted.
+    fn chain(
+        &self,
+        first: &Part,
+        rest: &[(Order, Part)],
+        scope: &mut Scope,
+        words: &str,
+    ) -> (String, String, String, Option<bool>) {
+        let parts = std::iter::once(first).chain(rest.iter().map(|(_, part)| part));
+        let values: Vec<Option<Value>> = parts.map(|part| self.value(part, scope)).collect();
+        let pairs = values.windows(2).zip(rest);
+        let holds = pairs.map(|(pair, (order, _))| Some(compare(pair[0].as_ref()?, *order, pair[1].as_ref()?)));
+        let holds = holds.collect::<Option<Vec<bool>>>().map(|holds| holds.into_iter().all(|holds| holds));
+        let fixed = |part: &Part| matches!(&*part.node, Node::Number(_) | Node::Word(_));
+        if let [(order, wanted)] = rest
+            && fixed(wanted)
+        {
+            let wanted = format!("{} {}", order.sign(), wanted.text);
+            return (first.text.clone(), text(values[0].as_ref()), wanted, holds);
+        }
+        let mut shown = text(values[0].as_ref());
+        for ((order, _), value) in rest.iter().zip(&values[1..]) {
+            shown.push_str(&format!(" {} {}", order.sign(), text(value.as_ref())));
+        }
+        (words.to_owned(), shown, String::new(), holds)
+    }
+
+    /// What a part comes to; nothing when a cell has no runs, or when the figure has no value there.
+    fn value(&self, part: &Part, scope: &mut Scope) -> Option<Value> {
+        Some(match &*part.node {
+            Node::Number(number) => Value::Runs(vec![*number]),
+            Node::Word(word) => Value::Word(word.clone()),
+            Node::Quantity(key) => Value::Runs(self.figure(key, scope)?),
+            Node::Setting(key) => self.setting(key, scope)?,
+            Node::At(inner, cell) => {
+                let before = scope.len();
+                scope.extend(cell.iter().cloned());
+                let value = self.value(inner, scope);
+                scope.truncate(before);
+                value?
+            }
+            Node::Negative(inner) => Value::Runs(self.runs(inner, scope)?.into_iter().map(|value| -value).collect()),
+            Node::Arithmetic(a, operator, b) => {
+                let (a, b) = (self.runs(a, scope), self.runs(b, scope));
+                Value::Runs(paired(&a?, &b?, |a, b| match operator {
+                    Operator::Plus => a + b,
+                    Operator::Minus => a - b,
+                    Operator::Times => a * b,
+                    Operator::Over => a / b,
+                }))
+            }
+            Node::Function(function, arguments) => Value::Runs(self.function(*function, arguments, scope)?),
+            Node::Over(reduction, inner, axes) => self.over(*reduction, inner, axes, scope)?,
+            _ => Value::Truth(self.describe(part, scope).3?),
+        })
+    }
+
+    fn runs(&self, part: &Part, scope: &mut Scope) -> Option<Vec<f64>> {
+        numbers(&self.value(part, scope)?)
+    }
+
+    fn function(&self, function: Function, arguments: &[Part], scope: &mut Scope) -> Option<Vec<f64>> {
+        let values: Vec<Option<Vec<f64>>> = arguments.iter().map(|part| self.runs(part, scope)).collect();
+        let mut values = values.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
+        let first = values.next()?;
+        let end = |high: bool| {
+            // Asked which cells it needs, there is one run of each and no interval.
+            let interval = mean_interval(&first, ALPHA);
+            let end = interval.map(|interval| if high { interval.high } else { interval.low });
+            end.or(self.asked.as_ref().map(|_| 1.0)).map(|end| vec![end])
+        };
+        match function {
+            Function::Abs => Some(first.into_iter().map(f64::abs).collect()),
+            Function::Log2 => Some(first.into_iter().map(f64::log2).collect()),
+            Function::Low => end(false),
+            Function::High => end(true),
+            Function::Max => Some(values.fold(first, |most, next| paired(&most, &next, f64::max))),
+            Function::Min => Some(values.fold(first, |least, next| paired(&least, &next, f64::min))),
+        }
+    }
+
+    fn over(&self, reduction: Reduction, inner: &Part, axes: &[Axis], scope: &mut Scope) -> Option<Value> {
+        let before = scope.len();
+        let places = self.scopes(axes);
+        let mut values = Vec::new();
+        for place in &places {
+            scope.extend(place.iter().cloned());
+            values.push(self.value(inner, scope));
+            scope.truncate(before);
+        }
+        let values = values.into_iter().collect::<Option<Vec<Value>>>()?;
+        if reduction == Reduction::Share {
+            let holding = values.iter().filter(|value| matches!(value, Value::Truth(true))).count();
+            return Some(Value::Runs(vec![holding as f64 / values.len().max(1) as f64]));
+        }
+        let names: Vec<String> = places.iter().map(|place| level_names(place)).collect();
+        let runs: Vec<Vec<f64>> = values.iter().map(numbers).collect::<Option<_>>()?;
+        if !matches!(reduction, Reduction::Mean | Reduction::Geomean | Reduction::Sum) {
+            let shown = names.iter().zip(&runs).map(|(name, runs)| format!("{name}: {}", short(mean(runs))));
+            self.notes.borrow_mut().push(shown.collect::<Vec<_>>().join(", "));
+        }
+        reduce(reduction, &names, &runs, axes.first().is_some_and(|axis| axis.log2))
+    }
+
+    /// The cell that a scope chooses; a factor with one level needs no choice.
+    fn cell(&self, scope: &Scope) -> Option<usize> {
+        let chosen = |name: &str| scope.iter().rev().find(|(factor, _)| factor == name).map(|(_, level)| level);
+        let fits = |cell: &Cell| {
+            let mut pairs = self.study.factor.iter().zip(&cell.levels);
+            pairs.all(|(factor, level)| chosen(&factor.name).is_none_or(|chosen| chosen == level))
+        };
+        self.cells.iter().position(fits)
+    }
+
+    fn figure(&self, key: &str, scope: &Scope) -> Option<Vec<f64>> {
+        let cell = self.cell(scope)?;
+        if let Some(asked) = &self.asked {
+            asked.borrow_mut().insert(cell);
+            return Some(vec![1.0]);
+        }
+        let mut kept = self.records[cell].borrow_mut();
+        let records = kept.get_or_insert_with(|| self.runs[cell].iter().map(|run| as_json(run)).collect());
+        let values: Option<Vec<f64>> = records.iter().map(|record| number(record, key)).collect();
+        values.filter(|values| !values.is_empty())
+    }
+
+    fn setting(&self, key: &str, scope: &Scope) -> Option<Value> {
+        let cell = self.cell(scope)?;
+        if let Some(asked) = &self.asked {
+            asked.borrow_mut().insert(cell);
+            return Some(Value::Runs(vec![1.0]));
+        }
+        let setting = self.settings.get(cell)?.settings.iter().find(|setting| setting.key == key)?;
+        Some(Value::Word(setting.value.clone()))
+    }
+}
+
+/// The record as JSON, without the histogram, which no expression names.
+fn as_json(record: &RunRecord) -> serde_json::Value {
+    let light = RunRecord { histogram: Vec::new(), ..record.clone() };
+    serde_json::to_value(light).expect("a record has no keys but strings")
+}
+
+/// The figure of a record by its dotted key; of a list, its entries.
+fn number(record: &serde_json::Value, key: &str) -> Option<f64> {
+    let found = key.split('.').try_fold(record, |value, name| value.get(name))?;
+    found.as_array().map(|list| list.len() as f64).or_else(|| found.as_f64())
+}
+
+/// A value as one number for each run; a level or a setting may be one.
+fn numbers(value: &Value) -> Option<Vec<f64>> {
+    match value {
+        Value::Runs(runs) => Some(runs.clone()),
+        Value::Word(word) => word.parse().ok().map(|number| vec![number]),
+        Value::Truth(_) => None,
+    }
+}
+
+fn level_names(place: &Scope) -> String {
+    place.iter().map(|(_, level)| level.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+fn mean(runs: &[f64]) -> f64 {
+    runs.iter().sum::<f64>() / runs.len() as f64
+}
+
+/// Run by run; a single value goes with each.
+fn paired(a: &[f64], b: &[f64], join: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    match (a, b) {
+        ([a], b) => b.iter().map(|&b| join(*a, b)).collect(),
+        (a, [b]) => a.iter().map(|&a| join(a, *b)).collect(),
+        (a, b) => a.iter().zip(b).map(|(&a, &b)| join(a, b)).collect(),
+    }
+}
+
+fn compare(left: &Value, order: Order, right: &Value) -> bool {
+    match (numbers(left), numbers(right)) {
+        (Some(left), Some(right)) => {
+            let (left, right) = (mean(&left), mean(&right));
+            match order {
+                Order::Below => left < right,
+                Order::AtMost => left <= right,
+                Order::Above => left > right,
+                Order::AtLeast => left >= right,
+                Order::Equal => left == right,
+                Order::Unequal => left != right,
+            }
+        }
+        _ => match order {
+            Order::Equal => left == right,
+            Order::Unequal => left != right,
+            _ => false,
+        },
+    }
+}
+
+/// Many cells to one value. `names` are their levels, `runs` their figures.
+fn reduce(reduction: Reduction, names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<Value> {
+    let (first, rest) = runs.split_first()?;
+    let fold = |join: fn(f64, f64) -> f64| rest.iter().fold(first.clone(), |so_far, next| paired(&so_far, next, join));
+    let count = runs.len() as f64;
+    let means: Vec<f64> = runs.iter().map(|runs| mean(runs)).collect();
+    let best = |sign: f64| {
+        let place = (0..means.len()).max_by(|&a, &b| (sign * means[a]).total_cmp(&(sign * means[b])))?;
+        Some(Value::Word(names[place].clone()))
+    };
+    let steps = |fits: fn(f64, f64) -> bool| Value::Truth(means.windows(2).all(|pair| fits(pair[0], pair[1])));
+    Some(match reduction {
+        Reduction::Max => Value::Runs(fold(f64::max)),
+        Reduction::Min => Value::Runs(fold(f64::min)),
+        Reduction::Sum => Value::Runs(fold(|a, b| a + b)),
+        Reduction::Mean => Value::Runs(fold(|a, b| a + b).into_iter().map(|sum| sum / count).collect()),
+        Reduction::Geomean => {
+            let logs: Vec<Vec<f64>> = runs.iter().map(|runs| runs.iter().map(|value| value.ln()).collect()).collect();
+            let sum = logs[1..].iter().fold(logs[0].clone(), |so_far, next| paired(&so_far, next, |a, b| a + b));
+            Value::Runs(sum.into_iter().map(|sum| (sum / count).exp()).collect())
+        }
+        Reduction::Spread => Value::Runs(paired(&fold(f64::max), &fold(f64::min), |most, least| most / least - 1.0)),
+        Reduction::ArgMax => best(1.0)?,
+        Reduction::ArgMin => best(-1.0)?,
+        Reduction::Rising => steps(|a, b| a < b),
+        Reduction::Falling => steps(|a, b| a > b),
+        Reduction::Slope => Value::Runs(slope(names, runs, log2)?),
+        Reduction::Share => return None,
+    })
+}
+
+/// The slope of the least-squares line through the cells of each run.
+fn slope(names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<Vec<f64>> {
+    let places: Vec<f64> = names.iter().map(|name| name.parse().ok()).collect::<Option<_>>()?;
+    let places: Vec<f64> = if log2 { places.into_iter().map(f64::log2).collect() } else { places };
+    let middle = mean(&places);
+    let square: f64 = places.iter().map(|x| (x - middle).powi(2)).sum();
+    let count = runs.iter().map(Vec::len).min()?;
+    let of_run = |run: usize| {
+        let product: f64 = places.iter().zip(runs).map(|(x, runs)| (x - middle) * runs[run]).sum();
+        product / square
+    };
+    Some((0..count).map(of_run).collect())
+}
+
+/// Four significant digits, or all before the point.
+fn short(value: f64) -> String {
+    let digits = if value == 0.0 || !value.is_finite() { 0.0 } else { value.abs().log10().floor() };
+    format!("{value:.*}", (3.0 - digits).clamp(0.0, 9.0) as usize)
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        None => "not run".to_owned(),
+        Some(Value::Word(word)) => word.clone(),
+        Some(Value::Truth(true)) => "so".to_owned(),
+        Some(Value::Truth(false)) => "not so".to_owned(),
+        Some(Value::Runs(runs)) => match mean_interval(runs, ALPHA) {
+            Some(interval) if interval.high > interval.low => {
+                let half = (interval.high - interval.low) / 2.0;
+                // As many places as the figure itself has: more would promise what the interval takes back.
+                let places = short(interval.estimate).split('.').nth(1).map_or(0, str::len);
+                format!("{} ± {half:.places$}", short(interval.estimate))
+            }
+            _ => short(mean(runs)),
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "evaluate/tests.rs"]
+mod tests;

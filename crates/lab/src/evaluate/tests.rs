@@ -1,0 +1,128 @@
+use super::*;
+use crate::plan;
+use seekwise_formats::expression::parse;
+use seekwise_formats::study;
+
+const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[[factor]]\nname = 'mode'\n\
+    key = 'drive.cache.write_back'\nlevels = ['on', 'off']\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
+    levels = [1, 2, 8]\n";
+
+/// Requests a second of each run of each cell: on 1, 2, 8, then off 1, 2, 8.
+const IOPS: [[f64; 2]; 6] =
+    [[100.0, 102.0], [150.0, 153.0], [200.0, 210.0], [100.0, 100.0], [90.0, 110.0], [120.0, 120.0]];
+
+fn record(cell: usize, run: usize) -> RunRecord {
+    let text = format!(
+        r#"{{"cell":{cell},"run":{run},"target":"d","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,
+        "all":{{"ios":1,"iops":{},"bytes_per_s":1.0,"response_ms":{{"mean":1.0,"p50":1.0,"p90":1.0,"p99":1.0,
+        "p99_9":1.0,"p99_99":1.0,"max":1.0}}}},"read":{{"ios":0,"iops":0.0,"bytes_per_s":0.0,"response_ms":
+        {{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,"p99_99":0.0,"max":0.0}}}},"write":{{"ios":0,
+        "iops":0.0,"bytes_per_s":0.0,"response_ms":{{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,
+        "p99_99":0.0,"max":0.0}}}},"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},
+        "anatomy_ms":{{"processor":0.0,"driver":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
+        "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#,
+        IOPS[cell][run]
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+/// What a check comes to over the six cells, or over those that were run.
+fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
+    let study = study::parse("s.toml", STUDY).unwrap();
+    let cells = plan::cells(&study);
+    let records: Vec<RunRecord> = ran.iter().flat_map(|&cell| [record(cell, 0), record(cell, 1)]).collect();
+    let mut runs: Vec<Vec<&RunRecord>> = vec![Vec::new(); cells.len()];
+    for record in &records {
+        runs[record.cell].push(record);
+    }
+    Results::new(&study, &cells, &[], &runs).check(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}")))
+}
+
+#[track_caller]
+fn said(text: &str, expected: &str) {
+    let said: Vec<String> = check_of(text, &[0, 1, 2, 3, 4, 5]).iter().map(ToString::to_string).collect();
+    assert_eq!(said.join("; "), expected);
+}
+
+#[test]
+fn sides_are_paired_run_by_run() {
+    // 200/100 and 210/102: mean 2.0294; t(1) = 12.706, s = 0.04159, so ± 0.3737.
+    said("(iops[depth=8] / iops[depth=1])[mode=on]", "(iops[depth=8] / iops[depth=1])[mode=on]: 2.029 ± 0.374");
+    said("iops[mode=on, depth=1] in 100..102", "iops[mode=on, depth=1]: 101.0 ± 12.7, wanted 100..102 – holds");
+    said("iops[mode=on, depth=1] in 99 ± 2 %", "iops[mode=on, depth=1]: 101.0 ± 12.7, wanted 99 ± 2 % – FAILS");
+    said("low(iops[mode=on, depth=1]) < 88.4", "low(iops[mode=on, depth=1]): 88.29, wanted < 88.4 – holds");
+}
+
+#[test]
+fn reductions_over_cells() {
+    said(
+        "argmax(iops over depth) == 8 for each mode",
+        "argmax(iops over depth) at mode on: 8 (1: 101.0, 2: 151.5, 8: 205.0), wanted == 8 – holds; argmax(iops \
+         over depth) at mode off: 8 (1: 100.0, 2: 100.0, 8: 120.0), wanted == 8 – holds",
+    );
+    said(
+        "rising(iops[mode=on] over depth)",
+        "rising(iops[mode=on] over depth): so (1: 101.0, 2: 151.5, 8: 205.0) – holds",
+    );
+    said(
+        "rising(iops[mode=off] over depth)",
+        "rising(iops[mode=off] over depth): not so (1: 100.0, 2: 100.0, 8: 120.0) – FAILS",
+    );
+    said(
+        "falling(iops[mode=on] over depth in (8, 1))",
+        "falling(iops[mode=on] over depth in (8, 1)): so (8: 205.0, 1: 101.0) – holds",
+    );
+    said(
+        "argmax(iops[depth=1] over mode) in (on, 7)",
+        "argmax(iops[depth=1] over mode): on (on: 101.0, off: 100.0), wanted one of (on, 7) – holds",
+    );
+    said("geomean(iops over depth)[mode=off]", "geomean(iops over depth)[mode=off]: 106.1 ± 45.1");
+    said(
+        "share(iops > 110 over mode, depth) >= 0.5",
+        "share(iops > 110 over mode, depth): 0.5000, wanted >= 0.5 – holds",
+    );
+    // Over log2: 100, 150, 200 at 0, 1, 3 is 32.14 a doubling; 102, 153, 210 is 34.93.
+    said(
+        "slope(iops[mode=on] over log2(depth))",
+        "slope(iops[mode=on] over log2(depth)): 33.54 ± 17.70 (1: 101.0, 2: 151.5, 8: 205.0)",
+    );
+}
+
+#[test]
+fn conditions_join() {
+    said(
+        "iops[mode=on] > iops[mode=off] > 99 for each depth in (2)",
+        "iops[mode=on] > iops[mode=off] > 99 at depth 2: 151.5 ± 19.1 > 100.0 ± 127.1 > 99.00 – holds",
+    );
+    for (text, holds) in [("1 < 2 and 2 < 1", false), ("1 < 2 or 2 < 1", true), ("not 1 < 2", false), ("1 != 2", true)]
+    {
+        assert_eq!(check_of(text, &[])[0].holds, Some(holds), "{text}");
+    }
+}
+
+#[test]
+fn what_was_not_run_neither_holds_nor_fails() {
+    let checked = check_of("iops[mode=on, depth=8] > iops[mode=on, depth=1]", &[0]);
+    assert_eq!((checked[0].holds, checked[0].value.as_str()), (None, "not run > 101.0 ± 12.7"));
+    assert_eq!(check_of("max(iops over depth)[mode=on] > 1", &[0])[0].holds, None);
+    assert_eq!(check_of("iops[mode=on, depth=8] > 1 or 1 < 2", &[0])[0].holds, None);
+}
+
+#[test]
+fn needed_cells_are_those_it_reads() {
+    let study = study::parse("s.toml", STUDY).unwrap();
+    let cells = plan::cells(&study);
+    let of = |text: &str| needed(&study, &cells, [parse(text).unwrap()].iter());
+    assert_eq!(of("(iops[depth=8] / iops[depth=1])[mode=off] > 1"), [3, 5]);
+    assert_eq!(of("high(slope(iops over log2(depth))) < 0 for each mode in (on)"), [0, 1, 2]);
+    assert_eq!(of("iops[mode=on, depth=8] > 1 or iops[mode=off, depth=1] > 1"), [2, 3]);
+}
+
+#[test]
+fn every_figure_of_an_expression_is_in_a_record() {
+    let record = as_json(&record(0, 0));
+    for key in seekwise_formats::expression::quantities() {
+        assert!(number(&record, &key).is_some(), "{key}");
+    }
+    assert_eq!(number(&record, "warnings"), Some(2.0));
+}

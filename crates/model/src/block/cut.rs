@@ -1,0 +1,156 @@
+//! What a power cut leaves of written runs: the arithmetic of rules 5 and 6, once for the drive that is cut and once for
+//! whoever asks afterwards what a cut would have left.
+//!
+//! A run reported by a device that was not cut says when each of its sectors passed under the head; so one run with
+//! landings on answers a cut at any instant of it, by [`at`] on all landings reported. What must hold for that:
+//!
+//! - landings are taken in the order in which they were reported, each whole;
+//! - a write in progress at the cut is reported at its end; those of its sectors that had passed are on the medium,
+//!   the physical sector under the head is as the profile says, the rest is not written;
+//! - landings that follow one another without a gap in sectors and in time are one track run: a physical sector that
+//!   two writes share is under the head as a whole.
+//!
+//! It does not know what a buffer would save of itself: with power protection or flash, acknowledged writes that no
+//! landing has reported yet are on the medium as well.
+
+use super::{CutSector, Landing, LandingKind};
+use crate::time::{Instant, Span};
+
+impl Landing {
+    /// The first sector after the run.
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+
+    /// When the head has passed all sectors before `sector`, which lies in the run or right behind it.
+    fn passed(&self, sector: u64) -> Instant {
+        let all = u64::from(self.sectors).max(1);
+        self.from + Span::from_nanos(self.to.since(self.from).nanos() * (sector - self.lba) / all)
+    }
+
+    /// The first sector that has not passed by `cut`.
+    fn reached(&self, cut: Instant) -> u64 {
+        let (all, time) = (u64::from(self.sectors), self.to.since(self.from).nanos());
+        if self.to <= cut {
+            return self.end();
+        }
+        match cut.saturating_since(self.from).nanos() {
+            0 => self.lba,
+            // The most sectors s for which time * s / all, rounded down, is not above what is gone.
+            gone => self.lba + ((gone + 1) * all - 1) / time,
+        }
+    }
+
+    /// Its sectors in `lba..end`, if any.
+    fn within(&self, lba: u64, end: u64) -> Option<Landing> {
+        let (lba, end) = (lba.max(self.lba), end.min(self.end()));
+        let part =
+            || Landing { lba, sectors: (end - lba) as u32, from: self.passed(lba), to: self.passed(end), ..*self };
+        (lba < end).then(part)
+    }
+}
+
+/// What a cut at `cut` leaves of `landings`, each told to `left`, when physical sectors are of `unit` sectors and
+/// `sector` says what becomes of the one under the head. What is not on the medium is told as discarded.
+pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut left: impl FnMut(Landing)) {
+    let one_run = |a: &Landing, b: &Landing| a.end() == b.lba && a.to == b.from && a.kind == b.kind;
+    for run in landings.chunk_by(one_run) {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+        if first.kind != LandingKind::Landed || last.to <= cut {
+            run.iter().filter(|landing| landing.to <= cut).for_each(|landing| left(*landing));
+            continue;
+        }
+        let (whole, torn) = under_head(run, cut, unit);
+        let kind = match sector {
+            CutSector::Finished => LandingKind::Landed,
+            CutSector::Old => LandingKind::Discarded,
+            CutSector::Unreadable => LandingKind::Torn,
+        };
+        for landing in run {
+            let parts = [(first.lba, whole, LandingKind::Landed), (whole, torn, kind), (torn, last.end(), GONE)];
+            for (lba, end, kind) in parts {
+                if let Some(part) = landing.within(lba, end) {
+                    // A sector that is finished after the cut is dated to it.
+                    let (from, to) =
+                        if kind == LandingKind::Landed { (part.from.min(cut), part.to.min(cut)) } else { (cut, cut) };
+                    left(Landing { from, to, kind, ..part });
+                }
+            }
+        }
+    }
+}
+
+const GONE: LandingKind = LandingKind::Discarded;
+
+/// The physical sector under the head at `cut`, which is before the run's end: what lies before it has passed. Empty
+/// when the head is just coming to it.
+fn under_head(run: &[Landing], cut: Instant, unit: u64) -> (u64, u64) {
+    let first = run.iter().find(|landing| landing.to > cut).expect("the run is not over");
+    let (start, end) = (run[0].lba, run[run.len() - 1].end());
+    let sector = first.reached(cut) / unit * unit;
+    let whole = sector.max(start);
+    let holder = run.iter().find(|landing| landing.end() > whole).expect("it lies in the run");
+    let begun = holder.passed(whole) < cut;
+    (whole, if begun { (sector + unit).min(end) } else { whole })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn run(lba: u64, sectors: u32, from: u64, to: u64, stamp: u64) -> Landing {
+        let (from, to) = (Instant::from_nanos(from), Instant::from_nanos(to));
+        Landing { member: 0, lba, sectors, stamp, from, to, kind: LandingKind::Landed }
+    }
+
+    /// First sector, sectors and what became of them.
+    fn left(landings: &[Landing], cut: u64, unit: u64, sector: CutSector) -> Vec<(u64, u32, LandingKind)> {
+        let mut all = Vec::new();
+        at(landings, Instant::from_nanos(cut), unit, sector, |part| all.push((part.lba, part.sectors, part.kind)));
+        all
+    }
+
+    use LandingKind::{Discarded, Landed, Torn};
+
+    #[test]
+    fn sectors_pass_evenly() {
+        let write = [run(100, 4, 1000, 1400, 1)];
+        assert_eq!(left(&write, 1000, 1, CutSector::Unreadable), [(100, 4, Discarded)]);
+        assert_eq!(left(&write, 1001, 1, CutSector::Unreadable), [(100, 1, Torn), (101, 3, Discarded)]);
+        assert_eq!(left(&write, 1100, 1, CutSector::Unreadable), [(100, 1, Landed), (101, 3, Discarded)]);
+        assert_eq!(
+            left(&write, 1101, 1, CutSector::Finished),
+            [(100, 1, Landed), (101, 1, Landed), (102, 2, Discarded)]
+        );
+        assert_eq!(left(&write, 1399, 1, CutSector::Old), [(100, 3, Landed), (103, 1, Discarded)]);
+        assert_eq!(left(&write, 1400, 1, CutSector::Old), [(100, 4, Landed)]);
+    }
+
+    #[test]
+    fn a_sector_has_passed_at_the_instant_its_share_rounds_to() {
+        let write = [run(0, 3, 0, 10, 1)];
+        // A third of 10 ns rounds to 3, two thirds to 6.
+        assert_eq!(left(&write, 3, 1, CutSector::Old), [(0, 1, Landed), (1, 2, Discarded)]);
+        assert_eq!(left(&write, 5, 1, CutSector::Old), [(0, 1, Landed), (1, 1, Discarded), (2, 1, Discarded)]);
+        assert_eq!(left(&write, 6, 1, CutSector::Old), [(0, 2, Landed), (2, 1, Discarded)]);
+    }
+
+    #[test]
+    fn two_writes_share_a_physical_sector() {
+        let both = [run(0, 12, 0, 1200, 1), run(12, 12, 1200, 2400, 2)];
+        let torn = [(0, 8, Landed), (8, 4, Torn), (12, 4, Torn), (16, 8, Discarded)];
+        assert_eq!(left(&both, 900, 8, CutSector::Unreadable), torn);
+        assert_eq!(left(&both, 1300, 8, CutSector::Unreadable), torn);
+        // Apart in time they share nothing.
+        let apart = [run(0, 12, 0, 1200, 1), run(12, 12, 1201, 2401, 2)];
+        assert_eq!(left(&apart, 1300, 8, CutSector::Old), [(0, 12, Landed), (12, 4, Discarded), (16, 8, Discarded)]);
+    }
+
+    #[test]
+    fn what_was_superseded_before_the_cut_stays_so() {
+        let gone = Landing { kind: Discarded, ..run(0, 8, 50, 50, 1) };
+        assert_eq!(left(&[gone], 50, 1, CutSector::Old), [(0, 8, Discarded)]);
+        assert_eq!(left(&[gone], 49, 1, CutSector::Old), []);
+    }
+}

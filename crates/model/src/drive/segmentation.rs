@@ -1,0 +1,208 @@
+//! Adaptive segmentation: into how many segments the buffer is divided, decided from what a drive can see of its
+//! commands. What is in the segments is the buffer's affair.
+//!
+//! Makers say that firmware does this (Seagate's "server mode" starts with three segments) and not how. The policy is
+//! our own, set before any study ran on it, and not fitted to one:
+//!
+//! 1. A command that begins where one of the last [`RUNS`] runs ended continues it; any other is *loose*, and begins a
+//!    run in place of the one that has been still for longest.
+//! 2. Every [`WINDOW`] commands the drive looks back on them. A run that was continued in that time is a live stream.
+//! 3. Each live stream gets a segment, and one more is for everything else. Of the segments left up to the most there
+//!    can be, the buffer takes the share that loose writes have in the window: a loose write needs a segment of its own,
+//!    and a short one will do, while a stream is the better for a long one. A loose read leaves nothing that is wanted
+//!    again and gets none. No segment is shorter than the loose writes are on average.
+//! 4. The division changes when the number asked for is a quarter or more away from what there is.
+//! 5. A loose read is read ahead only while at least one read in [`HITS`] of the window before was in the buffer.
+
+use super::cache::Division;
+use super::profile::Adaptive;
+use crate::block::{Op, Request};
+
+/// Runs that are remembered; as many as a drive of 64 segments could serve.
+const RUNS: usize = 64;
+
+/// Commands between two looks: two full queues of 32, so that one burst does not decide alone.
+const WINDOW: u32 = 64;
+
+/// One hit in so many reads pays for reading ahead: a prefetch that is in the way costs part of a revolution, a hit
+/// saves a seek and half of one, so well below one in two is enough; one in eight is a power of two below.
+const HITS: u32 = 8;
+
+/// Segments at least.
+const FEWEST: u32 = 3;
+
+/// Commands one behind the other.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Where the next would begin.
+    end: u64,
+    /// The number of the last command.
+    last: u64,
+    /// Continued in this window.
+    live: bool,
+}
+
+/// What was seen since the last look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    commands: u32,
+    reads: u32,
+    hits: u32,
+    loose_writes: u32,
+    loose_sectors: u64,
+    streams: u32,
+}
+
+/// The drive's view of its commands.
+#[derive(Clone, Debug)]
+pub struct Segmentation {
+    adaptive: Adaptive,
+    runs: [Run; RUNS],
+    seen: Seen,
+    commands: u64,
+    /// Segments now.
+    segments: u32,
+    /// The division that the buffer is to take.
+    wanted: Option<Division>,
+    /// Loose reads are read ahead.
+    ahead: bool,
+}
+
+impl Segmentation {
+    /// The view of a drive whose buffer begins with `segments`.
+    pub fn new(adaptive: Adaptive, segments: u32) -> Segmentation {
+        let still = Run { end: u64::MAX, last: 0, live: false };
+        Segmentation {
+            adaptive,
+            runs: [still; RUNS],
+            seen: Seen::default(),
+            commands: 0,
+            segments,
+            wanted: None,
+            ahead: true,
+        }
+    }
+
+    /// Takes note of a read or write. Answers whether read-ahead behind it may pay.
+    pub fn see(&mut self, request: &Request, hit: bool) -> bool {
+        self.commands += 1;
+        self.seen.commands += 1;
+        let write = request.op != Op::Read;
+        self.seen.reads += u32::from(!write);
+        self.seen.hits += u32::from(!write && hit);
+        let continues = self.follow(request);
+        if write && !continues {
+            self.seen.loose_writes += 1;
+            self.seen.loose_sectors += u64::from(request.sectors);
+        }
+        if self.seen.commands == WINDOW {
+            self.look_back();
+        }
+        continues || self.ahead
+    }
+
+    /// Whether `request` continues a run.
+    fn follow(&mut self, request: &Request) -> bool {
+        let next = Run { end: request.end(), last: self.commands, live: false };
+        if let Some(run) = self.runs.iter_mut().find(|run| run.end == request.lba) {
+            self.seen.streams += u32::from(!run.live);
+            *run = Run { live: true, ..next };
+            return true;
+        }
+        if let Some(oldest) = self.runs.iter_mut().min_by_key(|run| run.last) {
+            self.seen.streams -= u32::from(oldest.live);
+            *oldest = next;
+        }
+        false
+    }
+
+    fn look_back(&mut self) {
+        let seen = core::mem::take(&mut self.seen);
+        self.runs.iter_mut().for_each(|run| run.live = false);
+        self.ahead = seen.hits * HITS >= seen.reads;
+        let wanted = self.segments_for(&seen);
+        if wanted.abs_diff(self.segments) * 4 >= self.segments {
+            self.wanted = Some(self.division(wanted));
+        }
+    }
+
+    fn segments_for(&self, seen: &Seen) -> u32 {
+        let Adaptive { sectors, most, .. } = self.adaptive;
+        let streams = (seen.streams + 1).clamp(FEWEST, most);
+        let loose = (most - streams) * seen.loose_writes / WINDOW;
+        let shortest = seen.loose_sectors.checked_div(u64::from(seen.loose_writes)).unwrap_or(0).max(1);
+        (streams + loose).min((u64::from(sectors) / shortest) as u32).clamp(FEWEST, most)
+    }
+
+    fn division(&self, segments: u32) -> Division {
+        let dirty = (segments * self.adaptive.dirty_percent / 100).max(1);
+        Division { segments, sectors: self.adaptive.sectors / segments, dirty }
+    }
+
+    /// The division that the buffer has yet to take.
+    pub fn wanted(&self) -> Option<Division> {
+        self.wanted
+    }
+
+    /// The buffer has taken the division that was wanted.
+    pub fn divided(&mut self) {
+        if let Some(division) = self.wanted.take() {
+            self.segments = division.segments;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Flags;
+
+    const ADAPTIVE: Adaptive = Adaptive { sectors: 14_154, most: 64, dirty_percent: 75 };
+
+    fn request(op: Op, lba: u64, sectors: u32) -> Request {
+        Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
+    }
+
+    /// Segments after `windows` of the commands that `each` makes of their numbers.
+    fn settles(windows: u64, each: impl Fn(u64) -> Request) -> u32 {
+        let mut view = Segmentation::new(ADAPTIVE, 3);
+        for number in 0..windows * u64::from(WINDOW) {
+            view.see(&each(number), false);
+            view.divided();
+        }
+        view.segments
+    }
+
+    #[test]
+    fn streams_get_a_segment_each_and_one_is_left() {
+        let streams = |n: u64| settles(4, move |i| request(Op::Read, (i % n) * 1_000_000 + i / n * 128, 128));
+        assert_eq!([1, 2, 8, 30].map(streams), [3, 3, 9, 31]);
+    }
+
+    #[test]
+    fn short_writes_all_over_take_as_many_as_there_can_be() {
+        assert_eq!(settles(2, |i| request(Op::Write, i * 7_919_000 % 100_000_007, 8)), 64);
+        // Of 1 MiB six fit.
+        assert_eq!(settles(2, |i| request(Op::Write, i * 7_919_000 % 100_000_007, 2048)), 6);
+    }
+
+    #[test]
+    fn a_third_of_writes_takes_its_share_and_reads_alone_take_none() {
+        let mixed = |i: u64| if i.is_multiple_of(3) { Op::Write } else { Op::Read };
+        assert_eq!(settles(2, |i| request(mixed(i), i * 7_919_000 % 100_000_007, 16)), 3 + 61 * 22 / 64);
+        assert_eq!(settles(2, |i| request(Op::Read, i * 7_919_000 % 100_000_007, 16)), 3);
+    }
+
+    #[test]
+    fn reads_all_over_are_not_read_ahead_after_a_window_without_hits() {
+        let mut view = Segmentation::new(ADAPTIVE, 3);
+        let scattered = |i: u64| request(Op::Read, i * 7_919_000 % 100_000_007, 8);
+        assert!((0..63).all(|i| view.see(&scattered(i), false)));
+        assert!(!view.see(&scattered(63), false));
+        assert!(view.see(&request(Op::Read, scattered(63).end(), 8), false), "it continues one");
+        (65..256).for_each(|i| {
+            view.see(&scattered(i), i % 4 == 0);
+        });
+        assert!(view.see(&scattered(256), false), "one in four hits");
+    }
+}

@@ -1,0 +1,259 @@
+//! A random client of a device: reads, writes, forced writes and flushes in a closed loop, and what it sees of them.
+//!
+//! It issues by its own stream of chance and by the completions it polls, so two clients of the same seed on the same
+//! device do the same up to any instant, whatever happens to either afterwards. It judges nothing.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::durability::Witness;
+use super::image::Image;
+use super::pick;
+use crate::block::{Control, Device, Flags, Landing, Limits, Op, Request};
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// What a client issues.
+#[derive(Clone, Copy, Debug)]
+pub struct Habits {
+    /// Requests in flight at most.
+    pub depth: u32,
+    /// Shares of the requests in percent; the rest are writes.
+    pub reads: u32,
+    /// Flushes.
+    pub flushes: u32,
+    /// Of the writes, those with forced unit access, where the device has it.
+    pub forced: u32,
+    /// Writes that go on where the last one ended.
+    pub sequential: u32,
+    /// Longest request, in sectors.
+    pub longest: u32,
+    /// Sectors from `first` on that are used.
+    pub first: u64,
+    /// How many.
+    pub span: u64,
+    /// Writes lie apart, one each place, until the span is used up.
+    pub apart: bool,
+    /// Pause before a request: none to this much, each order of magnitude as likely.
+    pub pause: Span,
+}
+
+impl Habits {
+    /// Any, for a device of these limits.
+    pub fn random(limits: &Limits, rng: &mut Rng) -> Habits {
+        let apart = rng.percent(30);
+        let span = pick(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
+        let span = if apart { limits.sectors } else { span };
+        Habits {
+            depth: pick(rng, &[1, 2, 8, 32]),
+            reads: pick(rng, &[0, 10, 40]),
+            flushes: pick(rng, &[2, 10, 30]),
+            apart,
+            forced: if apart { 0 } else { pick(rng, &[0, 5, 30]) },
+            sequential: pick(rng, &[0, 30, 80]),
+            longest: pick(rng, &[1, 8, 16, 64, 200]).min(limits.max_transfer).min(span as u32),
+            first: rng.below(limits.sectors - span + 1),
+            span,
+            pause: pick(rng, &[Span::ZERO, Span::from_micros(100), Span::from_millis(3), Span::from_millis(40)]),
+        }
+    }
+}
+
+/// The client, and the device it has.
+pub struct Client {
+    /// The device.
+    pub device: Box<dyn Device>,
+    /// What it has acknowledged.
+    pub witness: Witness,
+    /// What is on the medium, from all landings so far.
+    pub image: Image,
+    /// All landings so far, if [`Client::keep`] was called.
+    pub landings: Vec<Landing>,
+    keep: bool,
+    habits: Habits,
+    limits: Limits,
+    rng: Rng,
+    flying: BTreeMap<u32, Request>,
+    /// A request that the device had no room for.
+    held: Option<Request>,
+    last_end: u64,
+    place: u64,
+    stamp: u64,
+    not_before: Instant,
+    now: Instant,
+}
+
+impl Client {
+    /// A client with `habits` of a fresh device, with landings on. Panics when the device refuses them.
+    pub fn new(mut device: Box<dyn Device>, witness: Witness, habits: Habits, rng: Rng) -> Client {
+        let landings = Control::Set { key: "landings", value: "on" };
+        device.control(Instant::ZERO, &landings).expect("a device with landings");
+        Client {
+            limits: device.limits(0),
+            device,
+            witness,
+            image: Image::new(),
+            landings: Vec::new(),
+            keep: false,
+            habits,
+            rng,
+            flying: BTreeMap::new(),
+            held: None,
+            last_end: 0,
+            place: 0,
+            stamp: 0,
+            not_before: Instant::ZERO,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Keeps landings from now on.
+    pub fn keep(&mut self) {
+        self.keep = true;
+    }
+
+    /// The instant it has come to.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.flying.len()
+    }
+
+    /// Issues and polls up to and with `until`.
+    pub fn work(&mut self, until: Instant) {
+        while let Some(next) = self.next_doing().filter(|&next| next <= until) {
+            self.step(next);
+            if self.wants(next) {
+                self.issue(next);
+            }
+        }
+        self.step(until);
+    }
+
+    /// Issues nothing; polls until nothing happens by itself any more, or until `until`.
+    pub fn wait(&mut self, until: Instant) {
+        while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
+            self.step(next);
+        }
+    }
+
+    /// Issues nothing for so long.
+    pub fn rest(&mut self, span: Span) {
+        let until = self.now + span;
+        self.wait(until);
+        self.step(until);
+    }
+
+    /// Does something beside requests, now.
+    pub fn control(&mut self, control: &Control<'_>) {
+        self.device.control(self.now, control).expect("a control that every device knows");
+        self.held = None;
+        self.drain();
+    }
+
+    fn next_doing(&self) -> Option<Instant> {
+        let room = (self.flying.len() as u32) < self.habits.depth && self.held.is_none();
+        let own = room.then(|| self.not_before.max(self.now));
+        let device = self.device.poll_timeout();
+        own.into_iter().chain(device).min()
+    }
+
+    fn wants(&self, now: Instant) -> bool {
+        (self.flying.len() as u32) < self.habits.depth && self.held.is_none() && self.not_before <= now
+    }
+
+    fn step(&mut self, now: Instant) {
+        self.now = now;
+        self.device.handle_timeout(now);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        let mut freed = false;
+        while let Some(landing) = self.device.poll_landing() {
+            self.image.apply(&landing);
+            if self.keep {
+                self.landings.push(landing);
+            }
+        }
+        while let Some(completion) = self.device.poll_completion() {
+            self.flying.remove(&completion.tag).expect("a completion of something in flight");
+            self.witness.completed(&completion);
+            freed = true;
+        }
+        if let Some(request) = self.held.take_if(|_| freed) {
+            self.send(request);
+        }
+    }
+
+    fn issue(&mut self, now: Instant) {
+        let request = self.draw();
+        let most = self.habits.pause.nanos();
+        let scale = 10u64.pow(self.rng.below(4) as u32);
+        self.not_before = now + Span::from_nanos(self.rng.below(most / scale + 1));
+        self.send(request);
+    }
+
+    fn send(&mut self, request: Request) {
+        match self.device.submit(self.now, request) {
+            Ok(()) => {
+                self.flying.insert(request.tag, request);
+                self.witness.submitted(&request);
+                self.drain();
+            }
+            Err(back) => self.held = Some(back),
+        }
+    }
+
+    /// The next of the places that lie apart.
+    fn place(&mut self, longest: u32) -> u64 {
+        let unit = self.limits.physical / 512;
+        let step = u64::from(longest.next_multiple_of(unit) + unit);
+        let places = (self.habits.span / step).max(1);
+        // A stride that goes through most places before it meets one again.
+        self.place = (self.place + places * 5 / 13 + 1) % places;
+        let first = self.habits.first.next_multiple_of(u64::from(unit));
+        (first + self.place * step).min(self.limits.sectors - step)
+    }
+
+    fn draw(&mut self) -> Request {
+        let Habits { reads, flushes, forced, sequential, longest, first, span, .. } = self.habits;
+        self.stamp += 1;
+        let tag = (0..).find(|tag| !self.flying.contains_key(tag)).unwrap_or(0);
+        let blank = Request {
+            tag,
+            unit: 0,
+            origin: 0,
+            op: Op::Flush,
+            flags: Flags::NONE,
+            lba: 0,
+            sectors: 0,
+            stamp: self.stamp,
+        };
+        let kind = self.rng.below(100) as u32;
+        if kind < flushes {
+            return blank;
+        }
+        let op = if kind < flushes + reads { Op::Read } else { Op::Write };
+        let unit = if self.rng.percent(80) { self.limits.physical / 512 } else { 1 };
+        let most = u64::from(longest.next_multiple_of(unit)).min(span / u64::from(unit) * u64::from(unit));
+        let sectors = (1 + self.rng.below(most.max(1)) as u32).next_multiple_of(unit);
+        let last = first + span - u64::from(sectors).min(span);
+        let on = self.rng.percent(sequential) && self.last_end >= first && self.last_end <= last;
+        let lba = if on { self.last_end } else { first + self.rng.below(last - first + 1) };
+        let lba = (lba - if on { 0 } else { lba % u64::from(unit) }).min(self.limits.sectors - u64::from(sectors));
+        let lba = if self.habits.apart && op == Op::Write { self.place(longest) } else { lba };
+        let flags = match op == Op::Write && self.limits.fua && self.rng.percent(forced) {
+            true => Flags::FUA,
+            false => Flags::NONE,
+        };
+        if op == Op::Write {
+            self.last_end = lba + u64::from(sectors);
+        }
+        Request { op, flags, lba, sectors, ..blank }
+    }
+}

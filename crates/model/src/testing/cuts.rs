@@ -1,0 +1,202 @@
+//! The swarm of power cuts: random stacks under random clients, cut again and again, judged by [`Witness`] alone.
+//!
+//! One case is one stack and one client from one seed. Between two failures of the power it lives for some time, each
+//! order of magnitude from 10 us to 300 ms as likely; then it is cut, or powered off and left until it is done, or
+//! powered off and cut before it is. An honest drive must break no law at any of them. The same stack with a [`Fault`]
+//! must break one.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::client::{Client, Habits};
+use super::durability::{Breach, Failure, Law, Promise, Toll, Witness};
+use super::{Layer, Stack, pick, random_stack};
+use crate::block::Control;
+use crate::drive::profile::Faults;
+use crate::queue::{Discipline, Policy};
+use crate::rng::{Rng, Seed};
+use crate::time::{Instant, Span};
+
+/// A fault of [`Faults`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// [`Faults::ignores_fua`].
+    IgnoresFua,
+    /// [`Faults::early_flush`].
+    EarlyFlush,
+    /// [`Faults::forgets_on_power_off`].
+    ForgetsOnPowerOff,
+    /// [`Faults::caches_when_off`].
+    CachesWhenOff,
+}
+
+impl Fault {
+    /// All, with their names in a profile.
+    pub const ALL: [(Fault, &str); 4] = [
+        (Fault::IgnoresFua, "ignores_fua"),
+        (Fault::EarlyFlush, "early_flush"),
+        (Fault::ForgetsOnPowerOff, "forgets_on_power_off"),
+        (Fault::CachesWhenOff, "caches_when_off"),
+    ];
+
+    /// Gives the stack's drive the fault, and what makes it matter.
+    fn arrange(self, stack: &mut Stack, habits: &mut Habits) {
+        let drive = &mut stack.drive;
+        // Room for dirty data, and no hurry to write it.
+        drive.cache.segments = drive.cache.segments.max(4);
+        drive.cache.dirty_segments = drive.cache.dirty_segments.max(4);
+        drive.cache.destage_idle = drive.cache.destage_idle.max(Span::from_millis(5));
+        drive.cache.write_back = self != Fault::CachesWhenOff;
+        (drive.cache.flash_sectors, drive.protected) = (0, false);
+        match self {
+            Fault::IgnoresFua => {
+                drive.link.fua = true;
+                habits.forced = 30;
+                drive.faults = Faults { ignores_fua: true, ..Faults::default() };
+            }
+            Fault::EarlyFlush => {
+                habits.flushes = 30;
+                drive.faults = Faults { early_flush: true, ..Faults::default() };
+            }
+            Fault::ForgetsOnPowerOff => drive.faults = Faults { forgets_on_power_off: true, ..Faults::default() },
+            Fault::CachesWhenOff => drive.faults = Faults { caches_when_off: true, ..Faults::default() },
+        }
+    }
+}
+
+/// What a case came to.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Failures of the power: cuts, and orderly ones.
+    pub cuts: u64,
+    /// Orderly ones among them.
+    pub offs: u64,
+    /// What they left, in sum.
+    pub toll: Toll,
+    /// Failures at which a law was broken, by law: durable, tearing, stale, order.
+    pub breaches: [u64; 4],
+    /// The first of them.
+    pub first: Option<String>,
+}
+
+impl Tally {
+    /// Failures at which any law was broken.
+    pub fn broken(&self) -> u64 {
+        self.breaches.iter().sum()
+    }
+
+    /// Adds another case's.
+    pub fn add(&mut self, other: &Tally) {
+        self.cuts += other.cuts;
+        self.offs += other.offs;
+        self.toll.acknowledged += other.toll.acknowledged;
+        self.toll.durable += other.toll.durable;
+        self.toll.lost += other.toll.lost;
+        for (mine, theirs) in self.breaches.iter_mut().zip(other.breaches) {
+            *mine += theirs;
+        }
+        self.first = self.first.take().or_else(|| other.first.clone());
+    }
+
+    fn count(&mut self, judged: Result<Toll, Breach>, context: impl Fn() -> String) {
+        self.cuts += 1;
+        match judged {
+            Ok(toll) => {
+                self.toll.acknowledged += toll.acknowledged;
+                self.toll.durable += toll.durable;
+                self.toll.lost += toll.lost;
+            }
+            Err(breach) => {
+                let law = [Law::Durable, Law::Tearing, Law::Stale, Law::Order].iter().position(|&l| l == breach.law);
+                self.breaches[law.unwrap_or(0)] += 1;
+                self.first.get_or_insert_with(|| format!("{}: {breach:?}", context()));
+            }
+        }
+    }
+}
+
+/// The stack of a case: random, with more write caches than elsewhere, and some that outlive a cut.
+fn stack_of(rng: &mut Rng) -> Stack {
+    let mut stack = random_stack(rng);
+    let cache = &mut stack.drive.cache;
+    if rng.percent(60) {
+        cache.segments = cache.segments.max(2);
+        cache.dirty_segments = 1 + rng.below(u64::from(cache.segments)) as u32;
+        cache.write_back = true;
+    }
+    let may_hold = cache.segments > 0;
+    if may_hold && rng.percent(10) {
+        cache.flash_sectors = 1 + rng.below(2 * u64::from(cache.segment_sectors));
+    }
+    stack.drive.protected = rng.percent(10);
+    if rng.percent(30) {
+        stack.drive.firmware.destage = Discipline::plain(Policy::Fcfs);
+    }
+    stack
+}
+
+/// What the stack promises, its order included.
+fn promise_of(stack: &Stack) -> Promise {
+    let drive = &stack.drive;
+    let mut in_one = drive.link.max_transfer;
+    if drive.cache.segments > 0 {
+        let least = drive.cache.adaptive.map_or(u32::MAX, |adaptive| adaptive.sectors / adaptive.most);
+        in_one = in_one.min(drive.cache.segment_sectors).min(least);
+    }
+    for layer in &stack.layers {
+        if let Layer::Driver(spec) = layer {
+            in_one = in_one.min(spec.max_transfer);
+        }
+    }
+    let limits = stack.build().limits(0);
+    Promise {
+        saves_buffer: drive.protected || drive.cache.flash_sectors > 0,
+        in_one,
+        in_order: drive.firmware.destage.policy == Policy::Fcfs,
+        ..Promise::of(&limits, drive.cut_sector)
+    }
+}
+
+/// Runs the case of `seed` through `cuts` failures of the power; with `fault`, on a drive that has it.
+pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
+    let mut rng = Seed(seed).stream("cuts");
+    let mut stack = stack_of(&mut rng);
+    let mut habits = Habits::random(&stack.build().limits(0), &mut rng);
+    if let Some(fault) = fault {
+        fault.arrange(&mut stack, &mut habits);
+    }
+    let witness = Witness::new(promise_of(&stack));
+    let mut client = Client::new(stack.build(), witness, habits, Seed(seed).stream("client"));
+    let mut tally = Tally::default();
+    for done in 0..cuts {
+        client.work(client.now() + life(&mut rng));
+        let failure = fail(&mut client, &mut rng);
+        tally.offs += u64::from(failure == Failure::Off);
+        let judged = client.witness.judge(&client.image, failure);
+        tally.count(judged, || format!("seed {seed}, {failure:?} {done} at {:?}, {habits:?} {stack:?}", client.now()));
+        client.rest(Span::from_micros(rng.below(30_000)));
+        client.control(&Control::PowerOn);
+    }
+    tally
+}
+
+/// From 10 us to 300 ms, each order of magnitude as likely.
+fn life(rng: &mut Rng) -> Span {
+    let most = pick(rng, &[100, 1000, 10_000, 50_000, 300_000]);
+    Span::from_micros(10 + rng.below(most))
+}
+
+fn fail(client: &mut Client, rng: &mut Rng) -> Failure {
+    let kind = rng.below(100);
+    if kind >= 85 {
+        client.control(&Control::PowerOff);
+        if kind < 95 {
+            client.wait(Instant::FAR);
+            assert_eq!(client.in_flight(), 0, "an orderly power-off ends every request");
+            return Failure::Off;
+        }
+        client.rest(Span::from_micros(rng.below(20_000)));
+    }
+    client.control(&Control::PowerCut);
+    Failure::Cut
+}

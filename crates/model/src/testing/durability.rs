@@ -1,0 +1,480 @@
+//! The laws of durability, judged as a client must: from its own requests, the acknowledgements it polled, and the
+//! image that a failure of the power left. Of the device it knows only what that promises ([`Promise`]).
+//!
+//! | law | what it says, at each failure |
+//! |---|---|
+//! | [`Law::Durable`] | a write covered by a completed flush, with FUA, or acknowledged with the cache off is there: each of its sectors holds it, or a write that was not over when it was submitted. After an orderly power-off that was waited for, so is every acknowledged write |
+//! | [`Law::Tearing`] | sectors become unreadable only at a cut, only where the profile says so, in one physical sector, and only where a write that was not yet durable was on its way to them |
+//! | [`Law::Stale`] | a sector holds what it held at the last failure, or a write to it submitted since |
+//! | [`Law::Order`] | of a write that met no other and goes to the medium in one access, a first part is there; and where the destage is first come, first served and no two writes meet, the writes there are the first to be acknowledged, the last of them perhaps in part |
+//!
+//! A cut may tear a sector that was durable when a rewrite of it is in progress: `Durable` and `Tearing` assume that
+//! of drives whose profile says *unreadable*, and do not allow it for *finished* and *old*.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::image::{Held, Image};
+use crate::block::{Completion, CutSector, Flags, Limits, Op, Request, Status};
+
+/// What a device promises of its durability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// Writes with FUA are durable when they are done.
+    pub fua: bool,
+    /// Others are so only when a flush covers them.
+    pub volatile: bool,
+    /// Sectors of a physical sector.
+    pub unit: u64,
+    /// What a cut does to the one under the head.
+    pub cut_sector: CutSector,
+    /// What is in the buffer outlives a cut: landings may come after acknowledgements that promise them.
+    pub saves_buffer: bool,
+    /// Writes of up to so many sectors go to the medium in one access; 0: not known.
+    pub in_one: u32,
+    /// Cached writes go to the medium in the order of their acknowledgements.
+    pub in_order: bool,
+}
+
+impl Promise {
+    /// What a device of these limits promises, with `cut_sector` of its profile; nothing about order.
+    pub fn of(limits: &Limits, cut_sector: CutSector) -> Promise {
+        Promise {
+            fua: limits.fua,
+            volatile: limits.volatile_cache,
+            unit: u64::from(limits.physical) / 512,
+            cut_sector,
+            saves_buffer: false,
+            in_one: 0,
+            in_order: false,
+        }
+    }
+}
+
+/// How the power failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// At once.
+    Cut,
+    /// In order, and the device was left alone until it was done.
+    Off,
+}
+
+/// A law of this room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Law {
+    /// What was durable is there.
+    Durable,
+    /// Unreadable sectors are where they may be.
+    Tearing,
+    /// Nothing comes from nowhere.
+    Stale,
+    /// The survivors are those that the order allows.
+    Order,
+}
+
+/// A law that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// Which.
+    pub law: Law,
+    /// What was seen.
+    pub text: String,
+}
+
+/// What a failure left of the writes since the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Toll {
+    /// Writes acknowledged.
+    pub acknowledged: u64,
+    /// Of these, durable by the contract.
+    pub durable: u64,
+    /// Of the acknowledged, those of which a sector is not there and was not written again.
+    pub lost: u64,
+}
+
+/// The life of one write since the last failure, in the order of the client's own doings.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    request: Request,
+    begun: u64,
+    ended: Option<u64>,
+    done: bool,
+}
+
+/// Sees requests and acknowledgements, and judges images.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    promise: Promise,
+    /// Counts submissions and polled completions.
+    doings: u64,
+    /// By stamp, rising.
+    writes: Vec<Write>,
+    flying: BTreeMap<u32, (Request, u64)>,
+    /// Begin of the latest flush that is done.
+    flushed: u64,
+    trimmed: Vec<(u64, u64)>,
+    /// What each sector held at the last failure.
+    before: Image,
+}
+
+fn broken<T>(law: Law, text: String) -> Result<T, Breach> {
+    Err(Breach { law, text })
+}
+
+impl Witness {
+    /// Of a device that promises so, with nothing written yet.
+    pub fn new(promise: Promise) -> Witness {
+        Witness {
+            promise,
+            doings: 0,
+            writes: Vec::new(),
+            flying: BTreeMap::new(),
+            flushed: 0,
+            trimmed: Vec::new(),
+            before: Image::new(),
+        }
+    }
+
+    /// The device accepted a request. Stamps rise.
+    pub fn submitted(&mut self, request: &Request) {
+        self.doings += 1;
+        self.flying.insert(request.tag, (*request, self.doings));
+        if matches!(request.op, Op::Write | Op::WriteZeroes) {
+            self.writes.push(Write { request: *request, begun: self.doings, ended: None, done: false });
+        }
+    }
+
+    /// A completion was polled.
+    pub fn completed(&mut self, completion: &Completion) {
+        self.doings += 1;
+        let Some((request, begun)) = self.flying.remove(&completion.tag) else { return };
+        let done = completion.status == Status::Done;
+        match request.op {
+            Op::Write | Op::WriteZeroes => {
+                if let Some(write) = self.writes.iter_mut().rev().find(|write| write.begun == begun) {
+                    (write.ended, write.done) = (Some(self.doings), done);
+                }
+            }
+            Op::Flush if done => self.flushed = self.flushed.max(begun),
+            Op::Trim if done => self.trimmed.push((request.lba, request.end())),
+            _ => {}
+        }
+    }
+
+    /// True when the contract calls the write durable by now.
+    fn is_durable(&self, write: &Write, failure: Failure) -> bool {
+        let Some(ended) = write.ended.filter(|_| write.done) else { return false };
+        let forced = self.promise.fua && write.request.flags.has(Flags::FUA);
+        forced || !self.promise.volatile || ended < self.flushed || failure == Failure::Off
+    }
+
+    /// Judges the image that a failure left, all completions it caused having been polled. Answers what was lost, or the
+    /// first law found broken; either way the image is what later ones are compared with.
+    pub fn judge(&mut self, image: &Image, failure: Failure) -> Result<Toll, Breach> {
+        let meets = self.meets();
+        let judged = self.check(&meets, image, failure);
+        for &(sector, _) in &meets {
+            self.before.put(0, sector, image.get(0, sector));
+        }
+        if judged.is_err() {
+            self.before = image.clone();
+        }
+        self.writes.clear();
+        self.flying.clear();
+        self.trimmed.clear();
+        judged
+    }
+
+    /// Each sector written since the last failure with each of its writes, in order.
+    fn meets(&self) -> Vec<(u64, usize)> {
+        let mut meets = Vec::new();
+        for (index, write) in self.writes.iter().enumerate() {
+            meets.extend((write.request.lba..write.request.end()).map(|sector| (sector, index)));
+        }
+        meets.sort_unstable();
+        meets
+    }
+
+    fn check(&self, meets: &[(u64, usize)], image: &Image, failure: Failure) -> Result<Toll, Breach> {
+        let mut torn = None;
+        let mut lone: Vec<(u64, usize)> = Vec::new();
+        let mut lost = alloc::vec![false; self.writes.len()];
+        for group in meets.chunk_by(|a, b| a.0 == b.0) {
+            let sector = group[0].0;
+            if self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to) {
+                continue;
+            }
+            self.sector(group, image, failure, &mut torn)?;
+            let last = group[group.len() - 1].1;
+            lost[last] |= !self.holds(image, sector, last);
+            if group.len() == 1 {
+                lone.push((sector, last));
+            }
+        }
+        self.untouched(meets, image)?;
+        self.first_parts(&lone, image)?;
+        self.first_writes(meets, &lone, image)?;
+        let durable = self.writes.iter().filter(|write| self.is_durable(write, failure)).count();
+        let gone = self.writes.iter().zip(&lost).filter(|(write, lost)| write.done && **lost).count();
+        let acknowledged = self.writes.iter().filter(|write| write.done).count();
+        Ok(Toll { acknowledged: acknowledged as u64, durable: durable as u64, lost: gone as u64 })
+    }
+
+    fn holds(&self, image: &Image, sector: u64, write: usize) -> bool {
+        image.get(0, sector) == Some(Held::Stamp(self.writes[write].request.stamp))
+    }
+
+    /// One sector, with all writes to it.
+    fn sector(
+        &self,
+        group: &[(u64, usize)],
+        image: &Image,
+        failure: Failure,
+        torn: &mut Option<u64>,
+    ) -> Result<(), Breach> {
+        let sector = group[0].0;
+        let (held, before) = (image.get(0, sector), self.before.get(0, sector));
+        let writes = || group.iter().map(|&(_, index)| &self.writes[index]);
+        let mut durable = writes().filter(|write| self.is_durable(write, failure)).peekable();
+        let lost = |by: &Write| broken(Law::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"));
+        let own = writes().find(|write| held == Some(Held::Stamp(write.request.stamp)));
+        if let Some(own) = own {
+            // Over before a durable write began: it has no business there.
+            let over = |write: &&Write| own.ended.is_some_and(|ended| ended < write.begun);
+            return durable.find(over).map_or(Ok(()), lost);
+        }
+        // One that was unreadable before may have been made durable and torn again.
+        if held == Some(Held::Unreadable) && (held != before || durable.peek().is_some()) {
+            let place = sector / self.promise.unit;
+            let one = *torn.get_or_insert(place) == place;
+            let may = self.promise.cut_sector == CutSector::Unreadable && failure == Failure::Cut;
+            let under_way = writes().any(|write| !self.is_durable(write, failure));
+            return match may && one && under_way {
+                true => Ok(()),
+                false => broken(Law::Tearing, format!("sector {sector} is torn; first torn {torn:?}, {failure:?}")),
+            };
+        }
+        if held != before {
+            return broken(Law::Stale, format!("sector {sector} held {before:?} and holds {held:?}"));
+        }
+        durable.next().map_or(Ok(()), lost)
+    }
+
+    /// Sectors that nobody wrote hold what they held.
+    fn untouched(&self, meets: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
+        let written = |sector: u64| meets.binary_search_by_key(&sector, |meet| meet.0).is_ok();
+        let changed = image.iter().find(|&((member, sector), held)| {
+            self.before.get(member, sector) != Some(held) && !(member == 0 && written(sector))
+        });
+        match changed {
+            Some((place, held)) => broken(Law::Stale, format!("{place:?}, not written, holds {held:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Of a write that met no other, a first part survives.
+    fn first_parts(&self, lone: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
+        let mut by_write = lone.to_vec();
+        by_write.sort_unstable_by_key(|&(sector, index)| (index, sector));
+        for group in by_write.chunk_by(|a, b| a.1 == b.1) {
+            let write = &self.writes[group[0].1].request;
+            if write.sectors > self.promise.in_one || group.len() != write.sectors as usize {
+                continue;
+            }
+            let there = |meet: &(u64, usize)| self.holds(image, meet.0, meet.1);
+            let gap = group.iter().position(|meet| !there(meet)).unwrap_or(group.len());
+            if let Some(meet) = group[gap..].iter().find(|meet| there(meet)) {
+                let text = format!("sector {} is there, sector {} is not, of {write:?}", meet.0, group[gap].0);
+                return broken(Law::Order, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where cached writes that do not meet go to the medium in order, the first acknowledged survive.
+    fn first_writes(&self, meets: &[(u64, usize)], lone: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
+        let apart = lone.len() == meets.len() && !meets.windows(2).any(|w| w[1].0 == w[0].0 + 1 && w[1].1 != w[0].1);
+        let cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));
+        let whole = self.writes.iter().all(|write| write.request.sectors <= self.promise.in_one);
+        if !self.promise.in_order || !apart || !cached || !whole {
+            return Ok(());
+        }
+        let mut done: Vec<&Write> = self.writes.iter().filter(|write| write.done).collect();
+        done.sort_unstable_by_key(|write| write.ended);
+        let mut missing: Option<&Write> = None;
+        for write in done {
+            let there = |sector: &u64| image.get(0, *sector) == Some(Held::Stamp(write.request.stamp));
+            let count = (write.request.lba..write.request.end()).filter(there).count();
+            if let Some(before) = missing.filter(|_| count > 0) {
+                let text = format!("{:?} is there, {:?}, acknowledged before, is not", write.request, before.request);
+                return broken(Law::Order, text);
+            }
+            if count < write.request.sectors as usize {
+                missing = missing.or(Some(write));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Landing, LandingKind};
+    use crate::record::Parts;
+    use crate::time::Instant;
+
+    const PROMISE: Promise = Promise {
+        fua: true,
+        volatile: true,
+        unit: 1,
+        cut_sector: CutSector::Unreadable,
+        saves_buffer: false,
+        in_one: 64,
+        in_order: true,
+    };
+
+    /// A witness and the image of its device, by hand.
+    struct Scene(Witness, Image, u64);
+
+    impl Scene {
+        fn new(promise: Promise) -> Scene {
+            Scene(Witness::new(promise), Image::new(), 0)
+        }
+
+        /// Submits, without an answer yet.
+        fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
+            self.2 += 1;
+            let tag = self.2 as u32;
+            self.0.submitted(&Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.2 });
+            self.2
+        }
+
+        fn acknowledge(&mut self, stamp: u64) {
+            let (submitted, finished) = (Instant::ZERO, Instant::ZERO);
+            let (tag, status, parts) = (stamp as u32, Status::Done, Parts::default());
+            self.0.completed(&Completion { tag, status, submitted, finished, parts });
+        }
+
+        fn write(&mut self, lba: u64, sectors: u32) -> u64 {
+            let stamp = self.submit(Op::Write, Flags::NONE, lba, sectors);
+            self.acknowledge(stamp);
+            stamp
+        }
+
+        fn flush(&mut self) {
+            let stamp = self.submit(Op::Flush, Flags::NONE, 0, 0);
+            self.acknowledge(stamp);
+        }
+
+        fn land(&mut self, lba: u64, sectors: u32, stamp: u64, kind: LandingKind) {
+            let (from, to) = (Instant::ZERO, Instant::ZERO);
+            self.1.apply(&Landing { member: 0, lba, sectors, stamp, from, to, kind });
+        }
+
+        fn verdict(&mut self, failure: Failure) -> Option<Law> {
+            self.0.judge(&self.1, failure).err().map(|breach| breach.law)
+        }
+    }
+
+    use LandingKind::{Landed, Torn};
+
+    #[test]
+    fn a_flush_covers_what_was_acknowledged_before_it() {
+        let mut scene = Scene::new(PROMISE);
+        scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Cut), None, "not covered");
+        scene.write(0, 8);
+        scene.flush();
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        // Submitted before the write was acknowledged, it covers nothing.
+        let write = scene.submit(Op::Write, Flags::NONE, 0, 8);
+        let flush = scene.submit(Op::Flush, Flags::NONE, 0, 0);
+        scene.acknowledge(write);
+        scene.acknowledge(flush);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(Failure::Off), None, "each failure is judged by what came since the last");
+    }
+
+    #[test]
+    fn forced_and_uncached_writes_are_durable_and_a_power_off_is_for_all() {
+        let mut scene = Scene::new(PROMISE);
+        let forced = scene.submit(Op::Write, Flags::FUA, 0, 8);
+        scene.acknowledge(forced);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        let mut scene = Scene::new(Promise { volatile: false, ..PROMISE });
+        scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        let mut scene = Scene::new(PROMISE);
+        scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Off), Some(Law::Durable));
+    }
+
+    #[test]
+    fn an_older_write_has_no_business_over_a_durable_one() {
+        let mut scene = Scene::new(PROMISE);
+        let old = scene.write(0, 8);
+        let new = scene.write(0, 8);
+        scene.flush();
+        scene.land(0, 8, old, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        // A later one may stand there.
+        let (durable, later) = (scene.write(0, 8), scene.2 + 2);
+        scene.flush();
+        assert_eq!(scene.submit(Op::Write, Flags::NONE, 0, 8), later);
+        scene.land(0, 8, later, Landed);
+        assert!(durable > new);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+    }
+
+    #[test]
+    fn tearing_needs_a_write_under_way() {
+        let mut scene = Scene::new(PROMISE);
+        let stamp = scene.write(0, 8);
+        scene.land(0, 3, stamp, Landed);
+        scene.land(3, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+        let stamp = scene.write(0, 8);
+        scene.flush();
+        scene.land(0, 8, stamp, Landed);
+        scene.land(5, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "nothing was being written");
+        let stamp = scene.write(0, 8);
+        scene.land(0, 1, stamp, Torn);
+        scene.land(4, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "two at once");
+        let mut scene = Scene::new(Promise { cut_sector: CutSector::Old, ..PROMISE });
+        let stamp = scene.write(0, 8);
+        scene.land(0, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "not of this drive");
+    }
+
+    #[test]
+    fn nothing_comes_from_nowhere() {
+        let mut scene = Scene::new(PROMISE);
+        let lost = scene.write(0, 8);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+        scene.land(0, 8, lost, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Stale), "back from the dead");
+        scene.write(100, 8);
+        scene.land(100, 1, lost, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Stale), "written to the wrong place");
+    }
+
+    #[test]
+    fn survivors_are_first_parts_and_first_writes() {
+        let mut scene = Scene::new(PROMISE);
+        let stamp = scene.write(0, 8);
+        scene.land(4, 4, stamp, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Order), "the second half only");
+        let (_, second) = (scene.write(0, 8), scene.write(20, 8));
+        scene.land(20, 8, second, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Order), "the second write only");
+        let (first, _) = (scene.write(0, 8), scene.write(20, 8));
+        scene.land(0, 5, first, Landed);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+    }
+}

@@ -1,0 +1,214 @@
+//! Laws of the buffer's policies: a write longer than its segment, a stream's read-ahead beside waiting commands, ageing
+//! of dirty data, discarding, and segments that follow the commands. Times are computed by hand from the small drive:
+//! 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
+
+use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
+use seekwise_model::drive::Drive;
+use seekwise_model::drive::profile::Adaptive;
+use seekwise_model::queue::Policy;
+use seekwise_model::rng::Seed;
+use seekwise_model::testing::{Small, conformance};
+use seekwise_model::time::{Instant, Span};
+
+const REVOLUTION: u64 = 8_333_333;
+/// Of a track of 64.
+const SECTOR: u64 = REVOLUTION / 64;
+
+fn submit(drive: &mut Drive, at: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
+    drive.handle_timeout(at);
+    let request = Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 };
+    drive.submit(at, request).expect("room");
+}
+
+/// The next completion.
+fn next(drive: &mut Drive) -> Completion {
+    loop {
+        if let Some(completion) = drive.poll_completion() {
+            return completion;
+        }
+        let next = drive.poll_timeout().expect("something in flight");
+        drive.handle_timeout(next);
+    }
+}
+
+/// The end of the `count` next completions, by tag.
+fn ends(drive: &mut Drive, count: usize) -> Vec<u64> {
+    let mut ends = vec![0; count];
+    for _ in 0..count {
+        let completion = next(drive);
+        ends[completion.tag as usize] = completion.finished.nanos();
+    }
+    ends
+}
+
+fn near(found: u64, expected: u64) {
+    assert!(found.abs_diff(expected) < 20_000, "{found} ns, expected {expected} ns");
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn round_writing() -> Small {
+    let mut small = Small::default().buffered(4, 16).write_back(3);
+    small.cache.wraps = true;
+    small.cache.destage_idle = Span::from_millis(1000);
+    small
+}
+
+#[test]
+fn a_write_longer_than_its_segment_is_acknowledged_when_the_rest_fits() {
+    let mut drive = round_writing().drive();
+    // Sector 0 passes at 0; the data of one sector take half a microsecond, so the write waits for a revolution.
+    submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
+    let acknowledged = next(&mut drive).finished.nanos();
+    near(acknowledged, REVOLUTION + 32 * SECTOR);
+    // The flush waits for the rest.
+    submit(&mut drive, at(acknowledged), 1, Op::Flush, 0, 0);
+    near(next(&mut drive).finished.nanos(), REVOLUTION + 48 * SECTOR);
+}
+
+#[test]
+fn a_write_that_goes_round_leaves_its_place_in_the_queue_to_the_next() {
+    let mut drive = round_writing().drive();
+    submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
+    let acknowledged = next(&mut drive).finished;
+    // One command at a time, and the first is over for the host.
+    submit(&mut drive, acknowledged, 1, Op::Read, 48, 8);
+    near(next(&mut drive).finished.nanos(), REVOLUTION + 56 * SECTOR);
+}
+
+#[test]
+fn a_cut_loses_what_of_it_has_not_passed() {
+    let mut drive = round_writing().drive();
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
+    let acknowledged = next(&mut drive).finished;
+    drive.control(acknowledged, &Control::PowerCut).unwrap();
+    let landings: Vec<_> = std::iter::from_fn(|| drive.poll_landing()).collect();
+    let runs: Vec<_> = landings.iter().map(|landing| (landing.lba, landing.sectors, landing.kind)).collect();
+    use seekwise_model::block::LandingKind::{Discarded, Landed};
+    assert_eq!(runs[0].2, Landed);
+    assert_eq!(runs.iter().map(|run| run.1).sum::<u32>(), 48);
+    assert!((31..=33).contains(&runs[0].1), "{runs:?}");
+    assert_eq!(runs.last().unwrap().2, Discarded);
+}
+
+/// A read that goes on where a segment ends, then at once one elsewhere: when the second begins its seek.
+fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
+    let mut small = Small::default().buffered(4, 32).queued(4, Policy::Fcfs);
+    small.cache.read_ahead.holds = holds;
+    small.cache.read_ahead.over_requested = true;
+    small.firmware.queue.max_wait = max_wait;
+    let mut drive = small.drive();
+    submit(&mut drive, Instant::ZERO, 0, Op::Read, 0, 8);
+    let first = ends(&mut drive, 1)[0];
+    // Long after the prefetch up to 40 is over: this one goes on behind it, and is read ahead of up to 80.
+    submit(&mut drive, at(first + 3 * REVOLUTION), 0, Op::Read, 40, 8);
+    let second = ends(&mut drive, 1)[0];
+    near(second % REVOLUTION, 48 * SECTOR);
+    submit(&mut drive, at(second), 0, Op::Read, 3000, 1);
+    let completion = next(&mut drive);
+    let before_seek = completion.parts.get(seekwise_model::record::Part::Queue);
+    before_seek.nanos()
+}
+
+#[test]
+fn a_streams_read_ahead_fills_its_segment_before_it_gives_way() {
+    near(elsewhere(false, None), 0);
+    // 32 more sectors on two tracks, with the skew between them.
+    let held = elsewhere(true, None);
+    assert!((32 * SECTOR..34 * SECTOR + 520_000).contains(&held), "{held} ns");
+    // Not longer than a command may wait.
+    near(elsewhere(true, Some(Span::from_millis(1))), 1_000_000);
+}
+
+#[test]
+fn dirty_data_of_age_compete_with_commands() {
+    let landed_at = |age: Option<Span>| {
+        let mut small = Small::default().buffered(4, 16).write_back(2).queued(8, Policy::Fcfs);
+        small.cache.destage_idle = Span::from_millis(1);
+        small.cache.destage_age = age;
+        small.cache.read_ahead.max = 0;
+        let mut drive = small.drive();
+        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        submit(&mut drive, Instant::ZERO, 0, Op::Write, 100, 1);
+        next(&mut drive);
+        // Two reads in turn keep the drive from ever being idle.
+        submit(&mut drive, at(500_000), 1, Op::Read, 2000, 1);
+        submit(&mut drive, at(500_000), 2, Op::Read, 3000, 1);
+        let mut until = 0;
+        while until < 300_000_000 {
+            let completion = next(&mut drive);
+            until = completion.finished.nanos();
+            if let Some(landing) = drive.poll_landing() {
+                return Some(landing.to.nanos());
+            }
+            submit(&mut drive, completion.finished, completion.tag, Op::Read, until % 4000, 1);
+        }
+        None
+    };
+    assert_eq!(landed_at(None), None);
+    let landed = landed_at(Some(Span::from_millis(50))).expect("landed");
+    assert!((50_000_000..50_000_000 + 6 * REVOLUTION).contains(&landed), "{landed} ns");
+}
+
+#[test]
+fn what_has_been_read_to_its_end_is_given_up_first() {
+    let hit_again = |discards: bool| {
+        let mut small = Small::default().buffered(2, 16);
+        small.cache.read_ahead.max = 0;
+        small.cache.read_ahead.discards = discards;
+        let mut drive = small.drive();
+        let mut now = Instant::ZERO;
+        // Two segments; the second is read again to its end, so without discarding the first is the older.
+        for (lba, sectors) in [(0, 8), (1000, 8), (1000, 8), (2000, 8)] {
+            submit(&mut drive, now, 0, Op::Read, lba, sectors);
+            now = next(&mut drive).finished + Span::from_millis(1);
+        }
+        submit(&mut drive, now, 0, Op::Read, 0, 8);
+        next(&mut drive).finished.since(now) < Span::from_micros(100)
+    };
+    assert!(!hit_again(false));
+    assert!(hit_again(true));
+}
+
+#[test]
+fn an_adaptive_buffer_keeps_the_contract() {
+    let mut small = Small::default().buffered(3, 85).write_back(2).queued(8, Policy::Sptf);
+    small.cache.adaptive = Some(Adaptive { sectors: 256, most: 16, dirty_percent: 75 });
+    for seed in 0..40 {
+        if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
+            panic!("seed {seed}: {violation:?}");
+        }
+    }
+}
+
+#[test]
+fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds() {
+    let mut small = Small::default().buffered(3, 341).write_back(2).queued(1, Policy::Sptf);
+    small.cache.adaptive = Some(Adaptive { sectors: 1024, most: 64, dirty_percent: 75 });
+    small.cache.destage_idle = Span::from_millis(1);
+    let mut drive = small.drive();
+    let mut rng = Seed(1).stream("writes");
+    let mut now = Instant::ZERO;
+    let mut burst = |drive: &mut Drive, count: u32| {
+        let swift = (0..count).filter(|_| {
+            submit(drive, now, 0, Op::Write, rng.below(8000), 1);
+            let completion = next(drive);
+            let took = completion.finished.since(now);
+            now = completion.finished;
+            took < Span::from_micros(100)
+        });
+        let swift = swift.count();
+        // Time to destage all.
+        now += Span::from_millis(5000);
+        drive.handle_timeout(now);
+        swift
+    };
+    let first = burst(&mut drive, 20);
+    assert!(first < 10, "{first} of 20 found room in two segments");
+    burst(&mut drive, 64);
+    let later = burst(&mut drive, 40);
+    assert_eq!(later, 40, "of 40 found room in 48 segments");
+}

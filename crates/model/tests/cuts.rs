@@ -1,0 +1,106 @@
+//! Power cuts: what a run that was not cut says of every instant is what a cut at that instant leaves, and what is left
+//! keeps the laws of durability.
+
+use seekwise_model::block::{Control, LandingKind, cut};
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::testing::{
+    Client, Failure, Fault, Habits, Image, Promise, Stack, Tally, Toll, Witness, cuts, random_stack,
+};
+use seekwise_model::time::{Instant, Span};
+
+fn client(stack: &Stack, seed: u64) -> Client {
+    let mut rng = Seed(seed).stream("client");
+    let device = stack.build();
+    let limits = device.limits(0);
+    let habits = Habits::random(&limits, &mut rng);
+    Client::new(device, Witness::new(Promise::of(&limits, stack.drive.cut_sector)), habits, rng)
+}
+
+/// Instants of a run to be cut at: anywhere, and at, before and after what happened.
+fn instants(whole: &Client, end: Instant, rng: &mut Rng) -> Vec<Instant> {
+    let mut instants: Vec<Instant> = (0..6).map(|_| Instant::from_nanos(rng.below(end.nanos()))).collect();
+    for _ in 0..6 {
+        let Some(landing) = whole.landings.get(rng.below(whole.landings.len().max(1) as u64) as usize) else { break };
+        let within = landing.to.since(landing.from).nanos();
+        let share = within * rng.below(u64::from(landing.sectors) + 1) / u64::from(landing.sectors);
+        for at in [landing.from.nanos(), landing.to.nanos(), landing.from.nanos() + share] {
+            instants.push(Instant::from_nanos((at + rng.below(3)).saturating_sub(1)).min(end));
+        }
+    }
+    instants
+}
+
+fn offline_is_real(seed: u64) {
+    let stack = random_stack(&mut Seed(seed).stream("stack"));
+    let unit = u64::from(stack.drive.physical_sector) / 512;
+    let end = Instant::ZERO + Span::from_millis(400);
+    let mut whole = client(&stack, seed);
+    whole.keep();
+    whole.work(end);
+    // What is in progress at the end is reported when it is over.
+    whole.wait(end + Span::from_secs(2));
+    for at in instants(&whole, end, &mut Seed(seed).stream("instants")) {
+        let mut cut_off = client(&stack, seed);
+        cut_off.work(at);
+        cut_off.control(&Control::PowerCut);
+        let mut told = Image::new();
+        cut::at(&whole.landings, at, unit, stack.drive.cut_sector, |left| told.apply(&left));
+        assert_eq!(told, cut_off.image, "seed {seed}, cut at {at:?}\n{stack:?}");
+        if let Err(breach) = cut_off.witness.judge(&told, Failure::Cut) {
+            panic!("seed {seed}, cut at {at:?}: {breach:?}\n{stack:?}");
+        }
+    }
+}
+
+/// One run with landings on answers a cut at any instant as a cut does.
+#[test]
+fn a_cut_is_answered_without_cutting() {
+    for seed in 0..300 {
+        offline_is_real(seed);
+    }
+}
+
+/// The law above would hold of a client that never gets anything onto the medium; this one does.
+#[test]
+fn the_cut_runs_write() {
+    let landed = |seed| {
+        let mut whole = client(&random_stack(&mut Seed(seed).stream("stack")), seed);
+        whole.keep();
+        whole.work(Instant::ZERO + Span::from_millis(400));
+        whole.landings.iter().filter(|landing| landing.kind == LandingKind::Landed).count()
+    };
+    let counts: Vec<usize> = (0..300).map(landed).collect();
+    let some = counts.iter().filter(|&&count| count > 10).count();
+    assert!(some > 200, "runs with more than ten landings: {some}");
+}
+
+/// A part of `cargo xtask cuts`: so many stacks, and so many failures of the power of each.
+const STACKS: u64 = 20;
+const EACH: u64 = 250;
+
+#[test]
+fn honest_drives_lose_nothing_durable() {
+    let mut sum = Tally::default();
+    for seed in 0..STACKS {
+        sum.add(&cuts(seed, EACH, None));
+    }
+    assert_eq!(sum.first, None);
+    let Toll { acknowledged, durable, lost } = sum.toll;
+    assert!(durable > 5000 && lost > 500 && acknowledged > durable, "the cuts mattered: {:?}", sum.toll);
+}
+
+#[test]
+fn every_fault_is_caught() {
+    for (fault, name) in Fault::ALL {
+        let caught = (0..STACKS).filter(|&seed| cuts(seed, EACH, Some(fault)).broken() > 0).count() as u64;
+        assert!(caught >= STACKS * 9 / 10, "{name} in {caught} of {STACKS} stacks");
+    }
+}
+
+/// A sector that a cut had torn was made durable and torn again; the laws took the second for a loss.
+#[test]
+fn seed_118_a_sector_is_torn_twice() {
+    for seed in [118, 139, 146] {
+        assert_eq!(cuts(seed, 500, None).first, None);
+    }
+}

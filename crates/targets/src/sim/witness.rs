@@ -1,0 +1,124 @@
+//! A device that tells a witness what passes it: requests as they are accepted, completions as they are polled, landings
+//! as they are reported. It changes nothing and keeps only what is in flight.
+
+use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
+use seekwise_model::time::Instant;
+
+/// Sees what passes between a job and its device, in the order in which it does; instants never run back.
+///
+/// A completion or landing of an instant may be told after a landing that began before it: a landing is reported when
+/// its access has ended.
+pub trait Witness {
+    /// The device accepted `request` at `now`.
+    fn submitted(&mut self, now: Instant, request: &Request);
+    /// `request` completed.
+    fn completed(&mut self, request: &Request, completion: &Completion);
+    /// Something became of a written run.
+    fn landed(&mut self, landing: &Landing);
+    /// The job ended at `end`, and the device would go on by itself at `next`: is it to?
+    fn lingers(&mut self, end: Instant, next: Instant) -> bool;
+}
+
+impl<W: Witness> Witness for &mut W {
+    fn submitted(&mut self, now: Instant, request: &Request) {
+        (**self).submitted(now, request);
+    }
+    fn completed(&mut self, request: &Request, completion: &Completion) {
+        (**self).completed(request, completion);
+    }
+    fn landed(&mut self, landing: &Landing) {
+        (**self).landed(landing);
+    }
+    fn lingers(&mut self, end: Instant, next: Instant) -> bool {
+        (**self).lingers(end, next)
+    }
+}
+
+/// A device and its witness.
+pub struct Watched<D, W> {
+    device: D,
+    witness: W,
+    /// By tag: what is in flight.
+    flying: Vec<Option<Request>>,
+}
+
+impl<D: Device, W: Witness> Watched<D, W> {
+    /// Asks `device`, which has done nothing yet, for its landings. Panics if it has none to give.
+    pub fn new(mut device: D, witness: W) -> Watched<D, W> {
+        let wanted = Control::Set { key: "landings", value: "on" };
+        device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
+        Watched { device, witness, flying: Vec::new() }
+    }
+
+    /// Lets the device go on by itself for as long as the witness wants.
+    pub(super) fn linger(&mut self, end: Instant) {
+        while let Some(next) = self.device.poll_timeout() {
+            if !self.witness.lingers(end, next) {
+                return;
+            }
+            self.handle_timeout(next);
+        }
+    }
+
+    fn tell_landings(&mut self) {
+        while let Some(landing) = self.device.poll_landing() {
+            self.witness.landed(&landing);
+        }
+    }
+
+    fn tell(&mut self, completion: &Completion) {
+        let request = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
+        self.witness.completed(&request.expect("a completion of something in flight"), completion);
+    }
+}
+
+impl<D: Device, W: Witness> Device for Watched<D, W> {
+    fn limits(&self, unit: u8) -> Limits {
+        self.device.limits(unit)
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        self.device.submit(now, request)?;
+        self.tell_landings();
+        let tag = request.tag as usize;
+        if tag >= self.flying.len() {
+            self.flying.resize(tag + 1, None);
+        }
+        self.flying[tag] = Some(request);
+        self.witness.submitted(now, &request);
+        Ok(())
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        let done = self.device.control(now, control);
+        self.tell_landings();
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.device.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.device.handle_timeout(now);
+        self.tell_landings();
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        let completion = self.device.poll_completion()?;
+        self.tell(&completion);
+        Some(completion)
+    }
+
+    /// Nothing: the witness has them.
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        let completion = self.device.proceed(until);
+        self.tell_landings();
+        self.tell(&completion?);
+        completion
+    }
+}
