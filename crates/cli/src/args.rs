@@ -82,7 +82,7 @@ validation form. The demerit is the root mean square distance between the two di
     Validate(Validate),
     /// Run a job and say what power cuts at random instants of it would lose.
     #[command(after_help = "\
-Examples:
+Example:
   seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --svg risk.svg
   seekwise power-cut job.fio --on cheetah-15k.4 --set drive.cache.write_back=false
   seekwise power-cut job.fio --on cheetah-15k.4 --after 500ms --cuts 100

@@ -42,8 +42,19 @@ fn every_command_s_help_has_an_example() {
     assert!(help.contains("Examples:\n  seekwise ") && help.contains("Exit codes:"), "{help}");
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let commands: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    for wanted in ["drives", "studies", "patterns", "run", "compare", "study", "import", "validate", "power-cut", "report", "bench"]
-    {
+    for wanted in [
+        "drives",
+        "studies",
+        "patterns",
+        "run",
+        "compare",
+        "study",
+        "import",
+        "validate",
+        "power-cut",
+        "report",
+        "bench",
+    ] {
         assert!(commands.contains(&wanted), "{commands:?}");
     }
     for name in commands.into_iter().filter(|name| *name != "help") {

@@ -89,6 +89,21 @@ fn instants_can_be_given_and_a_pause_saves_what_is_left() {
 }
 
 #[test]
+fn a_drive_that_lies_is_found_out_and_one_with_a_capacitor_loses_nothing() {
+    let folder = folder();
+    let liar = cut(folder.path(), "f.fio", &["--set", "drive.faults.early_flush=true", "--cuts", "200"]);
+    assert_eq!(liar.code, 1);
+    let words = "The drive broke its promise: at ";
+    assert!(liar.out.contains(words) && liar.out.contains("writes were lost that had been flushed"), "{}", liar.out);
+    let set = ["--set", "drive.cache.write_back=false", "--set", "drive.faults.caches_when_off=true"];
+    let off = cut(folder.path(), "w.fio", &[&set[..], &["--cuts", "200"]].concat());
+    assert_eq!(off.code, 1);
+    assert!(off.out.contains("had been acknowledged with the write cache off"), "{}", off.out);
+    let kept = cut(folder.path(), "w.fio", &["--set", "drive.power.protected=true", "--cuts", "200"]).done();
+    assert!(kept.contains("The drive keeps its buffer through a cut: nothing acknowledged was lost."), "{kept}");
+}
+
+#[test]
 fn a_sector_under_the_head_ends_as_the_profile_says() {
     let folder = folder();
     let torn = |way: &str| {
@@ -106,7 +121,8 @@ fn a_picture_is_written_on_request() {
     let said = cut(folder.path(), "w.fio", &["--cuts", "10", "--svg", "risk.svg"]);
     assert!(said.err.contains("Picture: risk.svg"), "{}", said.err);
     let picture = fs::read_to_string(folder.path().join("risk.svg")).unwrap();
-    for part in ["<svg", "w.fio on cheetah-15k.4: data at risk", "time, s", "KiB", ">\nmean", ">\nmost"] {
+    for part in ["<svg", "w.fio on cheetah-15k.4: what a power cut would lose", "time, s", "KiB", ">\nmean", ">\nmost"]
+    {
         assert!(picture.contains(part), "{part}");
     }
     assert_eq!(names(folder.path()), ["f.fio", "few.fio", "risk.svg", "w.fio"]);

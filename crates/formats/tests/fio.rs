@@ -56,6 +56,17 @@ fn warned(lines: &str, key: &str) -> Diagnostic {
 }
 
 #[test]
+fn priorities_reach_the_drive_in_the_real_time_class_only() {
+    assert_eq!(pattern("rw=randrw").priority, [0; 3]);
+    assert_eq!(pattern("rw=randrw\ncmdprio_percentage=10").priority, [10, 10, 0]);
+    assert_eq!(pattern("rw=randrw\ncmdprio_percentage=10,20\ncmdprio_class=1").priority, [10, 20, 0]);
+    assert_eq!(pattern("rw=randrw\ncmdprio_percentage=10,20\ncmdprio_class=2,1").priority, [0, 20, 0]);
+    warned("rw=randrw\ncmdprio_percentage=10\ncmdprio_class=3", "cmdprio_class");
+    warned("cmdprio_percentage=10\ncmdprio=4", "cmdprio");
+    refused("filename=/dev/sdb\nioengine=libaio\ncmdprio_bssplit=4k/50:64k/10", 3, "cmdprio_bssplit");
+}
+
+#[test]
 fn sizes_and_their_traps() {
     for (text, bytes) in [("64k", 65536), ("64kib", 64000), ("64ki", 65536), ("0x10000", 65536), ("(16*4k)", 65536)] {
         assert_eq!(pattern(&format!("size={text}\nbs=512")).bytes, bytes, "{text}");

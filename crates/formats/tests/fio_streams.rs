@@ -54,6 +54,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     }
 }
 
@@ -250,6 +251,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         depth: 32,
         fua: false,
         volatile_cache: true,
+        queuing: seekwise_model::block::Queuing::Ncq,
     };
     let job = Job { name: "job".into(), workers: vec![worker] };
     let mut workload = Workload::new(&job, &limits, seed).expect("a sound job");

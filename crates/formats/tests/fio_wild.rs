@@ -67,8 +67,7 @@ const NEWER: &[&str] = &["fio-examples/uring-cmd-pi-sb.fio"];
 const REFUSED: &[(&str, usize)] = &[
     ("atomic: drives here have no atomic writes", 1),
     ("bs:  bytes are not whole sectors of ", 1),
-    ("cmdprio_bssplit: the drives here do not order by command priority", 1),
-    ("cmdprio_percentage: the drives here do not order by command priority", 1),
+    ("cmdprio_bssplit: priorities are drawn by direction here (cmdprio_percentage), not by size", 1),
     ("create_only: it asks only for files to be made, and there is nothing to measure", 1),
     ("exitall: the end of one worker does not end the others in this version", 2),
     ("flow: jobs cannot be balanced against one another in this version", 2),

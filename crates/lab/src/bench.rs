@@ -60,10 +60,21 @@ pub struct Workload {
 
 /// What is run.
 enum Load {
-    Job { stack: Stack, job: Job },
+    Job {
+        stack: Stack,
+        job: Job,
+    },
     /// The first so many requests of a job that has no end of its own.
-    First { requests: u64, stack: Stack, job: Job },
-    Trace { profile: Profile, rows: Vec<Row>, requests: u64 },
+    First {
+        requests: u64,
+        stack: Stack,
+        job: Job,
+    },
+    Trace {
+        profile: Profile,
+        rows: Vec<Row>,
+        requests: u64,
+    },
 }
 
 /// What came of it.
@@ -210,6 +221,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     };
     let worker = Worker {
         name: "bench".to_owned(),

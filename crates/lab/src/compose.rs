@@ -272,7 +272,7 @@ fn claim(judged: &Judged<'_>) -> report::Claim {
         class: judged.claim.class.letter().to_owned(),
         finding: judged.claim.finding.clone(),
         condition: judged.claim.condition.clone(),
-        figure: judged.figure(),
+        figure: judged.figures().join("\n"),
         reproduced: judged.reproduced(),
         mechanism: judged.claim.mechanism.clone(),
     }

@@ -19,7 +19,6 @@ mod image;
 pub mod judge;
 pub mod plot;
 mod risk;
-mod share;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -62,8 +61,10 @@ pub struct Report {
     pub writes: u64,
     /// Flushes completed, over all runs.
     pub flushes: u64,
-    /// The drive acknowledges writes before they are on the medium.
+    /// The drive acknowledges writes that a cut can lose.
     pub volatile_cache: bool,
+    /// What is in the drive's buffer outlives a cut.
+    pub saves_buffer: bool,
     /// What a cut does to the sector under the head: `finished`, `old` or `unreadable`.
     pub cut_sector: &'static str,
     /// Nothing was lost of which the drive had promised that it is durable.
@@ -266,6 +267,7 @@ fn report(terms: Terms, runs: Vec<(Instant, Judgement)>) -> Report {
         writes: runs.iter().map(|(_, found)| found.acknowledged).sum(),
         flushes: runs.iter().map(|(_, found)| found.flushes).sum(),
         volatile_cache: terms.volatile,
+        saves_buffer: terms.saves,
         cut_sector: terms.cut_sector_name(),
         promise_kept: promised_lost.writes == 0,
         acknowledged_lost,

@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fmt;
 
 use seekwise_formats::expression::{Axis, Expression, Function, Node, Operator, Order, Part, Reduction};
 use seekwise_formats::study::Study;
@@ -20,8 +19,10 @@ const ALPHA: f64 = 0.05;
 /// One check, or one figure shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
-    /// What is computed, as written, and for which levels.
+    /// What is computed, as written.
     pub of: String,
+    /// For which levels, of what is said `for each`.
+    pub at: String,
     /// Its value or values, each with how far the interval reaches.
     pub value: String,
     /// What was wanted; empty when the words of `of` say it.
@@ -30,18 +31,37 @@ pub struct Checked {
     pub holds: Option<bool>,
 }
 
-impl fmt::Display for Checked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.of, self.value)?;
-        if !self.wanted.is_empty() {
-            write!(f, ", wanted {}", self.wanted)?;
-        }
-        match self.holds {
-            Some(true) => f.write_str(" – holds"),
-            Some(false) => f.write_str(" – FAILS"),
-            None => Ok(()),
-        }
+impl Checked {
+    /// Its value and whether it holds, behind its levels.
+    fn said(&self) -> String {
+        let at = if self.at.is_empty() { String::new() } else { format!("{}: ", self.at) };
+        let holds = match self.holds {
+            Some(true) => " – holds",
+            Some(false) => " – FAILS",
+            None => "",
+        };
+        format!("{at}{}{holds}", self.value)
     }
+}
+
+/// Checks as lines: each expression once, with what was wanted; below it its values, one for each level.
+pub fn lines(checked: &[Checked]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut before: Option<&Checked> = None;
+    for check in checked {
+        let wanted = if check.wanted.is_empty() { String::new() } else { format!(", wanted {}", check.wanted) };
+        let same = before.is_some_and(|before| (&before.of, &before.wanted) == (&check.of, &check.wanted));
+        match (same && !check.at.is_empty(), check.at.is_empty()) {
+            (true, _) => {}
+            (false, true) => lines.push(format!("{}{wanted}: {}", check.of, check.said())),
+            (false, false) => lines.push(format!("{}{wanted}:", check.of)),
+        }
+        if !check.at.is_empty() {
+            lines.push(format!("  {}", check.said()));
+        }
+        before = Some(check);
+    }
+    lines
 }
 
 /// What a node comes to.
@@ -98,10 +118,9 @@ impl<'a> Results<'a> {
             self.notes.borrow_mut().clear();
             let (of, value, wanted, holds) = self.describe(&expression.body, &mut scope.clone());
             let levels: Vec<String> = scope.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-            let of = if levels.is_empty() { of } else { format!("{of} at {}", levels.join(", ")) };
             let notes = self.notes.borrow().join("; ");
             let value = if notes.is_empty() { value } else { format!("{value} ({notes})") };
-            Checked { of, value, wanted, holds }
+            Checked { of, at: levels.join(", "), value, wanted, holds }
         };
         self.scopes(&expression.each).iter().map(said).collect()
     }
@@ -273,7 +292,7 @@ impl<'a> Results<'a> {
             let holding = values.iter().filter(|value| matches!(value, Value::Truth(true))).count();
             return Some(Value::Runs(vec![holding as f64 / values.len().max(1) as f64]));
         }
-        let names: Vec<String> = places.iter().map(|place| level_names(place)).collect();
+        let names: Vec<String> = places.iter().map(level_names).collect();
         let runs: Vec<Vec<f64>> = values.iter().map(numbers).collect::<Option<_>>()?;
         if !matches!(reduction, Reduction::Mean | Reduction::Geomean | Reduction::Sum) {
             let shown = names.iter().zip(&runs).map(|(name, runs)| format!("{name}: {}", short(mean(runs))));
@@ -434,9 +453,10 @@ fn text(value: Option<&Value>) -> String {
         Some(Value::Runs(runs)) => match mean_interval(runs, ALPHA) {
             Some(interval) if interval.high > interval.low => {
                 let half = (interval.high - interval.low) / 2.0;
-                // As many places as the figure itself has: more would promise what the interval takes back.
+                // As many places as the figure has, and as the interval needs to be seen.
                 let places = short(interval.estimate).split('.').nth(1).map_or(0, str::len);
-                format!("{} ± {half:.places$}", short(interval.estimate))
+                let places = places.max((-half.log10()).ceil().clamp(0.0, 6.0) as usize);
+                format!("{:.places$} ± {half:.places$}", interval.estimate)
             }
             _ => short(mean(runs)),
         },

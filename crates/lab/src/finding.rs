@@ -4,7 +4,7 @@
 use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, Class, Compare, Metric, Study};
 
-use crate::evaluate::{Checked, Results};
+use crate::evaluate::{Checked, Results, lines};
 use crate::plan::{Cell, Prepared};
 use crate::run::RunRecord;
 use crate::stats::{Better, Comparison, Criteria, Interval, Judgement, Paired, judge, mean_interval};
@@ -55,9 +55,14 @@ pub struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Its figures, each with the range it had to lie in.
+    /// Its figures, each with the range it had to lie in, as lines.
+    pub fn figures(&self) -> Vec<String> {
+        lines(&self.checked)
+    }
+
+    /// Its figures in one line.
     pub fn figure(&self) -> String {
-        self.checked.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        self.figures().iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
     }
 
     /// Whether it counts as reproduced, as far as the study alone can say: a finding of no difference counts only

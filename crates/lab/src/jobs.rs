@@ -58,6 +58,30 @@ pub const JOBS: &[BuiltInJob] = &[
         text: include_str!("../../../studies/jobs/parallel-streams.fio"),
         variables: &[("STREAMS", "4"), ("SIZE", "100m"), ("RW", "read"), ("BS", "64k")],
     },
+    BuiltInJob {
+        name: "reader-beside-stream",
+        purpose: "one reader of random blocks beside one sequential stream with many requests outstanding",
+        text: include_str!("../../../studies/jobs/reader-beside-stream.fio"),
+        variables: &[("BS", "128k"), ("DEPTH", "31"), ("PRIO", "0")],
+    },
+    BuiltInJob {
+        name: "sequential-at",
+        purpose: "sequential work from one place of the drive on: a point of its transfer curve",
+        text: include_str!("../../../studies/jobs/sequential-at.fio"),
+        variables: &[("RW", "read"), ("OFFSET", "0%"), ("SIZE", "3%"), ("BS", "64k")],
+    },
+    BuiltInJob {
+        name: "random-sectors",
+        purpose: "one sector at a time at random over the drive, as programs do that measure access time",
+        text: include_str!("../../../studies/jobs/random-sectors.fio"),
+        variables: &[("RW", "randread"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
+        name: "four-commands",
+        purpose: "four sectors of one track at once, out of order: a half, a quarter and three quarters on",
+        text: include_str!("../../../studies/jobs/four-commands.fio"),
+        variables: &[("SECOND", "283648"), ("THIRD", "141824"), ("FOURTH", "425984")],
+    },
 ];
 
 /// Lower case, words joined by dashes: `File Server` is `file-server`.

@@ -243,7 +243,7 @@ pub struct Claim {
     pub finding: String,
     /// Under which condition it counts as reproduced.
     pub condition: String,
-    /// The figure obtained, with its unit.
+    /// The figures obtained, a line each; those of one expression are indented below it.
     pub figure: String,
     /// Whether it was reproduced; None when it was not run.
     pub reproduced: Option<bool>,

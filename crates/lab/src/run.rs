@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
+use seekwise_model::time::Span;
 use seekwise_model::workload::Job;
 use seekwise_targets::sim::{self, SimError, Stack};
 use serde::{Deserialize, Serialize};
 
+use crate::cut::{self, Losses};
 pub use crate::report::Response;
 use crate::stats::histogram::{Histogram, Percentile};
 use crate::stats::quality::{self, Ceiling, Flag};
-use crate::stats::summary::{Kind, Recorder, Run, Summary};
+use crate::stats::summary::{Kind, Recorder, Run, Summary, Tally};
 
 /// The kept record of one run. Field names are those of `seekwise run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,6 +43,9 @@ pub struct RunRecord {
     pub write: View,
     /// Processor use, where a stack models it.
     pub cpu: Option<Cpu>,
+    /// What power cuts lost, where a study asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cuts: Option<Cuts>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: BTreeMap<String, f64>,
     /// What the reader should know.
@@ -48,6 +53,49 @@ pub struct RunRecord {
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u64, u64)>,
+    /// The same by the names of the job's workers, where there are several names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupRecord>,
+}
+
+/// Reads and writes of the workers of one name: of a section of a fio job, of a worker of Iometer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GroupRecord {
+    /// The workers' name.
+    pub name: String,
+    /// Their reads and writes together.
+    pub all: View,
+    /// Their response times: upper edge of each bucket in ns, and how many.
+    pub histogram: Vec<(u64, u64)>,
+}
+
+/// Several runs by the names of their workers: requests in all, rates as the means of the runs, response times over all
+/// requests together.
+pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let of = |name: &str| {
+        let groups: Vec<&GroupRecord> =
+            runs.iter().flat_map(|run| run.groups.iter().filter(|group| group.name == name)).collect();
+        let mut histogram = Histogram::default();
+        for (edge, count) in groups.iter().flat_map(|group| &group.histogram) {
+            histogram.record_bucket(Span::from_nanos(*edge), *count);
+        }
+        let mean =
+            |value: fn(&View) -> f64| groups.iter().map(|group| value(&group.all)).sum::<f64>() / runs.len() as f64;
+        let all = View {
+            ios: groups.iter().map(|group| group.all.ios).sum(),
+            iops: mean(|view| view.iops),
+            bytes_per_s: mean(|view| view.bytes_per_s),
+            response_ms: Response::of(&histogram),
+        };
+        let histogram = histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
+        GroupRecord { name: name.to_owned(), all, histogram }
+    };
+    first.groups.iter().map(|group| of(&group.name)).collect()
+}
+
+fn buckets(tally: &Tally) -> Vec<(u64, u64)> {
+    tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect()
 }
 
 /// Processor use of a run.
@@ -57,6 +105,53 @@ pub struct Cpu {
     pub percent: f64,
     /// Requests per core-second.
     pub ios_per_cpu_second: f64,
+}
+
+/// What power cuts of a run lost. The names are those of `seekwise power-cut --json`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Cuts {
+    /// Cuts judged.
+    pub cuts: u32,
+    /// Writes acknowledged in the run.
+    pub writes: u64,
+    /// Flushes completed in the run.
+    pub flushes: u64,
+    /// Acknowledged and lost.
+    pub acknowledged_lost: Loss,
+    /// Flushed and lost.
+    pub flushed_lost: Loss,
+    /// Marked FUA and lost.
+    pub fua_lost: Loss,
+    /// Promised to be durable, and lost.
+    pub promised_lost: Loss,
+    /// Cuts that left a sector unreadable.
+    pub torn_cuts: u64,
+}
+
+/// Losses of one class of writes over all cuts of a run.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Loss {
+    /// Cuts that lost any.
+    pub cuts_with_loss: u64,
+    /// Writes, over all cuts.
+    pub writes: u64,
+}
+
+impl Cuts {
+    /// What is kept of a report.
+    pub fn of(report: &cut::Report) -> Cuts {
+        let loss = |losses: &Losses| Loss { cuts_with_loss: losses.cuts_with_loss, writes: losses.writes };
+        Cuts {
+            cuts: report.cuts,
+            writes: report.writes,
+            flushes: report.flushes,
+            acknowledged_lost: loss(&report.acknowledged_lost),
+            flushed_lost: loss(&report.flushed_lost),
+            fua_lost: loss(&report.fua_lost),
+            promised_lost: loss(&report.promised_lost),
+            torn_cuts: report.torn.cuts,
+        }
+    }
 }
 
 /// The requests of one kind.
@@ -132,6 +227,8 @@ pub struct Measured {
     pub issued: u64,
     /// What the drive's link carries, bytes a second.
     pub link: u64,
+    /// By group of the run: the name of its workers.
+    pub names: Vec<String>,
 }
 
 /// Runs `job` on `stack`; `watch` sees each counted record after the statistics have.
@@ -159,10 +256,42 @@ pub fn measure_first(
         failures: outcome.failures,
         issued: outcome.issued,
         link: stack.profile.link.rate,
+        names: names(job),
     })
 }
 
+/// By group: the name of its first worker.
+fn names(job: &Job) -> Vec<String> {
+    let groups = job.workers.iter().map(|worker| worker.group).max().map_or(0, |last| last + 1);
+    let first = |group| job.workers.iter().find(|worker| worker.group == group);
+    (0..groups).map(|group| first(group).map_or(String::new(), |worker| worker.name.clone())).collect()
+}
+
 impl Measured {
+    /// Reads and writes by the names of the workers; nothing where all have one name.
+    pub fn groups(&self) -> Vec<GroupRecord> {
+        let mut groups: Vec<(&str, Summary)> = Vec::new();
+        for (index, name) in self.names.iter().enumerate().take(self.run.groups()) {
+            let summary = self.run.group_all(index);
+            match groups.iter_mut().find(|known| known.0 == name) {
+                Some((_, known)) => {
+                    known.tally.merge(&summary.tally);
+                    known.elapsed = known.elapsed.max(summary.elapsed);
+                }
+                None => groups.push((name, summary)),
+            }
+        }
+        if groups.len() < 2 {
+            return Vec::new();
+        }
+        let record = |(name, of): &(&str, Summary)| GroupRecord {
+            name: (*name).to_owned(),
+            all: View::of(of),
+            histogram: buckets(&of.tally),
+        };
+        groups.iter().map(record).collect()
+    }
+
     /// What is kept of it.
     pub fn record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.all();
@@ -187,9 +316,11 @@ impl Measured {
             read: View::of(&self.run.kind(Kind::Read)),
             write: View::of(&self.run.kind(Kind::Write)),
             cpu: None,
+            cuts: None,
             anatomy_ms: Part::ALL.into_iter().map(part).collect(),
             warnings,
-            histogram: all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect(),
+            histogram: buckets(&all.tally),
+            groups: self.groups(),
             all: View::of(&all),
         }
     }

@@ -7,8 +7,9 @@ use rayon::prelude::*;
 use seekwise_formats::study::Study;
 use seekwise_targets::sim::SimError;
 
+use crate::cut;
 use crate::plan::{self, Prepared};
-use crate::run::{RunRecord, measure};
+use crate::run::{Cuts, RunRecord, measure};
 
 /// What came of one run.
 pub type RunResult = Result<RunRecord, SimError>;
@@ -58,5 +59,6 @@ fn one(study: &Study, prepared: &[Prepared], index: usize) -> RunResult {
     let measured = measure(stack, job, seed, |_| {})?;
     let warnings = warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(&stack.profile.name, &job.name, seed, warnings);
-    Ok(RunRecord { cell, run, ..record })
+    let cuts = study.cuts.map(|cuts| cut::cuts(stack, job, seed, cuts)).transpose()?;
+    Ok(RunRecord { cell, run, cuts: cuts.as_ref().map(Cuts::of), ..record })
 }

@@ -44,6 +44,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     })
 }
 
@@ -92,6 +93,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         depth: 32,
         fua: false,
         volatile_cache: true,
+        queuing: seekwise_model::block::Queuing::Ncq,
     };
     let job = Job { name: name.into(), workers: vec![worker; workers] };
     let began = Clock::now();

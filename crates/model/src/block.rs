@@ -60,6 +60,9 @@ impl Flags {
     pub const ORDERED: Flags = Flags(2);
     /// Serve next (SCSI head of queue).
     pub const HEAD_OF_QUEUE: Flags = Flags(4);
+    /// Serve before what is not so marked, where the device makes that difference (NCQ's priority, SCSI's); a wish, which
+    /// other devices pass over.
+    pub const PRIORITY: Flags = Flags(8);
 
     /// True when all of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
@@ -69,6 +72,30 @@ impl Flags {
     /// Both.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+}
+
+/// How requests stand to one another on the way to a drive. It decides what may be outstanding together, and what an
+/// error does to the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Queuing {
+    /// One command at a time (ATA without queuing).
+    #[default]
+    None,
+    /// ATA's legacy tagged queuing: the bus is released and taken again for each command that is not served at once. A
+    /// flush is not queued: nothing else is outstanding beside it. An error aborts the queue.
+    Tcq,
+    /// SATA's native queuing: the drive moves data when it has them. A flush is not queued, an error aborts the queue.
+    Ncq,
+    /// SCSI's tagged queuing: simple, ordered and head of queue. A flush is a command as any other, an error ends its
+    /// command alone (QErr = 0).
+    Scsi,
+}
+
+impl Queuing {
+    /// ATA's kinds of queue: without [`Flags::ORDERED`] and [`Flags::HEAD_OF_QUEUE`], and aborted as a whole.
+    pub const fn is_ata(self) -> bool {
+        matches!(self, Queuing::Tcq | Queuing::Ncq)
     }
 }
 
@@ -105,7 +132,7 @@ impl Request {
 pub enum Status {
     /// Done.
     Done,
-    /// Taken back by a reset or an abort.
+    /// Taken back by a reset or an abort, or by another's error where that aborts the queue ([`Queuing`]).
     Aborted,
     /// The power went before it was done.
     PowerLost,
@@ -240,6 +267,8 @@ pub struct Limits {
     pub fua: bool,
     /// Acknowledges writes before they are durable.
     pub volatile_cache: bool,
+    /// How its commands stand to one another.
+    pub queuing: Queuing,
 }
 
 /// A thing that serves block requests. See the module's contract for the rules.

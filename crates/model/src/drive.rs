@@ -1,7 +1,7 @@
 //! The drive: a [`Device`] made of geometry, mechanics, buffer and firmware.
 //!
 //! This file keeps the contract (what is due when, in which order); `firmware` says what happens at each instant.
-//! Bytes, power-up time and retries of weak sectors are not modelled.
+//! Bytes and power-up time are not modelled.
 //!
 //! ```text
 //!  submit -> electronics (overhead) -> buffer hit? ----------------------------> link -> completion
@@ -19,7 +19,9 @@ pub mod media;
 mod medium;
 mod power;
 pub mod profile;
+mod queuing;
 pub mod recency;
+pub mod recovery;
 pub mod segmentation;
 pub mod stream;
 
@@ -31,6 +33,7 @@ use self::geometry::Extent;
 use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::profile::Profile;
+use self::queuing::Candidates;
 use self::segmentation::Segmentation;
 use self::stream::{Platter, Stream};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
@@ -49,12 +52,15 @@ pub struct Drive {
     /// Commands in the electronics, by the instant at which they are decoded.
     arriving: VecDeque<(Instant, u16)>,
     /// Commands that want the medium.
-    commands: Queue<Target>,
+    commands: Candidates,
     /// Dirty segments that want the medium, as of the last choice among them: those below `joined`, less those that had
     /// `left` by then.
     destages: Queue<Destage>,
     joined: u64,
     left: u64,
+    /// Decoded commands that wait for others to be done, and the one that others wait for.
+    held: VecDeque<u16>,
+    alone: Option<u16>,
     /// Writes that wait for a segment.
     parked: VecDeque<u16>,
     /// Flushes, with the number below which dirty segments must be gone.
@@ -74,6 +80,8 @@ pub struct Drive {
     electronics: Instant,
     /// The link is free from here on.
     link: Instant,
+    /// When it took up the data that it moved last without a pause, and when it is done with them.
+    moving: (Instant, Instant),
     /// No command has been in flight since.
     quiet: Instant,
     /// Destaging because nothing else was to do.
@@ -106,6 +114,8 @@ struct Slot {
     data: (Instant, Instant),
     /// Blocks of a cached write that are in the buffer, or on their way there.
     stored: u32,
+    /// It has let the bus go and must have it again.
+    released: bool,
     /// A write that goes round in its segment: acknowledged before it is all on the medium.
     round: bool,
     /// A read that may be followed by a read-ahead.
@@ -117,6 +127,7 @@ struct Slot {
 enum Stage {
     Free,
     Arriving,
+    Held,
     Queued,
     Medium,
     Parked,
@@ -204,6 +215,7 @@ impl Drive {
             first: NOWHERE,
             data: (Instant::ZERO, Instant::ZERO),
             stored: 0,
+            released: false,
             round: false,
             ahead: true,
         };
@@ -220,13 +232,15 @@ impl Drive {
             slots: alloc::vec![blank; capacity],
             free: (0..capacity as u16).rev().collect(),
             arriving: VecDeque::with_capacity(capacity),
-            commands: Queue::new(profile.firmware.queue, capacity),
+            commands: Candidates::new(profile.firmware.queue, capacity),
             destages: Queue::new(
                 profile.firmware.destage,
                 cache.adaptive.map_or(cache.segments, |it| it.most) as usize,
             ),
             joined: 0,
             left: 0,
+            held: VecDeque::new(),
+            alone: None,
             parked: VecDeque::with_capacity(capacity),
             flushes: VecDeque::new(),
             finishing: VecDeque::with_capacity(capacity),
@@ -239,6 +253,7 @@ impl Drive {
             choose_from: Instant::ZERO,
             electronics: Instant::ZERO,
             link: Instant::ZERO,
+            moving: (Instant::ZERO, Instant::ZERO),
             quiet: Instant::ZERO,
             tidying: false,
             power: Power::On,
@@ -322,6 +337,7 @@ impl Device for Drive {
             depth: self.profile.firmware.depth,
             fua: self.profile.link.fua,
             volatile_cache: self.profile.cache.write_back,
+            queuing: self.profile.link.queuing,
         }
     }
 

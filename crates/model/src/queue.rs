@@ -207,6 +207,11 @@ impl<T: Copy> Queue<T> {
         self.waiting.iter().map(|&number| (self.at(number).since, &self.at(number).item))
     }
 
+    /// Since when a choice waits.
+    pub fn since(&self, choice: &Choice) -> Instant {
+        self.at(self.waiting[choice.index]).since
+    }
+
     /// Takes out the requests that `gone` names.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let (held, free) = (&self.held, &mut self.free);
@@ -297,6 +302,13 @@ impl<T: Copy> Queue<T> {
             Policy::Sptf => return Some(self.shortest_of_nearest(now, head, open, cost)),
         };
         Some(self.chosen(index, cost(&self.at(open[index]).item, u64::MAX)))
+    }
+
+    /// When the oldest has waited as long as the limit allows; nothing without a limit, or when none waits.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        let limit = self.discipline.max_wait?;
+        self.waiting.first().map(|&oldest| self.at(oldest).since + limit)
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {

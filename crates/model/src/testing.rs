@@ -29,16 +29,17 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::block::{CutSector, Device};
+use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
 use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ReadAhead, Until};
+use crate::drive::recovery::Weak;
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
 use crate::host::identity::Identity;
 use crate::queue::{Discipline, Policy};
-use crate::rng::Rng;
+use crate::rng::{Rng, Seed};
 use crate::time::Span;
 
 /// The settings of a small drive. The default turns at 7,200 rpm, has two heads, 64-sector tracks, no buffer, no
@@ -81,6 +82,8 @@ pub struct Small {
     pub overhead: Overhead,
     /// The interface.
     pub link: Link,
+    /// Places that are hard to read.
+    pub weak: Vec<Weak>,
     /// Where the platter stands at time 0.
     pub phase: u64,
 }
@@ -144,6 +147,8 @@ impl Default for Small {
                 destage: Discipline::plain(Policy::CLook),
                 dispatch: Span::ZERO,
                 zero_latency: false,
+                priority: false,
+                recovery_limit: None,
             },
             overhead: NO_OVERHEAD,
             link: Link {
@@ -153,7 +158,9 @@ impl Default for Small {
                 max_transfer: 4096,
                 buffer_full: 0,
                 fua: true,
+                queuing: Queuing::Scsi,
             },
+            weak: Vec::new(),
             phase: 0,
         }
     }
@@ -210,6 +217,7 @@ impl Small {
             overhead: self.overhead,
             link: self.link,
             cut_sector: self.cut_sector,
+            weak: self.weak.clone(),
             protected: self.protected,
             faults: self.faults,
         }
@@ -233,6 +241,18 @@ impl Small {
     pub fn write_back(mut self, dirty_segments: u32) -> Small {
         self.cache.write_back = true;
         self.cache.dirty_segments = dirty_segments;
+        self
+    }
+
+    /// The same with any kind of queue and with weak places. Drawn from a stream of its own, so that the seeds of older
+    /// cases stand for the same drives.
+    fn queued_somehow(mut self) -> Small {
+        let rng = &mut Seed(self.phase).stream("queuing");
+        self.link.queuing = random_queuing(rng, self.firmware.depth);
+        self.firmware.priority = rng.percent(50);
+        let limits = [None, Some(Span::ZERO), Some(Span::from_millis(30)), Some(Span::from_millis(200))];
+        self.firmware.recovery_limit = pick(rng, &limits);
+        self.weak = if rng.percent(30) { random_weak(rng) } else { Vec::new() };
         self
     }
 
@@ -364,6 +384,25 @@ fn random_cache(rng: &mut Rng) -> Cache {
     }
 }
 
+/// A kind of queue that can be so deep.
+fn random_queuing(rng: &mut Rng, depth: u32) -> Queuing {
+    let kinds = [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi, Queuing::None];
+    pick(rng, if depth > 1 { &kinds[..3] } else { &kinds })
+}
+
+/// Up to thirty weak places, some close together, among the first few thousand blocks.
+fn random_weak(rng: &mut Rng) -> Vec<Weak> {
+    let mut end = 0;
+    let count = 1 + rng.below(30);
+    let mut place = |_| {
+        let (gap, sectors) = (pick(rng, &[0, 3, 40, 200]), 1 + rng.below(12) as u32);
+        let weak = Weak { lba: end + rng.below(gap + 1), sectors, retries: rng.below(6) as u32 };
+        end = weak.end();
+        weak
+    };
+    (0..count).map(&mut place).filter(|weak| weak.end() <= 1_800).collect()
+}
+
 /// Any small drive. Defects only where the physical sector is the logical one.
 pub fn random_profile(rng: &mut Rng) -> Small {
     let physical_sector = pick(rng, &[512, 512, 4096]);
@@ -397,6 +436,8 @@ pub fn random_profile(rng: &mut Rng) -> Small {
             destage: random_discipline(rng),
             dispatch: some_span(rng, 300_000),
             zero_latency: rng.percent(40),
+            priority: false,
+            recovery_limit: None,
         },
         overhead: Overhead {
             read_hit: some_costs(rng, 200_000),
@@ -415,10 +456,12 @@ pub fn random_profile(rng: &mut Rng) -> Small {
             max_transfer: pick(rng, &[256, 2048]),
             buffer_full: pick(rng, &[0, 0, 50, 100]),
             fua: rng.percent(60),
+            queuing: Queuing::Scsi,
         },
         phase: rng.next_u64(),
         ..Small::default()
     }
+    .queued_somehow()
 }
 
 /// Any small drive below up to four layers.

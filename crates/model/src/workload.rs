@@ -202,6 +202,8 @@ pub struct FioPattern {
     pub strided: Option<Strided>,
     /// Reads back what it wrote, when done (`verify` with `do_verify`).
     pub verify: bool,
+    /// `cmdprio_percentage`: percent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
+    pub priority: [u8; 3],
 }
 
 /// The number after the colon of fio's `rw`.

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use seekwise_model::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request, Status,
 };
+use seekwise_model::drive::recovery::Weak;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
@@ -28,6 +29,12 @@ fn bare(drive: Small) -> Stack {
 
 fn cached() -> Small {
     Small::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
+}
+
+fn of_kind(kind: Queuing) -> Small {
+    let mut small = cached();
+    small.link.queuing = kind;
+    small
 }
 
 const CONTROLLER: Layer =
@@ -62,6 +69,18 @@ fn layers_keep_the_contract() {
 }
 
 #[test]
+fn each_kind_of_queue_keeps_the_contract_with_weak_places() {
+    for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
+        let mut drive = of_kind(kind);
+        drive.weak = (0..40).map(|i| Weak { lba: i * 200 + 7, sectors: 3, retries: 1 + i as u32 % 4 }).collect();
+        drive.firmware.recovery_limit = Some(Span::from_millis(20));
+        check("bare", &bare(drive.clone()), 0..10);
+        check("driven", &Stack { drive: drive.clone(), layers: vec![DRIVER] }, 0..10);
+        check("in company", &Stack { drive, layers: vec![CONTROLLER, DRIVER, DRIVER] }, 0..10);
+    }
+}
+
+#[test]
 fn random_stacks_keep_the_contract() {
     for seed in 0..300 {
         check("random stack", &random_stack(&mut Seed(seed).stream("stack")), seed..seed + 1);
@@ -89,6 +108,12 @@ enum Lie {
     ForgetsFua,
     /// Rule 6: all that a cut discards is torn.
     Tears,
+    /// Rule 3: every seventh answer is an abort that nobody asked for.
+    Aborts,
+    /// Rule 3: an order that an ATA queue does not keep is taken as if it did.
+    Disorders,
+    /// Rule 3: a write fails as if it had been read.
+    FailsWrites,
     /// Rule 7: a nanosecond too much in the queue.
     Pads,
 }
@@ -98,6 +123,8 @@ struct Canary {
     below: Box<dyn Device>,
     now: Instant,
     seen: u32,
+    /// The tag of the last write.
+    written: u32,
     held: Vec<Completion>,
     ready: VecDeque<Completion>,
     landings: VecDeque<Landing>,
@@ -106,7 +133,7 @@ struct Canary {
 impl Canary {
     fn above(lie: Lie, below: Box<dyn Device>) -> Box<dyn Device> {
         let (held, ready, landings) = Default::default();
-        Box::new(Canary { lie, below, now: Instant::ZERO, seen: 0, held, ready, landings })
+        Box::new(Canary { lie, below, now: Instant::ZERO, seen: 0, written: u32::MAX, held, ready, landings })
     }
 
     fn collect(&mut self, now: Instant) {
@@ -124,6 +151,8 @@ impl Canary {
                     completion.parts.add(Part::Link, now.since(completion.finished));
                     completion.finished = now;
                 }
+                Lie::Aborts if self.seen.is_multiple_of(7) => completion.status = Status::Aborted,
+                Lie::FailsWrites if completion.tag == self.written => completion.status = Status::MediumError,
                 Lie::Pads => completion.parts.add(Part::Queue, Span::from_nanos(1)),
                 _ => {}
             }
@@ -147,6 +176,8 @@ impl Device for Canary {
                 return Ok(());
             }
             Lie::ForgetsFua => request.flags = Flags::NONE,
+            Lie::Disorders => request.flags = Flags::NONE,
+            Lie::FailsWrites if request.op == Op::Write => self.written = request.tag,
             _ => {}
         }
         let done = self.below.submit(now, request);
@@ -205,6 +236,9 @@ fn canaries_are_caught_by_their_rule() {
         (Lie::DatesByCall, 2),
         (Lie::Swallows, 3),
         (Lie::Refuses, 3),
+        (Lie::Aborts, 3),
+        (Lie::Disorders, 3),
+        (Lie::FailsWrites, 3),
         (Lie::SkipsFlush, 4),
         (Lie::Shifts, 5),
         (Lie::ForgetsFua, 5),
@@ -212,7 +246,8 @@ fn canaries_are_caught_by_their_rule() {
         (Lie::Pads, 7),
     ];
     for (index, (lie, rule)) in lies.into_iter().enumerate() {
-        let make = || Canary::above(lie, Box::new(cached().drive()));
+        let kind = if lie == Lie::Disorders { Queuing::Ncq } else { Queuing::Scsi };
+        let make = || Canary::above(lie, Box::new(of_kind(kind).drive()));
         assert_eq!(verdict(&make), Some(rule), "canary {index}");
     }
 }

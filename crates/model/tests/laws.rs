@@ -263,6 +263,7 @@ fn nothing_is_faster_than_its_transfer() {
         let mut rng = Seed(seed).stream("transfer");
         let mut small = random_profile(&mut rng);
         (small.cache.segments, small.cache.write_back, small.cache.adaptive) = (0, false, None);
+        small.weak.clear();
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
         for _ in 0..40 {

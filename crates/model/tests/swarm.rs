@@ -9,7 +9,7 @@ use seekwise_model::block::{
 use seekwise_model::engine::Engine;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{Stack, conformance, random_stack};
+use seekwise_model::testing::{Layer, Stack, conformance, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 /// What a closed loop issues.
@@ -92,10 +92,19 @@ fn blank(tag: u32, op: Op) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 }
 }
 
-/// The parts add up, nothing ends before it begins, nothing that moved no data was transferred.
-fn check_anatomy(record: &Record, last_finished: Instant) {
+/// The parts add up, nothing ends before it begins, nothing that moved no data was transferred. A read of a weak place
+/// may fail, and an ATA queue goes down with it where no driver sends it again.
+fn check_anatomy(record: &Record, last_finished: Instant, stack: &Stack) {
     let Completion { submitted, finished, parts, status, .. } = record.completion;
-    assert_eq!(status, Status::Done, "{record:?}");
+    let weak = !stack.drive.weak.is_empty() && stack.drive.firmware.recovery_limit.is_some();
+    let driven = stack.layers.iter().any(|layer| matches!(layer, Layer::Driver(_)));
+    let fits = match status {
+        Status::Done => true,
+        Status::MediumError => weak && record.request.op == Op::Read,
+        Status::Aborted => weak && stack.drive.link.queuing.is_ata() && !driven,
+        _ => false,
+    };
+    assert!(fits, "{record:?}");
     assert_eq!(parts.total(), finished.since(submitted), "{record:?}");
     assert_eq!(parts.total(), record.response(), "{record:?}");
     assert!(finished >= last_finished, "answers out of order: {record:?}");
@@ -121,13 +130,17 @@ fn run(seed: u64) {
     let mut last = Instant::ZERO;
     let mut written = 0u64;
     let mut check = |record: &Record| {
-        check_anatomy(record, last);
+        check_anatomy(record, last, &stack);
         last = record.completion.finished;
         written += u64::from(record.request.op == Op::Write) * u64::from(record.request.sectors);
     };
     engine.run(Instant::FAR, &mut check).expect("nothing stuck");
-    assert_eq!((engine.source().done, engine.failures()), (options.requests, 0), "all complete");
-    check_landings(&mut engine, &stack, written);
+    let done = u64::from(engine.source().done);
+    assert_eq!(done + engine.failures(), u64::from(options.requests), "all complete");
+    // A write that is sent again is reported again.
+    if engine.failures() == 0 {
+        check_landings(&mut engine, &stack, written);
+    }
 }
 
 /// After a last flush every written sector was reported once: on the medium, or overwritten in the buffer.
@@ -171,8 +184,10 @@ fn records(seed: u64, bare: bool, by_steps: bool) -> (Vec<String>, Instant) {
     let mut records = Vec::new();
     let mut keep = |record: &Record| records.push(format!("{record:?}"));
     if by_steps {
+        let requests = u64::from(options.requests);
         engine.step(Instant::ZERO, &mut keep).expect("time passes");
-        while let Some(next) = engine.poll_timeout().filter(|_| engine.source().done < options.requests) {
+        let left = |engine: &Engine<Loop, _>| u64::from(engine.source().done) + engine.failures() < requests;
+        while let Some(next) = engine.poll_timeout().filter(|_| left(&engine)) {
             engine.step(next, &mut keep).expect("time passes");
         }
     } else {

@@ -45,6 +45,9 @@ struct Verdict {
     study: Option<String>,
     /// Why there is no answer.
     reason: Option<String>,
+    /// What a reader sees below the condition.
+    #[serde(skip)]
+    lines: Vec<String>,
 }
 
 /// How the studies are run.
@@ -67,7 +70,7 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
     };
     let running = Running { args, folder };
     let mut verdicts: Vec<Verdict> = Vec::new();
-    for (name, text) in BUILT_IN {
+    for &(name, text) in BUILT_IN {
         let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.0 == claim.id));
         if carries {
             verdicts.extend(running.study(name, text, &wanted)?);
@@ -131,6 +134,7 @@ impl Running<'_> {
             class: claim.class.letter().to_owned(),
             condition: claim.condition.clone(),
             figure: Some(judged.figure()),
+            lines: judged.figures(),
             reproduced: judged.holds,
             mechanism: Some(claim.mechanism.clone()),
             study: Some(name.to_owned()),
@@ -185,6 +189,8 @@ impl Running<'_> {
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);
         verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
+        verdict.lines.push(format!("{how}, {change}:"));
+        verdict.lines.extend(judged.figures().iter().map(|line| format!("  {line}")));
         Ok(judged.holds.map(|holds| !holds))
     }
 }
@@ -202,8 +208,7 @@ fn tables(verdicts: &[Verdict]) -> String {
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
         let mut said = vec![verdict.condition.clone()];
-        said.extend(verdict.figure.iter().flat_map(|figure| figure.split("; ").map(|line| format!("  {line}"))));
-        said.extend(verdict.changed.iter().flat_map(|line| line.split("; ").map(|line| format!("  {line}"))));
+        said.extend(verdict.lines.iter().cloned());
         said.extend(verdict.reason.iter().cloned());
         table.add_row([&verdict.id, &verdict.class, word(verdict), said.join("\n").as_str()]);
     }
@@ -236,8 +241,10 @@ mod tests {
 
     /// The claims of all built-in studies.
     fn carried() -> Vec<(&'static str, Claim)> {
-        let of = |(name, text)| parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim));
-        BUILT_IN.into_iter().flat_map(of).collect()
+        let of = |&(name, text): &(&'static str, &str)| {
+            parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim))
+        };
+        BUILT_IN.iter().flat_map(of).collect()
     }
 
     #[test]
@@ -253,21 +260,32 @@ mod tests {
     }
 
     #[test]
-    fn changes_prepare_and_change_something() {
-        for (name, text) in BUILT_IN {
-            let planned = study::plan_file(name, text.to_owned()).unwrap();
-            for claim in &planned.study.claim {
+    fn a_change_changes_what_runs() {
+        for &(name, text) in BUILT_IN {
+            let study = parse(name, text).unwrap();
+            let cells = plan::cells(&study);
+            for claim in &study.claim {
                 for change in claim.ablate.iter().chain(&claim.plant) {
-                    let cells = changed(&planned.study, &planned.cells, claim, change);
-                    assert!(!cells.is_empty(), "{name}: {} needs no cell", claim.id);
-                    let prepare = |cell: &Cell| plan::prepare(name, cell, &files::text).unwrap().settings;
-                    let differs = cells.iter().any(|cell| {
-                        let before = planned.cells.iter().position(|other| other.levels == cell.levels).unwrap();
-                        prepare(cell) != planned.prepared[before].settings
+                    let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {
+                        let before = cells.iter().find(|before| before.levels == cell.levels).unwrap();
+                        let settings = |cell: &Cell| plan::prepare(name, cell, &files::text).unwrap().settings;
+                        *before != cell && settings(before) != settings(&cell)
                     });
                     assert!(differs, "{name}: {} with {change} is what it was", claim.id);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_carried_claim_has_its_paragraph() {
+        let page = include_str!("../../../../docs/claims.md");
+        for (name, claim) in carried() {
+            let heading = format!("\n### {}: ", claim.id);
+            let paragraph =
+                page.split(&heading).nth(1).unwrap_or_else(|| panic!("{name}: {} has no heading", claim.id));
+            let words = paragraph.split("\n#").next().unwrap_or("").lines().skip(1).collect::<String>();
+            assert!(words.split_whitespace().count() >= 10, "{name}: {} has no paragraph", claim.id);
         }
     }
 

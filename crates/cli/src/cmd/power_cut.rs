@@ -31,7 +31,7 @@ pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
     bar.finish_and_clear();
     let title = format!("{} on {}", args.job, args.on.target);
     if let Some(path) = &args.svg {
-        let caption = format!("{title}: data at risk");
+        let caption = format!("{title}: what a power cut would lose, moment by moment");
         let picture = plot::svg(&caption, &report);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
         eprintln!("Picture: {}", path.display());
@@ -169,6 +169,9 @@ fn verdict(report: &Report) -> String {
         );
     }
     match (lost.writes > 0, volatile_cache) {
+        (false, _) if report.saves_buffer => {
+            "The drive keeps its buffer through a cut: nothing acknowledged was lost.".to_owned()
+        }
         (false, false) => "The write cache is off: nothing acknowledged was lost.".to_owned(),
         (false, true) => "Nothing acknowledged was lost.".to_owned(),
         (true, _) => {

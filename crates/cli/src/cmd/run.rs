@@ -83,6 +83,9 @@ fn text(record: &RunRecord, measured: &Measured) -> String {
             table.add_row(row(name, view));
         }
     }
+    for group in &record.groups {
+        table.add_row(row(&group.name, &group.all));
+    }
     let mut text =
         format!("{} on {}, {:.3} s of virtual time\n{table}\n\n", record.job, record.target, record.elapsed_s);
     text.push_str("Where the time of the mean request went:\n");

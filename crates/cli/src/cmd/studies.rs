@@ -8,12 +8,22 @@ use crate::exit::{Answer, Outcome};
 use crate::tables;
 
 /// The built-in studies: name and text.
-pub const BUILT_IN: [(&str, &str); 1] = [("ncq-alone", include_str!("../../../../studies/ncq-alone.toml"))];
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("ncq-alone", include_str!("../../../../studies/ncq-alone.toml")),
+    ("q-two-revolutions", include_str!("../../../../studies/q-two-revolutions.toml")),
+    ("q-tcq-and-ncq", include_str!("../../../../studies/q-tcq-and-ncq.toml")),
+    ("n-power-cut", include_str!("../../../../studies/n-power-cut.toml")),
+    ("segments-access", include_str!("../../../../studies/segments-access.toml")),
+    ("segments-random", include_str!("../../../../studies/segments-random.toml")),
+    ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),
+    ("segments-streams", include_str!("../../../../studies/segments-streams.toml")),
+    ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
+];
 
 /// Lists them.
 pub fn studies(json: bool) -> Outcome {
     let mut rows = Vec::new();
-    for (name, text) in BUILT_IN {
+    for &(name, text) in BUILT_IN {
         rows.push((name, parse(name, text)?));
     }
     if json {

@@ -10,7 +10,7 @@ use seekwise_lab::compose::{self, Material, ratio_text};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::report;
-use seekwise_lab::run::RunRecord;
+use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
 use serde_json::json;
 
 use super::studies::BUILT_IN;
@@ -168,7 +168,19 @@ fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_jso
                    "figure": c.figure(), "reproduced": c.reproduced(), "mechanism": c.claim.mechanism})
         })
         .collect();
-    json!({"title": planned.study.title, "comparisons": comparisons, "claims": claims, "report": path})
+    let mut summary =
+        json!({"title": planned.study.title, "comparisons": comparisons, "claims": claims, "report": path});
+    let groups = |(index, cell): (usize, &Cell)| {
+        let groups = by_group(evidence.runs(index));
+        let said = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});
+        (!groups.is_empty())
+            .then(|| json!({"levels": cell.levels, "groups": groups.iter().map(said).collect::<Vec<_>>()}))
+    };
+    let groups: Vec<_> = planned.cells.iter().enumerate().filter_map(groups).collect();
+    if !groups.is_empty() {
+        summary["groups"] = groups.into();
+    }
+    summary
 }
 
 fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
@@ -193,6 +205,9 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
         text.push_str("\n\n");
     }
     text.push_str(&cells_table(planned, evidence).to_string());
+    if let Some(groups) = groups_table(planned, evidence) {
+        text.push_str(&format!("\n\n{groups}"));
+    }
     let claims = evidence.claims();
     if !claims.is_empty() {
         let mut table = tables::table(["claim", "class", "reproduced", "figures"]);
@@ -203,13 +218,33 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
                 (None, Some(_)) => "if a planted difference is detected",
                 (None, None) => "shown",
             };
-            let figures: Vec<String> = claim.checked.iter().map(ToString::to_string).collect();
             let class = claim.claim.class.letter();
-            table.add_row([&claim.claim.id, class, reproduced, &figures.join("\n")]);
+            table.add_row([&claim.claim.id, class, reproduced, &claim.figures().join("\n")]);
         }
         text.push_str(&format!("\n\n{table}"));
     }
     text
+}
+
+/// What the workers of each name met, where a job has several: with the tail, which differs most between them.
+fn groups_table(planned: &Planned, evidence: &Evidence<'_>) -> Option<Table> {
+    let factors = planned.study.factor.iter().map(|factor| factor.name.clone());
+    let figures = ["workers", "requests", "requests/s", "MB/s", "mean ms", "p50", "p99", "p99.9", "p99.99", "max ms"];
+    let mut table = tables::wide(factors.chain(figures.map(str::to_owned)).collect());
+    let mut any = false;
+    for (index, cell) in planned.cells.iter().enumerate() {
+        for group in by_group(evidence.runs(index)) {
+            let r = &group.all.response_ms;
+            let mut row = cell.levels.clone();
+            row.extend([group.name, group.all.ios.to_string(), format!("{:.1}", group.all.iops)]);
+            row.push(format!("{:.2}", group.all.bytes_per_s / 1e6));
+            row.extend([r.mean, r.p50, r.p99, r.p99_9, r.p99_99, r.max].map(|ms| format!("{ms:.2}")));
+            table.add_row(row);
+            any = true;
+        }
+    }
+    tables::figures_from(&mut table, planned.study.factor.len() + 1);
+    any.then_some(table)
 }
 
 fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {

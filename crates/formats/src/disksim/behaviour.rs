@@ -238,6 +238,7 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
     text.given("buffer_full_percent", percent, disk.at("High (read) water mark"), "High (read) water mark");
     text.leave(disk, "Set watermark by reqsize", !by_request && mark > 0.0, "ours is a share of the request");
     text.inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
+    text.inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
     let slow = slow_start(buses);
     if let Some((at, what)) = slow {
         text.leave_place(what, at, "an arbitration or initiation delay before each transfer");

@@ -14,6 +14,10 @@ const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
 /// Figures of a whole run.
 const WHOLE: [&str; 4] = ["elapsed_s", "warnings", "cpu.percent", "cpu.ios_per_cpu_second"];
+/// What power cuts count; the names are those of `seekwise power-cut --json`.
+const CUTS: [&str; 4] = ["cuts.cuts", "cuts.writes", "cuts.flushes", "cuts.torn_cuts"];
+/// Classes of writes that they can lose, each counted in cuts and in writes.
+const LOST: [&str; 4] = ["cuts.acknowledged_lost", "cuts.flushed_lost", "cuts.fua_lost", "cuts.promised_lost"];
 
 /// The figures of a run that an expression can name, by their keys in its record.
 pub fn quantities() -> Vec<String> {
@@ -22,11 +26,14 @@ pub fn quantities() -> Vec<String> {
         known.extend(FIGURES[..3].iter().map(|figure| format!("{kind}.{figure}")));
         known.extend(RESPONSES.map(|figure| format!("{kind}.response_ms.{figure}")));
     }
+    known.extend(CUTS.map(str::to_owned));
+    known.extend(LOST.iter().flat_map(|lost| [format!("{lost}.writes"), format!("{lost}.cuts_with_loss")]));
     known.extend(Spent::ALL.map(|part| format!("anatomy_ms.{}", part.name())));
     known
 }
 
-/// What a name stands for. Short forms: `iops` is `all.iops`, `read.response_ms` its mean.
+/// What a name stands for. Short forms: `iops` is `all.iops`, `read.response_ms` its mean, `cuts.flushed_lost` its
+/// writes.
 pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     if let Some(key) = name.strip_prefix("setting.") {
         return setting(key);
@@ -37,6 +44,9 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     }
     if key.ends_with(".response_ms") {
         key.push_str(".mean");
+    }
+    if LOST.contains(&name) {
+        key.push_str(".writes");
     }
     let known = quantities();
     if known.contains(&key) {

@@ -283,7 +283,21 @@ impl Check<'_> {
             write_through: writes && settings.write_through,
             strided: self.strided(),
             verify: writes && self.verify(time_based),
+            priority: self.priority(),
         }
+    }
+
+    /// Only the real-time class is a mark on the command itself: what libata passes on to the drive.
+    fn priority(&mut self) -> [u8; 3] {
+        let settings = self.settings;
+        let [read, write, _] = settings.priority;
+        let classes = settings.priority_class;
+        let urgent = |direction: usize| [0, 1].contains(&classes[direction]);
+        if (read > 0 && !urgent(0)) || (write > 0 && !urgent(1)) {
+            self.warn("cmdprio_class", "only class 1, real time, reaches the drive; requests of others are as all");
+        }
+        let share = |direction: usize, percent: u64| if urgent(direction) { percent as u8 } else { 0 };
+        [share(0, read), share(1, write), 0]
     }
 
     fn blocks(&mut self, direction: usize) -> Blocks {

@@ -385,7 +385,8 @@ const fn e(name: &'static str, engines: &'static [&'static str], kind: Kind, fat
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const URING_CMD: &[&str] = &["io_uring_cmd"];
 const PRIORITY: &[&str] = &["io_uring", "io_uring_cmd", "libaio"];
-const NCQ_PRIORITY: Fate = Refused("the drives here do not order by command priority", &[]);
+const BY_SIZE: Fate = Refused("priorities are drawn by direction here (cmdprio_percentage), not by size", &[]);
+const LEVEL: Fate = Harmless("a command has priority or not: the drive knows no levels");
 const PROTECTION: Fate = Harmless("protection information is not part of the figures");
 /// Taken by engines that are refused, and never read further.
 const FOREIGN: Fate = Refused("it belongs to an engine that is refused", &[]);
@@ -398,11 +399,11 @@ pub(super) const ENGINE_OPTIONS: &[EngineOption] = &[
     e("uncached", &["io_uring", "io_uring_cmd", "pvsync2"], Int(0, 1), CACHE),
     e("nowait", &["io_uring", "io_uring_cmd", "pvsync2", "libaio"], Switch, HOST),
     e("userspace_reap", &["libaio"], Flag, HOST),
-    e("cmdprio_percentage", PRIORITY, Ints(0, 100), NCQ_PRIORITY),
-    e("cmdprio_bssplit", PRIORITY, Text, NCQ_PRIORITY),
-    e("cmdprio_class", PRIORITY, Ints(0, 3), ALONE),
-    e("cmdprio", PRIORITY, Ints(0, 7), ALONE),
-    e("cmdprio_hint", PRIORITY, Ints(0, 1023), ALONE),
+    e("cmdprio_percentage", PRIORITY, Ints(0, 100), Honoured),
+    e("cmdprio_bssplit", PRIORITY, Text, BY_SIZE),
+    e("cmdprio_class", PRIORITY, Ints(0, 3), Honoured),
+    e("cmdprio", PRIORITY, Ints(0, 7), LEVEL),
+    e("cmdprio_hint", PRIORITY, Ints(0, 1023), LEVEL),
     e("fixedbufs", URING, Flag, HOST),
     e("registerfiles", URING, Flag, HOST),
     e("sqthread_poll", URING, Flag, HOST),

@@ -70,6 +70,9 @@ pub(super) struct Settings {
     pub(super) stonewall: bool,
     pub(super) new_group: bool,
     pub(super) group_reporting: bool,
+    /// `cmdprio_percentage` and `cmdprio_class`; 0 is the class not given.
+    pub(super) priority: [u64; 3],
+    pub(super) priority_class: [u64; 3],
     // Durability.
     pub(super) direct: bool,
     pub(super) write_through: bool,
@@ -144,6 +147,8 @@ impl Default for Settings {
             stonewall: false,
             new_group: false,
             group_reporting: false,
+            priority: [0; 3],
+            priority_class: [0; 3],
             direct: false,
             write_through: false,
             fsync: 0,
@@ -326,6 +331,15 @@ impl Settings {
     }
 
     fn set_concurrency(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
+        match (name, value) {
+            ("cmdprio_percentage", Value::Ints(given)) => keep(&mut self.priority, given),
+            ("cmdprio_class", Value::Ints(given)) => keep(&mut self.priority_class, given),
+            _ => return self.set_switches(name, value, notes),
+        }
+        Ok(true)
+    }
+
+    fn set_switches(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
         match name {
             "kb_base" => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
             "ioengine" => {

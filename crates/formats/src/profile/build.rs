@@ -1,11 +1,12 @@
 //! Figures to the model's drive. What the figures mean together is checked here; each by itself was when it was read.
 
-use seekwise_model::block::CutSector;
+use seekwise_model::block::{CutSector, Queuing};
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{
     Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until,
 };
+use seekwise_model::drive::recovery::Weak;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -31,6 +32,10 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             destage: figures.discipline("firmware.destage"),
             dispatch: figures.span("firmware.dispatch_ms"),
             zero_latency: figures.flag("firmware.zero_latency"),
+            priority: figures.flag("firmware.priority"),
+            recovery_limit: figures
+                .find("firmware.recovery_limit_ms")
+                .map(|_| figures.span("firmware.recovery_limit_ms")),
         },
         overhead: Overhead {
             read_hit: figures.after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
@@ -49,12 +54,19 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             max_transfer: figures.whole("link.max_transfer_sectors") as u32,
             buffer_full: figures.whole("link.buffer_full_percent") as u32,
             fua: figures.flag("link.fua"),
+            queuing: match figures.word("link.queuing") {
+                "tcq" => Queuing::Tcq,
+                "ncq" => Queuing::Ncq,
+                "scsi" => Queuing::Scsi,
+                _ => Queuing::None,
+            },
         },
         cut_sector: match figures.word("power.cut_sector") {
             "old" => CutSector::Old,
             "unreadable" => CutSector::Unreadable,
             _ => CutSector::Finished,
         },
+        weak: figures.weak(),
         protected: figures.flag("power.protected"),
         faults: Faults {
             ignores_fua: figures.flag("faults.ignores_fua"),
@@ -412,6 +424,15 @@ impl<'a> Figures<'a> {
         match self.find(key).map(|figure| &figure.value) {
             Some(Value::Pairs(pairs)) => pairs,
             _ => &[],
+        }
+    }
+
+    fn weak(&self) -> Vec<Weak> {
+        match self.find("faults.weak").map(|figure| &figure.value) {
+            Some(Value::Places(places)) => {
+                places.iter().map(|&(lba, sectors, retries)| Weak { lba, sectors, retries }).collect()
+            }
+            _ => Vec::new(),
         }
     }
 

@@ -61,6 +61,8 @@ pub enum Accepts {
     Pairs,
     /// Pairs `[cylinders, ms]`.
     Points,
+    /// Rows `[first block, blocks, tries]`.
+    Places,
 }
 
 impl Accepts {
@@ -82,6 +84,7 @@ impl fmt::Display for Accepts {
             Accepts::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
             Accepts::Pairs => f.write_str("pairs [slot, slot in a hole]"),
             Accepts::Points => f.write_str("pairs [cylinders, ms]"),
+            Accepts::Places => f.write_str("rows [first block, blocks, tries]"),
         }
     }
 }
@@ -165,6 +168,8 @@ pub enum Value {
     Holes(Vec<[u64; 4]>),
     /// Slots and the slots that their blocks live in.
     Pairs(Vec<(u64, u64)>),
+    /// Places that are hard to read: first block, blocks, tries beyond the first.
+    Places(Vec<(u64, u32, u32)>),
 }
 
 impl fmt::Display for Value {
@@ -178,6 +183,7 @@ impl fmt::Display for Value {
             Value::Points(points) => write!(f, "{} points", points.len()),
             Value::Holes(rows) => write!(f, "{} rows of holes", rows.len()),
             Value::Pairs(pairs) => write!(f, "{} pairs", pairs.len()),
+            Value::Places(places) => write!(f, "{} places", places.len()),
         }
     }
 }
@@ -398,6 +404,7 @@ impl<'a> Reader<'a> {
             Accepts::Points => self.points(value),
             Accepts::Holes => self.holes(value),
             Accepts::Pairs => self.pairs(value),
+            Accepts::Places => self.places(value),
             _ => scalar(accepts, value.get_ref()).map_err(|found| (line, found)),
         }
     }
@@ -475,6 +482,14 @@ impl<'a> Reader<'a> {
         self.slots(value, "not [slot, slot in a hole]", pair).map(Value::Pairs)
     }
 
+    fn places(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+        let place = |row: &[u64]| match *row {
+            [lba, sectors, tries] => Some((lba, u32::try_from(sectors).ok()?, u32::try_from(tries).ok()?)),
+            _ => None,
+        };
+        self.slots(value, "not [first block, blocks, tries]", place).map(Value::Places)
+    }
+
     /// Rows of slot numbers, each as `row` takes it.
     fn slots<T>(
         &self,
@@ -547,7 +562,7 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
     if let Accepts::Word(_) = accepts {
         return word(accepts, text.trim_matches('"'));
     }
-    if let Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs = accepts {
+    if let Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places = accepts {
         let reader = Reader::new("--set", text);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return reader.value(accepts, &value).map_err(|(_, found)| found);
@@ -578,7 +593,9 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
             Some(text) => word(accepts, text),
             None => Err(format!("is a {}", value.type_str())),
         },
-        Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs => Err("is not a list".to_owned()),
+        Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places => {
+            Err("is not a list".to_owned())
+        }
     }
 }
 

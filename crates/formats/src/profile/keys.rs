@@ -1,7 +1,7 @@
 //! The keys of a drive profile: unit, range, whether it must be there. Each stands here once; the reader, `--set`, the
 //! catalogue's table and the errors all go by this list.
 
-use super::figure::Accepts::{Flag, Holes, Number, Pairs, Points, Whole, Word, Zones};
+use super::figure::Accepts::{Flag, Holes, Number, Pairs, Places, Points, Whole, Word, Zones};
 use super::figure::{Accepts, Key};
 
 /// The orders a queue can have.
@@ -63,6 +63,8 @@ pub static KEYS: &[Key] = &[
     must("firmware.depth", "", Whole(1, 256)),
     must("firmware.dispatch_ms", "ms", MS),
     must("firmware.zero_latency", "", Flag),
+    may("firmware.priority", "", Flag),
+    may("firmware.recovery_limit_ms", "ms", Number(0.0, 1e6)),
     must("firmware.queue.policy", "", POLICIES),
     may("firmware.queue.window", "", Whole(0, 65_536)),
     may("firmware.queue.nearest", "", Whole(0, 256)),
@@ -91,6 +93,8 @@ pub static KEYS: &[Key] = &[
     must("link.max_transfer_sectors", "sectors", Whole(1, 65_536)),
     may("link.buffer_full_percent", "%", Whole(0, 100)),
     must("link.fua", "", Flag),
+    must("link.queuing", "", Word(&["none", "tcq", "ncq", "scsi"])),
+    may("faults.weak", "", Places),
     must("power.cut_sector", "", Word(&["finished", "old", "unreadable"])),
     may("power.protected", "", Flag),
     may("faults.ignores_fua", "", Flag),

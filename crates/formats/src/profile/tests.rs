@@ -57,6 +57,7 @@ rate_mb_s = { value = 86.4, inferred = "a" }
 command_ms = { value = 0.01, inferred = "a" }
 max_transfer_sectors = { value = 256, inferred = "a" }
 fua = { value = false, inferred = "a" }
+queuing = { value = "ncq", inferred = "a" }
 [power]
 cut_sector = { value = "finished", inferred = "a" }
 "#;

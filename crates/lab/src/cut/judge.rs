@@ -2,13 +2,13 @@
 //! instant.
 //!
 //! A landing is reported when its access has ended, so what a client does meanwhile waits in a queue until then: nothing
-//! that reaches the medium before the end of the latest landing can still be unknown. While nothing lands the queue
-//! holds only writes that are at risk themselves, and flushes; it is emptied whenever no write is outstanding. One drive
-//! with one arm: several would have to be put into one order first.
+//! that reaches the medium before the end of the latest landing can still be unknown. It waits no longer than the longest
+//! access, and not at all when no write is outstanding. One drive with one arm: several would have to be put into one
+//! order first.
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
+use seekwise_model::block::{self, Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::sim::Witness;
@@ -16,11 +16,11 @@ use seekwise_targets::sim::Witness;
 use super::curve::Curve;
 use super::image::Image;
 use super::risk::{Level, Risk, Run, Standing, union};
-use super::share::{self, Part};
 use crate::stats::histogram::Histogram;
 
-/// Longer than any access of a drive takes: after so much time without a landing none is under way.
-const LONGEST_ACCESS: Span = Span::from_secs(60);
+/// Longer than any access of a drive takes: after so much time without a landing none is under way. The longest command
+/// carries 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
+const LONGEST_ACCESS: Span = Span::from_secs(10);
 
 /// What a drive promises, and what a cut does to the sector under its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,17 +29,26 @@ pub struct Terms {
     pub unit: u64,
     /// What becomes of the one under the head.
     pub cut_sector: CutSector,
-    /// Writes are acknowledged before they are on the medium.
+    /// Writes are acknowledged that a cut can lose.
     pub volatile: bool,
+    /// All writes go through a buffer that outlives a cut: what is acknowledged is safe, and no write is cut short.
+    pub saves: bool,
 }
+
+/// Sectors of one write.
+type Part = (Run, u64);
 
 impl Terms {
     /// Of a drive.
     pub fn of(profile: &Profile) -> Terms {
+        let cache = &profile.cache;
+        let caches = cache.write_back || cache.flash_sectors > 0 || profile.faults.caches_when_off;
         Terms {
             unit: u64::from(profile.physical_sector) / SECTOR,
             cut_sector: profile.cut_sector,
-            volatile: profile.cache.write_back,
+            // The profile's word: a fault is found out by it.
+            volatile: cache.write_back && !profile.saves_buffer(),
+            saves: caches && profile.saves_buffer(),
         }
     }
 
@@ -109,6 +118,8 @@ enum Doing {
     Submit(Request),
     /// A write or flush ended; true: as it should.
     End(Request, bool),
+    /// So many sectors of a write were superseded in the buffer.
+    Supersede(u64, u64),
 }
 
 /// The witness of a run, and the judge of its cuts.
@@ -207,6 +218,7 @@ impl Judge {
         if self.risk.is_idle() && self.queued_writes == 0 {
             self.settle(now);
         }
+        self.settle(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
     }
 
     /// What comes next: a doing (of one instant first) or a cut.
@@ -235,11 +247,11 @@ impl Judge {
         self.settle(first.from + Span::from_nanos(1));
         self.draw(first.from, self.risk.level());
         while let Some(at) = self.upcoming().filter(|&at| at < last.to) {
-            let (passed, under) = share::at(&run, at, self.terms.unit);
+            let (passed, under) = passed(&run, at, self.terms);
             self.land(at, &passed);
             self.step(at, &under);
         }
-        let all: Vec<Part> = run.iter().map(|it| ((it.lba, it.lba + u64::from(it.sectors)), it.stamp)).collect();
+        let all: Vec<Part> = run.iter().map(part).collect();
         self.land(last.to, &all);
         self.run = run;
         self.run.clear();
@@ -281,9 +293,13 @@ impl Judge {
                 self.flushes += u64::from(done);
                 self.risk.end_flush(request.stamp, done);
             }
+            Doing::Supersede(stamp, sectors) => self.risk.supersede(stamp, sectors),
             Doing::End(request, false) => self.risk.fail(request.stamp),
             Doing::End(request, true) => {
                 self.acknowledged += 1;
+                if self.terms.saves {
+                    self.risk.land(at, (request.lba, request.end()), request.stamp);
+                }
                 let number = self.risk.acknowledge(at, request.stamp);
                 if let Some(image) = &mut self.image {
                     image.acknowledge((request.lba, request.end()), request.stamp, number);
@@ -309,7 +325,7 @@ impl Judge {
             torn,
             torn_acknowledged,
             torn_promised,
-            partial: standing.iter().filter(partial).count() as u64,
+            partial: standing.iter().filter(partial).map(|it| it.write.count).sum(),
             in_flight: flying().count() as u64,
             survived: flying().filter(|it| it.missing.is_empty()).count() as u64,
         });
@@ -351,15 +367,51 @@ fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &
     let mut lost = Lost::default();
     let mut runs: Vec<Run> = Vec::new();
     for standing in writes {
-        let acknowledged = standing.write.acknowledged.map_or(at, |it| it.at);
-        let age = at.saturating_since(acknowledged);
-        ages.record(age);
-        lost.writes += 1;
-        lost.oldest = lost.oldest.max(age);
+        let write = standing.write;
+        let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));
+        let first = at.saturating_since(write.first);
+        spread(ages, first, last, write.count);
+        lost.writes += write.count;
+        lost.oldest = lost.oldest.max(first);
         runs.extend(&standing.missing);
     }
     lost.bytes = union(runs.into_iter()) * SECTOR;
     lost
+}
+
+/// Counts `count` ages, evenly from the first to the last, in at most 64 steps.
+fn spread(ages: &mut Histogram, first: Span, last: Span, count: u64) {
+    const STEPS: u64 = 64;
+    if count == 1 {
+        return ages.record(last);
+    }
+    let (steps, all) = (count.min(STEPS), first.saturating_sub(last).nanos());
+    for step in 0..steps {
+        let share = (count * (step + 1) / steps) - (count * step / steps);
+        ages.record_bucket(last + Span::from_nanos(all / (steps - 1) * step), share);
+    }
+}
+
+fn part(landing: &Landing) -> Part {
+    ((landing.lba, landing.end()), landing.stamp)
+}
+
+/// The parts of one track run that have passed the head at `at`, in whole physical sectors; and those of the physical
+/// sector that is under it and would be cut short.
+fn passed(run: &[Landing], at: Instant, terms: Terms) -> (Vec<Part>, Vec<Part>) {
+    let (mut passed, mut under) = (Vec::new(), Vec::new());
+    // Told apart by a name of its own, whatever becomes of it.
+    block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
+        LandingKind::Landed => passed.push(part(&left)),
+        LandingKind::Torn if !terms.saves => under.push(part(&left)),
+        _ => {}
+    });
+    (passed, under)
+}
+
+/// True when `next` passes under the head right behind `last`: both are of one track run.
+fn follows(last: &Landing, next: &Landing) -> bool {
+    last.end() == next.lba && last.to == next.from && last.member == next.member
 }
 
 /// Whether the request leaves something on the medium, or sees to it.
@@ -383,10 +435,15 @@ impl Witness for Judge {
     }
 
     fn landed(&mut self, landing: &Landing) {
+        if landing.kind == LandingKind::Discarded {
+            // It changes nothing by itself: no reason to settle, or to close a track run.
+            self.latest = self.latest.max(landing.to);
+            self.queue.push_back((self.latest, Doing::Supersede(landing.stamp, u64::from(landing.sectors))));
+        }
         if landing.kind != LandingKind::Landed {
             return;
         }
-        if self.run.last().is_some_and(|last| !share::follows(last, landing)) {
+        if self.run.last().is_some_and(|last| !follows(last, landing)) {
             self.close_run();
         }
         self.run.push(*landing);
@@ -406,7 +463,7 @@ mod tests {
     use seekwise_model::block::Flags;
     use seekwise_model::record::Parts;
 
-    const TERMS: Terms = Terms { unit: 1, cut_sector: CutSector::Unreadable, volatile: true };
+    const TERMS: Terms = Terms { unit: 1, cut_sector: CutSector::Unreadable, volatile: true, saves: false };
 
     fn at(ns: u64) -> Instant {
         Instant::from_nanos(ns)
@@ -452,6 +509,16 @@ mod tests {
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         let found = judge.finish(at(20));
         assert_eq!(found.cuts[0].lost.map(|lost| lost.writes), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn what_a_protected_buffer_holds_is_safe() {
+        let mut judge = judge(Terms { volatile: false, saves: true, ..TERMS }, &[5, 15, 25]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        judge.landed(&landing(1, 100, 20, 28));
+        let found = judge.finish(at(30));
+        assert!(found.cuts.iter().all(|cut| cut.lost == [Lost::default(); 4] && cut.torn == 0));
+        assert_eq!(found.curve.summary().bytes_max, 0);
     }
 
     #[test]

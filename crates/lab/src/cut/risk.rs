@@ -2,8 +2,9 @@
 //!
 //! A sector of a write is *safe* once the medium holds there the write itself, a later one, or one that was in flight
 //! together with it: of two such writes a client cannot tell which came last. Until then a cut would bring back
-//! something older. A write leaves this room when it has been acknowledged and all its sectors are safe, so nothing
-//! here grows with the length of a run.
+//! something older. A write leaves this room when it has been acknowledged and all its sectors are safe. Writes of the
+//! same sectors, of which the earlier was superseded before any of it reached the medium, share one fate and one entry.
+//! So what is here grows with the data at risk, not with the length of a run.
 //!
 //! Which landing comes when is the affair of `judge`.
 
@@ -35,6 +36,8 @@ pub struct Risk {
     flushed: u64,
     /// By stamp: flushes in flight, and when they began.
     flushes: BTreeMap<u64, u64>,
+    /// Flushes submitted.
+    epoch: u64,
     level: Level,
     longest_at_risk: Span,
 }
@@ -48,13 +51,21 @@ pub struct Level {
     pub writes: u64,
 }
 
-/// One write.
+/// One write, and those before it that share its fate.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// Its sectors.
     pub run: Run,
     /// Sectors that are not safe.
     pub left: u64,
+    /// How many it stands for.
+    pub count: u64,
+    /// When the first of them was acknowledged; the others evenly from there to the last.
+    pub first: Instant,
+    /// Sectors that a later write took the place of in the buffer: its own will never be on the medium.
+    superseded: u64,
+    /// Flushes that had been submitted when it was acknowledged.
+    epoch: u64,
     /// When it was acknowledged.
     pub acknowledged: Option<Acknowledged>,
     /// Marked to complete only when it is on the medium.
@@ -91,7 +102,9 @@ impl Risk {
         let rivals: Vec<u64> = self.in_flight.iter().copied().filter(overlaps).collect();
         let early: Vec<(Run, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
         let (left, fua) = (run.1 - run.0, request.flags.has(Flags::FUA));
-        self.writes.insert(request.stamp, Write { run, left, acknowledged: None, fua, rivals });
+        let (count, first) = (1, Instant::ZERO);
+        let write = Write { run, left, count, first, superseded: 0, epoch: 0, acknowledged: None, fua, rivals };
+        self.writes.insert(request.stamp, write);
         self.exposed.insert((run.0, request.stamp), run.1);
         self.longest = self.longest.max(left);
         self.in_flight.push(request.stamp);
@@ -109,14 +122,52 @@ impl Risk {
             Some((_, 0)) => drop(self.writes.remove(&stamp)),
             Some((run, _)) => {
                 let before = self.sectors_at_risk(run);
-                let acknowledged = Some(Acknowledged { at, number });
-                self.writes.entry(stamp).and_modify(|write| write.acknowledged = acknowledged);
+                let (acknowledged, epoch) = (Some(Acknowledged { at, number }), self.epoch);
+                self.writes.entry(stamp).and_modify(|write| {
+                    (write.acknowledged, write.first, write.epoch) = (acknowledged, at, epoch);
+                });
                 self.level.bytes += (self.sectors_at_risk(run) - before) * SECTOR;
                 self.level.writes += 1;
+                self.gather(run);
             }
             None => {}
         }
         number
+    }
+
+    /// A later write took the place of so many sectors of the write `stamp` before they reached the medium.
+    pub fn supersede(&mut self, stamp: u64, sectors: u64) {
+        if let Some(write) = self.writes.get_mut(&stamp) {
+            write.superseded += sectors;
+        }
+    }
+
+    /// Among the writes that touch `run`, neighbours in time that share one fate become one.
+    fn gather(&mut self, run: Run) {
+        let mut near: Vec<u64> = self.touching(run).map(|key| key.1).collect();
+        near.sort_unstable();
+        for pair in near.windows(2) {
+            let (Some(old), Some(new)) = (self.writes.get(&pair[0]), self.writes.get(&pair[1])) else { continue };
+            if !self.share_fate(old, new) {
+                continue;
+            }
+            let (count, first) = (old.count, old.first);
+            self.exposed.remove(&(old.run.0, pair[0]));
+            self.writes.remove(&pair[0]);
+            self.writes.entry(pair[1]).and_modify(|new| (new.count, new.first) = (new.count + count, first));
+        }
+    }
+
+    /// True when nothing can make one of them safe, or covered by a flush, and not the other; no write that touches them
+    /// came between.
+    fn share_fate(&self, old: &Write, new: &Write) -> bool {
+        let sectors = old.run.1 - old.run.0;
+        let whole = old.left == sectors && new.left == sectors && old.superseded == sectors;
+        let alone = old.rivals.is_empty() && new.rivals.is_empty();
+        let promise = |write: &Write| write.acknowledged.map(|it| (self.is_flushed(it.number), write.fua));
+        let promised = promise(old).is_some() && promise(old) == promise(new);
+        let covered = old.acknowledged.is_some_and(|it| self.is_flushed(it.number));
+        old.run == new.run && whole && alone && promised && (covered || old.epoch == new.epoch)
     }
 
     /// What a sector holds on which the write `stamp` lands now. `volatile`: the drive acknowledges before.
@@ -152,6 +203,7 @@ impl Risk {
     /// A flush is submitted.
     pub fn flush(&mut self, stamp: u64) {
         self.doings += 1;
+        self.epoch += 1;
         self.flushes.insert(stamp, self.doings);
     }
 
@@ -201,9 +253,9 @@ impl Risk {
     fn count_safe(&mut self, at: Instant, stamp: u64, sectors: u64) {
         let Some(write) = self.writes.get_mut(&stamp) else { return };
         write.left -= sectors;
-        if let (0, Some(acknowledged)) = (write.left, write.acknowledged) {
-            self.level.writes -= 1;
-            self.longest_at_risk = self.longest_at_risk.max(at.saturating_since(acknowledged.at));
+        if write.left == 0 && write.acknowledged.is_some() {
+            self.level.writes -= write.count;
+            self.longest_at_risk = self.longest_at_risk.max(at.saturating_since(write.first));
             self.writes.remove(&stamp);
         }
     }
@@ -234,8 +286,8 @@ impl Risk {
 
     /// For how long the data of a write have been at risk at most, until `now`.
     pub fn longest_at_risk(&self, now: Instant) -> Span {
-        let still = self.writes.values().filter_map(|write| write.acknowledged);
-        let oldest = still.map(|acknowledged| now.saturating_since(acknowledged.at)).max();
+        let still = self.writes.values().filter(|write| write.acknowledged.is_some());
+        let oldest = still.map(|write| now.saturating_since(write.first)).max();
         self.longest_at_risk.max(oldest.unwrap_or(Span::ZERO))
     }
 
@@ -347,6 +399,31 @@ mod tests {
         risk.acknowledge(AT, 3);
         risk.land(AT, (104, 112), 3);
         assert_eq!(missing(&risk), [[(100, 104)]]);
+    }
+
+    #[test]
+    fn a_block_written_again_and_again_is_one_entry_and_many_writes() {
+        let mut risk = Risk::default();
+        for stamp in 1..=1000 {
+            risk.submit(&write(stamp, 100, 8));
+            risk.supersede(stamp - 1, 8);
+            risk.acknowledge(Instant::from_nanos(stamp), stamp);
+        }
+        assert_eq!(risk.level(), Level { bytes: 4096, writes: 1000 });
+        assert_eq!((risk.writes.len(), risk.exposed.len()), (1, 1));
+        // A flush under way may cover the writes before it and not those after.
+        risk.flush(2000);
+        risk.submit(&write(2001, 100, 8));
+        risk.supersede(1000, 8);
+        risk.acknowledge(Instant::from_nanos(2000), 2001);
+        assert_eq!(risk.writes.len(), 2);
+        // Sectors that may still reach the medium keep a write apart.
+        risk.submit(&write(2002, 100, 8));
+        risk.supersede(2001, 4);
+        risk.acknowledge(Instant::from_nanos(2000), 2002);
+        assert_eq!((risk.writes.len(), risk.level().writes), (3, 1002));
+        risk.land(Instant::from_nanos(3001), (100, 108), 2002);
+        assert_eq!((risk.level(), risk.longest_at_risk(AT).nanos()), (Level::default(), 3000));
     }
 
     #[test]

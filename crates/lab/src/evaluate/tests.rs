@@ -19,6 +19,9 @@ fn record(cell: usize, run: usize) -> RunRecord {
         {{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,"p99_99":0.0,"max":0.0}}}},"write":{{"ios":0,
         "iops":0.0,"bytes_per_s":0.0,"response_ms":{{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,
         "p99_99":0.0,"max":0.0}}}},"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},
+        "cuts":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"acknowledged_lost":{{"cuts_with_loss":1,"writes":3}},
+        "flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":{{"cuts_with_loss":0,"writes":0}},
+        "promised_lost":{{"cuts_with_loss":0,"writes":0}}}},
         "anatomy_ms":{{"processor":0.0,"driver":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
         "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#,
         IOPS[cell][run]
@@ -40,25 +43,24 @@ fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
 
 #[track_caller]
 fn said(text: &str, expected: &str) {
-    let said: Vec<String> = check_of(text, &[0, 1, 2, 3, 4, 5]).iter().map(ToString::to_string).collect();
-    assert_eq!(said.join("; "), expected);
+    assert_eq!(lines(&check_of(text, &[0, 1, 2, 3, 4, 5])).join("\n"), expected);
 }
 
 #[test]
 fn sides_are_paired_run_by_run() {
     // 200/100 and 210/102: mean 2.0294; t(1) = 12.706, s = 0.04159, so ± 0.3737.
     said("(iops[depth=8] / iops[depth=1])[mode=on]", "(iops[depth=8] / iops[depth=1])[mode=on]: 2.029 ± 0.374");
-    said("iops[mode=on, depth=1] in 100..102", "iops[mode=on, depth=1]: 101.0 ± 12.7, wanted 100..102 – holds");
-    said("iops[mode=on, depth=1] in 99 ± 2 %", "iops[mode=on, depth=1]: 101.0 ± 12.7, wanted 99 ± 2 % – FAILS");
-    said("low(iops[mode=on, depth=1]) < 88.4", "low(iops[mode=on, depth=1]): 88.29, wanted < 88.4 – holds");
+    said("iops[mode=on, depth=1] in 100..102", "iops[mode=on, depth=1], wanted 100..102: 101.0 ± 12.7 – holds");
+    said("iops[mode=on, depth=1] in 99 ± 2 %", "iops[mode=on, depth=1], wanted 99 ± 2 %: 101.0 ± 12.7 – FAILS");
+    said("low(iops[mode=on, depth=1]) < 88.4", "low(iops[mode=on, depth=1]), wanted < 88.4: 88.29 – holds");
 }
 
 #[test]
 fn reductions_over_cells() {
     said(
         "argmax(iops over depth) == 8 for each mode",
-        "argmax(iops over depth) at mode on: 8 (1: 101.0, 2: 151.5, 8: 205.0), wanted == 8 – holds; argmax(iops \
-         over depth) at mode off: 8 (1: 100.0, 2: 100.0, 8: 120.0), wanted == 8 – holds",
+        "argmax(iops over depth), wanted == 8:\n  mode on: 8 (1: 101.0, 2: 151.5, 8: 205.0) – holds\n  mode off: 8 (1: \
+         100.0, 2: 100.0, 8: 120.0) – holds",
     );
     said(
         "rising(iops[mode=on] over depth)",
@@ -74,12 +76,12 @@ fn reductions_over_cells() {
     );
     said(
         "argmax(iops[depth=1] over mode) in (on, 7)",
-        "argmax(iops[depth=1] over mode): on (on: 101.0, off: 100.0), wanted one of (on, 7) – holds",
+        "argmax(iops[depth=1] over mode), wanted one of (on, 7): on (on: 101.0, off: 100.0) – holds",
     );
     said("geomean(iops over depth)[mode=off]", "geomean(iops over depth)[mode=off]: 106.1 ± 45.1");
     said(
         "share(iops > 110 over mode, depth) >= 0.5",
-        "share(iops > 110 over mode, depth): 0.5000, wanted >= 0.5 – holds",
+        "share(iops > 110 over mode, depth), wanted >= 0.5: 0.5000 – holds",
     );
     // Over log2: 100, 150, 200 at 0, 1, 3 is 32.14 a doubling; 102, 153, 210 is 34.93.
     said(
@@ -92,7 +94,7 @@ fn reductions_over_cells() {
 fn conditions_join() {
     said(
         "iops[mode=on] > iops[mode=off] > 99 for each depth in (2)",
-        "iops[mode=on] > iops[mode=off] > 99 at depth 2: 151.5 ± 19.1 > 100.0 ± 127.1 > 99.00 – holds",
+        "iops[mode=on] > iops[mode=off] > 99:\n  depth 2: 151.5 ± 19.1 > 100.0 ± 127.1 > 99.00 – holds",
     );
     for (text, holds) in [("1 < 2 and 2 < 1", false), ("1 < 2 or 2 < 1", true), ("not 1 < 2", false), ("1 != 2", true)]
     {

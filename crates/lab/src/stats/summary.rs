@@ -106,11 +106,7 @@ impl Times {
 
     #[cold]
     fn carry(&mut self) {
-        *self = Times {
-            service: self.service(),
-            parts: Part::ALL.map(|part| self.part(part)),
-            ..Times::default()
-        };
+        *self = Times { service: self.service(), parts: Part::ALL.map(|part| self.part(part)), ..Times::default() };
     }
 
     fn service(&self) -> u128 {

@@ -18,7 +18,7 @@ use super::cache::{Lookup, Piece, Room};
 use super::profile::Until;
 use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
-use super::{Activity, Drive, Power, Purpose, Slot, Stage};
+use super::{Activity, Drive, Power, Purpose, Slot, Stage, Target};
 use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
@@ -39,7 +39,8 @@ impl Drive {
             _ => Lookup::Miss,
         };
         let on = self.power == Power::On;
-        let begin = self.electronics.max(now);
+        let reached = self.bus_free(now);
+        let begin = self.electronics.max(reached);
         let known = begin + self.profile.link.command;
         let decoded = if on { known + self.overhead(&request, seen) } else { now };
         let command = &mut self.slots[usize::from(slot)];
@@ -50,12 +51,14 @@ impl Drive {
         command.seen = (self.buffer.version(), seen);
         command.data = (now, now);
         command.stored = 0;
+        command.released = false;
         command.round = false;
         command.ahead = true;
         if !on {
             self.finish_at(now, slot);
             return now;
         }
+        command.ledger.until(Part::Link, reached);
         if let (Some(view), Op::Read | Op::Write) = (&mut self.segmentation, request.op) {
             command.ahead = view.see(&request, matches!(seen, Lookup::Hit(_)));
         }
@@ -133,9 +136,18 @@ impl Drive {
     fn decoded(&mut self, now: Instant, slot: u16) {
         self.divide(now);
         let request = self.slots[usize::from(slot)].request;
+        if !self.hold_back(slot, &request) {
+            self.serve(now, slot);
+        }
+    }
+
+    /// Nothing holds a command back any more.
+    pub(super) fn serve(&mut self, now: Instant, slot: u16) {
+        let request = self.slots[usize::from(slot)].request;
+        self.let_in(now, slot, &request);
         let beyond = request.end() > self.profile.geometry.sectors();
         let fua_unknown = request.flags.has(Flags::FUA) && !self.profile.link.fua;
-        let unsupported = matches!(request.op, Op::Trim | Op::Compute) || fua_unknown;
+        let unsupported = matches!(request.op, Op::Trim | Op::Compute) || fua_unknown || self.order_unknown(&request);
         if unsupported || beyond || (request.sectors == 0 && request.op != Op::Flush) {
             let outcome = if unsupported { Status::Unsupported } else { Status::OutOfRange };
             self.slots[usize::from(slot)].outcome = outcome;
@@ -176,8 +188,14 @@ impl Drive {
             false => self.look_up(slot),
         };
         match lookup {
-            Lookup::Hit(segment) => self.read_hit(now, slot, request, segment),
-            Lookup::Extends(segment) if self.streams_into(now, segment) && !self.is_held_up() => {
+            Lookup::Hit(segment) if !self.puts_off(now, request, segment) => {
+                self.read_hit(now, slot, request, segment);
+            }
+            Lookup::Extends(segment)
+                if self.streams_into(now, segment, request)
+                    && !self.is_held_up()
+                    && !self.puts_off(now, request, segment) =>
+            {
                 self.read_hit(now, slot, request, segment);
             }
             _ => self.enqueue(now, slot, request),
@@ -189,10 +207,33 @@ impl Drive {
         self.profile.cache.read_ahead.holds && !self.commands.is_empty()
     }
 
-    /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end.
-    pub(super) fn streams_into(&mut self, now: Instant, segment: usize) -> bool {
+    /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end: it tries no
+    /// weak place again.
+    pub(super) fn streams_into(&mut self, now: Instant, segment: usize, request: &Request) -> bool {
+        let (_, end) = self.buffer.span(segment);
         self.filling(now) == Some(segment)
             && matches!(self.activity, Activity::Prefetch(_) | Activity::Access { then: Some(_), .. })
+            && self.first_weak(end, request.end()).is_none()
+    }
+
+    /// True when a read that goes along with a prefetch would keep the medium from a command that waits for it, and must
+    /// not: that would be waiting beyond its limit by then, or counts for more by rank or age.
+    fn puts_off(&mut self, now: Instant, request: &Request, segment: usize) -> bool {
+        if self.commands.is_empty() || self.heads_queue(request) || self.filling(now) != Some(segment) {
+            return false;
+        }
+        let (stream, earliest) = match &self.activity {
+            Activity::Prefetch(stream) => (stream, now),
+            Activity::Access { then: Some(stream), sweep, .. } => (stream, sweep.end),
+            _ => return false,
+        };
+        let here = stream.when(self.platter(), request.end()).max(earliest);
+        if here <= self.breaks_off(stream, self.commands.deadline()) {
+            return false;
+        }
+        let costs = self.costs(here);
+        let cost = |target: &Target| costs(target, u64::MAX);
+        self.commands.overdue(here) || self.commands.outweighs(here, self.has_priority(request), cost)
     }
 
     /// The segment that the medium is filling, by a read or the prefetch that follows it.
@@ -217,8 +258,10 @@ impl Drive {
         if self.profile.cache.read_ahead.discards && self.buffer.span(segment).1 == request.end() {
             self.buffer.give_up(segment);
         }
-        let ledger = &mut self.slots[usize::from(slot)].ledger;
-        ledger.until(Part::Cache, here);
+        self.slots[usize::from(slot)].ledger.until(Part::Cache, here);
+        if first > now {
+            self.release_bus(slot);
+        }
         self.send(slot, here, first);
     }
 
@@ -256,6 +299,7 @@ impl Drive {
         let end = request.end();
         let ring = if ahead.over_requested { end } else { request.lba } + self.buffer.segment_sectors();
         let limit = ring.min(end + u64::from(ahead.max)).max(end).min(self.profile.geometry.sectors());
+        let limit = self.first_weak(end, limit).unwrap_or(limit);
         match ahead.until {
             Until::Segment => limit,
             _ if limit == end => limit,
@@ -307,8 +351,9 @@ impl Drive {
 
     /// Moves a read's data to the host: they are all in the buffer from `here`, and began to be at `first`.
     pub(super) fn send(&mut self, slot: u16, here: Instant, first: Instant) {
+        let first = first + self.service(slot);
         let end = self.sent_by(self.slots[usize::from(slot)].request.sectors, here, first);
-        self.link = end;
+        self.occupy(self.link.max(first), end);
         self.slots[usize::from(slot)].ledger.until(Part::Link, end);
         self.close(slot, end);
     }
@@ -354,9 +399,10 @@ impl Drive {
         let on_medium =
             matches!(self.activity, Activity::Access { purpose: Purpose::Command { slot: on, .. }, .. } if on == slot);
         let command = &mut self.slots[usize::from(slot)];
+        let status = command.outcome;
         self.ready.push_back(Completion {
             tag: command.request.tag,
-            status: command.outcome,
+            status,
             submitted: command.ledger.start(),
             finished: at,
             parts: command.ledger.parts(),
@@ -364,6 +410,12 @@ impl Drive {
         match on_medium {
             true => command.stage = Stage::Draining,
             false => self.release(at, slot),
+        }
+        if status != Status::Done {
+            self.fail_queue(at, status);
+        }
+        if self.alone.is_some() || !self.held.is_empty() {
+            self.let_next_in(at, slot);
         }
     }
 
@@ -382,7 +434,7 @@ impl Drive {
         self.buffer_loses(now, request);
         let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
         let from = self.link.max(now);
-        self.link = from + self.write_rate.time(bytes);
+        self.occupy(from, from + self.write_rate.time(bytes));
         self.slots[usize::from(slot)].data = (from, self.link);
         self.write_or_park(now, slot);
     }
@@ -465,7 +517,8 @@ impl Drive {
         let all_in = passed.max(command.data.1).min(sweep.end);
         access.charge_until(all_in, geometry, mechanics, &mut command.ledger);
         self.link = self.link.max(all_in);
-        self.close(slot, all_in);
+        let service = self.service(slot);
+        self.close(slot, all_in + service);
     }
 
     fn write_cached(&mut self, now: Instant, slot: u16) {
@@ -475,9 +528,14 @@ impl Drive {
             self.write_through(now, slot, &request);
             return;
         }
-        if !self.parked.is_empty() || !self.store(now, slot) {
+        let head = self.heads_queue(&request);
+        if (!self.parked.is_empty() && !head) || !self.store(now, slot) {
+            self.release_bus(slot);
             self.slots[usize::from(slot)].stage = Stage::Parked;
-            self.parked.push_back(slot);
+            match head {
+                true => self.parked.push_front(slot),
+                false => self.parked.push_back(slot),
+            }
         }
     }
 
@@ -530,7 +588,8 @@ impl Drive {
         }
         self.buffer_loses(now, part);
         let bytes = if part.op == Op::Write { u64::from(part.sectors) * SECTOR } else { 0 };
-        let arrived = self.link.max(now) + self.write_rate.time(bytes);
+        let from = self.link.max(now) + self.service(slot);
+        let arrived = from + self.write_rate.time(bytes);
         let piece = Piece { lba: part.lba, sectors: part.sectors, stamp: part.stamp };
         match room {
             Room::Join(segment) => self.buffer.write(segment, piece, now, arrived),
@@ -540,7 +599,7 @@ impl Drive {
                 None => return false,
             },
         }
-        self.link = arrived;
+        self.occupy(from, arrived);
         let ledger = &mut self.slots[usize::from(slot)].ledger;
         // The part before may still be on the link.
         ledger.until(Part::Cache, ledger.mark().max(now));

@@ -6,10 +6,11 @@
 //! cannot be known that nothing comes between, the read goes the long way.
 
 use super::cache::Lookup;
+use super::queuing::RELEASE_AND_SERVICE;
 use super::{Activity, Drive, Power, Stage};
 use crate::block::{Completion, Flags, Op};
 use crate::record::Part;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 impl Drive {
     /// The completion of the only command in flight, if it is a read from the medium that is done by `until`, and the
@@ -23,15 +24,17 @@ impl Drive {
         let command = &self.slots[usize::from(slot)];
         let request = command.request;
         let settled = self.segmentation.as_ref().is_none_or(|view| view.wanted().is_none());
-        let plain = settled && request.op == Op::Read && !request.flags.has(Flags::FUA) && request.sectors > 0;
+        let plain = settled && request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
         let missed = command.seen == (self.buffer.version(), Lookup::Miss);
-        if !plain || !missed || request.end() > self.profile.geometry.sectors() {
+        let beyond = request.end() > self.profile.geometry.sectors();
+        if !plain || !missed || beyond || self.first_weak(request.lba, request.end()).is_some() {
             return None;
         }
         let (now, reading) = match &self.activity {
             Activity::Idle => (self.choose_from.max(decoded), None),
             Activity::Prefetch(stream) => {
-                let now = self.choose_from.max(self.breaks_off(stream, Some(decoded))).max(decoded);
+                let fed_up = self.profile.firmware.queue.max_wait.map(|limit| decoded + limit);
+                let now = self.choose_from.max(self.breaks_off(stream, fed_up)).max(decoded);
                 let mut stream = *stream;
                 stream.catch_up(self.platter(), now);
                 (now, Some(stream))
@@ -43,7 +46,8 @@ impl Drive {
         let access = self.access(now, arm, &request, first, (now, now));
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
         let overhead = &self.profile.overhead;
-        let sent = self.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect);
+        let service = if self.releases() { RELEASE_AND_SERVICE } else { Span::ZERO };
+        let sent = self.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;
         if finished > until {
             return None;
@@ -52,7 +56,7 @@ impl Drive {
             let filled = stream.filled(self.platter(), now);
             self.buffer.cut_short(stream.segment, filled);
         }
-        self.commands.pass_through(u64::from(first.cylinder));
+        self.commands.pass_through(first.cylinder);
         let segment = self.buffer.allocate(request.lba, None);
         let ahead = self.slots[usize::from(slot)].ahead;
         let then =
@@ -60,7 +64,7 @@ impl Drive {
         self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
         self.arm = sweep.arm;
         self.choose_from = sweep.end + self.profile.firmware.dispatch;
-        self.link = sent;
+        (self.link, self.moving) = (sent, (sent, sent));
         self.arriving.pop_front();
         self.free.push(slot);
         (self.quiet, self.clock, self.next) = (finished, finished, Instant::FAR);

@@ -349,6 +349,11 @@ impl Mechanics {
         Span::from_nanos(self.period >> 32)
     }
 
+    /// How long so many whole revolutions take.
+    pub fn revolutions(&self, count: u64) -> Span {
+        Span::from_nanos(((u128::from(self.period) * u128::from(count)) >> 32) as u64)
+    }
+
     /// The platter's angle at `at`.
     #[inline(always)]
     pub fn angle(&self, at: Instant) -> u64 {

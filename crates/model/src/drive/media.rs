@@ -98,6 +98,12 @@ impl Sweep {
         }
     }
 
+    /// Blocks are read again and again for so long: whole revolutions.
+    pub fn try_again(&mut self, span: Span) {
+        self.rotation += span;
+        self.end += span;
+    }
+
     /// Writes the access into the account of the request it serves.
     #[inline]
     pub fn charge(&self, ledger: &mut Ledger) {

@@ -1,7 +1,8 @@
 //! The medium's turn: which access is next, and what follows when it is over.
 //!
 //! Commands are ordered by `firmware.queue`, dirty segments by `firmware.destage`; under pressure the cheaper of the
-//! two choices goes first. Nothing here decides what a command is or when its data cross the link.
+//! two choices goes first, unless one has waited beyond the limit of its discipline: then the one whose limit passed
+//! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a command is or when its data cross the link.
 
 use super::cache::Lookup;
 use super::firmware::kept;
@@ -9,9 +10,10 @@ use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::media::Access;
 use super::profile::Profile;
+use super::queuing::Chosen;
 use super::stream::{Platter, Stream};
 use super::{Activity, Destage, Drive, Power, Purpose, Stage, Target};
-use crate::block::{Op, Request, SECTOR};
+use crate::block::{Op, Request, SECTOR, Status};
 use crate::queue::{Choice, Policy};
 use crate::record::Part;
 use crate::time::{Instant, Span};
@@ -49,12 +51,12 @@ impl Drive {
 
     /// A command joins the queue for the medium.
     pub(super) fn enqueue(&mut self, now: Instant, slot: u16, request: &Request) {
+        self.release_bus(slot);
         self.slots[usize::from(slot)].stage = Stage::Queued;
         let first = self.profile.geometry.extent(request.lba, u32::MAX);
         self.slots[usize::from(slot)].first = first;
-        let write = request.op != Op::Read;
-        let target = Target::of(slot, &first, request.sectors, write, &self.profile);
-        self.commands.push(now, u64::from(target.cylinder), target);
+        let target = Target::of(slot, &first, request.sectors, request.op != Op::Read, &self.profile);
+        self.commands.push(now, self.standing(request), target);
     }
 
     /// Dirty segments compete with commands.
@@ -78,37 +80,67 @@ impl Drive {
         self.buffer.destageable().next().map(|(_, dirty)| dirty.since + age)
     }
 
-    /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
-    pub(super) fn choose_at(&self) -> Option<Instant> {
-        let urgent = !self.commands.is_empty() || self.pressing(self.clock);
-        let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
-        let idle = self.buffer.dirty_count() > 0 && self.free.len() == self.slots.len() && !forgets;
-        if !urgent && !idle {
-            return self.ages_at().filter(|_| !matches!(self.activity, Activity::Access { .. }));
-        }
-        let medium = match &self.activity {
-            Activity::Access { .. } => return None,
-            Activity::Idle => self.choose_from,
-            Activity::Prefetch(stream) if urgent => {
-                let waiting = self.commands.iter().next().map(|(since, _)| since);
-                self.choose_from.max(self.breaks_off(stream, waiting))
-            }
-            Activity::Prefetch(stream) => stream.when(self.platter(), stream.limit),
-        };
-        let patience = if urgent || self.tidying {
-            Instant::ZERO
-        } else {
-            medium.max(self.quiet) + self.profile.cache.destage_idle
-        };
-        let at = medium.max(patience);
-        Some(self.ages_at().map_or(at, |aged| at.min(aged.max(medium))).max(self.clock))
+    /// When the first of the dirty segments has been so for as long as the destage discipline allows.
+    fn destage_due(&self) -> Option<Instant> {
+        let limit = self.profile.firmware.destage.max_wait?;
+        self.buffer.destageable().next().map(|(_, dirty)| dirty.since + limit)
     }
 
-    /// When a read-ahead gives way to a command that has been waiting `since`.
-    pub(super) fn breaks_off(&self, stream: &Stream, since: Option<Instant>) -> Instant {
-        let patience = self.profile.firmware.queue.max_wait;
-        let fed_up = since.zip(patience).map_or(Instant::FAR, |(since, patience)| since + patience);
-        stream.committed.max(stream.held.min(fed_up))
+    /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
+    pub(super) fn choose_at(&self) -> Option<Instant> {
+        let dirty = self.buffer.dirty_count() > 0;
+        let urgent = !self.commands.is_empty() || self.pressing(self.clock);
+        let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
+        let idle = dirty && self.free.len() == self.slots.len() && !forgets;
+        let due = if dirty && !urgent { self.presses_at() } else { None };
+        if (!urgent && !idle && due.is_none()) || matches!(self.activity, Activity::Access { .. }) {
+            return None;
+        }
+        let hurried = if urgent { Some(Instant::ZERO) } else { due };
+        let hurried = hurried.map(|at| self.free_for_urgent().max(at));
+        let patient = if idle && !urgent { Some(self.free_and_quiet()) } else { None };
+        let at = hurried.into_iter().chain(patient).min()?;
+        Some(at.max(self.clock))
+    }
+
+    /// When the oldest dirty segment will press by its age alone.
+    fn presses_at(&self) -> Option<Instant> {
+        // Over its limit is later than at it.
+        let due = self.destage_due().map(|due| due + Span::from_nanos(1));
+        self.ages_at().into_iter().chain(due).min()
+    }
+
+    /// When the medium can be had by what may break off a prefetch.
+    fn free_for_urgent(&self) -> Instant {
+        match &self.activity {
+            Activity::Prefetch(stream) => self.choose_from.max(self.breaks_off(stream, self.fed_up())),
+            _ => self.choose_from,
+        }
+    }
+
+    /// When the drive has been left alone for long enough to tidy up.
+    fn free_and_quiet(&self) -> Instant {
+        let medium = match &self.activity {
+            Activity::Prefetch(stream) => stream.when(self.platter(), stream.limit),
+            _ => self.choose_from,
+        };
+        match self.tidying {
+            true => medium,
+            false => medium.max(medium.max(self.quiet) + self.profile.cache.destage_idle),
+        }
+    }
+
+    /// When what waits is the medium's, though a stream is read ahead of: beyond its limit, or at the head of the queue.
+    fn fed_up(&self) -> Option<Instant> {
+        if self.commands.has_head() {
+            return Some(Instant::ZERO);
+        }
+        self.commands.deadline().into_iter().chain(self.destage_due()).min()
+    }
+
+    /// When a read-ahead gives way to what waits and is `fed_up` then.
+    pub(super) fn breaks_off(&self, stream: &Stream, fed_up: Option<Instant>) -> Instant {
+        stream.committed.max(stream.held.min(fed_up.unwrap_or(Instant::FAR)))
     }
 
     pub(super) fn choose(&mut self, now: Instant) {
@@ -116,8 +148,10 @@ impl Drive {
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
+        let due = self.destage_due().is_some_and(|due| due < now);
+        let pressing = self.pressing(now) || due;
         // Without a rival only SPTF asks for the cost.
-        let rivals = self.commands.is_empty() || self.pressing(now);
+        let rivals = self.commands.is_empty() || pressing;
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
             true => self.commands.choose(now, head, self.costs(now), self.least()),
@@ -125,9 +159,11 @@ impl Drive {
         };
         let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
-            (Some(command), Some(destage)) if command.cost <= destage.cost => self.start_command(now, command),
+            (Some(command), Some(destage)) if self.goes_first(now, &command, &destage) => {
+                self.start_command(now, command);
+            }
             (_, Some(destage)) => {
-                self.tidying = !self.pressing(now);
+                self.tidying = !pressing;
                 let segment = self.destages.take(destage).segment;
                 // It leaves the buffer's dirty ones now.
                 self.left += 1;
@@ -135,6 +171,20 @@ impl Drive {
             }
             (Some(command), None) => self.start_command(now, command),
             (None, None) => {}
+        }
+    }
+
+    /// A command goes before a dirty segment: it is the cheaper, or, where either has waited beyond its limit, the one
+    /// whose limit passed first.
+    fn goes_first(&self, now: Instant, command: &Chosen, destage: &Choice) -> bool {
+        let passed = |due: Option<Instant>| due.filter(|&due| due < now);
+        let limit = self.profile.firmware.destage.max_wait;
+        let segment = passed(limit.map(|limit| self.destages.since(destage) + limit));
+        match (passed(self.commands.deadline()), segment) {
+            _ if command.is_head() => true,
+            (None, None) => command.cost <= destage.cost,
+            (Some(command), Some(segment)) => command <= segment,
+            (command, _) => command.is_some(),
         }
     }
 
@@ -146,7 +196,7 @@ impl Drive {
     /// What answers the positioning time of a target from where the arm is at `now`. It has few branches: which of many
     /// targets are near is what a processor cannot foresee.
     #[inline(always)]
-    fn costs(&self, now: Instant) -> impl Fn(&Target, u64) -> u64 + '_ {
+    pub(super) fn costs(&self, now: Instant) -> impl Fn(&Target, u64) -> u64 + '_ {
         let reach = self.profile.mechanics.reach_from(self.arm, now);
         move |target, _| {
             let moved = match target.write {
@@ -190,7 +240,7 @@ impl Drive {
         self.joined = self.buffer.next_serial();
     }
 
-    fn start_command(&mut self, now: Instant, choice: Choice) {
+    fn start_command(&mut self, now: Instant, choice: Chosen) {
         let target = self.commands.take(choice);
         let slot = target.slot;
         let request = self.slots[usize::from(slot)].request;
@@ -208,7 +258,7 @@ impl Drive {
         match self.look_up(slot) {
             // It came into the buffer while the command waited.
             Lookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
-            Lookup::Extends(segment) if self.streams_into(now, segment) => {
+            Lookup::Extends(segment) if self.streams_into(now, segment, &request) => {
                 self.read_hit(now, slot, &request, segment);
             }
             Lookup::Extends(segment) if !self.buffer.is_dirty(segment) => {
@@ -216,21 +266,37 @@ impl Drive {
                 self.break_off(now);
                 self.buffer.touch(segment);
                 let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
-                self.read_into(now, slot, &request, first, Some(segment));
+                self.read_into(now, slot, &request, first, |_| Some(segment));
                 self.hold_stream();
             }
             _ => {
                 self.break_off(now);
-                let segment = self.buffer.allocate(request.lba, None);
                 let first = self.slots[usize::from(slot)].first;
-                self.read_into(now, slot, &request, first, segment);
+                self.read_into(now, slot, &request, first, |drive| drive.buffer.allocate(request.lba, None));
             }
         }
     }
 
-    /// Reads from the block at `first` to the request's end into `segment`, and plans the read-ahead behind it.
-    fn read_into(&mut self, now: Instant, slot: u16, request: &Request, first: Extent, segment: Option<usize>) {
-        self.start(now, request, first, Purpose::Command { slot, segment }, (now, now));
+    /// Reads from the block at `first` to the request's end into the segment that `take` names, and plans the read-ahead
+    /// behind it; a read that fails fills none.
+    fn read_into(
+        &mut self,
+        now: Instant,
+        slot: u16,
+        request: &Request,
+        first: Extent,
+        take: impl FnOnce(&mut Drive) -> Option<usize>,
+    ) {
+        let recovery = self.recovery(first.lba, request.end());
+        let segment = if recovery.fails { None } else { take(self) };
+        let wanted = Request { sectors: (recovery.end - request.lba) as u32, ..*request };
+        self.start(now, &wanted, first, Purpose::Command { slot, segment }, (now, now));
+        if recovery.fails {
+            self.slots[usize::from(slot)].outcome = Status::MediumError;
+        }
+        if let Activity::Access { sweep, .. } = &mut self.activity {
+            sweep.try_again(self.profile.mechanics.revolutions(recovery.retries));
+        }
         let (Some(segment), Activity::Access { access, sweep, .. }) = (segment, &self.activity) else { return };
         let (access, end, arm) = (*access, sweep.end, sweep.arm);
         let ahead = self.slots[usize::from(slot)].ahead;
@@ -285,6 +351,10 @@ impl Drive {
         let passed = mechanics.angle_of(pass.rotation) / pass.extent.slot.max(1);
         let room = self.buffer.segment_sectors().saturating_sub(u64::from(access.sectors));
         let mut free = passed.min(u64::from(pass.extent.before)).min(access.lba()).min(room);
+        // A weak block that passes is not read.
+        while let Some(weak) = self.first_weak(access.lba() - free, access.lba()) {
+            free = access.lba() - 1 - weak;
+        }
         // Slots left out before it on the track hold no blocks.
         while free > 0 && geometry.extent(access.lba() - free, 1).cylinder_and_head() != pass.extent.cylinder_and_head()
         {
@@ -380,11 +450,18 @@ impl Drive {
         };
         if let Some(access) = &written {
             self.land(access, purpose, Instant::FAR);
+            self.refresh(access.lba(), access.end());
         }
         match purpose {
             Purpose::Command { slot, .. } if self.slots[usize::from(slot)].round => self.end_round(now, slot),
             Purpose::Command { slot, .. } if written.is_some() => {
-                self.close(slot, now + self.profile.overhead.reselect)
+                let service = self.service(slot);
+                self.close(slot, now + self.profile.overhead.reselect + service);
+            }
+            // Nothing of it is sent.
+            Purpose::Command { slot, .. } if self.slots[usize::from(slot)].outcome != Status::Done => {
+                let service = self.service(slot);
+                self.close(slot, now + self.profile.overhead.reselect + service);
             }
             Purpose::Command { slot, .. } => self.send(slot, now, led + self.profile.overhead.reselect),
             Purpose::Destage(segment) => {
@@ -410,6 +487,9 @@ impl Drive {
 
     /// A dirty segment that continues the one just written follows at once: one long write.
     fn go_on_destaging(&mut self, now: Instant, end: u64) {
+        if self.commands.overdue(now) {
+            return;
+        }
         let next = self.buffer.destageable().map(|(segment, _)| segment).find(|&s| self.buffer.span(s).0 == end);
         if let Some(segment) = next {
             self.start_destage(now, segment);

@@ -138,7 +138,13 @@ impl Drive {
     }
 
     /// Ends the commands whose tag is `chosen`, at `now`.
-    fn drop_commands(&mut self, now: Instant, status: Status, sector: CutSector, chosen: impl Fn(u32) -> bool) {
+    pub(super) fn drop_commands(
+        &mut self,
+        now: Instant,
+        status: Status,
+        sector: CutSector,
+        chosen: impl Fn(u32) -> bool,
+    ) {
         self.stop_access(now, sector, &chosen);
         for slot in 0..self.slots.len() {
             let command = &mut self.slots[slot];
@@ -147,7 +153,8 @@ impl Drive {
             }
             let part = match command.stage {
                 Stage::Arriving => Part::Overhead,
-                Stage::Queued => Part::Queue,
+                Stage::Held | Stage::Queued => Part::Queue,
+                Stage::Medium => Part::Rotation,
                 Stage::Parked | Stage::Flushing => Part::Cache,
                 _ => Part::Link,
             };
@@ -155,6 +162,7 @@ impl Drive {
             command.outcome = status;
             let slot = slot as u16;
             self.arriving.retain(|&(_, other)| other != slot);
+            self.held.retain(|&other| other != slot);
             self.commands.retain(|target| target.slot != slot);
             self.parked.retain(|&other| other != slot);
             self.flushes.retain(|&(other, _)| other != slot);

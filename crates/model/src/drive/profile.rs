@@ -7,10 +7,12 @@
 //! [`SeekCurve`]: super::mechanics::SeekCurve
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::geometry::Geometry;
 use super::mechanics::Mechanics;
-use crate::block::CutSector;
+use super::recovery::Weak;
+use crate::block::{CutSector, Queuing};
 use crate::queue::Discipline;
 use crate::time::Span;
 
@@ -35,6 +37,8 @@ pub struct Profile {
     pub link: Link,
     /// What a power cut does to the sector under the writing head.
     pub cut_sector: CutSector,
+    /// Places that are hard to read, rising, apart from one another.
+    pub weak: Vec<Weak>,
     /// A capacitor keeps the buffer until it is written: a flush costs its command only, and writes with FUA are
     /// acknowledged from the buffer.
     pub protected: bool,
@@ -149,6 +153,10 @@ pub struct Firmware {
     pub dispatch: Span,
     /// A read begins with whichever wanted sector comes first under the head.
     pub zero_latency: bool,
+    /// Commands marked [`PRIORITY`](crate::block::Flags::PRIORITY) go before the others.
+    pub priority: bool,
+    /// A read tries again for this long at most, then it fails; nothing: until it succeeds.
+    pub recovery_limit: Option<Span>,
 }
 
 /// Fixed costs of commands, spent by the drive's electronics one command after another. What a command costs depends
@@ -206,6 +214,8 @@ pub struct Link {
     pub buffer_full: u32,
     /// Honours forced unit access.
     pub fua: bool,
+    /// How commands are queued.
+    pub queuing: Queuing,
 }
 
 /// What is wrong with a profile: the field, and the rule it breaks.
@@ -250,6 +260,16 @@ impl Profile {
             ("cache.read_ahead.min", "at most cache.read_ahead.max", cache.read_ahead.min <= cache.read_ahead.max),
             ("cache.read_ahead.resume_percent", "from 1 to 100", (1..=100).contains(&cache.read_ahead.resume_percent)),
             (
+                "firmware.depth",
+                "1 where link.queuing is none",
+                self.link.queuing != Queuing::None || self.firmware.depth == 1,
+            ),
+            (
+                "firmware.depth",
+                "from 1 to 32 with ATA's queues",
+                !self.link.queuing.is_ata() || self.firmware.depth <= 32,
+            ),
+            (
                 "cache.flash_sectors",
                 "0 without cache.dirty_segments",
                 cache.flash_sectors == 0 || self.may_hold_dirty(),
@@ -261,6 +281,7 @@ impl Profile {
                 !self.faults.caches_when_off || self.may_hold_dirty(),
             ),
             ("firmware.depth", "from 1 to 256", (1..=256).contains(&self.firmware.depth)),
+            ("faults.weak", "places inside the drive that rise and do not overlap", self.weak_places_rise()),
             ("link.rate", "at least 1 byte a second", self.link.rate > 0),
             ("link.write_rate", "at least 1 byte a second", self.link.write_rate > 0),
             ("link.buffer_full", "at most 100 percent", self.link.buffer_full <= 100),
@@ -270,5 +291,11 @@ impl Profile {
             Some(&(field, expected, _)) => Err(ProfileError { field, expected }),
             None => Ok(()),
         }
+    }
+
+    fn weak_places_rise(&self) -> bool {
+        let apart = self.weak.windows(2).all(|pair| pair[0].end() <= pair[1].lba);
+        let whole = self.weak.iter().all(|weak| weak.sectors > 0 && weak.lba < u64::MAX - u64::from(weak.sectors));
+        whole && apart && self.weak.last().is_none_or(|last| last.end() <= self.geometry.sectors())
     }
 }

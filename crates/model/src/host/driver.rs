@@ -1,15 +1,23 @@
 //! The operating system's driver, a first form: it holds requests, sorts them, splits the large ones and sends so
-//! many down at once. It costs no processor time, merges nothing and knows no time-outs.
+//! many down at once. It costs no processor time, merges nothing and knows no time-outs; it passes priorities on and
+//! does not order by them.
 //!
 //! A request larger than `max_transfer` goes down as several commands, each as soon as there is room; it completes
-//! with the last of them, and its account follows that one. A flush is a barrier as the ATA drivers of the field make
-//! it one: it goes down when everything before it has completed, and nothing after it goes down before it has.
+//! with the last of them, and its account follows that one. Above an ATA drive a flush is a barrier as the drivers of the
+//! field make it one: it goes down when everything before it has completed, and nothing after it goes down before it has.
+//! Above a SCSI drive it goes down as any other; a request *ordered* goes down behind all before it and before all after
+//! it, one for the *head of queue* next.
+//!
+//! A command that came back aborted though nobody above asked for that went down with another's error: it is sent again,
+//! as Linux's libata does. What was lost on it is *driver*.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status};
+use crate::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
+};
 use crate::queue::{Discipline, Queue};
 use crate::record::{Ledger, Part};
 use crate::time::Instant;
@@ -35,13 +43,19 @@ pub struct Driver {
     free: Vec<u32>,
     /// Pieces that wait: parent and the piece's first sector in the device.
     waiting: Queue<Piece>,
-    /// Flushes and what came after one.
+    /// Pieces for the head of the queue.
+    urgent: VecDeque<Piece>,
+    /// Barriers and what came after one.
     held: VecDeque<u32>,
-    commands: Vec<u32>,
+    /// By tag: what was sent down under it.
+    commands: Vec<Piece>,
     idle_tags: Vec<u32>,
     ready: VecDeque<Completion>,
     head: u64,
     flushing: bool,
+    /// What waits is the rest of an ordered request.
+    ordering: bool,
+    queuing: Queuing,
     depth: u32,
     /// Sectors of a physical sector below.
     physical: u64,
@@ -77,12 +91,15 @@ impl Driver {
             parents: alloc::vec![parent; spec.capacity as usize],
             free: (0..spec.capacity).rev().collect(),
             waiting: Queue::new(spec.queue, spec.capacity as usize),
+            urgent: VecDeque::new(),
             held: VecDeque::new(),
-            commands: alloc::vec![0; depth as usize],
+            commands: alloc::vec![Piece { parent: 0, lba: 0, sectors: 0 }; depth as usize],
             idle_tags: (0..depth).rev().collect(),
             ready: VecDeque::new(),
             head: 0,
             flushing: false,
+            ordering: false,
+            queuing: limits.queuing,
             depth,
             physical: u64::from(limits.physical) / SECTOR,
             spec,
@@ -98,7 +115,7 @@ impl Driver {
     fn admit(&mut self, now: Instant, parent: u32) {
         let request = self.parents[parent as usize].request;
         if request.op == Op::Flush {
-            self.waiting.push(now, self.head, Piece { parent, lba: 0, sectors: 0 });
+            self.await_turn(now, Piece { parent, lba: self.head, sectors: 0 });
             self.parents[parent as usize].left = 1;
             return;
         }
@@ -106,7 +123,7 @@ impl Driver {
         let mut pieces = 0;
         loop {
             let sectors = self.piece(lba, request.end());
-            self.waiting.push(now, lba, Piece { parent, lba, sectors });
+            self.await_turn(now, Piece { parent, lba, sectors });
             pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
@@ -114,6 +131,28 @@ impl Driver {
             }
         }
         self.parents[parent as usize].left = pieces;
+    }
+
+    fn await_turn(&mut self, now: Instant, piece: Piece) {
+        match self.heads_queue(&self.parents[piece.parent as usize].request) {
+            true => self.urgent.push_back(piece),
+            false => self.waiting.push(now, piece.lba, piece),
+        }
+    }
+
+    /// Goes down next.
+    fn heads_queue(&self, request: &Request) -> bool {
+        self.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
+    }
+
+    /// Goes down when nothing else is below, and nothing after it before it is back.
+    fn stands_alone(&self, request: &Request) -> bool {
+        self.queuing != Queuing::Scsi && request.op == Op::Flush
+    }
+
+    /// Goes down behind all that came before, and before all that comes after.
+    fn is_ordered(&self, request: &Request) -> bool {
+        self.queuing == Queuing::Scsi && request.flags.has(Flags::ORDERED) && !self.heads_queue(request)
     }
 
     /// Sectors of the next command for `lba..end`. A split falls between physical sectors where it can.
@@ -150,50 +189,65 @@ impl Driver {
         let Some(&tag) = self.idle_tags.last() else {
             return false;
         };
-        let Some(choice) = self.waiting.choose(now, self.head, |_, _| 0, |_| 0) else {
+        let Some(piece) = self.next_piece(now) else {
             return false;
         };
-        let piece = self.waiting.take(choice);
         let parent = &self.parents[piece.parent as usize];
-        let request = Request { tag, lba: piece.lba, sectors: piece.sectors, ..parent.request };
+        let lba = if piece.sectors == 0 { parent.request.lba } else { piece.lba };
+        let request = Request { tag, lba, sectors: piece.sectors, ..parent.request };
         self.idle_tags.pop();
-        self.commands[tag as usize] = piece.parent;
-        self.flushing = request.op == Op::Flush;
-        if !self.flushing {
+        self.commands[tag as usize] = piece;
+        self.flushing = self.stands_alone(&request);
+        if request.op != Op::Flush {
             self.head = request.end();
         }
         self.below.submit(now, request).expect("room below for the depth it states");
         true
     }
 
-    /// Lets held requests join the queue: a flush when all before it are done, the rest up to the next flush.
+    fn next_piece(&mut self, now: Instant) -> Option<Piece> {
+        if let Some(piece) = self.urgent.pop_front() {
+            return Some(piece);
+        }
+        let choice = self.waiting.choose(now, self.head, |_, _| 0, |_| 0)?;
+        Some(self.waiting.take(choice))
+    }
+
+    /// Lets held requests join the queue: a flush when all before it are done, an ordered request when all before it are
+    /// sent, the rest up to the next of these.
     fn release(&mut self, now: Instant) {
         while let Some(&parent) = self.held.front() {
-            let flush = self.parents[parent as usize].request.op == Op::Flush;
-            if self.flushing || (flush && (self.busy() > 0 || !self.waiting.is_empty())) {
+            let request = self.parents[parent as usize].request;
+            let (alone, ordered) = (self.stands_alone(&request), self.is_ordered(&request));
+            let waits = !self.waiting.is_empty();
+            if self.flushing || (alone && (self.busy() > 0 || waits)) || ((ordered || self.ordering) && waits) {
                 return;
             }
             self.held.pop_front();
+            self.ordering = ordered;
             self.admit(now, parent);
-            if flush {
+            if alone {
                 return;
             }
         }
     }
 
     fn returned(&mut self, completion: Completion) {
-        let index = self.commands[completion.tag as usize];
+        let piece = self.commands[completion.tag as usize];
         self.idle_tags.push(completion.tag);
-        let parent = &mut self.parents[index as usize];
+        let parent = &mut self.parents[piece.parent as usize];
+        if completion.status == Status::Aborted && parent.status == Status::Done {
+            return self.await_turn(completion.finished, piece);
+        }
         parent.left -= 1;
-        if completion.status != Status::Done {
+        if completion.status != Status::Done && parent.status == Status::Done {
             parent.status = completion.status;
         }
         if parent.left > 0 {
             return;
         }
         parent.ledger.adopt(Part::Driver, &completion);
-        self.answer(index, completion.finished);
+        self.answer(piece.parent, completion.finished);
     }
 
     fn answer(&mut self, index: u32, finished: Instant) {
@@ -218,6 +272,7 @@ impl Driver {
             }
             let below = self.commands_of(index);
             self.waiting.retain(|piece| piece.parent != index);
+            self.urgent.retain(|piece| piece.parent != index);
             self.held.retain(|&other| other != index);
             let parent = &mut self.parents[index as usize];
             parent.status = status;
@@ -230,7 +285,7 @@ impl Driver {
     }
 
     fn commands_of(&self, parent: u32) -> u32 {
-        let busy = |tag: &u32| !self.idle_tags.contains(tag) && self.commands[*tag as usize] == parent;
+        let busy = |tag: &u32| !self.idle_tags.contains(tag) && self.commands[*tag as usize].parent == parent;
         (0..self.depth).filter(busy).count() as u32
     }
 
@@ -238,7 +293,7 @@ impl Driver {
         let known = self.parents.iter().position(|parent| parent.live && parent.request.tag == tag);
         let index = known.ok_or(ControlError::UnknownTag)? as u32;
         let below: Vec<u32> = (0..self.depth)
-            .filter(|tag| !self.idle_tags.contains(tag) && self.commands[*tag as usize] == index)
+            .filter(|tag| !self.idle_tags.contains(tag) && self.commands[*tag as usize].parent == index)
             .collect();
         self.drop_waiting(now, Status::Aborted, |other| other == tag);
         for tag in below {
@@ -248,16 +303,8 @@ impl Driver {
     }
 }
 
-const BLANK: Request = Request {
-    tag: 0,
-    unit: 0,
-    origin: 0,
-    op: Op::Read,
-    flags: crate::block::Flags::NONE,
-    lba: 0,
-    sectors: 0,
-    stamp: 0,
-};
+const BLANK: Request =
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
 impl Device for Driver {
     fn limits(&self, unit: u8) -> Limits {
@@ -272,10 +319,11 @@ impl Device for Driver {
         };
         self.parents[index as usize] =
             Parent { request, ledger: Ledger::open(now), left: 0, status: Status::Done, live: true };
-        if request.op == Op::Flush || !self.held.is_empty() || self.flushing {
-            self.held.push_back(index);
-        } else {
-            self.admit(now, index);
+        let barrier = self.stands_alone(&request) || self.is_ordered(&request);
+        let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && !self.waiting.is_empty());
+        match held && !self.heads_queue(&request) {
+            true => self.held.push_back(index),
+            false => self.admit(now, index),
         }
         self.pump(now);
         Ok(())

@@ -46,7 +46,8 @@ pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, se
 pub fn conformance_to(make: &dyn Fn() -> Box<dyn Device>, promise: Promise, seed: u64) -> Result<(), Violation> {
     for index in 0..SCRIPTS {
         let mut rng = Seed(seed).numbered("script", index);
-        let script = Author::write(make().limits(0), &mut rng, STEPS);
+        let marks = Seed(seed).numbered("marks", index);
+        let script = Author::write(make().limits(0), &mut rng, marks, STEPS);
         check(make, promise, &script)?;
     }
     Ok(())

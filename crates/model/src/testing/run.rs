@@ -52,9 +52,8 @@ struct Life {
     request: Request,
     submitted: Instant,
     ended: Option<Status>,
-    /// Sectors reported on the medium, and reported lost.
-    landed: u64,
-    gone: u64,
+    /// By sector of a write: how often it was reported, and whether as on the medium.
+    reported: Vec<(u8, bool)>,
 }
 
 pub(super) struct Run {
@@ -69,7 +68,16 @@ pub(super) struct Run {
     drained: Option<Instant>,
     power_failed: bool,
     aborted: bool,
+    /// When the last request failed by itself.
+    failed: Option<Instant>,
     trace: Trace,
+}
+
+impl Life {
+    /// Sectors reported on the medium.
+    fn landed(&self) -> usize {
+        self.reported.iter().filter(|sector| sector.1).count()
+    }
 }
 
 fn broken<T>(rule: u8, text: String) -> Result<T, Violation> {
@@ -103,6 +111,7 @@ impl Run {
             drained: None,
             power_failed: false,
             aborted: false,
+            failed: None,
             trace: Trace { completions: Vec::new(), landings: Vec::new(), refused: Vec::new(), end: Instant::ZERO },
         };
         let mut before = Instant::ZERO;
@@ -217,7 +226,12 @@ impl Run {
             Ok(()) => {
                 self.flying.insert(tag, self.lives.len());
                 self.witness.submitted(&request);
-                self.lives.push(Life { request, submitted: now, ended: None, landed: 0, gone: 0 });
+                self.lives.push(Life {
+                    request,
+                    submitted: now,
+                    ended: None,
+                    reported: alloc::vec![(0, false); if is_write(op) { sectors as usize } else { 0 }],
+                });
                 Ok(true)
             }
             Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),
@@ -253,7 +267,7 @@ impl Run {
         self.witness.completed(completion);
         let life = &mut self.lives[index];
         life.ended = Some(status);
-        let (request, life_submitted, landed) = (life.request, life.submitted, life.landed);
+        let (request, life_submitted, landed) = (life.request, life.submitted, life.landed());
         if finished > now || self.drained.is_some_and(|before| before < now && finished <= before) {
             let before = self.drained;
             return broken(1, format!("finished {finished:?}, handed out at {now:?}, drained at {before:?} before"));
@@ -261,9 +275,9 @@ impl Run {
         if submitted != life_submitted || finished < submitted || parts.total() != finished.since(submitted) {
             return broken(7, format!("submitted {life_submitted:?}, but {completion:?} of {request:?}"));
         }
-        self.status_fits(&request, status)?;
+        self.status_fits(&request, completion)?;
         let through = status == Status::Done && !self.promise.saves_buffer && self.bypasses_cache(&request);
-        if through && landed != u64::from(request.sectors) {
+        if through && landed != request.sectors as usize {
             return broken(5, format!("done with {landed} sectors on the medium: {request:?}"));
         }
         self.trace.completions.push(*completion);
@@ -276,18 +290,26 @@ impl Run {
         is_write(request.op) && (forced || !self.limits.volatile_cache)
     }
 
-    fn status_fits(&self, request: &Request, status: Status) -> Result<(), Violation> {
+    fn status_fits(&mut self, request: &Request, completion: &Completion) -> Result<(), Violation> {
+        let Completion { status, finished, .. } = *completion;
         let beyond = request.op != Op::Flush && request.end() > self.limits.sectors;
+        let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
+        let disordered = ordered && self.limits.queuing.is_ata();
         let plain = matches!(request.op, Op::Read | Op::Write | Op::Flush)
-            && (self.limits.fua || !request.flags.has(Flags::FUA));
+            && (self.limits.fua || !request.flags.has(Flags::FUA))
+            && !disordered;
         let fits = match status {
-            Status::Done => !beyond,
-            Status::Aborted => self.aborted,
+            Status::Done => !beyond && !disordered,
+            // By the client, or with another that failed at that instant.
+            Status::Aborted => self.aborted || (self.limits.queuing.is_ata() && self.failed == Some(finished)),
             Status::PowerLost => self.power_failed,
             Status::OutOfRange => beyond,
             Status::Unsupported => !plain,
-            Status::MediumError => true,
+            Status::MediumError => request.op == Op::Read,
         };
+        if matches!(status, Status::OutOfRange | Status::MediumError) {
+            self.failed = Some(finished);
+        }
         match fits {
             true => Ok(()),
             false => broken(3, format!("{status:?} is no answer to {request:?}")),
@@ -307,11 +329,14 @@ impl Run {
         if landing.from > landing.to || landing.to > now {
             return broken(5, format!("reported at {now:?}: {landing:?}"));
         }
-        match landing.kind {
-            LandingKind::Landed => life.landed += u64::from(landing.sectors),
-            _ => life.gone += u64::from(landing.sectors),
+        let first = (landing.lba - life.request.lba) as usize;
+        let mut twice = false;
+        for sector in &mut life.reported[first..first + landing.sectors as usize] {
+            twice |= sector.0 > 0;
+            *sector = (sector.0.saturating_add(1), sector.1 || landing.kind == LandingKind::Landed);
         }
-        if life.landed + life.gone > u64::from(life.request.sectors) {
+        // A write that went down with another's error is sent again, where a layer does so.
+        if twice && !self.limits.queuing.is_ata() {
             return broken(5, format!("reported twice: {landing:?} of {:?}", life.request));
         }
         self.image.apply(landing);
@@ -335,7 +360,7 @@ impl Run {
     fn all_accounted(&self) -> Result<(), Violation> {
         let lost = self.lives.iter().find(|life| {
             let done = life.ended == Some(Status::Done) && is_write(life.request.op);
-            done && life.landed + life.gone < u64::from(life.request.sectors)
+            done && life.reported.iter().any(|sector| sector.0 == 0)
         });
         match lost {
             Some(life) => broken(5, format!("after the cut, no word of all of {:?}", life.request)),

@@ -36,6 +36,8 @@ pub(super) struct Step {
 pub(super) struct Author<'a> {
     limits: Limits,
     rng: &'a mut Rng,
+    /// Draws the marks that came later, so that older seeds stand for the same requests.
+    marks: Rng,
     now: Instant,
     /// Where requests cluster, so that they meet in a buffer and overlap.
     spots: [u64; 3],
@@ -44,10 +46,11 @@ pub(super) struct Author<'a> {
 }
 
 impl Author<'_> {
-    /// A script of about `length` steps for a device of these `limits`; it ends with the power on.
-    pub(super) fn write(limits: Limits, rng: &mut Rng, length: usize) -> Vec<Step> {
+    /// A script of about `length` steps for a device of these `limits`; it ends with the power on. `marks` draws the
+    /// requests' orders and priorities.
+    pub(super) fn write(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<Step> {
         let spots = core::array::from_fn(|_| rng.below(limits.sectors));
-        let mut author = Author { limits, rng, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
+        let mut author = Author { limits, rng, marks, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
         while author.steps.len() < length {
             author.pause();
             author.scene();
@@ -97,6 +100,17 @@ impl Author<'_> {
         self.push(Act::On);
     }
 
+    /// One request in six is marked.
+    fn marked(&mut self, flags: Flags) -> Flags {
+        let mark = match self.marks.below(24) {
+            0 => Flags::ORDERED,
+            1 => Flags::HEAD_OF_QUEUE,
+            2 | 3 => Flags::PRIORITY,
+            _ => Flags::NONE,
+        };
+        flags.with(mark)
+    }
+
     fn request(&mut self) {
         let op = match self.rng.below(40) {
             0..=15 => Op::Read,
@@ -106,9 +120,11 @@ impl Author<'_> {
             _ => Op::Flush,
         };
         if op == Op::Flush {
-            return self.push(Act::Submit { op, flags: Flags::NONE, lba: 0, sectors: 0 });
+            let flags = self.marked(Flags::NONE);
+            return self.push(Act::Submit { op, flags, lba: 0, sectors: 0 });
         }
         let flags = if self.rng.percent(10) { Flags::FUA } else { Flags::NONE };
+        let flags = self.marked(flags);
         let most = [1, 8, 64, 300][self.rng.below(4) as usize];
         let mut sectors = 1 + self.rng.below(most) as u32;
         let mut lba = match self.rng.below(10) {

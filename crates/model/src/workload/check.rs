@@ -194,6 +194,7 @@ fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     ensure(!pattern.files.is_empty(), Fault::NothingFits)?;
     ensure(pattern.loops > 0, Fault::Number("loops"))?;
     ensure(pattern.mix_read <= 100, Fault::Shares("reads and writes"))?;
+    ensure(pattern.priority.iter().all(|&percent| percent <= 100), Fault::Shares("priorities"))?;
     ensure(pattern.random.iter().all(|&share| share <= 100), Fault::Shares("random places"))?;
     pattern.files.iter().try_for_each(|file| region(file, limits))?;
     let largest = pattern.files.iter().map(|file| file.bytes).max().unwrap_or(0);

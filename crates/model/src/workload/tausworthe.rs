@@ -314,6 +314,8 @@ pub(crate) enum Purpose {
     Randomness = 10,
     /// Which zone of a zoned distribution.
     Zone = 16,
+    /// With priority or without.
+    Priority = 19,
 }
 
 impl Seeds {

@@ -22,7 +22,7 @@ use super::arrival::{Arrival, Thinking, Thought};
 use super::fio::{Draw, Drawn, FioStream, READ, WRITE};
 use super::iometer::IometerStream;
 use super::script::ScriptStream;
-use super::tausworthe::Seeds;
+use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::{Pattern, Worker};
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
@@ -148,6 +148,8 @@ pub(crate) struct Running {
     unflushed: u64,
     writes: u64,
     through: Through,
+    /// Where some requests have priority: percent by direction, and a stream of chance of their own.
+    priority: Option<([u8; 3], Tausworthe88)>,
     /// Sectors written in this pass, where they are verified.
     written: Option<Vec<(u64, u32)>>,
     sorted: bool,
@@ -208,6 +210,10 @@ impl Running {
                 Some(fio) if fio.write_through && limits.volatile_cache => Through::Pair,
                 _ => Through::Cache,
             },
+            priority: fio.filter(|fio| fio.priority != [0; 3]).map(|fio| {
+                let seeds = Seeds::new(fio.seed, u64::from(index) + 1, run);
+                (fio.priority, Tausworthe88::new(seeds.of(tausworthe::Purpose::Priority)))
+            }),
             written: fio.filter(|fio| fio.verify).map(|_| Vec::new()),
             sorted: fio.is_some_and(|fio| fio.random != [0; 3]),
             start_delay: worker.start_delay,
@@ -228,7 +234,7 @@ impl Running {
             Stream::Iometer(iometer) => iometer.only_draws(),
             Stream::Script(_) => false,
         };
-        self.plain = draws && !paced && !durable && self.written.is_none();
+        self.plain = draws && !paced && !durable && self.written.is_none() && self.priority.is_none();
         self
     }
 
@@ -262,12 +268,7 @@ impl Running {
     /// What `complete` and `counts` would do and answer for a request of a worker that only issues; nothing where they
     /// must be asked.
     #[inline]
-    pub(crate) fn complete_quickly(
-        &mut self,
-        purpose: Purpose,
-        issued: Instant,
-        finished: Instant,
-    ) -> Option<bool> {
+    pub(crate) fn complete_quickly(&mut self, purpose: Purpose, issued: Instant, finished: Instant) -> Option<bool> {
         if !self.cruising || purpose != Purpose::Plain {
             return None;
         }
@@ -399,11 +400,24 @@ impl Running {
                 if let Some(arrival) = &mut self.arrival {
                     arrival.issued(draw.direction, draw.bytes);
                 }
-                let issue = self.request(draw, intended);
+                let mut issue = self.request(draw, intended);
+                issue.flags = issue.flags.with(self.draw_priority(draw.direction));
                 self.issue(issue)
             }
             Drawn::Pass => self.settle(now, true, true),
             Drawn::End => self.settle(now, false, true),
+        }
+    }
+
+    /// As fio draws it: only in a direction that has a share of them.
+    fn draw_priority(&mut self, direction: usize) -> Flags {
+        let Some((percent, random)) = &mut self.priority else {
+            return Flags::NONE;
+        };
+        match percent[direction] {
+            0 => Flags::NONE,
+            share if random.percent() <= share => Flags::PRIORITY,
+            _ => Flags::NONE,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status};
+use seekwise_model::block::{Completion, Counted, Flags, Limits, Next, Op, Queuing, Request, Source, Status};
 use seekwise_model::record::Parts;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
@@ -55,6 +55,7 @@ pub(crate) fn limits(fua: bool) -> Limits {
         depth: 32,
         fua,
         volatile_cache: true,
+        queuing: Queuing::Ncq,
     }
 }
 
@@ -101,6 +102,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         write_through: false,
         strided: None,
         verify: false,
+        priority: [0; 3],
     }
 }
 

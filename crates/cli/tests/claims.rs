@@ -1,0 +1,92 @@
+//! `seekwise claims`: verdicts, mechanisms switched off, planted differences, results that are gone on with.
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::{names, seekwise};
+
+/// The claims of a run's JSON.
+#[track_caller]
+fn claims(folder: &Path, args: &[&str], code: i32) -> Vec<serde_json::Value> {
+    let said = seekwise(folder, &[&["claims", "--json"], args].concat());
+    assert_eq!(said.code, code, "{}", said.err);
+    let value: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    value["claims"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_claim_holds_and_fails_without_its_mechanism() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["Q1", "--ablate", "--out", "out"];
+    let found = claims(folder.path(), &args, 0);
+    let [claim] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((claim["id"].as_str(), claim["class"].as_str()), (Some("Q1"), Some("M")));
+    assert_eq!((&claim["reproduced"], &claim["ablated"]), (&true.into(), &true.into()));
+    assert!(claim["figure"].as_str().unwrap().contains("8.333333"), "{claim}");
+    let study = folder.path().join("out/q-two-revolutions");
+    assert_eq!(names(&study), ["Q1-ablated", "report.html", "results.jsonl", "study.toml"]);
+    assert!(fs::read_to_string(study.join("report.html")).unwrap().contains("8.333333"), "the page shows the claim");
+    // Again: not over what is there, but on from any place where it stopped.
+    let again = seekwise(folder.path(), &[&["claims"], &args[..]].concat());
+    assert_eq!(again.code, 2);
+    assert!(again.err.contains("holds results already; use --resume"), "{}", again.err);
+    for file in ["results.jsonl", "Q1-ablated/results.jsonl"] {
+        let whole = fs::read(study.join(file)).unwrap();
+        fs::write(study.join(file), &whole[..whole.len() / 2]).unwrap();
+        assert_eq!(claims(folder.path(), &[&args[..], &["--resume"]].concat(), 0), found);
+        assert!(fs::read(study.join(file)).unwrap() == whole, "{file} differs");
+    }
+}
+
+#[test]
+fn a_null_counts_with_its_planted_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = claims(folder.path(), &["C2", "--runs", "1"], 0);
+    assert_eq!((&found[0]["reproduced"], &found[0]["planted"]), (&true.into(), &true.into()));
+    assert_eq!(names(folder.path()), [""; 0], "nothing is kept without --out");
+}
+
+#[test]
+fn cuts_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = claims(folder.path(), &["n9", "--runs", "1", "--out", "out"], 0);
+    assert_eq!(found[0]["reproduced"], true);
+    let lines = fs::read_to_string(folder.path().join("out/n-power-cut/results.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["cuts"]["cuts"], 200);
+}
+
+#[test]
+fn what_no_study_carries_is_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = claims(folder.path(), &["D1"], 0);
+    assert_eq!((&found[0]["reproduced"], &found[0]["ablated"]), (&serde_json::Value::Null, &serde_json::Value::Null));
+    assert_eq!(found[0]["reason"], "no study carries it yet");
+    let said = seekwise(folder.path(), &["claims", "Q99"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert_eq!(said.err.trim(), "error: Q99: no such finding; expected D1 to C28; did you mean `Q9`?");
+}
+
+#[test]
+fn a_wrong_word_in_an_expression_has_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = "title = 't'\nquestion = 'q'\njob = 'random-read'\n[stack]\ndrive = 'exos-x18'\n[[factor]]\n\
+        name = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[claim]]\nid = 'T1'\nclass = 'I'\nfinding = 'f'\n\
+        condition = 'c'\nmechanism = 'm'\ncheck = [\n  'iops[depth=8] > 1',\n  'WRONG',\n]\n";
+    for (wrong, said) in [
+        (
+            "iosp[depth=8] > 1",
+            "s.toml:18: in `iosp[depth=8] > 1`: unknown figure `iosp`; expected a key of `seekwise \
+          run --json`, or `setting.` and a dotted key; did you mean `iops`?",
+        ),
+        ("iops[depht=8] > 1", "s.toml:18: claim T1: no factor `depht`; did you mean `depth`?"),
+        ("iops[depth=9] > 1", "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8; did you mean `1`?"),
+    ] {
+        fs::write(folder.path().join("s.toml"), study.replace("WRONG", wrong)).unwrap();
+        let told = seekwise(folder.path(), &["study", "s.toml"]);
+        assert_eq!(told.code, 2);
+        assert!(told.err.contains(said), "{}", told.err);
+    }
+}

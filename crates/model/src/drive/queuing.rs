@@ -1,0 +1,318 @@
+//! How commands stand to one another in the drive: who is held back for whom, who goes before whom, who goes down with
+//! whom. When the medium is free and what an access costs is `medium`'s affair.
+//!
+//! | | none | TCQ | NCQ | SCSI |
+//! |---|---|---|---|---|
+//! | outstanding | 1 | 32 | 32 | 256 |
+//! | a flush, zeroes without data | | alone | alone | a command as any other |
+//! | *ordered*, *head of queue* | | refused | refused | honoured |
+//! | *priority* | | where `firmware.priority` says so | the same | the same |
+//! | an error | ends its command | ends all | ends all | ends its command |
+//! | waiting for the medium | | lets the bus go | | |
+//!
+//! *Alone* is the host's duty by the standard: it must not send a command without a tag while tagged ones are
+//! outstanding, and drivers hold it back. Here the drive holds it back by itself, at its port, so that any host may send
+//! what it likes: the command begins when all before it are done, those behind it wait until it is. That wait is *queue*.
+//! A host that holds back flushes by itself meets no wait here.
+//!
+//! A command *ordered* is alone in the same way. One for the *head of queue* passes those held back and goes before all
+//! that want the medium. *Ordered* and *head of queue* at an ATA queue end as unsupported: a host that relies on an
+//! order must hear that it is not kept. *Priority* is a wish and passed over where it is not honoured. Prioritised
+//! commands go before others until one of those has waited longer than `max_wait`; without that limit a stream of them
+//! starves the rest.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::{Drive, Stage, Target};
+use crate::block::{CutSector, Flags, Op, Queuing, Request, Status};
+use crate::queue::{Choice, Discipline, Queue};
+use crate::record::Part;
+use crate::time::{Instant, Span};
+
+/// Letting the bus go and getting it again, for one command of legacy tagged queuing (ATA/ATAPI-5, overlapped and queued
+/// feature sets): the host reads status and interrupt reason to learn of the release, later answers the service
+/// interrupt with a read of the status, device and SERVICE written, the tag and the status read: eight accesses to the
+/// ports at about 1 µs each, as the drives' `link.command_ms` counts them, and an interrupt of about 2 µs. Inferred.
+/// NCQ's part is one DMA Setup frame of 28 bytes, 0.2 µs at 1.5 Gb/s, and within `link.command_ms`.
+pub(super) const RELEASE_AND_SERVICE: Span = Span::from_micros(10);
+
+/// Commands that want the medium, by their standing.
+#[derive(Clone, Debug)]
+pub(super) struct Candidates {
+    /// For the head of the queue, in order of arrival.
+    heads: VecDeque<(Instant, Target)>,
+    /// Prioritised.
+    preferred: Queue<Target>,
+    /// All others.
+    plain: Queue<Target>,
+}
+
+/// Where a command stands among those that want the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Head,
+    Preferred,
+    Plain,
+}
+
+/// A choice among the candidates, and what it costs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chosen {
+    standing: Standing,
+    choice: Option<Choice>,
+    pub(super) cost: u64,
+}
+
+impl Chosen {
+    /// It goes before everything else.
+    pub(super) fn is_head(&self) -> bool {
+        self.standing == Standing::Head
+    }
+}
+
+impl Candidates {
+    pub(super) fn new(discipline: Discipline, capacity: usize) -> Candidates {
+        let (preferred, plain) = (Queue::new(discipline, 0), Queue::new(discipline, capacity));
+        Candidates { heads: VecDeque::new(), preferred, plain }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.preferred.is_empty() && self.heads.is_empty()
+    }
+
+    /// Adds a command that waits `since` then.
+    pub(super) fn push(&mut self, since: Instant, standing: Standing, target: Target) {
+        let cylinder = u64::from(target.cylinder);
+        match standing {
+            Standing::Head => self.heads.push_back((since, target)),
+            Standing::Preferred => self.preferred.push(since, cylinder, target),
+            Standing::Plain => self.plain.push(since, cylinder, target),
+        }
+    }
+
+    /// As if a command at `cylinder` had come and gone while no other waits.
+    #[inline]
+    pub(super) fn pass_through(&mut self, cylinder: u32) {
+        self.plain.pass_through(u64::from(cylinder));
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Target) -> bool) {
+        self.heads.retain(|(_, target)| keep(target));
+        self.preferred.retain(&mut keep);
+        self.plain.retain(&mut keep);
+    }
+
+    /// When the first of them has waited as long as the discipline allows; heads of the queue do not count, they wait
+    /// for nobody.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match (self.plain.deadline(), self.preferred.deadline()) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// One waits at the head of the queue.
+    pub(super) fn has_head(&self) -> bool {
+        !self.heads.is_empty()
+    }
+
+    /// One has waited longer than the discipline allows.
+    pub(super) fn overdue(&self, now: Instant) -> bool {
+        self.deadline().is_some_and(|deadline| deadline < now)
+    }
+
+    /// The next to serve at `now`; see [`Queue::choose`].
+    pub(super) fn choose(
+        &self,
+        now: Instant,
+        head: u64,
+        mut cost: impl FnMut(&Target, u64) -> u64,
+        least: impl Fn(u64) -> u64,
+    ) -> Option<Chosen> {
+        if let Some((_, target)) = self.heads.front() {
+            return Some(Chosen { standing: Standing::Head, choice: None, cost: cost(target, u64::MAX) });
+        }
+        let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
+        let (standing, queue) = match preferred {
+            true => (Standing::Preferred, &self.preferred),
+            false => (Standing::Plain, &self.plain),
+        };
+        let choice = queue.choose(now, head, cost, least)?;
+        Some(Chosen { standing, choice: Some(choice), cost: choice.cost })
+    }
+
+    /// A command without priority has waited too long, and longer beyond its limit than one with.
+    fn plain_is_due(&self, now: Instant) -> bool {
+        let due = self.plain.deadline().filter(|&deadline| deadline < now);
+        due.is_some_and(|due| self.preferred.deadline().is_none_or(|other| due < other))
+    }
+
+    /// Takes out what was chosen; nothing may have been added or taken since.
+    pub(super) fn take(&mut self, chosen: Chosen) -> Target {
+        match (chosen.standing, chosen.choice) {
+            (Standing::Preferred, Some(choice)) => self.preferred.take(choice),
+            (Standing::Plain, Some(choice)) => self.plain.take(choice),
+            _ => self.heads.pop_front().expect("a head was chosen").1,
+        }
+    }
+
+    /// One of them goes before a command that arrives and costs no positioning: a head of the queue, one with priority
+    /// against one without, or one whose wait outweighs what it costs.
+    pub(super) fn outweighs(&self, at: Instant, priority: bool, cost: impl Fn(&Target) -> u64) -> bool {
+        let heavy = |queue: &Queue<Target>| {
+            queue.iter().next().is_some_and(|(since, target)| {
+                let ageing = u64::from(queue.discipline().ageing);
+                ageing > 0 && at.saturating_since(since).nanos() / 1000 * ageing > cost(target)
+            })
+        };
+        !self.heads.is_empty()
+            || (!priority && !self.preferred.is_empty())
+            || heavy(&self.plain)
+            || heavy(&self.preferred)
+    }
+}
+
+impl Drive {
+    /// Several commands can be outstanding.
+    #[inline]
+    fn tags(&self) -> bool {
+        self.profile.firmware.depth > 1
+    }
+
+    /// Served while nothing else is.
+    fn stands_alone(&self, request: &Request) -> bool {
+        match self.profile.link.queuing {
+            Queuing::None => false,
+            Queuing::Tcq | Queuing::Ncq => !matches!(request.op, Op::Read | Op::Write),
+            Queuing::Scsi => request.flags.has(Flags::ORDERED) && !request.flags.has(Flags::HEAD_OF_QUEUE),
+        }
+    }
+
+    /// Goes first of all.
+    pub(super) fn heads_queue(&self, request: &Request) -> bool {
+        self.profile.link.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
+    }
+
+    /// Goes before those without the mark.
+    pub(super) fn has_priority(&self, request: &Request) -> bool {
+        self.profile.firmware.priority && request.flags.has(Flags::PRIORITY)
+    }
+
+    /// Where a command stands among those that want the medium.
+    #[inline]
+    pub(super) fn standing(&self, request: &Request) -> Standing {
+        if request.flags == Flags::NONE {
+            return Standing::Plain;
+        }
+        match (self.heads_queue(request), self.has_priority(request)) {
+            (true, _) => Standing::Head,
+            (_, true) => Standing::Preferred,
+            _ => Standing::Plain,
+        }
+    }
+
+    /// The drive keeps no such order.
+    pub(super) fn order_unknown(&self, request: &Request) -> bool {
+        let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
+        ordered && self.profile.link.queuing.is_ata()
+    }
+
+    /// Commands that are past the port and not done.
+    fn under_way(&self) -> usize {
+        let held = self.arriving.len() + self.held.len() + usize::from(self.is_draining());
+        self.slots.len() - self.free.len() - held
+    }
+
+    /// Holds a decoded command back if it must wait for others, or they for it. Answers whether it does.
+    #[inline]
+    pub(super) fn hold_back(&mut self, slot: u16, request: &Request) -> bool {
+        if !self.tags() || self.heads_queue(request) {
+            return false;
+        }
+        let queued = self.alone.is_some() || !self.held.is_empty();
+        // The command itself is under way by now.
+        if !queued && !(self.stands_alone(request) && self.under_way() > 1) {
+            return false;
+        }
+        self.slots[usize::from(slot)].stage = Stage::Held;
+        self.held.push_back(slot);
+        true
+    }
+
+    /// A command is let in: others wait for it if it stands alone.
+    #[inline]
+    pub(super) fn let_in(&mut self, now: Instant, slot: u16, request: &Request) {
+        self.slots[usize::from(slot)].ledger.until(Part::Queue, now);
+        if self.tags() && self.stands_alone(request) && !self.heads_queue(request) {
+            self.alone = Some(slot);
+        }
+    }
+
+    /// A command is over: those held back for it are let in.
+    pub(super) fn let_next_in(&mut self, now: Instant, over: u16) {
+        if self.alone == Some(over) {
+            self.alone = None;
+        }
+        while let Some(&slot) = self.held.front() {
+            let request = self.slots[usize::from(slot)].request;
+            if self.alone.is_some() || (self.stands_alone(&request) && self.under_way() > 0) {
+                return;
+            }
+            self.held.pop_front();
+            self.serve(now, slot);
+        }
+    }
+
+    /// A command ended in an error: an ATA queue goes down with it. The host reads the log of the error before it sends
+    /// anything again (READ LOG EXT, 512 bytes).
+    pub(super) fn fail_queue(&mut self, now: Instant, status: Status) {
+        let error = matches!(status, Status::MediumError | Status::OutOfRange);
+        if !error || !self.tags() || !self.profile.link.queuing.is_ata() {
+            return;
+        }
+        let log = self.profile.link.command + self.profile.overhead.flush + self.last_sector;
+        self.electronics = self.electronics.max(now) + log;
+        let waits = |stage: Stage| matches!(stage, Stage::Free | Stage::Arriving | Stage::Held | Stage::Draining);
+        let under_way = self.slots.iter().filter(|slot| !waits(slot.stage));
+        let tags: Vec<u32> = under_way.map(|slot| slot.request.tag).collect();
+        self.drop_commands(now, Status::Aborted, CutSector::Finished, |tag| tags.contains(&tag));
+    }
+
+    /// The command in `slot` must wait: with legacy tagged queuing it lets the bus go.
+    #[inline]
+    pub(super) fn release_bus(&mut self, slot: u16) {
+        self.slots[usize::from(slot)].released = self.releases();
+    }
+
+    /// Commands that wait let the bus go.
+    #[inline]
+    pub(super) fn releases(&self) -> bool {
+        self.profile.link.queuing == Queuing::Tcq && self.tags()
+    }
+
+    /// What it costs the command in `slot` to have the bus again, once.
+    #[inline]
+    pub(super) fn service(&mut self, slot: u16) -> Span {
+        match core::mem::take(&mut self.slots[usize::from(slot)].released) {
+            true => RELEASE_AND_SERVICE,
+            false => Span::ZERO,
+        }
+    }
+
+    /// Data are on the link from `from` to `to`.
+    #[inline]
+    pub(super) fn occupy(&mut self, from: Instant, to: Instant) {
+        let begun = if from <= self.link { self.moving.0 } else { from };
+        (self.moving, self.link) = ((begun, to), to);
+    }
+
+    /// When a command that comes at `now` can be written to the drive: legacy tagged queuing has one bus for commands
+    /// and data.
+    #[inline]
+    pub(super) fn bus_free(&self, now: Instant) -> Instant {
+        let (from, to) = self.moving;
+        if self.releases() && from <= now && now < to { to } else { now }
+    }
+}

@@ -1,0 +1,91 @@
+//! Weak places: blocks that are read only after so many tries, and how long the drive tries. No chance in it: a place
+//! says how often it must be read.
+//!
+//! Each try costs a revolution, which stands under *rotation*. All tries of one command share its time limit
+//! (`firmware.recovery_limit`, the error-recovery control of server and video drives); where that does not do, the
+//! command ends with [`Status::MediumError`](crate::block::Status::MediumError) at the first place that was not read,
+//! and its blocks are not kept. Without a limit the drive tries until the place is read, as desktop drives do.
+//!
+//! A read-ahead ends before a weak place: nobody asked for it, so nobody tries again. A place that was read stays weak
+//! (no reallocation on reads); one that is written is sound from then on, at no cost: a write refreshes the sector,
+//! or the drive puts another in its place.
+
+use alloc::vec::Vec;
+
+use super::Drive;
+
+/// Neighbouring blocks that are hard to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weak {
+    /// First block.
+    pub lba: u64,
+    /// Blocks; they are read together or not at all.
+    pub sectors: u32,
+    /// Tries beyond the first until they are read.
+    pub retries: u32,
+}
+
+impl Weak {
+    /// The block after the last.
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+}
+
+/// What weak places do to a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recovery {
+    /// Up to where it gets: the end of what was wanted, or the block at which it fails and the drive gives up.
+    pub(super) end: u64,
+    /// It does not get all.
+    pub(super) fails: bool,
+    /// Tries beyond the first, all together.
+    pub(super) retries: u64,
+}
+
+impl Drive {
+    /// The first weak block in `lba..end`.
+    #[inline]
+    pub(super) fn first_weak(&self, lba: u64, end: u64) -> Option<u64> {
+        if self.profile.weak.is_empty() {
+            return None;
+        }
+        let next = self.profile.weak.partition_point(|weak| weak.end() <= lba);
+        let first = self.profile.weak.get(next)?.lba.max(lba);
+        (first < end).then_some(first)
+    }
+
+    /// How a read of `lba..end` from the medium gets on.
+    pub(super) fn recovery(&self, lba: u64, end: u64) -> Recovery {
+        let revolution = self.profile.mechanics.revolution().nanos().max(1);
+        let most = self.profile.firmware.recovery_limit.map_or(u64::MAX, |limit| limit.nanos() / revolution);
+        let mut read = Recovery { end, fails: false, retries: 0 };
+        let first = self.profile.weak.partition_point(|weak| weak.end() <= lba);
+        for weak in self.profile.weak[first..].iter().take_while(|weak| weak.lba < end) {
+            let wanted = read.retries + u64::from(weak.retries);
+            if wanted > most {
+                return Recovery { end: weak.lba.max(lba) + 1, fails: true, retries: most };
+            }
+            read.retries = wanted;
+        }
+        read
+    }
+
+    /// `lba..end` was written: no place in it is weak any more.
+    pub(super) fn refresh(&mut self, lba: u64, end: u64) {
+        if self.first_weak(lba, end).is_none() {
+            return;
+        }
+        let mut left: Vec<Weak> = Vec::with_capacity(self.profile.weak.len() + 1);
+        for weak in self.profile.weak.drain(..) {
+            if weak.lba < lba.min(weak.end()) {
+                left.push(Weak { sectors: (lba.min(weak.end()) - weak.lba) as u32, ..weak });
+            }
+            if end.max(weak.lba) < weak.end() {
+                let from = end.max(weak.lba);
+                left.push(Weak { lba: from, sectors: (weak.end() - from) as u32, ..weak });
+            }
+        }
+        self.profile.weak = left;
+    }
+}

@@ -1,0 +1,613 @@
+//! Laws of queuing: who is held back for whom, who goes first, how long anyone can be put off; weak places, and what an
+//! error does to a queue.
+
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
+use seekwise_model::drive::Drive;
+use seekwise_model::drive::recovery::Weak;
+use seekwise_model::host::driver::{Driver, DriverSpec};
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::record::Part;
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::testing::{Small, random_profile};
+use seekwise_model::time::{Instant, Span};
+
+/// 7,200 rpm: 60 s / 7,200 = 8.333333 ms, rounded down.
+const REVOLUTION: u64 = 8_333_333;
+
+const KINDS: [Queuing; 4] = [Queuing::None, Queuing::Tcq, Queuing::Ncq, Queuing::Scsi];
+
+fn at(us: u64) -> Instant {
+    Instant::from_nanos(us * 1000)
+}
+
+fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
+    Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
+}
+
+fn read(tag: u32, lba: u64) -> Request {
+    request(tag, Op::Read, lba, 8)
+}
+
+fn write(tag: u32, lba: u64) -> Request {
+    request(tag, Op::Write, lba, 8)
+}
+
+fn marked(request: Request, flags: Flags) -> Request {
+    Request { flags, ..request }
+}
+
+const FLUSH: Request =
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
+
+/// All answers to what is in flight, in their order.
+fn answers(device: &mut dyn Device) -> Vec<Completion> {
+    let mut all = Vec::new();
+    loop {
+        while let Some(completion) = device.poll_completion() {
+            all.push(completion);
+        }
+        match device.poll_timeout() {
+            Some(next) => device.handle_timeout(next),
+            None => return all,
+        }
+    }
+}
+
+fn submit(device: &mut dyn Device, now: Instant, requests: &[Request]) {
+    device.handle_timeout(now);
+    for &request in requests {
+        device.submit(now, request).expect("room");
+    }
+}
+
+fn tags(done: &[Completion]) -> Vec<u32> {
+    done.iter().map(|completion| completion.tag).collect()
+}
+
+fn of(done: &[Completion], tag: u32) -> Completion {
+    *done.iter().find(|completion| completion.tag == tag).expect("answered")
+}
+
+fn queued(kind: Queuing, depth: u32, policy: Policy) -> Small {
+    let mut small = Small::default().queued(depth, policy);
+    small.link.queuing = kind;
+    small
+}
+
+// How deep
+
+#[test]
+fn each_kind_has_its_depth() {
+    for (kind, depth, fits) in [
+        (Queuing::None, 1, true),
+        (Queuing::None, 2, false),
+        (Queuing::Tcq, 1, true),
+        (Queuing::Tcq, 32, true),
+        (Queuing::Tcq, 33, false),
+        (Queuing::Ncq, 32, true),
+        (Queuing::Ncq, 33, false),
+        (Queuing::Scsi, 256, true),
+        (Queuing::Scsi, 257, false),
+    ] {
+        let checked = queued(kind, depth, Policy::Fcfs).profile().check();
+        assert_eq!(checked.is_ok(), fits, "{kind:?}, {depth}: {checked:?}");
+        assert!(checked.err().is_none_or(|error| error.field == "firmware.depth"));
+    }
+}
+
+#[test]
+fn with_one_outstanding_all_kinds_are_alike() {
+    for seed in 0..20 {
+        let mut rng = Seed(seed).stream("kinds");
+        let mut small = random_profile(&mut rng);
+        small.firmware.depth = 1;
+        let run = |kind: Queuing| {
+            let mut small = small.clone();
+            small.link.queuing = kind;
+            let (mut drive, mut rng, mut now) = (small.drive(), Seed(seed).stream("requests"), Instant::ZERO);
+            let mut all = Vec::new();
+            for tag in 0..60 {
+                let op = [Op::Read, Op::Read, Op::Write, Op::Flush][rng.below(4) as usize];
+                let sectors = if op == Op::Flush { 0 } else { 1 + rng.below(40) as u32 };
+                submit(&mut drive, now, &[request(tag, op, rng.below(1_500), sectors)]);
+                let done = drive.proceed(Instant::FAR).expect("answered");
+                now = done.finished + Span::from_micros(rng.below(900));
+                all.push(done);
+            }
+            all
+        };
+        let one = run(Queuing::None);
+        assert!(KINDS.iter().all(|&kind| run(kind) == one), "seed {seed}");
+    }
+}
+
+// A flush beside others
+
+/// Two cached writes, a flush and a read at once: where the read's answer is, against the flush's.
+fn flush_beside_a_read(kind: Queuing) -> (Completion, Completion) {
+    let mut small = queued(kind, 8, Policy::Fcfs).buffered(8, 64).write_back(6);
+    small.cache.destage_idle = Span::from_secs(1);
+    small.firmware.destage = Discipline::plain(Policy::Fcfs);
+    let mut drive = small.drive();
+    submit(&mut drive, Instant::ZERO, &[write(1, 0), write(2, 4_000)]);
+    drive.handle_timeout(at(1_000));
+    while drive.poll_completion().is_some() {}
+    submit(&mut drive, at(1_000), &[FLUSH, read(3, 8_000)]);
+    let done = answers(&mut drive);
+    (of(&done, 0), of(&done, 3))
+}
+
+#[test]
+fn an_ata_flush_is_alone_and_a_scsi_flush_is_one_of_many() {
+    for kind in [Queuing::Tcq, Queuing::Ncq] {
+        let (flush, read) = flush_beside_a_read(kind);
+        assert!(
+            read.parts.get(Part::Queue) >= flush.finished.since(at(1_000)),
+            "{kind:?}: the read waits for the flush"
+        );
+    }
+    let (flush, read) = flush_beside_a_read(Queuing::Scsi);
+    assert!(read.finished < flush.finished, "the read is served beside the flush");
+}
+
+#[test]
+fn an_ata_flush_waits_for_what_is_under_way() {
+    for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
+        let mut small = queued(kind, 8, Policy::Fcfs).buffered(8, 64).write_back(6);
+        small.cache.read_ahead.max = 0;
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[read(1, 4_000), read(2, 400), FLUSH]);
+        let done = answers(&mut drive);
+        // Nothing is dirty: the flush costs its command, once it is let in.
+        let expected = if kind == Queuing::Scsi { vec![0, 1, 2] } else { vec![1, 2, 0] };
+        assert_eq!(tags(&done), expected, "{kind:?}");
+        let flush = of(&done, 0);
+        let served = flush.finished.since(Instant::ZERO) - flush.parts.get(Part::Queue);
+        assert_eq!(served, Span::ZERO, "{kind:?}: {flush:?}");
+    }
+}
+
+// Orders
+
+#[test]
+fn ordered_has_all_earlier_before_it_and_all_later_behind() {
+    for seed in 0..200 {
+        let mut rng = Seed(seed).stream("ordered");
+        let mut small = random_profile(&mut rng);
+        small.firmware.depth = 32;
+        small.link.queuing = Queuing::Scsi;
+        small.weak.clear();
+        let mut device: Box<dyn Device> = Box::new(small.drive());
+        if rng.percent(50) {
+            let queue = Discipline::plain(Policy::CLook);
+            device = Box::new(Driver::new(DriverSpec { capacity: 64, depth: 5, queue, max_transfer: 16 }, device));
+        }
+        let ordered = 3 + rng.below(20) as u32;
+        let requests: Vec<Request> = (0..28)
+            .map(|tag| {
+                let op = [Op::Read, Op::Write, Op::Flush][rng.below(3) as usize];
+                let sectors = if op == Op::Flush { 0 } else { 1 + rng.below(60) as u32 };
+                let flags = if tag == ordered { Flags::ORDERED } else { Flags::NONE };
+                marked(request(tag, op, rng.below(1_200), sectors), flags)
+            })
+            .collect();
+        submit(&mut *device, Instant::ZERO, &requests);
+        let done = answers(&mut *device);
+        let place = done.iter().position(|completion| completion.tag == ordered).expect("answered");
+        assert!(done[..place].iter().all(|completion| completion.tag < ordered), "seed {seed}: {:?}", tags(&done));
+        assert!(done[place + 1..].iter().all(|completion| completion.tag > ordered), "seed {seed}: {:?}", tags(&done));
+        assert!(done.iter().all(|completion| completion.status == Status::Done));
+    }
+}
+
+#[test]
+fn head_of_queue_is_next() {
+    for policy in [Policy::Fcfs, Policy::Sptf, Policy::CLook] {
+        let small = queued(Queuing::Scsi, 8, policy);
+        let mut drive = small.drive();
+        submit(
+            &mut drive,
+            Instant::ZERO,
+            &[read(0, 0), read(1, 100), read(2, 200), marked(read(3, 300), Flags::ORDERED)],
+        );
+        submit(&mut drive, at(10), &[read(4, 10), marked(read(5, 8_000), Flags::HEAD_OF_QUEUE)]);
+        let order = tags(&answers(&mut drive));
+        assert_eq!((order[1], order[5]), (5, 4), "behind the access in progress, past the ordered one: {order:?}");
+        assert_eq!(order[4], 3);
+    }
+}
+
+#[test]
+fn an_order_that_is_not_kept_is_refused() {
+    for kind in KINDS {
+        for flags in [Flags::ORDERED, Flags::HEAD_OF_QUEUE] {
+            let mut drive = queued(kind, 1, Policy::Fcfs).drive();
+            submit(&mut drive, Instant::ZERO, &[marked(read(0, 0), flags)]);
+            let status = answers(&mut drive)[0].status;
+            // One at a time is in order by itself.
+            let expected = if kind.is_ata() { Status::Unsupported } else { Status::Done };
+            assert_eq!(status, expected, "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn priority_goes_first_where_it_is_honoured_until_others_wait_too_long() {
+    let run = |honoured: bool, max_wait: Option<Span>| {
+        let mut small = queued(Queuing::Ncq, 8, Policy::Fcfs);
+        small.firmware.priority = honoured;
+        small.firmware.queue.max_wait = max_wait;
+        let mut drive = small.drive();
+        let urgent = |tag| marked(read(tag, 3_000), Flags::PRIORITY);
+        submit(&mut drive, Instant::ZERO, &[read(0, 8), read(1, 100), read(2, 200), urgent(3), urgent(4)]);
+        let (mut order, mut next) = (Vec::new(), 5);
+        while order.len() < 12 {
+            drive.handle_timeout(drive.poll_timeout().expect("in flight"));
+            while let Some(completion) = drive.poll_completion() {
+                order.push(completion.tag);
+                if completion.tag >= 3 {
+                    submit(&mut drive, completion.finished, &[urgent(next)]);
+                    next += 1;
+                }
+            }
+        }
+        order.iter().position(|&tag| tag == 2).unwrap_or(99)
+    };
+    assert_eq!(run(false, None), 2, "a drive that does not honour it serves in order");
+    assert_eq!(run(true, None), 99, "a stream of them starves the others");
+    let waits = run(true, Some(Span::from_millis(40)));
+    assert!((5..10).contains(&waits), "{waits}: about five revolutions");
+}
+
+// Legacy tagged queuing
+
+#[test]
+fn a_release_costs_its_service() {
+    let mut small = queued(Queuing::Ncq, 8, Policy::Fcfs).buffered(4, 256);
+    small.overhead.read_hit = small.overhead.read_miss;
+    let run = |kind: Queuing| {
+        let mut small = small.clone();
+        small.link.queuing = kind;
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[request(0, Op::Read, 0, 1)]);
+        let miss = answers(&mut drive)[0];
+        submit(&mut drive, at(50_000), &[read(1, 8)]);
+        (miss, answers(&mut drive)[0])
+    };
+    let (tagged, native) = (run(Queuing::Tcq), run(Queuing::Ncq));
+    let link = |completion: &Completion| completion.parts.get(Part::Link);
+    assert_eq!(tagged.1, native.1, "from the buffer at once: the bus is kept");
+    assert_eq!(link(&tagged.0) - link(&native.0), Span::from_micros(10));
+}
+
+#[test]
+fn a_command_waits_for_data_on_the_same_bus() {
+    let run = |kind: Queuing| {
+        let mut small = queued(kind, 8, Policy::Fcfs).buffered(4, 1024);
+        (small.link.rate, small.link.command) = (10_000_000, Span::from_micros(5));
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[request(0, Op::Read, 0, 64)]);
+        answers(&mut drive);
+        // 256 sectors that are in the buffer take 13 ms at 10 MB/s.
+        submit(&mut drive, at(100_000), &[request(1, Op::Read, 0, 256)]);
+        submit(&mut drive, at(101_000), &[read(2, 9_000 - 512)]);
+        of(&answers(&mut drive), 2)
+    };
+    let (tagged, native) = (run(Queuing::Tcq), run(Queuing::Ncq));
+    assert!(native.parts.get(Part::Link) < Span::from_millis(2), "{native:?}");
+    assert!(tagged.parts.get(Part::Link) > Span::from_millis(11), "{tagged:?}");
+}
+
+// Weak places
+
+fn weak(lba: u64, sectors: u32, retries: u32) -> Weak {
+    Weak { lba, sectors, retries }
+}
+
+#[test]
+fn a_weak_place_costs_a_revolution_a_try() {
+    for (limit, retries) in [(None, 0), (None, 7), (Some(100), 12)] {
+        let sound = Small::default();
+        let mut small = Small { weak: vec![weak(12, 2, retries)], ..sound.clone() };
+        small.firmware.recovery_limit = limit.map(Span::from_millis);
+        let ask = |small: &Small, lba: u64| {
+            let mut drive = small.drive();
+            submit(&mut drive, Instant::ZERO, &[read(0, lba)]);
+            answers(&mut drive)[0]
+        };
+        for lba in [5, 12, 13] {
+            let (plain, tried) = (ask(&sound, lba), ask(&small, lba));
+            let more = tried.finished.since(plain.finished).nanos();
+            assert!(more.abs_diff(u64::from(retries) * REVOLUTION) <= 12, "{more}");
+            assert_eq!((tried.parts.get(Part::Rotation) - plain.parts.get(Part::Rotation)).nanos(), more);
+            assert_eq!(tried.status, Status::Done);
+        }
+        assert_eq!(ask(&small, 14), ask(&sound, 14), "beside it");
+        assert_eq!(ask(&small, 4), ask(&sound, 4), "before it");
+    }
+}
+
+#[test]
+fn recovery_ends_at_its_limit() {
+    let mut small = Small { weak: vec![weak(10, 1, 3), weak(20, 1, 4)], ..Small::default() };
+    let sound = Small::default();
+    let ask = |small: &Small| {
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[request(0, Op::Read, 0, 30)]);
+        answers(&mut drive)[0]
+    };
+    // Seven tries in all are 58.3 ms.
+    small.firmware.recovery_limit = Some(Span::from_millis(59));
+    assert_eq!(ask(&small).status, Status::Done);
+    small.firmware.recovery_limit = Some(Span::from_millis(58));
+    let failed = ask(&small);
+    assert_eq!(failed.status, Status::MediumError);
+    let least = ask(&sound).parts.get(Part::Rotation) + Span::from_nanos(6 * REVOLUTION);
+    assert!(failed.parts.get(Part::Rotation).nanos().abs_diff(least.nanos()) < 10, "six tries: {failed:?}");
+    // Up to the place that failed, and no further.
+    assert!(failed.parts.get(Part::Transfer) < ask(&sound).parts.get(Part::Transfer));
+    assert_eq!(failed.parts.total(), failed.finished.since(failed.submitted));
+}
+
+#[test]
+fn what_was_not_read_is_not_in_the_buffer_and_a_write_makes_it_sound() {
+    let mut small = Small { weak: vec![weak(100, 4, 9)], ..Small::default() }.buffered(4, 512);
+    small.firmware.recovery_limit = Some(Span::from_millis(20));
+    let mut drive = small.drive();
+    let mut now = Instant::ZERO;
+    let mut ask = |request: Request| {
+        submit(&mut drive, now, &[request]);
+        let done = answers(&mut drive)[0];
+        now = done.finished + Span::from_millis(100);
+        done
+    };
+    assert_eq!(ask(request(0, Op::Read, 0, 64)).status, Status::Done);
+    let ahead = ask(request(0, Op::Read, 64, 36));
+    assert_eq!(
+        (ahead.status, ahead.parts.get(Part::Transfer)),
+        (Status::Done, Span::ZERO),
+        "read ahead up to the place"
+    );
+    for _ in 0..2 {
+        assert_eq!(ask(request(0, Op::Read, 90, 20)).status, Status::MediumError, "and not across it");
+        assert_eq!(ask(request(0, Op::Read, 103, 1)).status, Status::MediumError);
+    }
+    assert_eq!(ask(request(0, Op::Write, 101, 2)).status, Status::Done);
+    assert_eq!(ask(request(0, Op::Read, 101, 2)).status, Status::Done);
+    assert_eq!(ask(request(0, Op::Read, 100, 1)).status, Status::MediumError, "what was not written is weak as before");
+    assert_eq!(ask(request(0, Op::Read, 103, 1)).status, Status::MediumError);
+    assert_eq!(ask(request(0, Op::Write, 96, 16)).status, Status::Done);
+    assert_eq!(ask(request(0, Op::Read, 96, 16)).status, Status::Done);
+}
+
+// Errors
+
+fn failing(kind: Queuing) -> Small {
+    let mut small = queued(kind, 8, Policy::Fcfs);
+    small.weak = vec![weak(100, 1, 9)];
+    small.firmware.recovery_limit = Some(Span::from_millis(20));
+    small
+}
+
+#[test]
+fn an_error_takes_an_ata_queue_down_and_leaves_a_scsi_queue_alone() {
+    for (kind, others) in
+        [(Queuing::Tcq, Status::Aborted), (Queuing::Ncq, Status::Aborted), (Queuing::Scsi, Status::Done)]
+    {
+        let mut drive = failing(kind).drive();
+        submit(&mut drive, Instant::ZERO, &[read(0, 0), read(1, 100), read(2, 3_000), write(3, 4_000)]);
+        let done = answers(&mut drive);
+        assert_eq!(tags(&done)[..2], [0, 1], "{kind:?}");
+        let status = |tag: u32| of(&done, tag).status;
+        assert_eq!((status(0), status(1)), (Status::Done, Status::MediumError));
+        assert_eq!((status(2), status(3)), (others, others), "{kind:?}");
+        if others == Status::Aborted {
+            assert_eq!(of(&done, 2).finished, of(&done, 1).finished, "at once");
+        }
+        for completion in &done {
+            assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted), "{completion:?}");
+        }
+    }
+}
+
+#[test]
+fn the_driver_sends_again_what_went_down_with_another() {
+    for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
+        let spec = DriverSpec { capacity: 64, depth: 8, queue: Discipline::plain(Policy::Fcfs), max_transfer: 8 };
+        let mut driver = Driver::new(spec, Box::new(failing(kind).drive()));
+        driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");
+        let long = request(2, Op::Read, 96, 24);
+        submit(&mut driver, Instant::ZERO, &[read(0, 0), read(1, 100), long, write(3, 4_000), read(4, 5_000)]);
+        // Aborted from above: not sent again.
+        driver.control(at(10), &Control::Abort(4)).expect("in flight");
+        let done = answers(&mut driver);
+        let expected = [Status::Done, Status::MediumError, Status::MediumError, Status::Done, Status::Aborted];
+        for (tag, status) in expected.into_iter().enumerate() {
+            let completion = of(&done, tag as u32);
+            assert_eq!(completion.status, status, "{kind:?}, {tag}");
+            assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
+        }
+        let lost = of(&done, 3).parts.get(Part::Driver);
+        assert_eq!(lost > Span::from_millis(20), kind != Queuing::Scsi, "{kind:?}: {lost} lost on the first attempt");
+        let landed = std::iter::from_fn(|| driver.poll_landing()).filter(|landing| landing.kind == LandingKind::Landed);
+        assert_eq!(landed.map(|landing| landing.sectors).sum::<u32>(), 8);
+    }
+}
+
+// The tail
+
+/// A stream of sequential reads that never lets up, and one read elsewhere: how long that waits, up to `end`.
+fn beside_a_stream(small: &Small, depth: u32, end: Span) -> Span {
+    let mut drive = small.drive();
+    let mut next = 0u64;
+    let mut ahead = |tag: u32| {
+        let lba = next;
+        next += 16;
+        request(tag, Op::Read, lba, 16)
+    };
+    for tag in 0..depth {
+        submit(&mut drive, at(1_000 * u64::from(tag)), &[ahead(tag)]);
+    }
+    submit(&mut drive, at(1_000 * u64::from(depth)), &[read(99, 51_000)]);
+    while let Some(now) = drive.poll_timeout().filter(|&now| now <= Instant::ZERO + end) {
+        drive.handle_timeout(now);
+        while let Some(completion) = drive.poll_completion() {
+            if completion.tag == 99 {
+                return completion.finished.since(completion.submitted);
+            }
+            submit(&mut drive, now, &[ahead(completion.tag)]);
+        }
+    }
+    end
+}
+
+fn prefetching(queue: Discipline) -> Small {
+    let mut small = queued(Queuing::Ncq, 32, Policy::Sptf).buffered(8, 256);
+    (small.cache.read_ahead.over_requested, small.zones) = (true, vec![(400, 64)]);
+    small.firmware.queue = queue;
+    small
+}
+
+#[test]
+fn a_reader_beside_a_stream_starves_without_ageing() {
+    let plain = Discipline::plain(Policy::Sptf);
+    // The stream is over after seven.
+    let long = Span::from_secs(6);
+    assert_eq!(beside_a_stream(&prefetching(plain), 8, long), long, "not in six seconds");
+    let limited = Discipline { max_wait: Some(Span::from_millis(300)), ..plain };
+    let waited = beside_a_stream(&prefetching(limited), 8, long);
+    assert!(waited > Span::from_millis(250) && waited < Span::from_millis(400), "{waited}");
+    let aged = Discipline { ageing: 100, ..plain };
+    let waited = beside_a_stream(&prefetching(aged), 8, long);
+    // A tenth of its wait outweighs a seek and a turn, 13 ms, after 130 ms; a little later with what is under way.
+    assert!(waited < Span::from_millis(200), "{waited}");
+}
+
+/// The longest that one access to the medium can take on a small drive: a seek over all cylinders and a turn on every
+/// track, with all the tries that weak places take.
+fn longest_access(small: &Small) -> Span {
+    let turn = Span::from_nanos(60_000_000_000_000 / small.millirpm + 1);
+    let tracks = 2 + 300 / u64::from(small.zones.iter().map(|zone| zone.1).min().unwrap_or(1));
+    let tries: u64 = small.weak.iter().map(|weak| u64::from(weak.retries)).sum();
+    let place = small.seek.2 + small.head_switch + small.write_settle + turn;
+    Span::from_nanos((place.nanos() + turn.nanos()) * tracks + tries * turn.nanos())
+}
+
+/// Random loads that never let up, of reads that hit and miss, cached and uncached writes and flushes.
+fn longest_queue_wait(small: &Small, seed: u64) -> (Span, Span) {
+    let (mut drive, mut rng): (Drive, Rng) = (small.drive(), Seed(seed).stream("load"));
+    let sectors = drive.limits(0).sectors;
+    let stream_share = [0, 50, 90][rng.below(3) as usize];
+    let reads = [50, 90, 100][rng.below(3) as usize];
+    let mut next = 0;
+    let mut draw = |tag: u32| {
+        let size = 1 + rng.below(24) as u32;
+        let streams = rng.percent(stream_share);
+        let lba = if streams { next } else { rng.below(sectors - 24) };
+        if streams {
+            next = (next + u64::from(size)) % (sectors - 24);
+        }
+        match rng.below(100) {
+            0 => Request { tag, ..FLUSH },
+            draw if draw < reads => request(tag, Op::Read, lba, size),
+            _ => request(tag, Op::Write, lba, size),
+        }
+    };
+    let (mut queue, mut flush) = (Span::ZERO, Span::ZERO);
+    for tag in 0..small.firmware.depth {
+        submit(&mut drive, Instant::ZERO, &[draw(tag)]);
+    }
+    let mut flushes = vec![false; 256];
+    for _ in 0..1_500 {
+        let now = drive.poll_timeout().expect("in flight");
+        drive.handle_timeout(now);
+        while let Some(done) = drive.poll_completion() {
+            match flushes[done.tag as usize] {
+                true => flush = flush.max(done.parts.get(Part::Cache)),
+                false => queue = queue.max(done.parts.get(Part::Queue)),
+            }
+            let next = draw(done.tag);
+            flushes[done.tag as usize] = next.op == Op::Flush;
+            submit(&mut drive, now, &[next]);
+        }
+    }
+    (queue, flush)
+}
+
+/// No command waits for the medium longer than `max_wait` and the accesses of those whose turn came before: the others
+/// that the drive holds, and its dirty segments; no flush longer than its segments' limit and the same.
+#[test]
+fn nobody_waits_longer_than_the_limit_allows() {
+    let mut limited = 0;
+    for seed in 0..120 {
+        let mut small = random_profile(&mut Seed(seed).stream("tail"));
+        small.link.queuing = Queuing::Scsi;
+        small.firmware.depth = [2, 4, 16][seed as usize % 3];
+        small.firmware.queue.max_wait = Some(Span::from_millis(50));
+        small.firmware.destage.max_wait = Some(Span::from_millis(80));
+        let (queue, flush) = longest_queue_wait(&small, seed);
+        let rivals = u64::from(small.firmware.depth + small.cache.dirty_segments) + 2;
+        let turns = Span::from_nanos(longest_access(&small).nanos() * rivals);
+        assert!(queue <= Span::from_millis(50) + turns, "seed {seed}: {queue}, {turns}\n{small:?}");
+        let segments = Span::from_nanos(turns.nanos() * (u64::from(small.cache.dirty_segments) + 1));
+        assert!(flush <= Span::from_millis(80) + segments, "seed {seed}: {flush}, {segments}\n{small:?}");
+        limited += u32::from(queue > Span::from_millis(50));
+    }
+    assert!(limited > 30, "{limited}: the limit was reached");
+}
+
+/// Reads that go on where the last one ended, at no cost, two writes far away and a flush for them.
+#[test]
+fn a_flush_is_not_put_off_for_ever_by_cheap_reads() {
+    let wait = |limit: Option<Span>| {
+        let mut small = queued(Queuing::Scsi, 8, Policy::Sptf).buffered(8, 64).write_back(6);
+        (small.cache.read_ahead.max, small.cache.destage_idle) = (0, Span::from_secs(1));
+        small.firmware.destage = Discipline { max_wait: limit, ..Discipline::plain(Policy::Sptf) };
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[write(100, 8_500), write(101, 8_800)]);
+        drive.handle_timeout(at(100));
+        while drive.poll_completion().is_some() {}
+        let mut place = 0u64;
+        let mut near = |tag: u32| {
+            place += 8;
+            read(tag, place)
+        };
+        for tag in 1..8 {
+            submit(&mut drive, at(100), &[near(tag)]);
+        }
+        submit(&mut drive, at(100), &[FLUSH]);
+        while let Some(now) = drive.poll_timeout().filter(|&now| now < at(800_000)) {
+            drive.handle_timeout(now);
+            while let Some(completion) = drive.poll_completion() {
+                match completion.tag {
+                    0 => return completion.finished.since(at(100)),
+                    tag => submit(&mut drive, now, &[near(tag)]),
+                }
+            }
+        }
+        Span::from_secs(20)
+    };
+    assert_eq!(wait(None), Span::from_secs(20), "not while the reads go on");
+    let waited = wait(Some(Span::from_millis(200)));
+    assert!(waited > Span::from_millis(190) && waited < Span::from_millis(260), "{waited}");
+}
+
+#[test]
+fn a_segment_that_is_dirty_for_too_long_is_written_out_though_the_drive_is_busy() {
+    let mut small = queued(Queuing::Ncq, 4, Policy::Sptf).buffered(8, 64).write_back(6);
+    small.firmware.destage = Discipline { max_wait: Some(Span::from_millis(500)), ..Discipline::plain(Policy::Fcfs) };
+    let mut drive = small.drive();
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");
+    submit(&mut drive, Instant::ZERO, &[write(0, 8_000), read(1, 0), read(2, 700)]);
+    let mut rng = Seed(3).stream("reads");
+    while let Some(now) = drive.poll_timeout().filter(|&now| now < at(2_000_000)) {
+        drive.handle_timeout(now);
+        while let Some(completion) = drive.poll_completion() {
+            if completion.tag > 0 {
+                submit(&mut drive, now, &[read(completion.tag, rng.below(6_000))]);
+            }
+        }
+    }
+    let landing = drive.poll_landing().expect("written out");
+    assert!(landing.to > at(500_000) && landing.to < at(560_000), "{landing:?}");
+}
