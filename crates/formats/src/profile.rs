@@ -183,7 +183,10 @@ impl DriveFile {
         let segments = self.number("cache.segments");
         let cached = self.figure("cache.write_back").map(|figure| &figure.value);
         match (segments, self.number("cache.max_segments")) {
-            (Some(asked), Some(limit)) if asked > limit => {
+            _ if self.adapts() && self.figure("cache.segments").is_some_and(|figure| figure.kind == Kind::Set) => {
+                warning("an adaptive buffer starts with three segments and divides itself; this is not used".to_owned())
+            }
+            (Some(asked), Some(limit)) if asked > limit && !self.adapts() => {
                 warning(format!("the drive has at most {limit} segments and takes those"))
             }
             (Some(0.0), _) if cached == Some(&Value::Flag(true)) => {
@@ -191,6 +194,10 @@ impl DriveFile {
             }
             _ => Vec::new(),
         }
+    }
+
+    fn adapts(&self) -> bool {
+        self.figure("cache.adaptive").map(|figure| &figure.value) == Some(&Value::Flag(true))
     }
 
     /// The model's drive.

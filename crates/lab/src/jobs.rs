@@ -1,6 +1,7 @@
 //! What can be run: fio job files, Iometer configurations, the built-in patterns and jobs, told apart by name and
 //! content.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 
 use seekwise_formats::diagnostic::Diagnostic;
@@ -123,24 +124,46 @@ pub struct Loaded {
 /// files; `variables` go before the environment's.
 pub fn load(name: &str, sectors: u64, read: &Read<'_>, variables: &[(&str, &str)]) -> Result<Loaded, Vec<Diagnostic>> {
     let patterns = patterns();
+    let unused = |variable: &str, known: &[&str]| {
+        let fault = Diagnostic::at(name, 0, format!("the job has no variable `{variable}`"));
+        vec![fault.nearest_to(variable, known.iter().copied())]
+    };
+    if let (Some(_), Some((variable, _))) = (patterns.iter().find(|pattern| pattern.name == name), variables.first()) {
+        return Err(unused(variable, &[]));
+    }
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors);
         return Ok(Loaded { job, origin: Origin::Pattern, warnings: Vec::new() });
     }
-    let given = |key: &str| variables.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
+    let asked = RefCell::new(Vec::new());
+    let given = |key: &str| {
+        asked.borrow_mut().push(key.to_owned());
+        variables.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned())
+    };
+    let all_used = |loaded: Loaded| {
+        let asked = asked.borrow();
+        let known: Vec<&str> = asked.iter().map(String::as_str).collect();
+        match variables.iter().find(|(name, _)| !known.contains(name)) {
+            Some((variable, _)) => Err(unused(variable, &known)),
+            None => Ok(loaded),
+        }
+    };
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
-        return fio_job(name, job.text, sectors, read, &|key| given(key).or_else(|| default(key)));
+        return fio_job(name, job.text, sectors, read, &|key| given(key).or_else(|| default(key))).and_then(all_used);
     }
     let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
     let text = read(name).map_err(|why| vec![absent(name, &why, "no built-in pattern or job of that name", names)])?;
+    if let (true, Some((variable, _))) = (looks_like_iometer(name, &text), variables.first()) {
+        return Err(unused(variable, &[]));
+    }
     if looks_like_iometer(name, &text) {
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
         return Ok(Loaded { job, origin: Origin::Iometer, warnings });
     }
-    fio_job(name, &text, sectors, read, &|key| given(key).or_else(|| std::env::var(key).ok()))
+    fio_job(name, &text, sectors, read, &|key| given(key).or_else(|| std::env::var(key).ok())).and_then(all_used)
 }
 
 /// Why `name`, which might be a file or one of the `known` words, stands for nothing.
@@ -200,4 +223,32 @@ fn pattern_job(pattern: &BuiltIn, sectors: u64) -> Job {
         }),
     };
     Job { name: pattern.name.clone(), workers: vec![worker] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(name: &str, text: &str, variables: &[(&str, &str)]) -> Result<usize, String> {
+        let read = |_: &str| Ok(text.to_owned());
+        let job = load(name, 1 << 24, &read, variables);
+        job.map(|loaded| loaded.job.workers.len()).map_err(|faults| faults[0].to_string())
+    }
+
+    #[test]
+    fn variables_of_built_in_jobs_have_values_and_can_be_set() {
+        assert_eq!(loaded("parallel-streams", "", &[]), Ok(4));
+        assert_eq!(loaded("parallel-streams", "", &[("STREAMS", "7")]), Ok(7));
+        JOBS.iter().for_each(|job| assert!(loaded(job.name, "", &[]).is_ok(), "{}", job.name));
+    }
+
+    #[test]
+    fn a_variable_that_a_job_does_not_have_is_an_error() {
+        let said = loaded("parallel-streams", "", &[("STREAM", "7")]).unwrap_err();
+        assert_eq!(said, "parallel-streams: the job has no variable `STREAM`; did you mean `STREAMS`?");
+        let text = "[a]\nrw=read\nsize=${SIZE}\n";
+        assert_eq!(loaded("a.fio", text, &[("SIZE", "1m")]), Ok(1));
+        assert_eq!(loaded("a.fio", text, &[("BS", "4k")]).unwrap_err(), "a.fio: the job has no variable `BS`");
+        assert!(loaded("random-read", "", &[("BS", "4k")]).is_err());
+    }
 }

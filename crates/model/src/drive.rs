@@ -16,6 +16,7 @@ pub mod geometry;
 mod lone;
 pub mod mechanics;
 pub mod media;
+mod media_cache;
 mod medium;
 mod power;
 pub mod profile;
@@ -32,6 +33,7 @@ use self::cache::{Buffer, Lookup};
 use self::geometry::Extent;
 use self::mechanics::Arm;
 use self::media::{Access, Sweep};
+use self::media_cache::MediaCache;
 use self::profile::Profile;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
@@ -45,6 +47,7 @@ use crate::time::{Instant, Rate, Span};
 pub struct Drive {
     profile: Profile,
     buffer: Buffer,
+    media_cache: Option<MediaCache>,
     /// With an adaptive buffer.
     segmentation: Option<Segmentation>,
     slots: Vec<Slot>,
@@ -114,6 +117,8 @@ struct Slot {
     data: (Instant, Instant),
     /// Blocks of a cached write that are in the buffer, or on their way there.
     stored: u32,
+    /// Blocks of a read before this one have been looked for in the media cache.
+    gathered: u64,
     /// It has let the bus go and must have it again.
     released: bool,
     /// A write that goes round in its segment: acknowledged before it is all on the medium.
@@ -162,8 +167,10 @@ enum Activity {
 enum Purpose {
     /// The command in this slot, its data going into this segment.
     Command { slot: u16, segment: Option<usize> },
-    /// Writing out this segment.
+    /// Writing out this segment, to its place or into the media cache.
     Destage(usize),
+    /// Moving data from the media cache home.
+    Moving,
 }
 
 /// A candidate for the medium: its first track, for choosing.
@@ -215,6 +222,7 @@ impl Drive {
             first: NOWHERE,
             data: (Instant::ZERO, Instant::ZERO),
             stored: 0,
+            gathered: 0,
             released: false,
             round: false,
             ahead: true,
@@ -222,6 +230,7 @@ impl Drive {
         // A write that is acknowledged and still draining keeps its slot.
         let capacity = depth as usize + usize::from(cache.wraps);
         Drive {
+            media_cache: cache.media_cache.as_ref().map(MediaCache::new),
             buffer: Buffer::new(
                 cache.segments,
                 cache.segment_sectors,

@@ -207,9 +207,10 @@ impl<T: Copy> Queue<T> {
         self.waiting.iter().map(|&number| (self.at(number).since, &self.at(number).item))
     }
 
-    /// Since when a choice waits.
-    pub fn since(&self, choice: &Choice) -> Instant {
-        self.at(self.waiting[choice.index]).since
+    /// What was chosen, and since when it waits.
+    pub fn chosen(&self, choice: &Choice) -> (Instant, &T) {
+        let waiting = self.at(self.waiting[choice.index]);
+        (waiting.since, &waiting.item)
     }
 
     /// Takes out the requests that `gone` names.
@@ -301,7 +302,7 @@ impl<T: Copy> Queue<T> {
             }
             Policy::Sptf => return Some(self.shortest_of_nearest(now, head, open, cost)),
         };
-        Some(self.chosen(index, cost(&self.at(open[index]).item, u64::MAX)))
+        Some(self.choice(index, cost(&self.at(open[index]).item, u64::MAX)))
     }
 
     /// When the oldest has waited as long as the limit allows; nothing without a limit, or when none waits.
@@ -315,7 +316,7 @@ impl<T: Copy> Queue<T> {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
-    fn chosen(&self, index: usize, cost: u64) -> Choice {
+    fn choice(&self, index: usize, cost: u64) -> Choice {
         Choice { index, cost, passed: index as u32 }
     }
 
@@ -375,7 +376,7 @@ impl<T: Copy> Queue<T> {
             }
         }
         let index = open.partition_point(|&number| self.at(number).order < best.1);
-        self.chosen(index, best.2)
+        self.choice(index, best.2)
     }
 
     /// The least cost among `open`, the oldest of equals: each is looked at.
@@ -388,7 +389,7 @@ impl<T: Copy> Queue<T> {
                 best = (cost, index);
             }
         }
-        self.chosen(best.1, best.0)
+        self.choice(best.1, best.0)
     }
 
     /// The least aged cost among the `nearest` of `open`, or all of it, the oldest of equals.
@@ -411,7 +412,7 @@ impl<T: Copy> Queue<T> {
             let aged = plain as i64 - credit;
             if aged < least {
                 least = aged;
-                best = self.chosen(index, plain);
+                best = self.choice(index, plain);
             }
         }
         best

@@ -21,7 +21,7 @@ mod script;
 
 pub use self::client::{Client, Habits};
 pub use self::conformance::{Violation, conformance, conformance_to};
-pub use self::cuts::{Fault, Tally, cuts};
+pub use self::cuts::{Fault, Tally, cuts, stack_to_cut};
 pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 pub use self::image::{Held, Image};
 
@@ -118,6 +118,7 @@ pub const NO_CACHE: Cache = Cache {
     dirty_segments: 0,
     destage_idle: Span::ZERO,
     flash_sectors: 0,
+    media_cache: None,
     destage_age: None,
     wraps: false,
     adaptive: None,
@@ -374,6 +375,7 @@ fn random_cache(rng: &mut Rng) -> Cache {
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
         destage_idle: some_span(rng, 50_000_000),
         flash_sectors: 0,
+        media_cache: None,
         destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
         wraps: rng.percent(50),
         adaptive: (segments == 4 && segment_sectors >= 32).then_some(Adaptive {

@@ -176,6 +176,7 @@ impl Device for Canary {
                 return Ok(());
             }
             Lie::ForgetsFua => request.flags = Flags::NONE,
+            Lie::Disorders if request.flags.has(Flags::FUA) => request.flags = Flags::FUA,
             Lie::Disorders => request.flags = Flags::NONE,
             Lie::FailsWrites if request.op == Op::Write => self.written = request.tag,
             _ => {}

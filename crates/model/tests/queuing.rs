@@ -474,6 +474,10 @@ fn a_reader_beside_a_stream_starves_without_ageing() {
     // The stream is over after seven.
     let long = Span::from_secs(6);
     assert_eq!(beside_a_stream(&prefetching(plain), 8, long), long, "not in six seconds");
+    let in_order = Discipline::plain(Policy::Fcfs);
+    // No longer than the eight before it take, and a turn each for those that had gone past their place.
+    let waited = beside_a_stream(&prefetching(in_order), 8, long);
+    assert!(waited < Span::from_millis(100), "{waited}");
     let limited = Discipline { max_wait: Some(Span::from_millis(300)), ..plain };
     let waited = beside_a_stream(&prefetching(limited), 8, long);
     assert!(waited > Span::from_millis(250) && waited < Span::from_millis(400), "{waited}");

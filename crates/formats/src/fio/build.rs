@@ -290,8 +290,7 @@ impl Check<'_> {
     /// Only the real-time class is a mark on the command itself: what libata passes on to the drive.
     fn priority(&mut self) -> [u8; 3] {
         let settings = self.settings;
-        let [read, write, _] = settings.priority;
-        let classes = settings.priority_class;
+        let [[read, write, _], classes] = settings.priority;
         let urgent = |direction: usize| [0, 1].contains(&classes[direction]);
         if (read > 0 && !urgent(0)) || (write > 0 && !urgent(1)) {
             self.warn("cmdprio_class", "only class 1, real time, reaches the drive; requests of others are as all");
@@ -424,7 +423,7 @@ impl Check<'_> {
     }
 
     fn verify(&mut self, time_based: bool) -> bool {
-        let wanted = self.settings.verify && self.settings.do_verify;
+        let wanted = self.settings.verify == [true; 2];
         if wanted && time_based && self.settings.direction != Direction::Mixed {
             self.warn("verify", "nothing is read back, as in fio: the writing takes all of the runtime");
             return false;

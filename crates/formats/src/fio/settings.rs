@@ -71,16 +71,15 @@ pub(super) struct Settings {
     pub(super) new_group: bool,
     pub(super) group_reporting: bool,
     /// `cmdprio_percentage` and `cmdprio_class`; 0 is the class not given.
-    pub(super) priority: [u64; 3],
-    pub(super) priority_class: [u64; 3],
+    pub(super) priority: [[u64; 3]; 2],
     // Durability.
     pub(super) direct: bool,
     pub(super) write_through: bool,
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
     pub(super) flush_at_end: [bool; 2],
-    pub(super) verify: bool,
-    pub(super) do_verify: bool,
+    /// `verify` and `do_verify`.
+    pub(super) verify: [bool; 2],
     // Duration and pace, nanoseconds.
     pub(super) runtime: u64,
     pub(super) time_based: bool,
@@ -147,15 +146,13 @@ impl Default for Settings {
             stonewall: false,
             new_group: false,
             group_reporting: false,
-            priority: [0; 3],
-            priority_class: [0; 3],
+            priority: [[0; 3]; 2],
             direct: false,
             write_through: false,
             fsync: 0,
             fdatasync: 0,
             flush_at_end: [false; 2],
-            verify: false,
-            do_verify: true,
+            verify: [false, true],
             runtime: 0,
             time_based: false,
             ramp: 0,
@@ -332,8 +329,8 @@ impl Settings {
 
     fn set_concurrency(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
         match (name, value) {
-            ("cmdprio_percentage", Value::Ints(given)) => keep(&mut self.priority, given),
-            ("cmdprio_class", Value::Ints(given)) => keep(&mut self.priority_class, given),
+            ("cmdprio_percentage", Value::Ints(given)) => keep(&mut self.priority[0], given),
+            ("cmdprio_class", Value::Ints(given)) => keep(&mut self.priority[1], given),
             _ => return self.set_switches(name, value, notes),
         }
         Ok(true)
@@ -367,8 +364,8 @@ impl Settings {
             "fdatasync" => self.fdatasync = value.number() as u32,
             "end_fsync" => self.flush_at_end[0] = value.on(),
             "fsync_on_close" => self.flush_at_end[1] = value.on(),
-            "verify" => self.verify = !value.is_zero(),
-            "do_verify" => self.do_verify = value.on(),
+            "verify" => self.verify[0] = !value.is_zero(),
+            "do_verify" => self.verify[1] = value.on(),
             _ => return Ok(false),
         }
         Ok(true)

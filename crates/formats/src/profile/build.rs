@@ -4,7 +4,7 @@ use seekwise_model::block::{CutSector, Queuing};
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{
-    Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ProfileError, ReadAhead, Until,
+    Adaptive, After, Cache, Faults, Firmware, Link, MediaCache, Overhead, Profile, ProfileError, ReadAhead, Until,
 };
 use seekwise_model::drive::recovery::Weak;
 use seekwise_model::queue::{Discipline, Policy};
@@ -18,14 +18,14 @@ type Errors = Vec<Diagnostic>;
 
 pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
     let figures = Figures::of(&drive.file, &drive.figures);
-    let geometry = geometry(&figures)?;
+    let (geometry, media_cache) = geometry(&figures)?;
     let mechanics = mechanics(&figures, geometry.cylinders())?;
     let profile = Profile {
         name: drive.name.clone(),
         physical_sector: figures.whole("geometry.physical_sector") as u32,
         geometry,
         mechanics,
-        cache: cache(&figures),
+        cache: Cache { media_cache, ..cache(&figures) },
         firmware: Firmware {
             depth: figures.whole("firmware.depth") as u32,
             queue: figures.discipline("firmware.queue"),
@@ -101,6 +101,7 @@ fn cache(figures: &Figures<'_>) -> Cache {
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
         destage_idle: figures.span("cache.destage_idle_ms"),
+        media_cache: None,
         flash_sectors: figures.whole("cache.flash_kib") * 2,
         destage_age: figures.maybe_span("cache.destage_age_ms"),
         wraps: figures.word("cache.long_writes") == "wrap",
@@ -129,7 +130,7 @@ fn read_ahead(figures: &Figures<'_>) -> ReadAhead {
     }
 }
 
-fn geometry(figures: &Figures<'_>) -> Result<Geometry, Errors> {
+fn geometry(figures: &Figures<'_>) -> Result<(Geometry, Option<MediaCache>), Errors> {
     let rows = figures.zones();
     let heads = figures.whole("geometry.heads") as usize;
     let physical = figures.whole("geometry.physical_sector") as u32 / 512;
@@ -156,13 +157,47 @@ fn geometry(figures: &Figures<'_>) -> Result<Geometry, Errors> {
     }
     let skews = (figures.number("geometry.track_skew"), figures.number("geometry.head_skew"));
     let zones: Vec<Zone> = rows.iter().flat_map(|row| lay(row, order, heads, skews)).collect();
-    let holes = figures.holes().map_err(|error| vec![error])?;
+    let mut holes = figures.holes().map_err(|error| vec![error])?;
     let remaps = figures.pairs("geometry.remaps");
     if let Some(error) = split_sectors(figures, &holes, remaps, u64::from(physical)) {
         return Err(vec![error]);
     }
-    Geometry::new(figures.whole("geometry.sectors"), &zones, &holes, remaps)
-        .map_err(|error| vec![layout_error(figures, &zones, &error)])
+    let media_cache = reserve(figures, &zones, &mut holes).map_err(|error| vec![error])?;
+    let geometry = Geometry::new(figures.whole("geometry.sectors"), &zones, &holes, remaps)
+        .map_err(|error| vec![layout_error(figures, &zones, &error)])?;
+    Ok((geometry, media_cache))
+}
+
+/// Takes the media cache's stretches out of the layout: evenly over all slots, each in the middle of its share.
+fn reserve(
+    figures: &Figures<'_>,
+    zones: &[Zone],
+    holes: &mut Vec<(u64, u64)>,
+) -> Result<Option<MediaCache>, Diagnostic> {
+    let key = "cache.media_cache_mib";
+    let largest = figures.whole("cache.media_cache_largest_kib") * 2;
+    match (figures.whole(key), largest) {
+        (0, _) => return Ok(None),
+        (_, 0) => return Err(figures.lacking("cache.media_cache_largest_kib", "a media cache")),
+        _ => {}
+    }
+    // Whole physical sectors of either size.
+    let whole = |slots: u64| slots / 8 * 8;
+    let all: u64 = zones.iter().map(Zone::slots).sum();
+    let stretches = figures.whole_or("cache.media_cache_stretches", 1);
+    let (stride, slots) = (whole(all / stretches), whole(figures.whole(key) * 2048 / stretches));
+    let first_slot = whole((stride / 2).saturating_sub(slots / 2));
+    let stretch = |index: u64| (first_slot + index * stride, slots);
+    let meets = |(first, slots): (u64, u64)| holes.iter().any(|hole| hole.0 < first + slots && first < hole.0 + hole.1);
+    if (0..stretches).map(stretch).any(meets) {
+        let message = "the media cache meets slots without blocks";
+        let line = figures.line(key);
+        return Err(Diagnostic::at(figures.file, line, message).key(key).expected("no holes in the layout there"));
+    }
+    holes.extend((0..stretches).map(stretch));
+    holes.sort_unstable();
+    let (stretches, largest) = (stretches as u32, largest as u32);
+    Ok(Some(MediaCache { stretches, slots, first_slot, stride, largest }))
 }
 
 /// Holes and remaps of single slots cut physical sectors of several.
@@ -492,6 +527,7 @@ impl<'a> Figures<'a> {
         let key = match error.field {
             "physical_sector" => "geometry.physical_sector",
             "cache.segment_sectors" => "cache.size_kib",
+            "cache.media_cache" => "cache.media_cache_mib",
             "cache.flash_sectors" => "cache.flash_kib",
             "cache.read_ahead.min" => "cache.read_ahead.min_sectors",
             field => field,

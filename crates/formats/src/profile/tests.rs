@@ -231,6 +231,9 @@ fn sets_by_key() {
         drive.warnings()[0].to_string(),
         "d.toml: `cache.segments`: the drive has at most 64 segments and takes those"
     );
+    drive.set("cache.adaptive", "true").unwrap();
+    assert_eq!(drive.profile().unwrap().cache.segments, 3);
+    assert!(drive.warnings()[0].to_string().contains("this is not used"));
     assert_eq!(
         drive.set("cache.segmnts", "1").unwrap_err()[0].to_string(),
         "--set: `drive.cache.segmnts`: unknown key; did you mean `drive.cache.segments`?"
@@ -340,4 +343,22 @@ fn a_fault_that_cannot_be_is_an_error() {
     drive.set("faults.ignores_fua", "true").unwrap();
     let errors: String = drive.profile().unwrap_err().iter().map(ToString::to_string).collect();
     assert!(errors.contains("`faults.ignores_fua`: does not go with the other figures; expected false"), "{errors}");
+}
+
+#[test]
+fn a_media_cache_takes_slots_of_the_layout() {
+    // 4,800 + 3,200 slots of which 100 are spare: no room for a MiB.
+    let mut drive = parse("d.toml", &SMALL.replace("7_900", "5_900")).unwrap();
+    drive.set("cache.media_cache_mib", "1").unwrap();
+    let lacks = drive.profile().unwrap_err();
+    assert!(lacks[0].to_string().contains("`cache.media_cache_largest_kib`: missing key: a media cache needs it"));
+    drive.set("cache.media_cache_largest_kib", "64").unwrap();
+    drive.set("cache.media_cache_stretches", "2").unwrap();
+    let profile = drive.profile().unwrap();
+    let media = profile.cache.media_cache.unwrap();
+    assert_eq!((media.stretches, media.slots, media.largest), (2, 1024, 128));
+    assert!(profile.geometry.is_reserved(media.first_slot + media.stride, media.slots));
+    assert!(!profile.geometry.is_reserved(media.first_slot - 1, media.slots));
+    drive.set("geometry.sectors", "7900").unwrap();
+    assert!(!drive.profile().unwrap_err().is_empty());
 }

@@ -156,10 +156,12 @@ impl Buffer {
     pub fn divide(&mut self, division: &Division, filling: Option<usize>) -> bool {
         let sectors = u64::from(division.sectors);
         let long = |segment: usize| self.spans[segment].1 - self.spans[segment].0 > sectors;
-        if self.order.len() > division.dirty as usize || self.order.iter().copied().chain(filling).any(long) {
+        let n = division.segments as usize;
+        let bound = self.order.len() + usize::from(filling.is_some_and(|segment| !self.is_dirty(segment)));
+        let crowded = self.order.len() > division.dirty as usize || bound > n;
+        if crowded || self.order.iter().copied().chain(filling).any(long) {
             return false;
         }
-        let n = division.segments as usize;
         let mut live = self.recency.oldest_first().count();
         while live > n {
             let Some(segment) = self.oldest_clean(filling) else { return false };

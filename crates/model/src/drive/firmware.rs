@@ -51,6 +51,7 @@ impl Drive {
         command.seen = (self.buffer.version(), seen);
         command.data = (now, now);
         command.stored = 0;
+        command.gathered = 0;
         command.released = false;
         command.round = false;
         command.ahead = true;

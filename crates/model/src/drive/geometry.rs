@@ -536,6 +536,18 @@ impl Geometry {
         }
     }
 
+    /// The slot and those that follow it on its track, at most `sectors`; the extent's `lba` is the slot.
+    pub fn at_slot(&self, slot: u64, sectors: u32) -> Extent {
+        self.place(slot, sectors)
+    }
+
+    /// True when no block lies in `slots` slots from `first` on.
+    pub fn is_reserved(&self, first: u64, slots: u64) -> bool {
+        let end = self.zones.last().map_or(0, |zone| zone.end);
+        let fits = first.checked_add(slots).is_some_and(|last| last <= end);
+        fits && self.blocks_before(first).min(self.sectors) == self.blocks_before(first + slots).min(self.sectors)
+    }
+
     /// The block whose own slot this is.
     fn block_in(&self, slot: u64) -> Option<u64> {
         let block = self.blocks_before(slot);

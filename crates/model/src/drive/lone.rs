@@ -18,7 +18,7 @@ impl Drive {
     pub(super) fn lone_read(&mut self, until: Instant) -> Option<Completion> {
         let &(decoded, slot) = self.arriving.front()?;
         let alone = self.free.len() + 1 == self.slots.len() && self.buffer.dirty_count() == 0;
-        if !alone || self.power != Power::On {
+        if !alone || self.power != Power::On || self.media_cache.is_some() {
             return None;
         }
         let command = &self.slots[usize::from(slot)];

@@ -2,7 +2,8 @@
 //!
 //! Commands are ordered by `firmware.queue`, dirty segments by `firmware.destage`; under pressure the cheaper of the
 //! two choices goes first, unless one has waited beyond the limit of its discipline: then the one whose limit passed
-//! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a command is or when its data cross the link.
+//! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a
+//! command is or when its data cross the link.
 
 use super::cache::Lookup;
 use super::firmware::kept;
@@ -17,6 +18,16 @@ use crate::block::{Op, Request, SECTOR, Status};
 use crate::queue::{Choice, Policy};
 use crate::record::Part;
 use crate::time::{Instant, Span};
+
+/// The dirty segment that would be written out next.
+struct Rival {
+    segment: usize,
+    since: Instant,
+    /// Positioning time, in nanoseconds.
+    cost: u64,
+    /// Its place in the queue, if it goes home.
+    queued: Option<Choice>,
+}
 
 impl Target {
     /// The first `sectors` blocks of `track`, or all of it.
@@ -53,14 +64,15 @@ impl Drive {
     pub(super) fn enqueue(&mut self, now: Instant, slot: u16, request: &Request) {
         self.release_bus(slot);
         self.slots[usize::from(slot)].stage = Stage::Queued;
-        let first = self.profile.geometry.extent(request.lba, u32::MAX);
+        let in_one = self.in_media_cache(request);
+        let first = in_one.unwrap_or_else(|| self.profile.geometry.extent(request.lba, u32::MAX));
         self.slots[usize::from(slot)].first = first;
         let target = Target::of(slot, &first, request.sectors, request.op != Op::Read, &self.profile);
         self.commands.push(now, self.standing(request), target);
     }
 
     /// Dirty segments compete with commands.
-    fn pressing(&self, now: Instant) -> bool {
+    pub(super) fn pressing(&self, now: Instant) -> bool {
         self.buffer.dirty_count() > 0
             && (!self.flushes.is_empty()
                 || !self.parked.is_empty()
@@ -91,7 +103,7 @@ impl Drive {
         let dirty = self.buffer.dirty_count() > 0;
         let urgent = !self.commands.is_empty() || self.pressing(self.clock);
         let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
-        let idle = dirty && self.free.len() == self.slots.len() && !forgets;
+        let idle = (dirty && self.free.len() == self.slots.len() && !forgets) || self.may_move_home();
         let due = if dirty && !urgent { self.presses_at() } else { None };
         if (!urgent && !idle && due.is_none()) || matches!(self.activity, Activity::Access { .. }) {
             return None;
@@ -159,30 +171,33 @@ impl Drive {
         };
         let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
-            (Some(command), Some(destage)) if self.goes_first(now, &command, &destage) => {
+            (Some(command), Some(rival)) if self.goes_first(now, &command, &rival) => {
                 self.start_command(now, command);
             }
-            (_, Some(destage)) => {
+            (_, Some(rival)) => {
                 self.tidying = !pressing;
-                let segment = self.destages.take(destage).segment;
-                // It leaves the buffer's dirty ones now.
-                self.left += 1;
-                self.start_destage(now, segment);
+                if let Some(choice) = rival.queued {
+                    self.destages.take(choice);
+                    // It leaves the buffer's dirty ones now.
+                    self.left += 1;
+                }
+                self.start_destage(now, rival.segment);
             }
             (Some(command), None) => self.start_command(now, command),
+            (None, None) if self.may_move_home() => self.move_home(now),
             (None, None) => {}
         }
     }
 
     /// A command goes before a dirty segment: it is the cheaper, or, where either has waited beyond its limit, the one
     /// whose limit passed first.
-    fn goes_first(&self, now: Instant, command: &Chosen, destage: &Choice) -> bool {
+    fn goes_first(&self, now: Instant, command: &Chosen, rival: &Rival) -> bool {
         let passed = |due: Option<Instant>| due.filter(|&due| due < now);
         let limit = self.profile.firmware.destage.max_wait;
-        let segment = passed(limit.map(|limit| self.destages.since(destage) + limit));
+        let segment = passed(limit.map(|limit| rival.since + limit));
         match (passed(self.commands.deadline()), segment) {
             _ if command.is_head() => true,
-            (None, None) => command.cost <= destage.cost,
+            (None, None) => command.cost <= rival.cost,
             (Some(command), Some(segment)) => command <= segment,
             (command, _) => command.is_some(),
         }
@@ -208,16 +223,25 @@ impl Drive {
     }
 
     /// The dirty segment to write out next. Segments that a flush waits for go before.
-    fn choose_destage(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_destage(&mut self, now: Instant) -> Option<Rival> {
+        let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
+        if let Some((segment, place)) = self.next_for_media_cache(now, fence) {
+            let cost = self.costs(now)(&Target::of(0, &place, 1, true, &self.profile), u64::MAX);
+            let since = self.buffer.dirty(segment)?.since;
+            return Some(Rival { segment, since, cost, queued: None });
+        }
         self.sort_out_destages();
         // As they became dirty one after another, those before the fence are the oldest.
-        let oldest = match self.flushes.front() {
-            Some(&(_, fence)) => self.destages.iter().filter(|(_, destage)| destage.serial < fence).count(),
-            None => self.destages.len(),
+        let oldest = match fence {
+            u64::MAX => self.destages.len(),
+            _ => self.destages.iter().filter(|(_, destage)| destage.serial < fence).count(),
         };
         let head = u64::from(self.arm.cylinder);
         let cost = self.costs(now);
-        self.destages.choose_of_oldest(oldest, now, head, |destage, limit| cost(&destage.target, limit), self.least())
+        let cost = |destage: &Destage, limit: u64| cost(&destage.target, limit);
+        let choice = self.destages.choose_of_oldest(oldest, now, head, cost, self.least())?;
+        let (since, destage) = self.destages.chosen(&choice);
+        Some(Rival { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
     }
 
     /// Brings the queue of the dirty segments up to date: those that are being written or gone leave it, those that
@@ -258,6 +282,15 @@ impl Drive {
         match self.look_up(slot) {
             // It came into the buffer while the command waited.
             Lookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
+            _ if self.part_in_media_cache(request.lba, request.end()).is_some() => {
+                self.break_off(now);
+                if self.in_media_cache(&request).is_some() {
+                    self.gather(now, slot);
+                } else {
+                    let first = self.profile.geometry.extent(request.lba, u32::MAX);
+                    self.read_into(now, slot, &request, first, |_| None);
+                }
+            }
             Lookup::Extends(segment) if self.streams_into(now, segment, &request) => {
                 self.read_hit(now, slot, &request, segment);
             }
@@ -364,7 +397,14 @@ impl Drive {
     }
 
     /// Starts an access whose data, if it writes, cross the link between the two instants of `data`.
-    fn start(&mut self, now: Instant, request: &Request, first: Extent, purpose: Purpose, data: (Instant, Instant)) {
+    pub(super) fn start(
+        &mut self,
+        now: Instant,
+        request: &Request,
+        first: Extent,
+        purpose: Purpose,
+        data: (Instant, Instant),
+    ) {
         if let Purpose::Command { slot, .. } = purpose {
             self.slots[usize::from(slot)].stage = Stage::Medium;
         }
@@ -426,7 +466,7 @@ impl Drive {
         let arrived = self.buffer.dirty(segment).map_or(now, |dirty| dirty.arrived);
         self.buffer.leave(segment);
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
-        let first = self.profile.geometry.extent(start, u32::MAX);
+        let first = self.destination(now, segment);
         self.start(now, &run, first, Purpose::Destage(segment), (arrived, arrived));
     }
 
@@ -450,6 +490,9 @@ impl Drive {
         };
         if let Some(access) = &written {
             self.land(access, purpose, Instant::FAR);
+        }
+        let in_media_cache = written.is_some_and(|access| self.settle_media_cache(access.lba(), access.end()));
+        if let Some(access) = written.filter(|_| !in_media_cache) {
             self.refresh(access.lba(), access.end());
         }
         match purpose {
@@ -463,14 +506,18 @@ impl Drive {
                 let service = self.service(slot);
                 self.close(slot, now + self.profile.overhead.reselect + service);
             }
+            Purpose::Command { slot, .. } if self.gather(now, slot) => return,
             Purpose::Command { slot, .. } => self.send(slot, now, led + self.profile.overhead.reselect),
             Purpose::Destage(segment) => {
                 self.buffer.drop_dirty(segment);
                 self.end_flushes(now);
                 self.unpark(now);
-                self.go_on_destaging(now, end);
+                if !in_media_cache {
+                    self.go_on_destaging(now, end);
+                }
                 return;
             }
+            Purpose::Moving => {}
         }
         if !self.parked.is_empty() {
             self.unpark(now);

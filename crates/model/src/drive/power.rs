@@ -99,6 +99,8 @@ impl Drive {
             match purpose {
                 // Written again from what was saved.
                 Purpose::Destage(_) if saves => {}
+                // It is still in the media cache.
+                Purpose::Moving => {}
                 Purpose::Destage(segment) => {
                     self.land(&access, purpose, now);
                     self.buffer.drop_dirty(segment);
@@ -112,6 +114,9 @@ impl Drive {
             }
         }
         self.activity = Activity::Idle;
+        if let Some(media) = &mut self.media_cache {
+            media.cut_off();
+        }
         self.report_dirty(now, if saves { LandingKind::Landed } else { LandingKind::Discarded });
         self.forget();
         self.power = Power::Off;
@@ -222,6 +227,8 @@ impl Drive {
                 Some(dirty) => &dirty.pieces,
                 None => return,
             },
+            // It landed when it came into the media cache.
+            Purpose::Moving => return,
         };
         let unit = u64::from(self.profile.physical_sector) / SECTOR;
         for pass in access.passes(geometry, mechanics) {

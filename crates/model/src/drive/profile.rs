@@ -81,6 +81,8 @@ pub struct Cache {
     /// has it holds no more dirty data than that, and all that is acknowledged is durable: also writes with FUA, with
     /// the write cache off, and what a flush covers.
     pub flash_sectors: u64,
+    /// Reserved stretches of the medium for small writes.
+    pub media_cache: Option<MediaCache>,
     /// Data that have been dirty for so long compete with the commands.
     pub destage_age: Option<Span>,
     /// A write longer than its segment goes round in it and is acknowledged when the rest fits; else it takes several
@@ -99,6 +101,21 @@ pub struct Adaptive {
     pub most: u32,
     /// The share of the segments, in percent, that may hold unwritten data.
     pub dirty_percent: u32,
+}
+
+/// Reserved stretches of the medium, into which small writes go one after another before they go home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaCache {
+    /// Stretches.
+    pub stretches: u32,
+    /// Slots of each; no block lies in them.
+    pub slots: u64,
+    /// The first slot of the first.
+    pub first_slot: u64,
+    /// From the first slot of one to that of the next.
+    pub stride: u64,
+    /// Longest write that goes there, in sectors.
+    pub largest: u32,
 }
 
 /// How far a read is followed.
@@ -233,6 +250,14 @@ impl Profile {
         (1..=self.cache.segments).contains(&self.cache.dirty_segments)
     }
 
+    fn media_cache_is_reserved(&self) -> bool {
+        self.cache.media_cache.is_none_or(|media| {
+            let mut stretches = (0..u64::from(media.stretches)).map(|index| media.first_slot + index * media.stride);
+            let apart = media.stretches == 1 || media.stride >= media.slots;
+            apart && media.slots > 0 && stretches.all(|first| self.geometry.is_reserved(first, media.slots))
+        })
+    }
+
     /// True when what is in the buffer outlives a power cut.
     pub fn saves_buffer(&self) -> bool {
         self.protected || self.cache.flash_sectors > 0
@@ -274,6 +299,7 @@ impl Profile {
                 "0 without cache.dirty_segments",
                 cache.flash_sectors == 0 || self.may_hold_dirty(),
             ),
+            ("cache.media_cache", "in slots without blocks", self.media_cache_is_reserved()),
             ("faults.ignores_fua", "false without link.fua", !self.faults.ignores_fua || self.link.fua),
             (
                 "faults.caches_when_off",

@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 
 use super::{Drive, Stage, Target};
 use crate::block::{CutSector, Flags, Op, Queuing, Request, Status};
-use crate::queue::{Choice, Discipline, Queue};
+use crate::queue::{Choice, Discipline, Policy, Queue};
 use crate::record::Part;
 use crate::time::{Instant, Span};
 
@@ -159,18 +159,18 @@ impl Candidates {
     }
 
     /// One of them goes before a command that arrives and costs no positioning: a head of the queue, one with priority
-    /// against one without, or one whose wait outweighs what it costs.
+    /// against one without, one whose wait outweighs what it costs, or any where the arrival would not be among those
+    /// chosen from.
     pub(super) fn outweighs(&self, at: Instant, priority: bool, cost: impl Fn(&Target) -> u64) -> bool {
-        let heavy = |queue: &Queue<Target>| {
-            queue.iter().next().is_some_and(|(since, target)| {
-                let ageing = u64::from(queue.discipline().ageing);
-                ageing > 0 && at.saturating_since(since).nanos() / 1000 * ageing > cost(target)
-            })
+        let rivals = if priority { &self.preferred } else { &self.plain };
+        let Discipline { policy, window, ageing, .. } = rivals.discipline();
+        let closed = policy == Policy::Fcfs || (window > 0 && rivals.len() >= window as usize);
+        let heavy = |(since, target): (Instant, &Target)| {
+            ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > cost(target)
         };
         !self.heads.is_empty()
             || (!priority && !self.preferred.is_empty())
-            || heavy(&self.plain)
-            || heavy(&self.preferred)
+            || rivals.iter().next().is_some_and(|oldest| closed || heavy(oldest))
     }
 }
 
@@ -233,7 +233,8 @@ impl Drive {
         }
         let queued = self.alone.is_some() || !self.held.is_empty();
         // The command itself is under way by now.
-        if !queued && !(self.stands_alone(request) && self.under_way() > 1) {
+        let waits = queued || (self.stands_alone(request) && self.under_way() > 1);
+        if !waits {
             return false;
         }
         self.slots[usize::from(slot)].stage = Stage::Held;

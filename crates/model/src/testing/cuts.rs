@@ -10,9 +10,9 @@ use alloc::string::String;
 
 use super::client::{Client, Habits};
 use super::durability::{Breach, Failure, Law, Promise, Toll, Witness};
-use super::{Layer, Stack, pick, random_stack};
+use super::{Layer, Small, Stack, pick, random_stack};
 use crate::block::Control;
-use crate::drive::profile::Faults;
+use crate::drive::profile::{Faults, MediaCache};
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
@@ -115,8 +115,8 @@ impl Tally {
     }
 }
 
-/// The stack of a case: random, with more write caches than elsewhere, and some that outlive a cut.
-fn stack_of(rng: &mut Rng) -> Stack {
+/// The stack of a case: random, with more write caches than elsewhere, media caches, and some buffers that outlive a cut.
+pub fn stack_to_cut(rng: &mut Rng) -> Stack {
     let mut stack = random_stack(rng);
     let cache = &mut stack.drive.cache;
     if rng.percent(60) {
@@ -128,11 +128,24 @@ fn stack_of(rng: &mut Rng) -> Stack {
     if may_hold && rng.percent(10) {
         cache.flash_sectors = 1 + rng.below(2 * u64::from(cache.segment_sectors));
     }
+    if may_hold && rng.percent(20) {
+        reserve(&mut stack.drive, rng);
+    }
     stack.drive.protected = rng.percent(10);
     if rng.percent(30) {
         stack.drive.firmware.destage = Discipline::plain(Policy::Fcfs);
     }
     stack
+}
+
+/// Gives the drive a media cache in one or two stretches.
+fn reserve(drive: &mut Small, rng: &mut Rng) {
+    let stretches = 1 + rng.below(2) as u32;
+    let slots = pick(rng, &[64, 256]);
+    let (first_slot, stride) = (1400, 640);
+    drive.holes.extend((0..u64::from(stretches)).map(|index| (first_slot + index * stride, slots)));
+    let largest = pick(rng, &[8, 64]);
+    drive.cache.media_cache = Some(MediaCache { stretches, slots, first_slot, stride, largest });
 }
 
 /// What the stack promises, its order included.
@@ -152,7 +165,7 @@ fn promise_of(stack: &Stack) -> Promise {
     Promise {
         saves_buffer: drive.protected || drive.cache.flash_sectors > 0,
         in_one,
-        in_order: drive.firmware.destage.policy == Policy::Fcfs,
+        in_order: drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none(),
         ..Promise::of(&limits, drive.cut_sector)
     }
 }
@@ -160,7 +173,7 @@ fn promise_of(stack: &Stack) -> Promise {
 /// Runs the case of `seed` through `cuts` failures of the power; with `fault`, on a drive that has it.
 pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
     let mut rng = Seed(seed).stream("cuts");
-    let mut stack = stack_of(&mut rng);
+    let mut stack = stack_to_cut(&mut rng);
     let mut habits = Habits::random(&stack.build().limits(0), &mut rng);
     if let Some(fault) = fault {
         fault.arrange(&mut stack, &mut habits);

@@ -452,6 +452,21 @@ mod tests {
         assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "not of this drive");
     }
 
+    /// Found by the swarm: it took the second for a loss.
+    #[test]
+    fn a_sector_torn_before_may_be_made_durable_and_torn_again() {
+        let mut scene = Scene::new(PROMISE);
+        let stamp = scene.write(0, 1);
+        scene.land(0, 1, stamp, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+        let durable = scene.write(0, 1);
+        scene.flush();
+        scene.land(0, 1, durable, Landed);
+        let again = scene.submit(Op::Write, Flags::NONE, 0, 1);
+        scene.land(0, 1, again, Torn);
+        assert_eq!(scene.verdict(Failure::Cut), None);
+    }
+
     #[test]
     fn nothing_comes_from_nowhere() {
         let mut scene = Scene::new(PROMISE);
