@@ -59,71 +59,10 @@ impl Kind {
 pub struct Tally {
     responses: Histogram,
     bytes: u64,
-    times: Times,
-    failed: u64,
-}
-
-/// Service times and parts of responses added up, in ns. Millions of requests that wait hours for an overloaded drive
-/// come to more than 64 bits, but not one after another: what fits is added in 64 and carried over when it would not.
-#[derive(Clone, Debug)]
-struct Times {
+    /// In ns, as the parts: millions of requests that wait hours for an overloaded drive come to more than 64 bits.
     service: u128,
     parts: [u128; Part::COUNT],
-    /// Not carried over yet.
-    recent_service: u64,
-    recent_parts: [u64; Part::COUNT],
-    /// No recent sum is more than this below 2^64.
-    room: u64,
-}
-
-impl Default for Times {
-    fn default() -> Times {
-        let (service, parts) = (0, [0; Part::COUNT]);
-        Times { service, parts, recent_service: 0, recent_parts: [0; Part::COUNT], room: u64::MAX }
-    }
-}
-
-impl PartialEq for Times {
-    fn eq(&self, other: &Times) -> bool {
-        let exact = |times: &Times| (times.service(), Part::ALL.map(|part| times.part(part)));
-        exact(self) == exact(other)
-    }
-}
-
-impl Times {
-    /// Adds the times of one request, whose response took `response`: none of them is longer.
-    #[inline]
-    fn add(&mut self, response: Span, service: Span, parts: &[u64; Part::COUNT]) {
-        if response.nanos() > self.room {
-            self.carry();
-        }
-        self.room = self.room.wrapping_sub(response.nanos());
-        self.recent_service = self.recent_service.wrapping_add(service.nanos());
-        for (sum, part) in self.recent_parts.iter_mut().zip(parts) {
-            *sum = sum.wrapping_add(*part);
-        }
-    }
-
-    #[cold]
-    fn carry(&mut self) {
-        *self = Times { service: self.service(), parts: Part::ALL.map(|part| self.part(part)), ..Times::default() };
-    }
-
-    fn service(&self) -> u128 {
-        self.service + u128::from(self.recent_service)
-    }
-
-    fn part(&self, part: Part) -> u128 {
-        self.parts[part as usize] + u128::from(self.recent_parts[part as usize])
-    }
-
-    fn merge(&mut self, other: &Times) {
-        self.carry();
-        self.service += other.service();
-        for part in Part::ALL {
-            self.parts[part as usize] += other.part(part);
-        }
-    }
+    failed: u64,
 }
 
 impl Tally {
@@ -135,9 +74,11 @@ impl Tally {
             self.failed += 1;
             return;
         }
-        let response = record.response();
-        self.responses.record(response);
-        self.times.add(response, done.finished.since(done.submitted), done.parts.nanos());
+        self.responses.record(record.response());
+        self.service += u128::from(done.finished.since(done.submitted).nanos());
+        for (sum, part) in self.parts.iter_mut().zip(done.parts.nanos()) {
+            *sum = sum.wrapping_add(u128::from(*part));
+        }
         if !matches!(record.request.op, Op::Flush | Op::Compute) {
             self.bytes += u64::from(record.request.sectors) * SECTOR;
         }
@@ -147,7 +88,10 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         self.responses.merge(&other.responses);
         self.bytes += other.bytes;
-        self.times.merge(&other.times);
+        self.service += other.service;
+        for (sum, more) in self.parts.iter_mut().zip(other.parts) {
+            *sum += more;
+        }
         self.failed += other.failed;
     }
 
@@ -173,12 +117,12 @@ impl Tally {
 
     /// Mean service time in ns: from when the device accepted a request until it was done.
     pub fn mean_service(&self) -> Option<f64> {
-        self.mean_of(self.times.service())
+        self.mean_of(self.service)
     }
 
     /// Total time in ns that went into `part`, exact; over all parts it is the sum of the responses.
     pub fn part_sum(&self, part: Part) -> u128 {
-        self.times.part(part)
+        self.parts[part as usize]
     }
 
     /// Mean time in ns that a request spent in `part`.
