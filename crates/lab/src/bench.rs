@@ -1,5 +1,8 @@
 //! The fixed workloads of `seekwise bench`, by default on the drive whose layout and seek curve are measured in full.
 //!
+//! The server patterns are Iometer's, on the Cheetah 15K.4 as its profile describes it, whatever drive is asked for:
+//! reads ahead, cached writes, its own queue.
+//!
 //! The trace is our own, drawn from a fixed seed, of the kind that DiskSim's drives were measured with: two thirds
 //! reads, a fifth of the requests where the one before ended, nearly a third close to it, one outstanding, a pause
 //! after each.
@@ -18,11 +21,25 @@ use seekwise_targets::sim::{self, SimError, Stack};
 
 use crate::jobs::Read;
 use crate::plan::{self, Cell};
-use crate::run::measure;
+use crate::run::{measure, measure_first};
 use crate::stats::summary::Recorder;
 
 /// The drive where none is named.
 pub const DRIVE: &str = "atlas-10k-v-300";
+
+/// The drive of the server patterns, and how many requests they keep outstanding.
+const SERVER: (&str, &str) = ("cheetah-15k.4", "32");
+
+/// The four server patterns: name, key in JSON, what it is.
+const PATTERNS: [(&str, &str, &str); 4] = [
+    ("file-server", "file_server_qd32_per_s", "file server, depth 32, Cheetah 15K.4"),
+    ("web-server", "web_server_qd32_per_s", "web server, depth 32, Cheetah 15K.4"),
+    ("database", "database_qd32_per_s", "database, depth 32, Cheetah 15K.4"),
+    ("workstation", "workstation_qd32_per_s", "workstation, depth 32, Cheetah 15K.4"),
+];
+
+/// The key in JSON of the server patterns together, and what it is.
+pub const TOGETHER: (&str, &str) = ("server_patterns_qd32_per_s", "the four server patterns together");
 
 /// Rows of the trace, as in most of the measured ones; it is played as often as there are requests for.
 const ROWS: u64 = 10_000;
@@ -36,13 +53,28 @@ pub struct Workload {
     pub key: &'static str,
     /// What it is, for people.
     pub what: &'static str,
+    /// One of the server patterns, which have a figure together too.
+    pub server: bool,
     load: Load,
 }
 
 /// What is run.
 enum Load {
-    Job { stack: Stack, job: Job },
-    Trace { profile: Profile, rows: Vec<Row>, requests: u64 },
+    Job {
+        stack: Stack,
+        job: Job,
+    },
+    /// The first so many requests of a job that has no end of its own.
+    First {
+        requests: u64,
+        stack: Stack,
+        job: Job,
+    },
+    Trace {
+        profile: Profile,
+        rows: Vec<Row>,
+        requests: u64,
+    },
 }
 
 /// What came of it.
@@ -60,6 +92,10 @@ impl Workload {
         match &self.load {
             Load::Job { stack, job } => {
                 let measured = measure(stack, job, SEED, |_| {})?;
+                Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
+            }
+            Load::First { requests, stack, job } => {
+                let measured = measure_first(*requests, stack, job, SEED, |_| {})?;
                 Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
             }
             Load::Trace { profile, rows, requests } => {
@@ -93,9 +129,9 @@ pub fn workloads(drive: &str, requests: u64, read: &Read<'_>) -> Result<Vec<Work
     let layer = ControllerSpec { depth: 32, command: Span::from_nanos(100), rate: 1_000_000_000 };
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
     let trace = Load::Trace { profile: fcfs.profile.clone(), rows: trace(ROWS.min(requests), sectors), requests };
-    let job = |key, what, stack, job| Workload { key, what, load: Load::Job { stack, job } };
-    Ok(vec![
-        Workload { key: "replay_per_s", what: "a trace with pauses, played again", load: trace },
+    let job = |key, what, stack, job| Workload { key, what, server: false, load: Load::Job { stack, job } };
+    let mut workloads = vec![
+        Workload { key: "replay_per_s", what: "a trace with pauses, played again", server: false, load: trace },
         job("fcfs_qd1_per_s", "random 4 KiB reads, FCFS, depth 1", fcfs, random(1)),
         job("sptf_qd32_per_s", "random 4 KiB reads, SPTF, depth 32", sptf, random(32)),
         job("layered_per_s", "the first of these through four timed layers", layered, random(1)),
@@ -105,7 +141,23 @@ pub fn workloads(drive: &str, requests: u64, read: &Read<'_>) -> Result<Vec<Work
             streaming,
             reads(0, 65_536, 1, requests, sectors),
         ),
-    ])
+    ];
+    for (pattern, key, what) in PATTERNS {
+        let load = server(pattern, requests, read)?;
+        workloads.push(Workload { key, what, server: true, load });
+    }
+    Ok(workloads)
+}
+
+/// A server pattern from its first request on: without a ramp, and with a run time that none reaches.
+fn server(pattern: &str, requests: u64, read: &Read<'_>) -> Result<Load, Vec<Diagnostic>> {
+    let (drive, depth) = SERVER;
+    let settings =
+        [("drive", drive), ("job", pattern), ("job.depth", depth), ("job.ramp", "0s"), ("job.runtime", "10000h")];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let prepared = plan::prepare("bench", &Cell { levels: Vec::new(), settings }, read)?;
+    let stack = Stack { driver: None, controller: None, ..prepared.stack };
+    Ok(Load::First { requests, stack, job: prepared.job })
 }
 
 /// A trace of `rows` requests on a drive of `sectors` blocks, drawn from a fixed seed. Shares and sizes are those of the

@@ -232,10 +232,21 @@ pub struct Measured {
 }
 
 /// Runs `job` on `stack`; `watch` sees each counted record after the statistics have.
-pub fn measure(stack: &Stack, job: &Job, seed: u64, mut watch: impl FnMut(&Record)) -> Result<Measured, SimError> {
+pub fn measure(stack: &Stack, job: &Job, seed: u64, watch: impl FnMut(&Record)) -> Result<Measured, SimError> {
+    measure_first(u64::MAX, stack, job, seed, watch)
+}
+
+/// The same, ended after `most` requests.
+pub fn measure_first(
+    most: u64,
+    stack: &Stack,
+    job: &Job,
+    seed: u64,
+    mut watch: impl FnMut(&Record),
+) -> Result<Measured, SimError> {
     let groups: Vec<u16> = job.workers.iter().map(|worker| worker.group as u16).collect();
     let mut recorder = Recorder::new(&groups);
-    let outcome = sim::run(stack, job, Seed(seed), &mut |record| {
+    let outcome = sim::run_first(most, stack, job, Seed(seed), &mut |record| {
         recorder.take(record);
         watch(record);
     })?;

@@ -56,8 +56,11 @@ pub struct Drive {
     arriving: VecDeque<(Instant, u16)>,
     /// Commands that want the medium.
     commands: Candidates,
-    /// Room for the dirty segments at a choice among them.
-    destages: Queue<(usize, Target)>,
+    /// Dirty segments that want the medium, as of the last choice among them: those below `joined`, less those that had
+    /// `left` by then.
+    destages: Queue<Destage>,
+    joined: u64,
+    left: u64,
     /// Decoded commands that wait for others to be done, and the one that others wait for.
     held: VecDeque<u16>,
     alone: Option<u16>,
@@ -178,7 +181,17 @@ struct Target {
     write: bool,
     cylinder: u32,
     angle: u64,
-    sweep: u64,
+    /// The longest that it can wait for the platter.
+    longest: Span,
+}
+
+/// A dirty segment as a candidate for the medium.
+#[derive(Clone, Copy, Debug)]
+struct Destage {
+    segment: usize,
+    /// Its number among all that became dirty.
+    serial: u64,
+    target: Target,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,6 +246,8 @@ impl Drive {
                 profile.firmware.destage,
                 cache.adaptive.map_or(cache.segments, |it| it.most) as usize,
             ),
+            joined: 0,
+            left: 0,
             held: VecDeque::new(),
             alone: None,
             parked: VecDeque::with_capacity(capacity),

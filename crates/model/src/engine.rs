@@ -131,7 +131,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// Counts what has completed and issues what there is, until neither leaves anything at this instant.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.ask |= self.wake <= self.now;
         let mut events = 0u32;
@@ -151,7 +151,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// Issues one request, if there is one and there is room.
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self) -> bool {
         if let Some((request, offered)) = self.waiting {
             return self.offer(request, offered);
@@ -171,7 +171,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, request: Request, offered: Instant) -> bool {
         if let Err(request) = self.device.submit(self.now, request) {
             assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
@@ -189,7 +189,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, mut completion: Completion, recorder: &mut impl FnMut(&Record)) {
         let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");

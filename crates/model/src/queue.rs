@@ -98,8 +98,10 @@ pub struct Queue<T> {
     free: Vec<u32>,
     /// Oldest first.
     waiting: Vec<u32>,
-    /// SPTF: positions and numbers, rising, for a choice that begins at the head and goes outwards.
+    /// SPTF among many: positions and numbers, rising, for a choice that begins at the head and goes outwards.
     places: Vec<(u64, u32)>,
+    sorted: bool,
+    capacity: usize,
     next_order: u64,
     /// Where the sweep is; `sweep_fence` is the first order that came after its position was first served.
     sweep: u64,
@@ -126,12 +128,15 @@ impl<T: Copy> Default for Queue<T> {
 impl<T: Copy> Queue<T> {
     /// An empty queue that never holds more than `capacity` (it does not grow then).
     pub fn new(discipline: Discipline, capacity: usize) -> Queue<T> {
+        let sorted = sorts(&discipline, capacity);
         Queue {
             discipline,
             held: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
             waiting: Vec::with_capacity(capacity),
-            places: Vec::with_capacity(if sorts(&discipline) { capacity } else { 0 }),
+            places: Vec::with_capacity(if sorted { capacity } else { 0 }),
+            sorted,
+            capacity,
             next_order: 0,
             sweep: 0,
             sweep_fence: 0,
@@ -142,12 +147,13 @@ impl<T: Copy> Queue<T> {
     /// Changes the discipline from now on.
     pub fn set_discipline(&mut self, discipline: Discipline) {
         self.discipline = discipline;
+        self.sorted = sorts(&discipline, self.capacity);
         self.sort();
     }
 
     fn sort(&mut self) {
         self.places.clear();
-        if sorts(&self.discipline) {
+        if self.sorted {
             let held = &self.held;
             self.places.extend(self.waiting.iter().map(|&number| (held[number as usize].position, number)));
             self.places.sort_unstable();
@@ -184,7 +190,7 @@ impl<T: Copy> Queue<T> {
             }
         };
         self.waiting.push(number);
-        if sorts(&self.discipline) {
+        if self.sorted {
             let place = self.places.partition_point(|&other| other < (position, number));
             self.places.insert(place, (position, number));
         }
@@ -199,6 +205,12 @@ impl<T: Copy> Queue<T> {
     /// Those that wait, oldest first, with how long since.
     pub fn iter(&self) -> impl Iterator<Item = (Instant, &T)> {
         self.waiting.iter().map(|&number| (self.at(number).since, &self.at(number).item))
+    }
+
+    /// What was chosen, and since when it waits.
+    pub fn chosen(&self, choice: &Choice) -> (Instant, &T) {
+        let waiting = self.at(self.waiting[choice.index]);
+        (waiting.since, &waiting.item)
     }
 
     /// Takes out the requests that `gone` names.
@@ -224,7 +236,7 @@ impl<T: Copy> Queue<T> {
     pub fn take(&mut self, choice: Choice) -> T {
         let number = self.waiting.remove(choice.index);
         let taken = *self.at(number);
-        if sorts(&self.discipline) {
+        if self.sorted {
             let place = self.places.partition_point(|&other| other < (taken.position, number));
             self.places.remove(place);
         }
@@ -256,25 +268,41 @@ impl<T: Copy> Queue<T> {
         &self,
         now: Instant,
         head: u64,
+        cost: impl FnMut(&T, u64) -> u64,
+        least: impl Fn(u64) -> u64,
+    ) -> Option<Choice> {
+        self.choose_of_oldest(self.waiting.len(), now, head, cost, least)
+    }
+
+    /// The next to serve of the so many oldest.
+    #[inline]
+    pub fn choose_of_oldest(
+        &self,
+        oldest: usize,
+        now: Instant,
+        head: u64,
         mut cost: impl FnMut(&T, u64) -> u64,
         least: impl Fn(u64) -> u64,
     ) -> Option<Choice> {
-        let first = self.at(*self.waiting.first()?);
         let open = match self.discipline.window {
-            0 => self.waiting.len(),
-            window => self.waiting.len().min(window as usize),
+            0 => oldest,
+            window => oldest.min(window as usize),
         };
         let open = &self.waiting[..open];
+        let first = self.at(*open.first()?);
         let index = match self.discipline.policy {
             _ if self.overdue(now, first) => 0,
             Policy::Fcfs => 0,
             Policy::Sstf => self.lowest(open, |waiting| waiting.position.abs_diff(head)),
             Policy::CLook => self.above(open).unwrap_or_else(|| self.lowest(open, |waiting| waiting.position)),
             Policy::Look => self.elevator(open),
-            Policy::Sptf if sorts(&self.discipline) => return Some(self.shortest(now, head, open, cost, least)),
+            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, open, cost, least)),
+            Policy::Sptf if self.discipline.nearest == 0 && self.discipline.ageing == 0 => {
+                return Some(self.shortest_of_few(open, cost));
+            }
             Policy::Sptf => return Some(self.shortest_of_nearest(now, head, open, cost)),
         };
-        Some(self.chosen(index, cost(&self.at(open[index]).item, u64::MAX)))
+        Some(self.choice(index, cost(&self.at(open[index]).item, u64::MAX)))
     }
 
     /// When the oldest has waited as long as the limit allows; nothing without a limit, or when none waits.
@@ -288,7 +316,7 @@ impl<T: Copy> Queue<T> {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
-    fn chosen(&self, index: usize, cost: u64) -> Choice {
+    fn choice(&self, index: usize, cost: u64) -> Choice {
         Choice { index, cost, passed: index as u32 }
     }
 
@@ -348,9 +376,23 @@ impl<T: Copy> Queue<T> {
             }
         }
         let index = open.partition_point(|&number| self.at(number).order < best.1);
-        self.chosen(index, best.2)
+        self.choice(index, best.2)
     }
 
+    /// The least cost among `open`, the oldest of equals: each is looked at.
+    #[inline(always)]
+    fn shortest_of_few(&self, open: &[u32], mut cost: impl FnMut(&T, u64) -> u64) -> Choice {
+        let mut best = (u64::MAX, 0);
+        for (index, &number) in open.iter().enumerate() {
+            let cost = cost(&self.at(number).item, best.0);
+            if cost < best.0 {
+                best = (cost, index);
+            }
+        }
+        self.choice(best.1, best.0)
+    }
+
+    /// The least aged cost among the `nearest` of `open`, or all of it, the oldest of equals.
     fn shortest_of_nearest(
         &self,
         now: Instant,
@@ -370,7 +412,7 @@ impl<T: Copy> Queue<T> {
             let aged = plain as i64 - credit;
             if aged < least {
                 least = aged;
-                best = self.chosen(index, plain);
+                best = self.choice(index, plain);
             }
         }
         best
@@ -379,7 +421,7 @@ impl<T: Copy> Queue<T> {
     /// Distance and order of the last of the `nearest`; beyond everything when they are all.
     fn farthest(&self, head: u64, open: &[u32]) -> (u64, u64) {
         let count = self.discipline.nearest as usize;
-        if count >= open.len() {
+        if count == 0 || count >= open.len() {
             return (u64::MAX, u64::MAX);
         }
         let far = |&number: &u32| (self.at(number).position.abs_diff(head), self.at(number).order);
@@ -435,10 +477,12 @@ impl<T: Copy> Queue<T> {
     }
 }
 
+/// Up to so many, looking at each costs less than keeping them sorted and looking at a third of them.
+const FEW: usize = 64;
+
 /// Keeps its requests by position too.
-#[inline]
-fn sorts(discipline: &Discipline) -> bool {
-    discipline.policy == Policy::Sptf && discipline.nearest == 0
+fn sorts(discipline: &Discipline, capacity: usize) -> bool {
+    discipline.policy == Policy::Sptf && discipline.nearest == 0 && capacity > FEW
 }
 
 #[cfg(test)]
@@ -530,7 +574,7 @@ mod tests {
         for seed in 0..1200 {
             let mut rng = Seed(seed).stream("choices");
             let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
-            let mut queue: Queue<Item> = Queue::new(discipline, 16);
+            let mut queue: Queue<Item> = Queue::new(discipline, [16, FEW + 1][seed as usize / 5 % 2]);
             let mut plain = Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
             let (mut now, mut head) = (0, 0);
             // Costs grow with the distance, or do not.

@@ -90,18 +90,35 @@ impl std::error::Error for SimError {}
 
 /// Runs `job` on `stack` until it ends, handing each counted record to `recorder`.
 pub fn run(stack: &Stack, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Record)) -> Result<Outcome, SimError> {
+    run_first(u64::MAX, stack, job, seed, recorder)
+}
+
+/// The same, ended after `most` requests.
+pub fn run_first(
+    most: u64,
+    stack: &Stack,
+    job: &Job,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome, SimError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
-        true => run_on(stack.drive(seed), job, seed, recorder),
-        false => run_on(stack.build(seed), job, seed, recorder),
+        true => run_on(stack.drive(seed), most, job, seed, recorder),
+        false => run_on(stack.build(seed), most, job, seed, recorder),
     }
 }
 
-fn run_on(device: impl Device, job: &Job, seed: Seed, recorder: &mut impl FnMut(&Record)) -> Result<Outcome, SimError> {
+fn run_on(
+    device: impl Device,
+    most: u64,
+    job: &Job,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome, SimError> {
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
-    let mut engine = Engine::new(Fingerprint::of(workload, &served), device);
+    let mut engine = Engine::new(Fingerprint::of(workload, most, &served), device);
     // A synchronous write of a drive without FUA ends with its flush, and is recorded as the write that it is.
     let mut record = |record: &Record| match (record.request.op, served.get()) {
         (Op::Flush, (op, sectors)) if op != Op::Flush => {
@@ -125,7 +142,7 @@ pub fn witness(stack: &Stack, job: &Job, seed: Seed, witness: &mut impl Witness)
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
-    let mut engine = Engine::new(Fingerprint::of(workload, &served), device);
+    let mut engine = Engine::new(Fingerprint::of(workload, u64::MAX, &served), device);
     engine.run(Instant::FAR, &mut |_: &Record| ()).map_err(SimError::Stuck)?;
     let outcome = outcome(&engine);
     engine.device_mut().linger(outcome.end);
@@ -152,13 +169,15 @@ struct Fingerprint<'a> {
     source: Workload,
     hash: u64,
     issued: u64,
+    /// It ends after so many.
+    most: u64,
     /// What the last completion stood for.
     served: &'a Cell<(Op, u32)>,
 }
 
 impl<'a> Fingerprint<'a> {
-    fn of(source: Workload, served: &'a Cell<(Op, u32)>) -> Fingerprint<'a> {
-        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, served }
+    fn of(source: Workload, most: u64, served: &'a Cell<(Op, u32)>) -> Fingerprint<'a> {
+        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, most, served }
     }
 
     fn mix(&mut self, word: u64) {
@@ -169,6 +188,9 @@ impl<'a> Fingerprint<'a> {
 impl Source for Fingerprint<'_> {
     #[inline]
     fn next(&mut self, now: Instant) -> Next {
+        if self.issued == self.most {
+            return Next::Done;
+        }
         let next = self.source.next(now);
         if let Next::Request(request) = &next {
             let op = match request.op {

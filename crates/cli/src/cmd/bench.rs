@@ -2,7 +2,7 @@
 //! and read-ahead, boxed layers, histogram and anatomy. The figures depend on the machine; the streams do not, and
 //! their hash is printed beside them.
 
-use seekwise_lab::bench::workloads;
+use seekwise_lab::bench::{TOGETHER, workloads};
 use seekwise_targets::clock::Stopwatch;
 use serde_json::json;
 
@@ -15,11 +15,17 @@ use crate::tables;
 /// Runs the command.
 pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     let mut rows = Vec::new();
+    let mut together = (0, 0.0, 0);
     for workload in workloads(&args.drive, args.requests, &files::text)? {
         let watch = Stopwatch::start();
         let ran = workload.run()?;
-        rows.push((workload.key, workload.what, ran.requests as f64 / watch.seconds(), ran.stream_hash));
+        let seconds = watch.seconds();
+        rows.push((workload.key, workload.what, ran.requests as f64 / seconds, ran.stream_hash));
+        if workload.server {
+            together = (together.0 + ran.requests, together.1 + seconds, together.2 ^ ran.stream_hash);
+        }
     }
+    rows.push((TOGETHER.0, TOGETHER.1, together.0 as f64 / together.1, together.2));
     let rss = peak_rss_bytes();
     if json {
         let mut object: serde_json::Map<String, serde_json::Value> =

@@ -81,6 +81,8 @@ pub struct Buffer {
     spare: Vec<Vec<Piece>>,
     dirty_limit: u32,
     serial: u64,
+    /// How many dirty segments have been closed or dropped.
+    left: u64,
 }
 
 /// How the buffer is divided.
@@ -125,6 +127,7 @@ impl Buffer {
             spare: Vec::new(),
             dirty_limit,
             serial: 0,
+            left: 0,
         };
         (segments as usize..n).for_each(|segment| buffer.recency.retire(segment));
         buffer
@@ -368,12 +371,16 @@ impl Buffer {
     pub fn room(&self, lba: u64, end: u64, fence: u64) -> Room {
         let mut join = None;
         for &segment in &self.order {
+            let (start, stop) = self.span(segment);
+            let overlaps = start < end && lba < stop;
+            // Mostly it is neither.
+            if !overlaps && stop != lba {
+                continue;
+            }
             let Some(dirty) = &self.dirty[segment] else {
                 continue;
             };
-            let (start, stop) = self.span(segment);
             let open = !dirty.leaving && dirty.serial >= fence;
-            let overlaps = start < end && lba < stop;
             if overlaps {
                 let inside = start <= lba && end <= stop;
                 return if inside && !dirty.leaving { Room::Within(segment) } else { Room::Wait };
@@ -442,12 +449,14 @@ impl Buffer {
     pub fn leave(&mut self, segment: usize) {
         if let Some(dirty) = &mut self.dirty[segment] {
             dirty.leaving = true;
+            self.left += 1;
         }
     }
 
     /// A segment's data are on the medium; its blocks stay as clean ones.
     pub fn drop_dirty(&mut self, segment: usize) {
         if let Some(mut dirty) = self.dirty[segment].take() {
+            self.left += 1;
             dirty.pieces.clear();
             self.spare.push(dirty.pieces);
             self.order.retain(|&other| other != segment);
@@ -468,6 +477,18 @@ impl Buffer {
     pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
         let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
         dirty.filter(|(_, dirty)| !dirty.leaving)
+    }
+
+    /// The dirty segments from the number `serial` on, the first to become dirty first.
+    pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &Dirty)> {
+        let dirty = |segment: usize| self.dirty[segment].as_ref();
+        let first = self.order.partition_point(|&segment| dirty(segment).is_some_and(|dirty| dirty.serial < serial));
+        self.order[first..].iter().filter_map(move |&segment| Some((segment, dirty(segment)?)))
+    }
+
+    /// Changes whenever a dirty segment is closed or gone.
+    pub fn left(&self) -> u64 {
+        self.left
     }
 
     /// True when a dirty segment holds any of `lba..end`.

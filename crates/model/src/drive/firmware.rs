@@ -232,7 +232,8 @@ impl Drive {
         if here <= self.breaks_off(stream, self.commands.deadline()) {
             return false;
         }
-        let cost = |target: &Target| self.cost(here, target, u64::MAX);
+        let costs = self.costs(here);
+        let cost = |target: &Target| costs(target, u64::MAX);
         self.commands.overdue(here) || self.commands.outweighs(here, self.has_priority(request), cost)
     }
 

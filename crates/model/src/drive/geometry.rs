@@ -237,17 +237,22 @@ impl Extent {
     /// Its first blocks, at most `sectors`, and what is left of it.
     #[inline]
     pub fn split(&self, sectors: u32) -> (Extent, Option<Extent>) {
-        if sectors >= self.sectors {
-            return (*self, None);
+        match self.rest(sectors) {
+            None => (*self, None),
+            Some(rest) => (Extent { sectors, behind: self.behind + rest.sectors, ..*self }, Some(rest)),
         }
-        let rest = Extent {
+    }
+
+    /// What is left of it behind its first `sectors` blocks.
+    #[inline]
+    pub fn rest(&self, sectors: u32) -> Option<Extent> {
+        (sectors < self.sectors).then(|| Extent {
             lba: self.lba + u64::from(sectors),
             sectors: self.sectors - sectors,
             angle: self.angle.wrapping_add(self.slot.wrapping_mul(u64::from(sectors))),
             before: self.before + sectors,
             ..*self
-        };
-        (Extent { sectors, behind: self.behind + rest.sectors, ..*self }, Some(rest))
+        })
     }
 }
 
@@ -502,7 +507,7 @@ impl Geometry {
     }
 
     /// The slot and those that follow it on its track, at most `sectors`; the extent's block is left to the caller.
-    #[inline]
+    #[inline(always)]
     fn place(&self, slot: u64, sectors: u32) -> Extent {
         let zone = &self.zones[self.zone_at(slot)];
         let band = quotient(slot - zone.start, zone.band_inverse);

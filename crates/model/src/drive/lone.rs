@@ -41,7 +41,7 @@ impl Drive {
             }
             Activity::Access { .. } => return None,
         };
-        let arm = reading.map_or(self.arm, |stream| stream.arm());
+        let arm = reading.as_ref().map_or(self.arm, |stream| stream.arm());
         let first = self.profile.geometry.extent(request.lba, u32::MAX);
         let access = self.access(now, arm, &request, first, (now, now));
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
@@ -52,7 +52,9 @@ impl Drive {
         if finished > until {
             return None;
         }
-        if let Some(stream) = reading.filter(|stream| stream.over_by(self.platter(), now).is_none()) {
+        if let Some(stream) = &reading
+            && stream.over_by(self.platter(), now).is_none()
+        {
             let filled = stream.filled(self.platter(), now);
             self.buffer.cut_short(stream.segment, filled);
         }

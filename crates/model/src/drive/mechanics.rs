@@ -119,10 +119,9 @@ impl SeekCurve {
     }
 
     /// The time of a read seek over `distance` cylinders; beyond the table's end, its last entry.
-    #[inline]
+    #[inline(always)]
     pub fn time(&self, distance: u32) -> Span {
-        let time = self.0.get(distance as usize).or(self.0.last());
-        Span::from_nanos(u64::from(time.copied().unwrap_or(0)))
+        time(&self.0, distance)
     }
 
     /// The same curve, each time `less` shorter and none below zero.
@@ -197,6 +196,76 @@ pub struct Arm {
     pub cylinder: u32,
     /// The head in use.
     pub head: u8,
+}
+
+/// How long it takes from one place and instant to others: what a choice among many asks again and again.
+#[derive(Clone, Copy)]
+pub struct Reach<'a> {
+    read: &'a [u32],
+    write: &'a [u32],
+    arm: Arm,
+    head_switch: Span,
+    write_settle: Span,
+    least_write: Span,
+    /// The platter's angle at the beginning.
+    angle: u64,
+    rate: u64,
+    period: u64,
+    catch: u64,
+}
+
+impl Reach<'_> {
+    /// The movement to a track for reading.
+    #[inline(always)]
+    pub fn to_read(&self, cylinder: u32, head: u8) -> Span {
+        let seek = time(self.read, self.arm.cylinder.abs_diff(cylinder));
+        seek.max(if self.arm.head == head { Span::ZERO } else { self.head_switch })
+    }
+
+    /// The movement to a track for writing.
+    #[inline(always)]
+    pub fn to_write(&self, cylinder: u32, head: u8) -> Span {
+        let seek = time(self.write, self.arm.cylinder.abs_diff(cylinder));
+        let seek = seek.max(if self.arm.head == head { Span::ZERO } else { self.head_switch });
+        seek + settle(seek, self.write_settle, self.least_write)
+    }
+
+    /// The wait after a movement until `angle` comes under the head.
+    #[inline(always)]
+    pub fn wait(&self, movement: Span, angle: u64) -> Span {
+        let there = self.angle.wrapping_add(movement.nanos().wrapping_mul(self.rate));
+        wait(angle.wrapping_sub(there), self.period, self.catch)
+    }
+}
+
+/// The time of a distance; beyond the table's end, its last entry.
+#[inline(always)]
+fn time(table: &[u32], distance: u32) -> Span {
+    let time = match table.get(distance as usize) {
+        Some(&time) => time,
+        None => table.last().copied().unwrap_or(0),
+    };
+    Span::from_nanos(u64::from(time))
+}
+
+/// What writing adds to a movement.
+#[inline(always)]
+fn settle(seek: Span, settle: Span, least: Span) -> Span {
+    let settle = if seek > Span::ZERO { settle } else { Span::ZERO };
+    settle.max(least.saturating_sub(seek))
+}
+
+/// How long the platter takes to turn by `angle`.
+#[inline(always)]
+fn turn(angle: u64, period: u64) -> Span {
+    Span::from_nanos(((u128::from(angle) * u128::from(period)) >> 96) as u64)
+}
+
+/// The wait for what is `ahead`, or was passed by no more than `catch`.
+#[inline(always)]
+fn wait(ahead: u64, period: u64, catch: u64) -> Span {
+    let caught = ahead.wrapping_neg() <= catch;
+    turn(if caught { 0 } else { ahead }, period)
 }
 
 /// The stretches before the first slot of an extent passes.
@@ -286,15 +355,15 @@ impl Mechanics {
     }
 
     /// The platter's angle at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn angle(&self, at: Instant) -> u64 {
         self.phase.wrapping_add(at.nanos().wrapping_mul(self.rate))
     }
 
     /// How long the platter takes to turn by `angle`.
-    #[inline]
+    #[inline(always)]
     pub fn turn(&self, angle: u64) -> Span {
-        Span::from_nanos(((u128::from(angle) * u128::from(self.period)) >> 96) as u64)
+        turn(angle, self.period)
     }
 
     /// The angle that passes in `span`, less than a revolution.
@@ -303,22 +372,37 @@ impl Mechanics {
     }
 
     /// The wait from `at` until `angle` comes under the head.
-    #[inline]
+    #[inline(always)]
     pub fn wait(&self, at: Instant, angle: u64) -> Span {
-        let ahead = angle.wrapping_sub(self.angle(at));
-        let caught = ahead.wrapping_neg() <= self.catch;
-        self.turn(if caught { 0 } else { ahead })
+        wait(angle.wrapping_sub(self.angle(at)), self.period, self.catch)
+    }
+
+    /// How long it takes from `arm` and `at` to other places.
+    #[inline]
+    pub fn reach_from(&self, arm: Arm, at: Instant) -> Reach<'_> {
+        Reach {
+            read: &self.seek.0,
+            write: &self.write_seek.as_ref().unwrap_or(&self.seek).0,
+            arm,
+            head_switch: self.head_switch,
+            write_settle: self.write_settle,
+            least_write: self.least_write,
+            angle: self.angle(at),
+            rate: self.rate,
+            period: self.period,
+            catch: self.catch,
+        }
     }
 
     /// Arm movement, or head switch, from `arm` to the extent's track.
-    #[inline]
+    #[inline(always)]
     pub fn reach(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> Span {
         let curve = match &self.write_seek {
             Some(curve) if write => curve,
             _ => &self.seek,
         };
         let seek = curve.time(arm.cylinder.abs_diff(cylinder));
-        if arm.head == head { seek } else { seek.max(self.head_switch) }
+        seek.max(if arm.head == head { Span::ZERO } else { self.head_switch })
     }
 
     /// No movement over so many cylinders, or more, is shorter.
@@ -331,8 +415,7 @@ impl Mechanics {
     /// What writing adds to a movement of `seek`.
     #[inline]
     pub fn settle(&self, seek: Span) -> Span {
-        let settle = if seek > Span::ZERO { self.write_settle } else { Span::ZERO };
-        settle.max(self.least_write.saturating_sub(seek))
+        settle(seek, self.write_settle, self.least_write)
     }
 
     /// The stretches from `at` until the first slot of `extent` comes under the head.

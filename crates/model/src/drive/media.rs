@@ -135,7 +135,7 @@ impl Access {
     /// The track from the block behind the last on.
     #[inline]
     pub fn following(&self, geometry: &Geometry) -> Extent {
-        match self.first.split(self.sectors).1 {
+        match self.first.rest(self.sectors) {
             Some(rest) => rest,
             None => geometry.extent(self.end(), u32::MAX),
         }

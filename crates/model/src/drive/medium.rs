@@ -2,27 +2,46 @@
 //!
 //! Commands are ordered by `firmware.queue`, dirty segments by `firmware.destage`; under pressure the cheaper of the
 //! two choices goes first, unless one has waited beyond the limit of its discipline: then the one whose limit passed
-//! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a command is or when its data cross the link.
+//! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a
+//! command is or when its data cross the link.
 
 use super::cache::Lookup;
 use super::firmware::kept;
 use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::media::Access;
+use super::profile::Profile;
 use super::queuing::Chosen;
 use super::stream::{Platter, Stream};
-use super::{Activity, Drive, Power, Purpose, Stage, Target};
+use super::{Activity, Destage, Drive, Power, Purpose, Stage, Target};
 use crate::block::{Op, Request, SECTOR, Status};
-use crate::queue::Policy;
+use crate::queue::{Choice, Policy};
 use crate::record::Part;
 use crate::time::{Instant, Span};
 
+/// The dirty segment that would be written out next.
+struct Rival {
+    segment: usize,
+    since: Instant,
+    /// Positioning time, in nanoseconds.
+    cost: u64,
+    /// Its place in the queue, if it goes home.
+    queued: Option<Choice>,
+}
+
 impl Target {
     /// The first `sectors` blocks of `track`, or all of it.
-    fn of(slot: u16, track: &Extent, sectors: u32, write: bool) -> Target {
+    fn of(slot: u16, track: &Extent, sectors: u32, write: bool, profile: &Profile) -> Target {
         let (head, cylinder, angle) = (track.head, track.cylinder, track.angle);
-        let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
-        Target { slot, head, write, cylinder, angle, sweep }
+        let longest = match profile.firmware.zero_latency && !write {
+            // It begins wherever the head lands in its blocks, and is done when the platter has turned once.
+            true => {
+                let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
+                profile.mechanics.turn(sweep.wrapping_neg())
+            }
+            false => Span::from_nanos(u64::MAX),
+        };
+        Target { slot, head, write, cylinder, angle, longest }
     }
 }
 
@@ -48,7 +67,7 @@ impl Drive {
         let in_one = self.in_media_cache(request);
         let first = in_one.unwrap_or_else(|| self.profile.geometry.extent(request.lba, u32::MAX));
         self.slots[usize::from(slot)].first = first;
-        let target = Target::of(slot, &first, request.sectors, request.op != Op::Read);
+        let target = Target::of(slot, &first, request.sectors, request.op != Op::Read, &self.profile);
         self.commands.push(now, self.standing(request), target);
     }
 
@@ -147,17 +166,22 @@ impl Drive {
         let rivals = self.commands.is_empty() || pressing;
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
-            true => self.commands.choose(now, head, |target, limit| self.cost(now, target, limit), self.least()),
+            true => self.commands.choose(now, head, self.costs(now), self.least()),
             false => self.commands.choose(now, head, |_, _| 0, |_| 0),
         };
         let destage = if rivals { self.choose_destage(now) } else { None };
         match (command, destage) {
-            (Some(command), Some(destage)) if self.goes_first(now, &command, destage) => {
+            (Some(command), Some(rival)) if self.goes_first(now, &command, &rival) => {
                 self.start_command(now, command);
             }
-            (_, Some((segment, _))) => {
+            (_, Some(rival)) => {
                 self.tidying = !pressing;
-                self.start_destage(now, segment);
+                if let Some(choice) = rival.queued {
+                    self.destages.take(choice);
+                    // It leaves the buffer's dirty ones now.
+                    self.left += 1;
+                }
+                self.start_destage(now, rival.segment);
             }
             (Some(command), None) => self.start_command(now, command),
             (None, None) if self.may_move_home() => self.move_home(now),
@@ -167,14 +191,13 @@ impl Drive {
 
     /// A command goes before a dirty segment: it is the cheaper, or, where either has waited beyond its limit, the one
     /// whose limit passed first.
-    fn goes_first(&self, now: Instant, command: &Chosen, (segment, cost): (usize, u64)) -> bool {
+    fn goes_first(&self, now: Instant, command: &Chosen, rival: &Rival) -> bool {
         let passed = |due: Option<Instant>| due.filter(|&due| due < now);
         let limit = self.profile.firmware.destage.max_wait;
-        let since = self.buffer.dirty(segment).map(|dirty| dirty.since);
-        let segment = passed(limit.and_then(|limit| Some(since? + limit)));
+        let segment = passed(limit.map(|limit| rival.since + limit));
         match (passed(self.commands.deadline()), segment) {
             _ if command.is_head() => true,
-            (None, None) => command.cost <= cost,
+            (None, None) => command.cost <= rival.cost,
             (Some(command), Some(segment)) => command <= segment,
             (command, _) => command.is_some(),
         }
@@ -185,43 +208,60 @@ impl Drive {
         |cylinders| self.profile.mechanics.least_seek(cylinders as u32).nanos()
     }
 
-    /// Positioning time of a target from where the arm is; where the movement alone reaches `limit`, the movement.
-    #[inline]
-    pub(super) fn cost(&self, now: Instant, target: &Target, limit: u64) -> u64 {
-        let mechanics = &self.profile.mechanics;
-        let seek = mechanics.reach(self.arm, target.cylinder, target.head, target.write);
-        let moved = if target.write { seek + mechanics.settle(seek) } else { seek };
-        if moved.nanos() >= limit {
-            return moved.nanos();
+    /// What answers the positioning time of a target from where the arm is at `now`. It has few branches: which of many
+    /// targets are near is what a processor cannot foresee.
+    #[inline(always)]
+    pub(super) fn costs(&self, now: Instant) -> impl Fn(&Target, u64) -> u64 + '_ {
+        let reach = self.profile.mechanics.reach_from(self.arm, now);
+        move |target, _| {
+            let moved = match target.write {
+                false => reach.to_read(target.cylinder, target.head),
+                true => reach.to_write(target.cylinder, target.head),
+            };
+            (moved + reach.wait(moved, target.angle).min(target.longest)).nanos()
         }
-        let wait = mechanics.wait(now + moved, target.angle);
-        let inside = self.profile.firmware.zero_latency && !target.write;
-        let wait = if inside { wait.min(mechanics.turn(target.sweep.wrapping_neg())) } else { wait };
-        (moved + wait).nanos()
     }
 
-    /// The dirty segment to write out next, with its positioning time. Segments that a flush waits for go before.
-    fn choose_destage(&mut self, now: Instant) -> Option<(usize, u64)> {
+    /// The dirty segment to write out next. Segments that a flush waits for go before.
+    fn choose_destage(&mut self, now: Instant) -> Option<Rival> {
         let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
         if let Some((segment, place)) = self.next_for_media_cache(now, fence) {
-            return Some((segment, self.cost(now, &Target::of(0, &place, 1, true), u64::MAX)));
+            let cost = self.costs(now)(&Target::of(0, &place, 1, true, &self.profile), u64::MAX);
+            let since = self.buffer.dirty(segment)?.since;
+            return Some(Rival { segment, since, cost, queued: None });
         }
-        let mut queue = core::mem::take(&mut self.destages);
-        queue.clear();
-        for (segment, dirty) in self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence) {
+        self.sort_out_destages();
+        // As they became dirty one after another, those before the fence are the oldest.
+        let oldest = match fence {
+            u64::MAX => self.destages.len(),
+            _ => self.destages.iter().filter(|(_, destage)| destage.serial < fence).count(),
+        };
+        let head = u64::from(self.arm.cylinder);
+        let cost = self.costs(now);
+        let cost = |destage: &Destage, limit: u64| cost(&destage.target, limit);
+        let choice = self.destages.choose_of_oldest(oldest, now, head, cost, self.least())?;
+        let (since, destage) = self.destages.chosen(&choice);
+        Some(Rival { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
+    }
+
+    /// Brings the queue of the dirty segments up to date: those that are being written or gone leave it, those that
+    /// became dirty since join it.
+    fn sort_out_destages(&mut self) {
+        let buffer = &self.buffer;
+        if buffer.left() != self.left {
+            self.left = buffer.left();
+            self.destages.retain(|destage| {
+                buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.leaving)
+            });
+        }
+        for (segment, dirty) in self.buffer.dirty_from(self.joined).filter(|(_, dirty)| !dirty.leaving) {
             let (start, end) = self.buffer.span(segment);
-            let target = Target::of(0, &self.profile.geometry.extent(start, u32::MAX), (end - start) as u32, true);
-            queue.push(dirty.since, u64::from(target.cylinder), (segment, target));
+            let track = self.profile.geometry.extent(start, u32::MAX);
+            let target = Target::of(0, &track, (end - start) as u32, true, &self.profile);
+            let destage = Destage { segment, serial: dirty.serial, target };
+            self.destages.push(dirty.since, u64::from(target.cylinder), destage);
         }
-        let chosen = queue.choose(
-            now,
-            u64::from(self.arm.cylinder),
-            |(_, target), limit| self.cost(now, target, limit),
-            self.least(),
-        );
-        let result = chosen.map(|choice| (queue.take(choice).0, choice.cost));
-        self.destages = queue;
-        result
+        self.joined = self.buffer.next_serial();
     }
 
     fn start_command(&mut self, now: Instant, choice: Chosen) {

@@ -103,6 +103,19 @@ impl Controller {
         self.own_next = self.own_event();
     }
 
+    /// Lets what is below run to its next completion by `until`, if it has one. Answers when there is something to do here.
+    fn proceed_below(&mut self, until: Instant) -> Instant {
+        let at = match self.below.proceed(until) {
+            Some(completion) => {
+                self.take_back(&completion);
+                completion.finished
+            }
+            None => self.own_next,
+        };
+        self.collect();
+        at
+    }
+
     /// Takes back what came from below, which was called just now.
     fn collect(&mut self) {
         self.below_next = self.below.poll_timeout().unwrap_or(Instant::FAR);
@@ -140,16 +153,12 @@ impl Controller {
 
     /// Completes the command in `slot` at `finished`; what is not accounted for was the controller's.
     fn answer(&mut self, slot: u32, status: Status, finished: Instant) {
-        let taken = self.slots[slot as usize].take();
-        let (request, mut ledger) = taken.expect("a command in flight");
+        let held = &mut self.slots[slot as usize];
+        let (request, ledger) = held.as_mut().expect("a command in flight");
         ledger.until(Part::Controller, finished);
-        self.ready.push_back(Completion {
-            tag: request.tag,
-            status,
-            submitted: ledger.start(),
-            finished,
-            parts: ledger.parts(),
-        });
+        let (tag, submitted, parts) = (request.tag, ledger.start(), ledger.parts());
+        self.ready.push_back(Completion { tag, status, submitted, finished, parts });
+        *held = None;
         self.free.push(slot);
     }
 
@@ -253,14 +262,12 @@ impl Device for Controller {
             if let Some(completion) = self.ready.pop_front() {
                 return Some(completion);
             }
-            let at = match self.below.proceed(self.own_next.min(until)) {
-                Some(completion) => {
-                    self.take_back(&completion);
-                    completion.finished
-                }
-                None => self.own_next,
+            let first = self.own_next.min(until);
+            // Below, nothing happens by itself before that: there is no need to ask.
+            let at = match self.below_next > first {
+                true => self.own_next,
+                false => self.proceed_below(first),
             };
-            self.collect();
             if at > until || at == Instant::FAR {
                 return None;
             }

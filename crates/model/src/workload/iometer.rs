@@ -16,6 +16,7 @@ use crate::time::Span;
 struct Random(u64);
 
 impl Random {
+    #[inline]
     fn below(&mut self, limit: u64) -> u64 {
         const FACTOR: u64 = 136_204_069;
         const SUMMAND: u64 = 28_500_701_229;
@@ -71,7 +72,13 @@ impl IometerStream {
         }
     }
 
+    /// No transaction waits or is answered.
+    pub(crate) fn only_draws(&self) -> bool {
+        self.lines.iter().all(|line| line.delay == Span::ZERO && line.reply == 0)
+    }
+
     /// The next transaction.
+    #[inline]
     pub(crate) fn next(&mut self) -> Transaction {
         let mut delay = Span::ZERO;
         self.left = self.left.saturating_sub(1);
@@ -92,6 +99,7 @@ impl IometerStream {
         self.request(direction ^ 1, bytes, line.random, line.align)
     }
 
+    #[inline]
     fn request(&mut self, direction: usize, size: u32, random: u8, align: u32) -> Draw {
         let bytes = u64::from(size);
         let align = if align == 0 { self.sector } else { u64::from(align) };

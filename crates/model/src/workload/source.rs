@@ -204,7 +204,7 @@ impl Source for Workload {
         let slot = &self.slots[completion.tag as usize];
         let (index, purpose, intended) = (slot.worker, slot.purpose, slot.intended);
         let worker = &mut self.workers[usize::from(index)];
-        if let Some(counts) = worker.complete_quickly(purpose, completion.finished) {
+        if let Some(counts) = worker.complete_quickly(purpose, intended, completion.finished) {
             self.free[usize::from(index)].push(completion.tag);
             if core::mem::take(&mut self.blocked[usize::from(index)]) {
                 self.ready.push_back(index);

@@ -229,8 +229,12 @@ impl Running {
     fn plainly(mut self) -> Running {
         let paced = self.arrival.is_some() || self.thinking.is_some();
         let durable = self.flush_every > 0 || self.flush_at_end || self.through != Through::Cache;
-        let fio = matches!(self.stream, Stream::Fio(_));
-        self.plain = fio && !paced && !durable && self.written.is_none() && self.priority.is_none();
+        let draws = match &self.stream {
+            Stream::Fio(_) => true,
+            Stream::Iometer(iometer) => iometer.only_draws(),
+            Stream::Script(_) => false,
+        };
+        self.plain = draws && !paced && !durable && self.written.is_none() && self.priority.is_none();
         self
     }
 
@@ -243,10 +247,12 @@ impl Running {
         if self.in_flight >= self.depth {
             return Quick::Wait;
         }
-        let Stream::Fio(fio) = &mut self.stream else {
-            return Quick::Poll;
+        let drawn = match &mut self.stream {
+            Stream::Fio(fio) => fio.next(),
+            Stream::Iometer(iometer) => Drawn::Request(iometer.next().draw),
+            Stream::Script(_) => return Quick::Poll,
         };
-        match fio.next() {
+        match drawn {
             Drawn::Request(draw) => {
                 self.in_flight += 1;
                 Quick::Draw(draw)
@@ -262,12 +268,12 @@ impl Running {
     /// What `complete` and `counts` would do and answer for a request of a worker that only issues; nothing where they
     /// must be asked.
     #[inline]
-    pub(crate) fn complete_quickly(&mut self, purpose: Purpose, finished: Instant) -> Option<bool> {
+    pub(crate) fn complete_quickly(&mut self, purpose: Purpose, issued: Instant, finished: Instant) -> Option<bool> {
         if !self.cruising || purpose != Purpose::Plain {
             return None;
         }
         self.in_flight -= 1;
-        Some(finished >= self.ramp_end)
+        Some(self.counts(issued, finished))
     }
 
     /// Its stage begins.
