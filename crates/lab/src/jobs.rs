@@ -248,7 +248,10 @@ mod tests {
         assert_eq!(said, "parallel-streams: the job has no variable `STREAM`; did you mean `STREAMS`?");
         let text = "[a]\nrw=read\nsize=${SIZE}\n";
         assert_eq!(loaded("a.fio", text, &[("SIZE", "1m")]), Ok(1));
-        assert_eq!(loaded("a.fio", text, &[("SIZE", "1m"), ("BS", "4k")]).unwrap_err(), "a.fio: the job has no variable `BS`");
+        assert_eq!(
+            loaded("a.fio", text, &[("SIZE", "1m"), ("BS", "4k")]).unwrap_err(),
+            "a.fio: the job has no variable `BS`"
+        );
         assert!(loaded("random-read", "", &[("BS", "4k")]).is_err());
     }
 }

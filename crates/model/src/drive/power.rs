@@ -139,6 +139,9 @@ impl Drive {
         if let Some(adaptive) = cache.adaptive {
             self.buffer = Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, adaptive.most);
             self.segmentation = Some(Segmentation::new(adaptive, cache.segments));
+            // A new buffer counts from nought.
+            self.destages.clear();
+            (self.joined, self.left) = (0, 0);
         }
     }
 
