@@ -1,3 +1,5 @@
+//! What expressions say and mean, and what is wrong with others.
+
 use super::*;
 use crate::study;
 

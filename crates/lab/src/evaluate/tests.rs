@@ -1,3 +1,5 @@
+//! Expressions over results made by hand: values, intervals, shapes and faults.
+
 use super::*;
 use crate::plan;
 use seekwise_formats::expression::parse;
