@@ -111,7 +111,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "foo.bar=1"],
-        "error: --set: `foo.bar`: unknown key; expected a key of drive, driver, controller or job",
+        "error: --set: `foo.bar`: unknown key; expected a key of a layer of the stack, or of the job",
     );
     run_refused(
         &["--set", "job.dpth=4"],

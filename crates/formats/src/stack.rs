@@ -26,15 +26,14 @@ use toml::de::DeValue;
 use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Figure, Key, Kind, Reader};
 use crate::profile::{self, in_order, keys::KEYS, setting};
-pub use hosts::{CONTROLLER_KEYS, DRIVER_KEYS, Host, hosts};
+pub use hosts::{CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
 
 /// A stack as asked for, not built yet.
 #[derive(Clone, Debug)]
 pub struct Stack {
     file: String,
-    drive: Layer,
-    driver: Layer,
-    controller: Layer,
+    /// In the order of [`LAYERS`].
+    layers: [Layer; LAYERS.len()],
 }
 
 /// One layer: a name, and what is different.
@@ -83,14 +82,12 @@ impl Layer {
     }
 }
 
-const LAYERS: [&str; 3] = ["drive", "driver", "controller"];
+/// The layers of a stack, from the program's side down.
+const LAYERS: [&str; 3] = ["driver", "controller", "drive"];
 
 fn keys_of(layer: &str) -> &'static [Key] {
-    match layer {
-        "driver" => DRIVER_KEYS,
-        "controller" => CONTROLLER_KEYS,
-        _ => KEYS,
-    }
+    let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);
+    host.map_or(KEYS, |(_, keys)| keys)
 }
 
 /// All dotted keys of a stack's figures: `drive.cache.segments`.
@@ -102,8 +99,15 @@ pub fn keys() -> Vec<String> {
 impl Stack {
     /// The drive alone, under the driver `direct`.
     pub fn named_drive(name: &str) -> Stack {
-        let named = |name: &str| Layer { name: name.to_owned(), ..Layer::default() };
-        Stack { file: name.to_owned(), drive: named(name), driver: named("direct"), controller: named("none") }
+        let layers = LAYERS.map(|layer| {
+            let name = match layer {
+                "drive" => name,
+                "driver" => "direct",
+                _ => "none",
+            };
+            Layer { name: name.to_owned(), ..Layer::default() }
+        });
+        Stack { file: name.to_owned(), layers }
     }
 
     /// Reads a stack file; `file` is its name for messages.
@@ -115,14 +119,14 @@ impl Stack {
         for (name, value) in &table {
             let line = reader.line(name.span().start);
             match LAYERS.into_iter().find(|layer| *layer == name.get_ref()) {
-                Some(layer) => *stack.layer(layer) = read_layer(&mut reader, layer, line, value),
+                Some(layer) => *stack.layer_mut(layer) = read_layer(&mut reader, layer, line, value),
                 None => {
                     let wrong = reader.wrong(line, "unknown key").key(name.get_ref().as_ref());
                     reader.errors.push(wrong.nearest_to(name.get_ref(), LAYERS));
                 }
             }
         }
-        if stack.drive.name.is_empty() {
+        if stack.drive().is_empty() {
             let wrong = reader.wrong(0, "missing key").key("drive");
             reader.errors.push(wrong.expected("the name of a drive, or the path of a profile"));
         }
@@ -132,17 +136,21 @@ impl Stack {
         }
     }
 
-    fn layer(&mut self, name: &str) -> &mut Layer {
-        match name {
-            "driver" => &mut self.driver,
-            "controller" => &mut self.controller,
-            _ => &mut self.drive,
-        }
+    fn place(name: &str) -> usize {
+        LAYERS.iter().position(|layer| *layer == name).unwrap_or(LAYERS.len() - 1)
+    }
+
+    fn layer(&self, name: &str) -> &Layer {
+        &self.layers[Stack::place(name)]
+    }
+
+    fn layer_mut(&mut self, name: &str) -> &mut Layer {
+        &mut self.layers[Stack::place(name)]
     }
 
     /// The name or path of the drive.
     pub fn drive(&self) -> &str {
-        &self.drive.name
+        &self.layer("drive").name
     }
 
     /// Sets a dotted key, as `--set` does: `drive.cache.segments`, `driver.queue.policy`; `driver` alone is its name.
@@ -152,17 +160,17 @@ impl Stack {
             let all = keys();
             let known = all.iter().map(String::as_str).chain(LAYERS);
             let wrong = Diagnostic::at("--set", 0, "unknown key").key(key);
-            let wrong = wrong.expected("a key of drive, driver, controller or job");
+            let wrong = wrong.expected("a key of a layer of the stack, or of the job");
             return Err(vec![wrong.nearest_to(key, known)]);
         }
         if below == "name" {
             let (name, line) = (text.trim_matches('"').to_owned(), 0);
-            let layer = self.layer(layer);
+            let layer = self.layer_mut(layer);
             (layer.name, layer.line) = (name, line);
             return Ok(());
         }
         let figure = setting(keys_of(layer), layer, below, text)?;
-        put(&mut self.layer(layer).figures, figure);
+        put(&mut self.layer_mut(layer).figures, figure);
         Ok(())
     }
 
@@ -173,16 +181,16 @@ impl Stack {
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
     ) -> Result<BuiltStack, Vec<Diagnostic>> {
         let hosts = hosts()?;
-        let text = drives(&self.drive.name)
-            .map_err(|faults| faults.into_iter().map(|why| self.no_drive(why)).collect::<Vec<_>>())?;
-        let mut drive = profile::parse(&self.drive.name, &text)?;
-        for figure in &self.drive.figures {
+        let name = self.drive();
+        let text =
+            drives(name).map_err(|faults| faults.into_iter().map(|why| self.no_drive(why)).collect::<Vec<_>>())?;
+        let mut drive = profile::parse(name, &text)?;
+        for figure in &self.layer("drive").figures {
             drive.replace(figure.clone());
         }
-        let driver = self.host(&hosts, "driver", &self.driver)?;
-        let controller = self.host(&hosts, "controller", &self.controller)?;
-        let mut settings = vec![self.driver.named("driver"), self.controller.named("controller")];
-        settings.push(self.drive.named("drive"));
+        let driver = self.host(&hosts, "driver")?;
+        let controller = self.host(&hosts, "controller")?;
+        let mut settings: Vec<Setting> = LAYERS.iter().map(|layer| self.layer(layer).named(layer)).collect();
         for (layer, figures) in [("driver", &driver), ("controller", &controller)] {
             settings.extend(figures.iter().flatten().map(|f| recorded(layer, f)));
         }
@@ -199,8 +207,8 @@ impl Stack {
 
     /// Why the drive is not to be had, at the line that asks for it; without one, the drive's name says where.
     fn no_drive(&self, why: Diagnostic) -> Diagnostic {
-        let name = &self.drive.name;
-        match self.drive.line {
+        let Layer { name, line, .. } = self.layer("drive");
+        match *line {
             0 => Diagnostic { file: name.clone(), ..why },
             line => {
                 let message = format!("`{name}`: {}", why.message);
@@ -210,7 +218,8 @@ impl Stack {
     }
 
     /// The figures of a host layer, complete; nothing for the name `none`.
-    fn host(&self, hosts: &[Host], kind: &'static str, layer: &Layer) -> Result<Option<Vec<Figure>>, Vec<Diagnostic>> {
+    fn host(&self, hosts: &[Host], kind: &'static str) -> Result<Option<Vec<Figure>>, Vec<Diagnostic>> {
+        let layer = self.layer(kind);
         if layer.name == "none" && layer.figures.is_empty() {
             return Ok(None);
         }

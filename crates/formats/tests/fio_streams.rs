@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use seekwise_model::block::{Completion, Limits, Next, Op, Source, Status};
-use seekwise_model::record::Parts;
+use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
@@ -262,7 +262,10 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
                 entries.push((request.op, request.lba * 512, u64::from(request.sectors) * 512));
                 let (tag, status, submitted, finished) = (request.tag, Status::Done, Instant::ZERO, Instant::ZERO);
                 let parts = Parts::default();
-                workload.complete(Instant::ZERO, &Completion { tag, status, submitted, finished, parts });
+                workload.complete(
+                    Instant::ZERO,
+                    &Completion { tag, status, submitted, finished, parts, effort: Effort::default() },
+                );
             }
             Next::Done => return entries,
             other => panic!("an unpaced job against an instant device waits: {other:?}"),

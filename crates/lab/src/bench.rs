@@ -156,7 +156,7 @@ fn server(pattern: &str, requests: u64, read: &Read<'_>) -> Result<Load, Vec<Dia
         [("drive", drive), ("job", pattern), ("job.depth", depth), ("job.ramp", "0s"), ("job.runtime", "10000h")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
     let prepared = plan::prepare("bench", &Cell { levels: Vec::new(), settings }, read)?;
-    let stack = Stack { driver: None, controller: None, ..prepared.stack };
+    let stack = Stack::bare(prepared.stack.profile);
     Ok(Load::First { requests, stack, job: prepared.job })
 }
 
@@ -195,7 +195,7 @@ fn stack(drive: &str, settings: &[(&str, &str)], read: &Read<'_>) -> Result<Stac
     let cell = Cell { levels: Vec::new(), settings };
     // The host itself is left out: what is timed is the drive and the layers named.
     let stack = plan::prepare("bench", &cell, read)?.stack;
-    Ok(Stack { driver: None, controller: None, ..stack })
+    Ok(Stack::bare(stack.profile))
 }
 
 fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job {

@@ -101,8 +101,7 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(built.warnings.iter().cloned());
-    let stack =
-        Stack { driver: built.driver, controller: built.controller, layers: Vec::new(), profile: built.profile };
+    let stack = Stack { driver: built.driver, controller: built.controller, ..Stack::bare(built.profile) };
     Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
 }
 

@@ -165,7 +165,7 @@ fn random_stack(rng: &mut Rng) -> Stack {
         drive.protected = rng.percent(10);
         drive.cache.flash_sectors = if rng.percent(5) { 512 } else { 0 };
     }
-    Stack { driver, controller, layers: Vec::new(), profile: drive.profile() }
+    Stack { driver, controller, ..Stack::bare(drive.profile()) }
 }
 
 /// What is not told of a drive that saves its buffer: what it had of writes that it had not acknowledged.
@@ -233,7 +233,7 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
     drive.cache.dirty_segments = 8;
     drive.cache.write_back = true;
     drive.cache.destage_idle = Span::from_millis(50);
-    let stack = Stack { driver: None, controller: None, layers: Vec::new(), profile: drive.profile() };
+    let stack = Stack::bare(drive.profile());
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
     let job = jobs::load("j.fio", stack.profile.geometry.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
     let after = |ms| {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Instant as Clock;
 
 use seekwise_model::block::{Completion, Limits, Next, Source, Status};
-use seekwise_model::record::Parts;
+use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
@@ -115,7 +115,8 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
                 Next::At(_) | Next::Completion => {
                     let tag = in_flight.pop_front().expect("something is in flight");
                     let (status, parts) = (Status::Done, Parts::default());
-                    let completion = Completion { tag, status, submitted: now, finished: now, parts };
+                    let completion =
+                        Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
                     workload.complete(now, &completion);
                 }
                 Next::Done => panic!("it goes on"),

@@ -24,7 +24,7 @@
 
 pub mod cut;
 
-use crate::record::Parts;
+use crate::record::{Effort, Parts};
 use crate::time::{Instant, Span};
 
 /// Bytes in one sector of the vocabulary: every `lba` and `sectors` counts these.
@@ -157,6 +157,8 @@ pub struct Completion {
     pub finished: Instant,
     /// Where the time between went; the parts sum to `finished - submitted`.
     pub parts: Parts,
+    /// What it asked of the processor.
+    pub effort: Effort,
 }
 
 /// What became of written sectors.

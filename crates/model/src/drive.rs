@@ -121,6 +121,8 @@ struct Slot {
     gathered: u64,
     /// It has let the bus go and must have it again.
     released: bool,
+    /// That the host sees of it.
+    interrupts: u16,
     /// A write that goes round in its segment: acknowledged before it is all on the medium.
     round: bool,
     /// A read that may be followed by a read-ahead.
@@ -224,6 +226,7 @@ impl Drive {
             stored: 0,
             gathered: 0,
             released: false,
+            interrupts: 1,
             round: false,
             ahead: true,
         };

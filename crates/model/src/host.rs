@@ -3,3 +3,4 @@
 pub mod controller;
 pub mod driver;
 pub mod identity;
+pub mod ports;

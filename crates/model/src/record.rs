@@ -170,6 +170,33 @@ impl Ledger {
     }
 }
 
+/// What a request asked of the host's processor: counted by the layers on its way, paid in the topmost one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Commands sent to devices for it.
+    pub commands: u16,
+    /// Interrupts that the processor saw of them.
+    pub interrupts: u16,
+    /// Sectors that the processor moved itself, a word at a time (PIO).
+    pub programmed: u32,
+    /// Core time spent on it; nothing where no processor is modelled.
+    pub busy: Span,
+}
+
+impl Effort {
+    /// One command, answered by one interrupt.
+    pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, programmed: 0, busy: Span::ZERO };
+
+    /// Adds another's.
+    #[inline]
+    pub fn add(&mut self, other: &Effort) {
+        self.commands = self.commands.saturating_add(other.commands);
+        self.interrupts = self.interrupts.saturating_add(other.interrupts);
+        self.programmed = self.programmed.saturating_add(other.programmed);
+        self.busy += other.busy;
+    }
+}
+
 /// One counted request of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {

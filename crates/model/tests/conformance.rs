@@ -10,7 +10,7 @@ use seekwise_model::drive::recovery::Weak;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
-use seekwise_model::record::{Part, Parts};
+use seekwise_model::record::{Effort, Part, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::testing::{Layer, Small, Stack, conformance, random_stack};
 use seekwise_model::time::{Instant, Span};
@@ -172,7 +172,14 @@ impl Device for Canary {
             Lie::SkipsFlush if request.op == Op::Flush => {
                 let Request { tag, .. } = request;
                 let parts = Parts::default();
-                self.ready.push_back(Completion { tag, status: Status::Done, submitted: now, finished: now, parts });
+                self.ready.push_back(Completion {
+                    tag,
+                    status: Status::Done,
+                    submitted: now,
+                    finished: now,
+                    parts,
+                    effort: Effort::default(),
+                });
                 return Ok(());
             }
             Lie::ForgetsFua => request.flags = Flags::NONE,

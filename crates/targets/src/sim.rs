@@ -32,6 +32,11 @@ pub struct Stack {
 }
 
 impl Stack {
+    /// The drive with nothing above it.
+    pub fn bare(profile: Profile) -> Stack {
+        Stack { driver: None, controller: None, layers: Vec::new(), profile }
+    }
+
     /// The stack as a device. The platter's phase at time 0 is drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
         let mut device: Box<dyn Device> = Box::new(self.drive(seed));

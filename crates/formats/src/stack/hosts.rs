@@ -30,10 +30,13 @@ pub static CONTROLLER_KEYS: &[Key] = &[
     key("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true),
 ];
 
+/// The layers that come ready-made, and their keys.
+pub static HOST_LAYERS: &[(&str, &[Key])] = &[("driver", DRIVER_KEYS), ("controller", CONTROLLER_KEYS)];
+
 /// A ready-made layer.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// `driver` or `controller`.
+    /// Which layer of a stack it is.
     pub layer: &'static str,
     /// Its name.
     pub name: String,
@@ -49,7 +52,7 @@ pub fn hosts() -> Result<Vec<Host>, Vec<Diagnostic>> {
         reader.read_sources(&sources);
     }
     let mut hosts = Vec::new();
-    for (layer, keys) in [("driver", DRIVER_KEYS), ("controller", CONTROLLER_KEYS)] {
+    for &(layer, keys) in HOST_LAYERS {
         let named = table.remove(layer);
         let entries = named.iter().filter_map(|value| value.get_ref().as_table());
         for (name, entry) in entries.flatten() {

@@ -461,7 +461,7 @@ impl Witness for Judge {
 mod tests {
     use super::*;
     use seekwise_model::block::Flags;
-    use seekwise_model::record::Parts;
+    use seekwise_model::record::{Effort, Parts};
 
     const TERMS: Terms = Terms { unit: 1, cut_sector: CutSector::Unreadable, volatile: true, saves: false };
 
@@ -477,7 +477,10 @@ mod tests {
     fn done(judge: &mut Judge, request: &Request, from: u64, to: u64) {
         judge.submitted(at(from), request);
         let (submitted, finished, status) = (at(from), at(to), Status::Done);
-        judge.completed(request, &Completion { tag: 0, status, submitted, finished, parts: Parts::default() });
+        judge.completed(
+            request,
+            &Completion { tag: 0, status, submitted, finished, parts: Parts::default(), effort: Effort::default() },
+        );
     }
 
     fn landing(stamp: u64, lba: u64, from: u64, to: u64) -> Landing {

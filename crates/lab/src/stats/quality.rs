@@ -142,7 +142,7 @@ mod tests {
     use super::super::verdict::{Better, Comparison, Criteria, judge};
     use super::*;
     use seekwise_model::block::{Completion, Flags, Op, Request, Status};
-    use seekwise_model::record::{Parts, Record};
+    use seekwise_model::record::{Effort, Parts, Record};
     use seekwise_model::time::{Instant, Span};
 
     /// A run of one second with `ios` reads of 1 MiB.
@@ -150,7 +150,14 @@ mod tests {
         let request =
             Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 2048, stamp: 0 };
         let (submitted, finished) = (Instant::ZERO, Instant::from_nanos(1_000));
-        let completion = Completion { tag: 0, status: Status::Done, submitted, finished, parts: Parts::default() };
+        let completion = Completion {
+            tag: 0,
+            status: Status::Done,
+            submitted,
+            finished,
+            parts: Parts::default(),
+            effort: Effort::default(),
+        };
         let mut recorder = Recorder::new(&[0]);
         (0..ios).for_each(|_| recorder.take(&Record { worker: 0, request, intended: submitted, completion }));
         recorder.finish_after(Span::from_secs(1))
@@ -188,8 +195,14 @@ mod tests {
         let request =
             Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
         let at = Instant::ZERO;
-        let completion =
-            Completion { tag: 0, status: Status::PowerLost, submitted: at, finished: at, parts: Parts::default() };
+        let completion = Completion {
+            tag: 0,
+            status: Status::PowerLost,
+            submitted: at,
+            finished: at,
+            parts: Parts::default(),
+            effort: Effort::default(),
+        };
         recorder.take(&Record { worker: 0, request, intended: at, completion });
         let flags = of_run(&recorder.finish_after(Span::from_secs(1)), &Ceiling::default());
         assert_eq!(flags, [Flag::Failed { requests: 1 }]);

@@ -295,7 +295,7 @@ impl Run {
 mod tests {
     use super::*;
     use seekwise_model::block::{Completion, Flags, Request};
-    use seekwise_model::record::Ledger;
+    use seekwise_model::record::{Effort, Ledger};
     use seekwise_model::rng::Seed;
 
     #[test]
@@ -317,7 +317,14 @@ mod tests {
         ledger.until(Part::Transfer, accepted + Span::from_micros(seek + transfer));
         let (finished, parts) = (ledger.mark(), ledger.parts());
         let request = Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
-        let completion = Completion { tag: 0, status: Status::Done, submitted: accepted, finished, parts };
+        let completion = Completion {
+            tag: 0,
+            status: Status::Done,
+            submitted: accepted,
+            finished,
+            parts,
+            effort: Effort::default(),
+        };
         Record { worker, request, intended: at, completion }
     }
 

@@ -20,7 +20,7 @@ use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Slot, Stage, Target};
 use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
-use crate::record::{Ledger, Part};
+use crate::record::{Effort, Ledger, Part};
 use crate::time::{Instant, Span};
 
 /// When the part of a read-ahead behind `end` that is not broken off is done: at least `min` blocks.
@@ -53,6 +53,7 @@ impl Drive {
         command.stored = 0;
         command.gathered = 0;
         command.released = false;
+        command.interrupts = 1;
         command.round = false;
         command.ahead = true;
         if !on {
@@ -407,6 +408,7 @@ impl Drive {
             submitted: command.ledger.start(),
             finished: at,
             parts: command.ledger.parts(),
+            effort: Effort { interrupts: command.interrupts, ..Effort::COMMAND },
         });
         match on_medium {
             true => command.stage = Stage::Draining,

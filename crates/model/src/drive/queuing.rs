@@ -297,7 +297,10 @@ impl Drive {
     #[inline]
     pub(super) fn service(&mut self, slot: u16) -> Span {
         match core::mem::take(&mut self.slots[usize::from(slot)].released) {
-            true => RELEASE_AND_SERVICE,
+            true => {
+                self.slots[usize::from(slot)].interrupts += 2;
+                RELEASE_AND_SERVICE
+            }
             false => Span::ZERO,
         }
     }

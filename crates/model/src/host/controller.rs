@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status};
-use crate::record::{Ledger, Part};
+use crate::record::{Effort, Ledger, Part};
 use crate::time::{Instant, Rate, Span};
 
 /// What a controller does.
@@ -24,11 +24,19 @@ pub struct ControllerSpec {
     pub rate: u64,
 }
 
+/// A command that the controller holds.
+#[derive(Clone, Copy)]
+struct Held {
+    request: Request,
+    ledger: Ledger,
+    effort: Effort,
+}
+
 /// The controller.
 pub struct Controller {
     below: Box<dyn Device>,
     command: Span,
-    slots: Vec<Option<(Request, Ledger)>>,
+    slots: Vec<Option<Held>>,
     free: Vec<u32>,
     /// Commands that the adapter is working on, by when it is done with each.
     working: VecDeque<(Instant, u32)>,
@@ -86,9 +94,9 @@ impl Controller {
                 break;
             }
             self.working.pop_front();
-            if let Some((request, ledger)) = &mut self.slots[slot as usize] {
-                ledger.until(Part::Controller, at);
-                let down = Request { tag: slot, ..*request };
+            if let Some(held) = &mut self.slots[slot as usize] {
+                held.ledger.until(Part::Controller, at);
+                let down = Request { tag: slot, ..held.request };
                 self.below.submit(at, down).expect("room below for the depth it states");
             }
             self.collect();
@@ -127,8 +135,10 @@ impl Controller {
     fn take_back(&mut self, completion: &Completion) {
         let slot = completion.tag;
         let held = self.slots[slot as usize].as_mut();
-        let (request, ledger) = held.expect("a completion of something in flight");
-        ledger.adopt(Part::Controller, completion);
+        let held = held.expect("a completion of something in flight");
+        held.ledger.adopt(Part::Controller, completion);
+        held.effort = completion.effort;
+        let request = held.request;
         let moves = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
         if !moves {
             return self.answer(slot, completion.status, completion.finished);
@@ -153,12 +163,12 @@ impl Controller {
 
     /// Completes the command in `slot` at `finished`; what is not accounted for was the controller's.
     fn answer(&mut self, slot: u32, status: Status, finished: Instant) {
-        let held = &mut self.slots[slot as usize];
-        let (request, ledger) = held.as_mut().expect("a command in flight");
+        let place = &mut self.slots[slot as usize];
+        let Held { request, ledger, effort } = place.as_mut().expect("a command in flight");
         ledger.until(Part::Controller, finished);
         let (tag, submitted, parts) = (request.tag, ledger.start(), ledger.parts());
-        self.ready.push_back(Completion { tag, status, submitted, finished, parts });
-        *held = None;
+        self.ready.push_back(Completion { tag, status, submitted, finished, parts, effort: *effort });
+        *place = None;
         self.free.push(slot);
     }
 
@@ -172,7 +182,7 @@ impl Controller {
             .iter()
             .chain(&self.moving)
             .map(|&(_, slot)| slot)
-            .filter(|&slot| slots[slot as usize].is_some_and(|(request, _)| chosen(request.tag)))
+            .filter(|&slot| slots[slot as usize].is_some_and(|held| chosen(held.request.tag)))
             .collect();
         self.working.retain(|(_, slot)| !gone.contains(slot));
         self.moving.retain(|(_, slot)| !gone.contains(slot));
@@ -186,8 +196,8 @@ impl Controller {
         if self.drop_held(now, Status::Aborted, |other| other == tag) {
             return Ok(());
         }
-        let held = |slot: &Option<(Request, Ledger)>| slot.is_some_and(|(request, _)| request.tag == tag);
-        let slot = self.slots.iter().position(held).ok_or(ControlError::UnknownTag)?;
+        let slot = self.slots.iter().position(|slot| slot.is_some_and(|held| held.request.tag == tag));
+        let slot = slot.ok_or(ControlError::UnknownTag)?;
         self.below.control(now, &Control::Abort(slot as u32))
     }
 }
@@ -203,7 +213,7 @@ impl Device for Controller {
             return Err(request);
         };
         self.idle_from = self.idle_from.max(now) + self.command;
-        self.slots[slot as usize] = Some((request, Ledger::open(now)));
+        self.slots[slot as usize] = Some(Held { request, ledger: Ledger::open(now), effort: Effort::default() });
         self.working.push_back((self.idle_from, slot));
         self.own_next = self.own_next.min(self.idle_from);
         if self.own_next <= now {

@@ -19,7 +19,7 @@ use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
 use crate::queue::{Discipline, Queue};
-use crate::record::{Ledger, Part};
+use crate::record::{Effort, Ledger, Part};
 use crate::time::Instant;
 
 /// What a driver does.
@@ -65,6 +65,7 @@ pub struct Driver {
 struct Parent {
     request: Request,
     ledger: Ledger,
+    effort: Effort,
     /// Pieces not yet completed.
     left: u32,
     status: Status,
@@ -85,8 +86,14 @@ impl Driver {
         let depth = spec.depth.min(limits.depth).max(1);
         let spec = DriverSpec { max_transfer: spec.max_transfer.min(limits.max_transfer).max(1), ..spec };
         let blank = Request { op: Op::Flush, ..BLANK };
-        let parent =
-            Parent { request: blank, ledger: Ledger::open(Instant::ZERO), left: 0, status: Status::Done, live: false };
+        let parent = Parent {
+            request: blank,
+            ledger: Ledger::open(Instant::ZERO),
+            effort: Effort::default(),
+            left: 0,
+            status: Status::Done,
+            live: false,
+        };
         Driver {
             parents: alloc::vec![parent; spec.capacity as usize],
             free: (0..spec.capacity).rev().collect(),
@@ -236,6 +243,7 @@ impl Driver {
         let piece = self.commands[completion.tag as usize];
         self.idle_tags.push(completion.tag);
         let parent = &mut self.parents[piece.parent as usize];
+        parent.effort.add(&completion.effort);
         if completion.status == Status::Aborted && parent.status == Status::Done {
             return self.await_turn(completion.finished, piece);
         }
@@ -259,6 +267,7 @@ impl Driver {
             submitted: parent.ledger.start(),
             finished,
             parts: parent.ledger.parts(),
+            effort: parent.effort,
         });
         self.free.push(index);
     }
@@ -317,8 +326,14 @@ impl Device for Driver {
         let Some(index) = self.free.pop() else {
             return Err(request);
         };
-        self.parents[index as usize] =
-            Parent { request, ledger: Ledger::open(now), left: 0, status: Status::Done, live: true };
+        self.parents[index as usize] = Parent {
+            request,
+            ledger: Ledger::open(now),
+            effort: Effort::default(),
+            left: 0,
+            status: Status::Done,
+            live: true,
+        };
         let barrier = self.stands_alone(&request) || self.is_ordered(&request);
         let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && !self.waiting.is_empty());
         match held && !self.heads_queue(&request) {

@@ -324,7 +324,7 @@ impl Witness {
 mod tests {
     use super::*;
     use crate::block::{Landing, LandingKind};
-    use crate::record::Parts;
+    use crate::record::{Effort, Parts};
     use crate::time::Instant;
 
     const PROMISE: Promise = Promise {
@@ -356,7 +356,7 @@ mod tests {
         fn acknowledge(&mut self, stamp: u64) {
             let (submitted, finished) = (Instant::ZERO, Instant::ZERO);
             let (tag, status, parts) = (stamp as u32, Status::Done, Parts::default());
-            self.0.completed(&Completion { tag, status, submitted, finished, parts });
+            self.0.completed(&Completion { tag, status, submitted, finished, parts, effort: Effort::default() });
         }
 
         fn write(&mut self, lba: u64, sectors: u32) -> u64 {

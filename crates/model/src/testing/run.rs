@@ -260,7 +260,7 @@ impl Run {
     }
 
     fn completion(&mut self, now: Instant, completion: &Completion) -> Result<(), Violation> {
-        let Completion { tag, status, submitted, finished, parts } = *completion;
+        let Completion { tag, status, submitted, finished, parts, .. } = *completion;
         let Some(index) = self.flying.remove(&tag) else {
             return broken(3, format!("a completion of nothing in flight: {completion:?}"));
         };

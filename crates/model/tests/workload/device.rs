@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use seekwise_model::block::{Completion, Counted, Flags, Limits, Next, Op, Queuing, Request, Source, Status};
-use seekwise_model::record::Parts;
+use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
@@ -147,7 +147,7 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
 
 fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Completed {
     let (tag, status, parts) = (request.tag, Status::Done, Parts::default());
-    let completion = Completion { tag, status, submitted: now, finished: now, parts };
+    let completion = Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
     let counted = match workload.complete(now, &completion) {
         Counted::In { intended, worker } => {
             assert_eq!(worker, request.origin);
