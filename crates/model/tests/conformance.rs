@@ -39,8 +39,7 @@ fn of_kind(kind: Queuing) -> Small {
 
 const CONTROLLER: Layer =
     Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30), rate: 20_000_000 });
-const DRIVER: Layer =
-    Layer::Driver(DriverSpec::plain(64, 4, Discipline::plain(Policy::CLook), 40));
+const DRIVER: Layer = Layer::Driver(DriverSpec::plain(64, 4, Discipline::plain(Policy::CLook), 40));
 
 #[test]
 fn a_plain_drive_keeps_the_contract() {

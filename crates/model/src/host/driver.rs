@@ -495,8 +495,10 @@ impl Driver {
         let known = self.parents.iter().position(|parent| parent.live && parent.request.tag == tag);
         let index = known.ok_or(ControlError::UnknownTag)? as u32;
         self.drop_waiting(now, Status::Aborted, |other| other == tag);
-        let below = self.commands.of(index).into_iter().map(|number| self.commands.get(number).request.tag);
-        for tag in below.collect::<Vec<_>>() {
+        // What shares a command with others goes on below, and its answer waits for that.
+        let alone = |&number: &u32| self.commands.pieces_of(number).all(|piece| piece.parent == index);
+        let below = self.commands.of(index).into_iter().filter(alone);
+        for tag in below.map(|number| self.commands.get(number).request.tag).collect::<Vec<_>>() {
             self.below.control(now, &Control::Abort(tag))?;
         }
         Ok(())
@@ -557,8 +559,11 @@ impl Driver {
         }
     }
 
-    /// Does what is due here at `now`: the supply goes, commands time out.
+    /// Does what is due here at `now`: the plug is pulled, the supply goes, commands time out.
     fn own_due(&mut self, now: Instant) {
+        if self.plugged <= now {
+            self.plugged = Instant::FAR;
+        }
         if self.cut <= now {
             self.cut_power(now).expect("a cut is never refused");
         }
