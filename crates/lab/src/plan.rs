@@ -4,12 +4,12 @@
 //! stack. Runs with the same index use the same seed in every cell, so that sides are compared on the same chance.
 
 use seekwise_formats::diagnostic::{Diagnostic, nearest};
-use seekwise_formats::stack::{Setting, Stack as StackFile};
+use seekwise_formats::stack::{self as layers, Setting, Stack as StackFile};
 use seekwise_formats::study::{Duration, Study, flatten, plain};
 use seekwise_model::rng::Seed;
-use seekwise_model::time::Span;
+use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
-use seekwise_targets::sim::Stack;
+use seekwise_targets::sim::{self, Change, Stack};
 
 use crate::catalogue;
 use crate::jobs::{Loaded, Origin, Read, absent};
@@ -101,7 +101,21 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(built.warnings.iter().cloned());
-    let stack = Stack { driver: built.driver, controller: built.controller, ..Stack::bare(built.profile) };
+    let change = |change: &layers::Change| Change {
+        at: Instant::from_nanos(change.at),
+        key: change.key.clone(),
+        value: change.value.clone(),
+    };
+    let stack = Stack {
+        changes: built.changes.iter().map(change).collect(),
+        processor: built.processor,
+        driver: built.driver,
+        controller: built.controller,
+        ..Stack::bare(built.profile)
+    };
+    if !stack.changes.is_empty() {
+        sim::check_changes(&stack, Seed(0)).map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
+    }
     Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
 }
 

@@ -4,3 +4,4 @@ pub mod controller;
 pub mod driver;
 pub mod identity;
 pub mod ports;
+pub mod processor;

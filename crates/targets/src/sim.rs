@@ -4,12 +4,13 @@ mod witness;
 
 use std::cell::Cell;
 
-use seekwise_model::block::{Completion, Counted, Device, Next, Op, Request, Source};
+use seekwise_model::block::{Completion, Control, ControlError, Counted, Device, Next, Op, Request, Source};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
 use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::driver::{Driver, DriverSpec};
+use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
@@ -21,6 +22,8 @@ pub use self::witness::{Watched, Witness};
 /// A stack, from the program's side down. Absent layers cost nothing and limit nothing.
 #[derive(Clone, Debug)]
 pub struct Stack {
+    /// The processor.
+    pub processor: Option<ProcessorSpec>,
     /// The operating system's driver.
     pub driver: Option<DriverSpec>,
     /// The host bus adapter.
@@ -29,12 +32,25 @@ pub struct Stack {
     pub layers: Vec<ControllerSpec>,
     /// The drive.
     pub profile: Profile,
+    /// What changes during a run, in order of time.
+    pub changes: Vec<Change>,
+}
+
+/// A setting of a layer that changes while a run goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Instant,
+    /// Dotted key of the stack.
+    pub key: String,
+    /// Its value from then on.
+    pub value: String,
 }
 
 impl Stack {
     /// The drive with nothing above it.
     pub fn bare(profile: Profile) -> Stack {
-        Stack { driver: None, controller: None, layers: Vec::new(), profile }
+        Stack { processor: None, driver: None, controller: None, layers: Vec::new(), profile, changes: Vec::new() }
     }
 
     /// The stack as a device. The platter's phase at time 0 is drawn from `seed`.
@@ -46,6 +62,9 @@ impl Stack {
         if let Some(spec) = self.driver {
             device = Box::new(Driver::new(spec, device));
         }
+        if let Some(spec) = self.processor {
+            device = Box::new(Processor::new(spec, device));
+        }
         device
     }
 
@@ -56,7 +75,11 @@ impl Stack {
 
     /// Nothing stands above the drive.
     fn is_bare(&self) -> bool {
-        self.driver.is_none() && self.controller.is_none() && self.layers.is_empty()
+        self.processor.is_none()
+            && self.driver.is_none()
+            && self.controller.is_none()
+            && self.layers.is_empty()
+            && self.changes.is_empty()
     }
 }
 
@@ -108,13 +131,14 @@ pub fn run_first(
 ) -> Result<Outcome, SimError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
-        true => run_on(stack.drive(seed), most, job, seed, recorder),
-        false => run_on(stack.build(seed), most, job, seed, recorder),
+        true => run_on(stack.drive(seed), &[], most, job, seed, recorder),
+        false => run_on(stack.build(seed), &stack.changes, most, job, seed, recorder),
     }
 }
 
 fn run_on(
     device: impl Device,
+    changes: &[Change],
     most: u64,
     job: &Job,
     seed: Seed,
@@ -131,8 +155,32 @@ fn run_on(
         }
         _ => recorder(record),
     };
+    for change in changes {
+        engine.run(change.at, &mut record).map_err(SimError::Stuck)?;
+        if engine.is_over() {
+            break;
+        }
+        apply(engine.device_mut(), change, change.at)?;
+    }
     engine.run(Instant::FAR, &mut record).map_err(SimError::Stuck)?;
     Ok(outcome(&engine))
+}
+
+/// Changes a setting of `device` at `now`.
+fn apply(device: &mut impl Device, change: &Change, now: Instant) -> Result<(), SimError> {
+    let Change { key, value, .. } = change;
+    let wrong = |what: &str| SimError::Job(format!("`{key}` = `{value}` during a run: {what}"));
+    device.control(now, &Control::Set { key, value }).map_err(|error| match error {
+        ControlError::UnknownKey => wrong("no layer of the stack can change it"),
+        ControlError::BadValue => wrong("the value does not fit"),
+        ControlError::UnknownTag | ControlError::PoweredOff => wrong("not in this state"),
+    })
+}
+
+/// Whether the layers of `stack` can change what it asks them to change.
+pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), SimError> {
+    let mut device = stack.build(seed);
+    stack.changes.iter().try_for_each(|change| apply(&mut device, change, Instant::ZERO))
 }
 
 fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {

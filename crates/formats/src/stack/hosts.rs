@@ -1,11 +1,13 @@
 //! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
 
-use seekwise_model::host::controller::ControllerSpec;
+use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
 use seekwise_model::host::driver::DriverSpec;
+use seekwise_model::host::processor::ProcessorSpec;
 
 use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Accepts, Figure, Key, Reader, Value};
 use crate::profile::{discipline, span};
+use crate::stack::modes::{self, MODES};
 
 const HOSTS: &str = include_str!("hosts.toml");
 
@@ -21,6 +23,7 @@ pub static DRIVER_KEYS: &[Key] = &[
     key("queue.window", "", Accepts::Whole(0, 65_536), false),
     key("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), false),
     key("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), true),
+    key("request_us", "us", Accepts::Number(0.0, 1e6), false),
 ];
 
 /// The keys of a controller.
@@ -28,10 +31,24 @@ pub static CONTROLLER_KEYS: &[Key] = &[
     key("depth", "", Accepts::Whole(1, 256), true),
     key("command_ms", "ms", Accepts::Number(0.0, 10_000.0), true),
     key("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true),
+    key("mode", "", Accepts::Word(MODES), false),
+    key("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), false),
+    key("coalesce", "", Accepts::Whole(2, 256), false),
+    key("coalesce_us", "us", Accepts::Number(0.001, 1e6), false),
+];
+
+/// The keys of a processor.
+pub static PROCESSOR_KEYS: &[Key] = &[
+    key("cores", "", Accepts::Whole(1, 1024), true),
+    key("speed", "", Accepts::Number(0.01, 10_000.0), true),
+    key("request_us", "us", Accepts::Number(0.0, 1e6), true),
+    key("interrupt_us", "us", Accepts::Number(0.0, 1e6), true),
+    key("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
 ];
 
 /// The layers that come ready-made, and their keys.
-pub static HOST_LAYERS: &[(&str, &[Key])] = &[("driver", DRIVER_KEYS), ("controller", CONTROLLER_KEYS)];
+pub static HOST_LAYERS: &[(&str, &[Key])] =
+    &[("processor", PROCESSOR_KEYS), ("driver", DRIVER_KEYS), ("controller", CONTROLLER_KEYS)];
 
 /// A ready-made layer.
 #[derive(Clone, Debug)]
@@ -76,6 +93,13 @@ fn whole(figures: &[Figure], key: &str) -> u64 {
     }
 }
 
+fn whole_or(figures: &[Figure], key: &str, otherwise: u64) -> u64 {
+    match figures.iter().any(|f| f.key == key) {
+        true => whole(figures, key),
+        false => otherwise,
+    }
+}
+
 fn number(figures: &[Figure], key: &str) -> f64 {
     match figures.iter().find(|f| f.key == key).map(|f| &f.value) {
         Some(Value::Number(n)) => *n,
@@ -107,10 +131,32 @@ pub(super) fn driver(figures: &[Figure]) -> DriverSpec {
     }
 }
 
-pub(super) fn controller(figures: &[Figure]) -> ControllerSpec {
-    ControllerSpec {
-        depth: whole(figures, "depth") as u32,
-        command: span(number(figures, "command_ms")),
-        rate: (number(figures, "rate_mb_s") * 1e6).round() as u64,
+/// The costs of a processor and of the `driver` on it, both on the reference machine, at the processor's speed.
+pub(super) fn processor(figures: &[Figure], driver: &[Figure]) -> ProcessorSpec {
+    let at_speed = |us: f64| span(us / 1e3 / number(figures, "speed"));
+    let half = number(figures, "request_us") / 2.0;
+    ProcessorSpec {
+        cores: whole(figures, "cores") as u32,
+        issue: at_speed(half + number(driver, "request_us")),
+        finish: at_speed(half),
+        interrupt: at_speed(number(figures, "interrupt_us")),
+        copy: (number(figures, "copy_mb_s") * 1e6).round() as u64,
     }
+}
+
+/// A controller, above a drive in whose profile the mode of the link is set already.
+pub(super) fn controller(figures: &[Figure], link: u64) -> ControllerSpec {
+    let command = span(number(figures, "command_ms"));
+    let rate = (number(figures, "rate_mb_s") * 1e6).round() as u64;
+    let block = whole_or(figures, "interrupt_block_sectors", modes::BLOCK) as u32;
+    let programmed = word(figures, "mode").starts_with("pio").then_some(Programmed { rate: link, block });
+    let wait = span(number(figures, "coalesce_us") / 1e3);
+    let coalesce = Some(whole(figures, "coalesce") as u32).filter(|&count| count > 1);
+    let coalesce = coalesce.map(|count| Coalesce { count, wait });
+    ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(whole(figures, "depth") as u32, command, rate) }
+}
+
+/// What the mode that a controller is set to lets the link move, bytes a second.
+pub(super) fn mode(figures: &[Figure]) -> Option<u64> {
+    modes::attainable(word(figures, "mode"))
 }
