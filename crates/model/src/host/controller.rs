@@ -1,5 +1,5 @@
 //! A host bus adapter, a first form: a limit on commands outstanding, its own cost of each command, one after another,
-//! and the bus to memory. Buses shared between controllers are not modelled.
+//! and the bus to memory, its own or shared by all units below.
 //!
 //! Data cut through: the bus moves a request's bytes while the drive does, one request after another, and only what it
 //! is behind when the drive is done delays the completion. When the drive began to move them is taken from the parts
@@ -97,6 +97,18 @@ impl Controller {
     /// A controller above `below`.
     pub fn new(spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
         let depth = spec.depth.min(below.limits(0).depth).max(1);
+        Controller::of(ControllerSpec { depth, ..spec }, below)
+    }
+
+    /// A bus of `rate` bytes a second that the first `units` units of `below` share. It costs a command nothing and holds
+    /// none back.
+    pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> Controller {
+        let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
+        Controller::of(ControllerSpec::plain(depth, Span::ZERO, rate), below)
+    }
+
+    fn of(spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
+        let depth = spec.depth;
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         Controller {
             below,
@@ -287,7 +299,8 @@ impl Controller {
 
 impl Device for Controller {
     fn limits(&self, unit: u8) -> Limits {
-        Limits { depth: self.slots.len() as u32, ..self.below.limits(unit) }
+        let below = self.below.limits(unit);
+        Limits { depth: below.depth.min(self.slots.len() as u32), ..below }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
