@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Study, parse, placed};
 use seekwise_lab::compose::{self, Material, ratio_text};
-use seekwise_lab::finding::Evidence;
+use seekwise_lab::finding::{Evidence, Overall};
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::report;
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
@@ -140,8 +140,10 @@ pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, json: bool) 
         print(&tables(planned, &evidence))?;
         print(&format!("\nReport: {}", path.display()))?;
     }
-    // A claim that does not come out is an answer in the report, not a failure of the study.
-    Ok(Answer::Done)
+    // A claim that does not come out is an answer in the report, not a failure of the study; a headline that may not
+    // be drawn is.
+    let refused = |overall: &Overall| overall.refused.is_some() && study.compare[overall.compare].headline;
+    Ok(if evidence.findings().1.iter().any(refused) { Answer::No } else { Answer::Done })
 }
 
 fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
