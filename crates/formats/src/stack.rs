@@ -112,7 +112,8 @@ impl Layer {
 }
 
 /// The layers of a stack, from the program's side down.
-const LAYERS: [&str; 4] = ["processor", "driver", "controller", "drive"];
+/// The layers of a stack, from the program's side down.
+pub const LAYERS: [&str; 4] = ["processor", "driver", "controller", "drive"];
 
 fn keys_of(layer: &str) -> &'static [Key] {
     let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);

@@ -6,8 +6,9 @@ use seekwise_formats::study::{Metric, Study};
 use crate::finding::{Evidence, Finding, Judged, Overall, differences};
 use crate::plan::{Cell, Prepared};
 use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
-use crate::run::{Response, RunRecord};
+use crate::run::{Cpu, Response, RunRecord};
 use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
+use seekwise_formats::stack::LAYERS;
 use seekwise_model::time::Span;
 
 /// What a report is made of.
@@ -238,20 +239,32 @@ fn row(cells: &[Cell], evidence: &Evidence<'_>, cell: usize) -> report::Cell {
             cache: part("cache"),
             link: part("link"),
         },
+        cpu: processor(runs),
         flags,
     }
 }
 
+fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
+    let cpus: Vec<Cpu> = runs.iter().filter_map(|run| run.cpu).collect();
+    let mean = |value: fn(&Cpu) -> f64| cpus.iter().map(value).sum::<f64>() / cpus.len() as f64;
+    (!cpus.is_empty()).then(|| report::Processor {
+        percent: mean(|cpu| cpu.percent),
+        ios_per_cpu_second: mean(|cpu| cpu.ios_per_cpu_second),
+        iops_per_percent: mean(|cpu| cpu.iops_per_percent),
+        mb_per_s_per_percent: mean(|cpu| cpu.mb_per_s_per_percent),
+    })
+}
+
 /// The layers of all cells together: a setting that is varied shows all its values.
 fn layers(prepared: &[Prepared]) -> Vec<Layer> {
-    let roles = [("driver", "driver."), ("controller", "controller."), ("drive", "drive.")];
-    roles
+    LAYERS
         .into_iter()
-        .filter_map(|(role, prefix)| {
+        .filter_map(|role| {
+            let prefix = format!("{role}.");
             let mut settings: Vec<report::Setting> = Vec::new();
             for setting in prepared.iter().flat_map(|cell| &cell.settings) {
                 let plain_role = setting.key == role;
-                if !plain_role && !setting.key.starts_with(prefix) {
+                if !plain_role && !setting.key.starts_with(&prefix) {
                     continue;
                 }
                 let value = match setting.unit {

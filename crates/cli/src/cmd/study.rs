@@ -10,7 +10,7 @@ use seekwise_lab::compose::{self, Material, ratio_text};
 use seekwise_lab::finding::{Evidence, Overall};
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::report;
-use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
+use seekwise_lab::run::{Cpu, GroupRecord, RunRecord, by_group};
 use serde_json::json;
 
 use super::studies::BUILT_IN;
@@ -257,8 +257,12 @@ fn groups_table(planned: &Planned, evidence: &Evidence<'_>) -> Option<Table> {
 
 fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
     let factors = planned.study.factor.iter().map(|factor| factor.name.clone());
-    let figures = ["requests/s", "MB/s", "mean ms", "p99 ms"];
-    let mut table = tables::wide(factors.chain(figures.map(str::to_owned)).collect());
+    let mut figures = vec!["requests/s", "MB/s", "mean ms", "p99 ms"];
+    let processor = (0..planned.cells.len()).any(|cell| evidence.runs(cell).iter().any(|run| run.cpu.is_some()));
+    if processor {
+        figures.extend(["processor %", "requests/s for each %", "MB/s for each %"]);
+    }
+    let mut table = tables::wide(factors.chain(figures.into_iter().map(str::to_owned)).collect());
     for (index, cell) in planned.cells.iter().enumerate() {
         if evidence.runs(index).is_empty() {
             continue;
@@ -276,6 +280,13 @@ fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
             format!("{p99:.2}"),
         ];
         row.extend(figures.iter().map(TableCell::new));
+        if processor {
+            let mean =
+                |value: fn(&Cpu) -> f64| evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
+            row.push(TableCell::new(format!("{:.2}", mean(|cpu| cpu.percent))));
+            row.push(TableCell::new(format!("{:.1}", mean(|cpu| cpu.iops_per_percent))));
+            row.push(TableCell::new(format!("{:.3}", mean(|cpu| cpu.mb_per_s_per_percent))));
+        }
         table.add_row(row);
     }
     tables::figures_from(&mut table, planned.study.factor.len());
