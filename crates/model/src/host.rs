@@ -5,3 +5,4 @@ pub mod controller;
 pub mod driver;
 pub mod identity;
 pub mod ports;
+pub mod processor;

@@ -40,10 +40,11 @@ use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Link, Over
 use crate::drive::recovery::Weak;
 use crate::host::array::layout::{Level, Share, volumes};
 use crate::host::array::{Array, ArraySpec, Balance, ParityWrite};
-use crate::host::controller::{Controller, ControllerSpec};
+use crate::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
 use crate::host::driver::{Driver, DriverSpec};
 use crate::host::identity::Identity;
 use crate::host::ports::Ports;
+use crate::host::processor::{Processor, ProcessorSpec};
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
 use crate::time::Span;
@@ -282,6 +283,8 @@ pub enum Layer {
     Driver(DriverSpec),
     /// [`Array`]; drive and layers below it are there once a member. With the rate of a bus that the members share.
     Array(ArraySpec, Option<u64>),
+    /// [`Processor`].
+    Processor(ProcessorSpec),
 }
 
 /// A small drive with layers above it, the lowest first.
@@ -317,6 +320,7 @@ impl Stack {
         match *layer {
             Layer::Controller(spec) => Box::new(Controller::new(spec, below)),
             Layer::Driver(spec) => Box::new(Driver::new(spec, below)),
+            Layer::Processor(spec) => Box::new(Processor::new(spec, below)),
             _ => Box::new(Identity::new(below)),
         }
     }
@@ -504,16 +508,28 @@ pub fn random_profile(rng: &mut Rng) -> Small {
     .queued_somehow()
 }
 
+fn random_controller(rng: &mut Rng) -> ControllerSpec {
+    let depth = pick(rng, &[1, 2, 32]);
+    let command = some_span(rng, 50_000);
+    let rate = pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
+    let programmed = rng.percent(30).then_some(Programmed { rate: 16_000_000, block: pick(rng, &[1, 16]) });
+    let coalesce = rng.percent(30).then(|| Coalesce { count: pick(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
+    ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
+}
+
 /// Any small drive below up to four layers.
 pub fn random_stack(rng: &mut Rng) -> Stack {
     let drive = random_profile(rng);
-    let layers = (0..rng.below(5)).map(|_| match rng.below(3) {
+    let layers = (0..rng.below(5)).map(|_| match rng.below(4) {
         0 => Layer::Identity,
-        1 => Layer::Controller(ControllerSpec {
-            depth: pick(rng, &[1, 2, 32]),
-            command: some_span(rng, 50_000),
-            rate: pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]),
+        2 => Layer::Processor(ProcessorSpec {
+            cores: pick(rng, &[1, 2]),
+            issue: some_span(rng, 100_000),
+            finish: some_span(rng, 100_000),
+            interrupt: some_span(rng, 20_000),
+            copy: 100_000_000,
         }),
+        1 => Layer::Controller(random_controller(rng)),
         _ => Layer::Driver(DriverSpec {
             capacity: pick(rng, &[1, 4, 128]),
             depth: pick(rng, &[1, 2, 32]),

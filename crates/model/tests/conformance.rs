@@ -37,8 +37,7 @@ fn of_kind(kind: Queuing) -> Small {
     small
 }
 
-const CONTROLLER: Layer =
-    Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30), rate: 20_000_000 });
+const CONTROLLER: Layer = Layer::Controller(ControllerSpec::plain(4, Span::from_micros(30), 20_000_000));
 const DRIVER: Layer =
     Layer::Driver(DriverSpec { capacity: 64, depth: 4, queue: Discipline::plain(Policy::CLook), max_transfer: 40 });
 

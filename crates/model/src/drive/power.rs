@@ -56,7 +56,7 @@ impl Drive {
             "off" | "false" => Ok(false),
             _ => Err(ControlError::BadValue),
         };
-        match key {
+        match key.strip_prefix("drive.").unwrap_or(key) {
             "landings" => self.landings_wanted = switch?,
             "cache.write_back" => {
                 let on = switch?;

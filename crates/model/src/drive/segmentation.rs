@@ -4,15 +4,15 @@
 //! Makers say that firmware does this (Seagate's "server mode" starts with three segments) and not how. The policy is
 //! our own, set before any study ran on it, and not fitted to one:
 //!
-//! 1. A command that begins where one of the last [`RUNS`] runs ended continues it; any other is *loose*, and begins a
+//! 1. A command that begins where one of the last `RUNS` runs ended continues it; any other is *loose*, and begins a
 //!    run in place of the one that has been still for longest.
-//! 2. Every [`WINDOW`] commands the drive looks back on them. A run that was continued in that time is a live stream.
+//! 2. Every `WINDOW` commands the drive looks back on them. A run that was continued in that time is a live stream.
 //! 3. Each live stream gets a segment, and one more is for everything else. Of the segments left up to the most there
 //!    can be, the buffer takes the share that loose writes have in the window: a loose write needs a segment of its own,
 //!    and a short one will do, while a stream is the better for a long one. A loose read leaves nothing that is wanted
 //!    again and gets none. No segment is shorter than the loose writes are on average.
 //! 4. The division changes when the number asked for is a quarter or more away from what there is.
-//! 5. A loose read is read ahead only while at least one read in [`HITS`] of the window before was in the buffer.
+//! 5. A loose read is read ahead only while at least one read in `HITS` of the window before was in the buffer.
 
 use super::cache::Division;
 use super::profile::Adaptive;

@@ -303,7 +303,7 @@ impl Run {
     }
 
     fn status_fits(&mut self, request: &Request, completion: &Completion) -> Result<(), Violation> {
-        let Completion { status, finished, .. } = *completion;
+        let Completion { status, submitted, finished, .. } = *completion;
         let beyond = request.op != Op::Flush && request.end() > self.limits.sectors;
         let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
         let disordered = ordered && self.limits.queuing.is_ata();
@@ -312,8 +312,10 @@ impl Run {
             && !disordered;
         let fits = match status {
             Status::Done => !beyond && !disordered,
-            // By the client, or with another that failed at that instant.
-            Status::Aborted => self.aborted || (self.limits.queuing.is_ata() && self.failed == Some(finished)),
+            // By the client, or with another that failed while it was in flight.
+            Status::Aborted => {
+                self.aborted || (self.limits.queuing.is_ata() && self.failed.is_some_and(|at| submitted <= at))
+            }
             Status::PowerLost => self.power_failed,
             Status::OutOfRange => beyond,
             Status::Unsupported => !plain,
