@@ -95,12 +95,23 @@ fn metric_name(metric: Metric) -> &'static str {
     }
 }
 
-fn outcome(judgement: Option<&Judgement>) -> Outcome {
+fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
+    if refused.is_some() {
+        return Outcome::Refused;
+    }
     match judgement.map(|judgement| judgement.verdict) {
         Some(Verdict::Faster) => Outcome::Faster,
         Some(Verdict::Slower) => Outcome::Slower,
         Some(Verdict::NoDifference { .. }) => Outcome::NoDifference,
         Some(Verdict::NotEnoughData { .. }) | None => Outcome::NotEnoughData,
+    }
+}
+
+fn said(judgement: Option<&Judgement>, refused: Option<&String>) -> String {
+    match (refused, judgement) {
+        (Some(why), _) => format!("refused: {why};"),
+        (None, Some(judgement)) => format!("{}, {}", judgement.verdict, ratio_text(judgement)),
+        (None, None) => "not enough data".to_owned(),
     }
 }
 
@@ -113,7 +124,7 @@ pub fn ratio_text(judgement: &Judgement) -> String {
 fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
     let compare = &material.study.compare[finding.compare];
     let judgement = finding.judgement.as_ref();
-    let said = judgement.map_or("not enough data".to_owned(), |j| format!("{}, {}", j.verdict, ratio_text(j)));
+    let said = said(judgement, finding.refused.as_ref());
     report::Verdict {
         headline: format!("{}: {said} in {}", compare.name, finding.cell),
         factor: compare.credit.clone().unwrap_or_else(|| compare.factor.clone()),
@@ -123,18 +134,18 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
         metric: metric_name(compare.metric).to_owned(),
         ratio: judgement.map(|judgement| interval(judgement.ratio)),
-        verdict: outcome(judgement),
+        verdict: outcome(judgement, finding.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: differs(material, finding),
-        note: note(judgement),
+        note: finding.refused.clone().or_else(|| note(judgement)),
     }
 }
 
 fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Finding]) -> report::Verdict {
     let compare = &material.study.compare[overall.compare];
     let judgement = overall.judgement.as_ref();
-    let said = judgement.map_or("not enough data".to_owned(), |j| format!("{}, {}", j.verdict, ratio_text(j)));
+    let said = said(judgement, overall.refused.as_ref());
     let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
     report::Verdict {
@@ -146,11 +157,11 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
         metric: metric_name(compare.metric).to_owned(),
         ratio: judgement.map(|judgement| interval(judgement.ratio)),
-        verdict: outcome(judgement),
+        verdict: outcome(judgement, overall.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
-        note: spread(&of),
+        note: overall.refused.clone().or_else(|| spread(&of)),
     }
 }
 

@@ -157,7 +157,7 @@ fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_jso
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
             let cells: Vec<_> = cells.map(|f| json!({"cell": f.cell, "result": said(&f.judgement)})).collect();
-            json!({"name": compares[o.compare].name, "overall": said(&o.judgement), "cells": cells})
+            json!({"name": compares[o.compare].name, "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
         })
         .collect();
     let claims: Vec<_> = evidence
@@ -195,6 +195,7 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
         let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = ratios.iter().copied().fold(0.0, f64::max);
         let (ratio, verdict) = match &summary.judgement {
+            _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
             Some(judgement) => (ratio_text(judgement), judgement.verdict.to_string()),
             None => ("–".to_owned(), "not enough data".to_owned()),
         };
@@ -203,6 +204,11 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
     if !overall.is_empty() {
         text.push_str(&table.to_string());
         text.push_str("\n\n");
+    }
+    for summary in &overall {
+        if let Some(why) = &summary.refused {
+            text.push_str(&format!("Refused: {}: {why}.\n\n", study.compare[summary.compare].name));
+        }
     }
     text.push_str(&cells_table(planned, evidence).to_string());
     if let Some(groups) = groups_table(planned, evidence) {

@@ -41,7 +41,11 @@ pub struct Processor {
     spec: ProcessorSpec,
     copy: Rate,
     below: Box<dyn Device>,
+    /// Requests in flight; more than `depth` where programs compute.
     slots: Vec<Option<Held>>,
+    /// Requests that what is below takes at once, and those in flight.
+    depth: u32,
+    in_flight: u32,
     free: Vec<u32>,
     /// The system's work that a core does, by when it is over.
     running: Vec<(Instant, Work)>,
@@ -91,6 +95,8 @@ impl Processor {
             below,
             slots: alloc::vec![None; depth as usize],
             free: (0..depth).rev().collect(),
+            depth,
+            in_flight: 0,
             running: Vec::with_capacity(spec.cores as usize),
             waiting: VecDeque::new(),
             computing: VecDeque::new(),
@@ -237,6 +243,7 @@ impl Processor {
         self.ready.push_back(Completion { tag, status, submitted, finished: now, parts, effort });
         self.slots[slot as usize] = None;
         self.free.push(slot);
+        self.in_flight -= u32::from(request.op != Op::Compute);
     }
 
     /// Ends what is here and `chosen` names; what is below is the device's to end. Work that a core does for it is
@@ -275,23 +282,29 @@ impl Processor {
 
 impl Device for Processor {
     fn limits(&self, unit: u8) -> Limits {
-        Limits { depth: self.slots.len() as u32, ..self.below.limits(unit) }
+        Limits { depth: self.depth, ..self.below.limits(unit) }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
         self.handle_timeout(now);
-        let Some(slot) = self.free.pop() else {
+        let computes = request.op == Op::Compute;
+        if !computes && self.in_flight == self.depth {
             return Err(request);
-        };
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
         let (ledger, effort) = (Ledger::open(now), Effort::default());
         self.slots[slot as usize] =
             Some(Held { request, ledger, effort, status: Status::Done, down: (now, Span::ZERO) });
-        if request.op == Op::Compute {
+        if computes {
             self.compute(now);
             let takes = Span::from_micros(u64::from(request.sectors));
             self.held(slot).effort.busy = takes;
             self.computing.push_back((takes, slot));
         } else {
+            self.in_flight += 1;
             self.queue(now, self.spec.issue, Work::Issue(slot));
         }
         self.settle(now);
