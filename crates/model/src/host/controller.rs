@@ -97,29 +97,18 @@ impl Controller {
     /// A controller above `below`.
     pub fn new(spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
         let depth = spec.depth.min(below.limits(0).depth).max(1);
-<<<<<<< HEAD
-        Controller::of_depth(depth, spec, below)
-=======
         Controller::of(ControllerSpec { depth, ..spec }, below)
->>>>>>> five
     }
 
     /// A bus of `rate` bytes a second that the first `units` units of `below` share. It costs a command nothing and holds
     /// none back.
     pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> Controller {
         let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
-<<<<<<< HEAD
-        Controller::of_depth(depth, ControllerSpec::plain(depth, Span::ZERO, rate), below)
-    }
-
-    fn of_depth(depth: u32, spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
-=======
         Controller::of(ControllerSpec::plain(depth, Span::ZERO, rate), below)
     }
 
     fn of(spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
         let depth = spec.depth;
->>>>>>> five
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         Controller {
             below,
