@@ -20,6 +20,7 @@ mod hosts;
 mod modes;
 
 use seekwise_model::drive::profile::Profile;
+use seekwise_model::host::array::ArraySpec;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::host::processor::ProcessorSpec;
@@ -31,7 +32,7 @@ use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Figure, Key, Kind, Reader};
 use crate::profile::{self, in_order, keys::KEYS, setting};
 use crate::study::{Duration, flatten};
-pub use hosts::{CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
+pub use hosts::{ARRAY_KEYS, BUS_KEYS, CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
 
 /// A stack as asked for, not built yet.
 #[derive(Clone, Debug)]
@@ -83,6 +84,10 @@ pub struct BuiltStack {
     pub processor: Option<ProcessorSpec>,
     /// The operating system's driver.
     pub driver: Option<DriverSpec>,
+    /// Several drives, each with a controller's channel of its own.
+    pub array: Option<ArraySpec>,
+    /// Bytes a second of a bus that all channels share.
+    pub bus: Option<u64>,
     /// The host bus adapter.
     pub controller: Option<ControllerSpec>,
     /// The drive.
@@ -112,8 +117,7 @@ impl Layer {
 }
 
 /// The layers of a stack, from the program's side down.
-/// The layers of a stack, from the program's side down.
-pub const LAYERS: [&str; 4] = ["processor", "driver", "controller", "drive"];
+pub const LAYERS: [&str; 6] = ["processor", "driver", "array", "bus", "controller", "drive"];
 
 fn keys_of(layer: &str) -> &'static [Key] {
     let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);
@@ -253,9 +257,12 @@ impl Stack {
         }
         let processor = self.host(&hosts, "processor")?;
         let driver = self.host(&hosts, "driver")?;
+        let array = self.host(&hosts, "array")?;
+        let bus = self.host(&hosts, "bus")?;
         let controller = self.host(&hosts, "controller")?;
+        let hosted = [&processor, &driver, &array, &bus, &controller];
         let mut settings: Vec<Setting> = LAYERS.iter().map(|layer| self.layer(layer).named(layer)).collect();
-        for (layer, figures) in [("processor", &processor), ("driver", &driver), ("controller", &controller)] {
+        for (layer, figures) in LAYERS.into_iter().zip(hosted) {
             settings.extend(figures.iter().flatten().map(|f| recorded(layer, f)));
         }
         let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
@@ -270,11 +277,21 @@ impl Stack {
         Ok(BuiltStack {
             processor: processor.as_deref().map(|it| hosts::processor(it, driver.as_deref().unwrap_or_default())),
             driver: driver.as_deref().map(hosts::driver),
+            array: array.as_deref().map(|figures| self.array(figures)).transpose()?,
+            bus: bus.as_deref().map(hosts::bus),
             controller: controller.as_deref().map(|it| hosts::controller(it, link)),
             profile,
             settings,
             changes: self.changes.clone(),
             warnings: drive.warnings(),
+        })
+    }
+
+    /// The array, or what of it does not fit together.
+    fn array(&self, figures: &[Figure]) -> Result<ArraySpec, Vec<Diagnostic>> {
+        hosts::array(figures).map_err(|(key, expected)| {
+            let wrong = Diagnostic::at(&self.file, self.layer("array").line, "does not fit the rest of the array");
+            vec![wrong.key(format!("array.{key}")).expected(expected)]
         })
     }
 

@@ -87,20 +87,6 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let stack = stack(file, cell, read)?;
     let built = stack.build(&|name| drive(name, read))?;
-    let sectors = built.profile.geometry.sectors();
-    let Some(name) = cell.value("job") else {
-        return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
-    };
-    let settings = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    // The last one counts.
-    let variables: Vec<_> =
-        settings.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
-    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, sectors, read, &variables)?;
-    let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
-    for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
-        set_job(file, &mut job, key, value)?;
-    }
-    warnings.extend(built.warnings.iter().cloned());
     let change = |change: &layers::Change| Change {
         at: Instant::from_nanos(change.at),
         key: change.key.clone(),
@@ -110,9 +96,24 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
         changes: built.changes.iter().map(change).collect(),
         processor: built.processor,
         driver: built.driver,
+        array: built.array,
+        bus: built.bus,
         controller: built.controller,
         ..Stack::bare(built.profile)
     };
+    let Some(name) = cell.value("job") else {
+        return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
+    };
+    let settings = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    // The last one counts.
+    let variables: Vec<_> =
+        settings.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
+    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, stack.sectors(), read, &variables)?;
+    let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
+    for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
+        set_job(file, &mut job, key, value)?;
+    }
+    warnings.extend(built.warnings.iter().cloned());
     if !stack.changes.is_empty() {
         sim::check_changes(&stack, Seed(0)).map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
     }

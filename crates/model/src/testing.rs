@@ -281,10 +281,10 @@ pub enum Layer {
     Controller(ControllerSpec),
     /// [`Driver`].
     Driver(DriverSpec),
-    /// [`Processor`].
-    Processor(ProcessorSpec),
     /// [`Array`]; drive and layers below it are there once a member. With the rate of a bus that the members share.
     Array(ArraySpec, Option<u64>),
+    /// [`Processor`].
+    Processor(ProcessorSpec),
 }
 
 /// A small drive with layers above it, the lowest first.

@@ -1,5 +1,7 @@
 //! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
 
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
 use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::host::processor::ProcessorSpec;
@@ -46,9 +48,36 @@ pub static PROCESSOR_KEYS: &[Key] = &[
     key("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
 ];
 
+/// The keys of an array.
+pub static ARRAY_KEYS: &[Key] = &[
+    key("level", "", Accepts::Word(LEVELS), true),
+    key("drives", "", Accepts::Whole(2, 32), true),
+    key("chunk_kib", "KiB", Accepts::Whole(4, 65_536), true),
+    key("percent", "%", Accepts::Whole(1, 100), true),
+    key("second", "", Accepts::Word(LEVELS), false),
+    key("depth", "", Accepts::Whole(1, 65_536), true),
+    key("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook"]), true),
+    key("read", "", Accepts::Word(&["nearest", "round-robin", "first"]), true),
+    key("parity", "", Accepts::Word(&["fewest", "modify", "reconstruct"]), true),
+    key("rebuild_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true),
+    key("rebuild_run_kib", "KiB", Accepts::Whole(4, 65_536), true),
+    key("lose", "", Accepts::Whole(0, 31), false),
+];
+
+/// The words for levels, in the order of [`level`].
+const LEVELS: &[&str] = &["raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
+
+/// The keys of a bus that all controllers of an array share.
+pub static BUS_KEYS: &[Key] = &[key("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true)];
+
 /// The layers that come ready-made, and their keys.
-pub static HOST_LAYERS: &[(&str, &[Key])] =
-    &[("processor", PROCESSOR_KEYS), ("driver", DRIVER_KEYS), ("controller", CONTROLLER_KEYS)];
+pub static HOST_LAYERS: &[(&str, &[Key])] = &[
+    ("processor", PROCESSOR_KEYS),
+    ("driver", DRIVER_KEYS),
+    ("array", ARRAY_KEYS),
+    ("bus", BUS_KEYS),
+    ("controller", CONTROLLER_KEYS),
+];
 
 /// A ready-made layer.
 #[derive(Clone, Debug)]
@@ -154,6 +183,68 @@ pub(super) fn controller(figures: &[Figure], link: u64) -> ControllerSpec {
     let coalesce = Some(whole(figures, "coalesce") as u32).filter(|&count| count > 1);
     let coalesce = coalesce.map(|count| Coalesce { count, wait });
     ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(whole(figures, "depth") as u32, command, rate) }
+}
+
+fn level(word: &str) -> Level {
+    match word {
+        "raid-1" => Level::Raid1,
+        "raid-10" => Level::Raid10,
+        "raid-5" => Level::Raid5,
+        "raid-6" => Level::Raid6,
+        _ => Level::Raid0,
+    }
+}
+
+/// An array, or the key of what does not fit together and what would.
+pub(super) fn array(figures: &[Figure]) -> Result<ArraySpec, (&'static str, String)> {
+    let sectors = |key: &str| whole(figures, key) as u32 * 2;
+    let members = whole(figures, "drives") as u32;
+    let (first, second) = (whole(figures, "percent") as u32 * 10, word(figures, "second"));
+    let mut shares = vec![Share { level: level(word(figures, "level")), permille: first }];
+    match (second, first) {
+        ("", 1000) => {}
+        ("", _) => return Err(("second", "a level for the rest of the drives".to_owned())),
+        (_, 1000) => return Err(("percent", "less than 100, for there is a second volume".to_owned())),
+        (word, _) => shares.push(Share { level: level(word), permille: 1000 - first }),
+    }
+    for share in &shares {
+        let least = share.level.least_members();
+        if members < least {
+            return Err(("drives", format!("{least} at least")));
+        }
+        if share.level == Level::Raid10 && !members.is_multiple_of(2) {
+            return Err(("drives", "an even number, for pairs".to_owned()));
+        }
+    }
+    let lost = figures.iter().any(|f| f.key == "lose").then(|| whole(figures, "lose"));
+    if lost.is_some_and(|member| member >= u64::from(members)) {
+        return Err(("lose", format!("a number from 0 to {}", members - 1)));
+    }
+    Ok(ArraySpec {
+        members,
+        shares,
+        chunk: sectors("chunk_kib"),
+        depth: whole(figures, "depth") as u32,
+        queue: discipline(word(figures, "queue.policy"), 0, 0, 0, 0.0),
+        balance: match word(figures, "read") {
+            "round-robin" => Balance::RoundRobin,
+            "first" => Balance::First,
+            _ => Balance::Nearest,
+        },
+        parity: match word(figures, "parity") {
+            "modify" => ParityWrite::Modify,
+            "reconstruct" => ParityWrite::Reconstruct,
+            _ => ParityWrite::Fewest,
+        },
+        rebuild_rate: (number(figures, "rebuild_mb_s") * 1e6).round() as u64,
+        rebuild_run: sectors("rebuild_run_kib"),
+        lost: lost.map_or(0, |member| 1 << member),
+    })
+}
+
+/// What a bus moves, bytes a second.
+pub(super) fn bus(figures: &[Figure]) -> u64 {
+    (number(figures, "rate_mb_s") * 1e6).round() as u64
 }
 
 /// What the mode that a controller is set to lets the link move, bytes a second.
