@@ -58,7 +58,7 @@ fn errors_name_key_and_nearest() {
     assert_eq!(
         error_of("drive = \"barracuda\"\ndriver = \"windows-xq\"\n"),
         "s.toml:2: `driver`: no driver `windows-xq`; \
-         expected none or one of direct, linux-none, windows-xp; did you mean `windows-xp`?\n"
+         expected none or one of direct, linux-none, windows-2000, windows-xp; did you mean `windows-xp`?\n"
     );
     assert_eq!(
         error_of("[drive]\nname = \"barracuda\"\ncache.segmets = 8\n"),
