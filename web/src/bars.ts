@@ -1,6 +1,6 @@
 // One metric in every cell of a depth, as bars with intervals, in groups.
 
-import { direction, METRICS, type Metric } from "./metrics";
+import { direction, type Metric } from "./metrics";
 import { ends, number, quantity } from "./format";
 import { el } from "./dom";
 import { factorSelector, fixedSelectors, select } from "./controls";
@@ -51,10 +51,13 @@ export function bars(choice: Choice): HTMLElement {
 }
 
 export function metricSelector(choice: Choice): HTMLElement {
-  const options = METRICS.map(({ id, name, unit }) => ({ value: id, text: `${name} (${unit})` }));
+  const options = choice.metrics.map(({ id, name, unit }) => ({
+    value: id,
+    text: unit === "" ? name : `${name} (${unit})`,
+  }));
   return select("metric", options, choice.metric.id, (id) =>
     choice.change(() => {
-      choice.metric = METRICS.find((metric) => metric.id === id) ?? choice.metric;
+      choice.metric = choice.metrics.find((metric) => metric.id === id) ?? choice.metric;
     }),
   );
 }

@@ -2,7 +2,7 @@
 
 import { count, numeric, number } from "./format";
 import { el, scroller, section } from "./dom";
-import { mega, QUANTILES } from "./metrics";
+import { mega, PROCESSOR, QUANTILES } from "./metrics";
 import type { Cell, Report, Response } from "./report";
 
 interface Column {
@@ -75,7 +75,7 @@ function columnsOf(report: Report): Column[] {
     return { name, unit: unit ?? "", figure: numbers, text: level, order };
   });
   const apart = report.cells.some(({ reads, writes }) => reads !== null || writes !== null);
-  return [...factors, ...rates(), ...responses(), ...(apart ? readsAndWrites() : []), remarks(report)].flat();
+  return [...factors, ...rates(), ...responses(), ...(apart ? readsAndWrites() : []), processor(report), remarks(report)].flat();
 }
 
 function figureColumn(name: string, unit: string, read: (cell: Cell) => number | null | undefined): Column {
@@ -116,6 +116,11 @@ function readsAndWrites(): Column[] {
     figureColumn(`reads, ${name}`, "ms", ({ reads }) => reads?.[key]),
     figureColumn(`writes, ${name}`, "ms", ({ writes }) => writes?.[key]),
   ]);
+}
+
+function processor({ cells: all }: Report): Column[] {
+  if (all.every(({ cpu }) => cpu === null)) return [];
+  return PROCESSOR.map(([key, name, unit]) => figureColumn(name, unit, ({ cpu }) => cpu?.[key]));
 }
 
 function remarks({ cells: all }: Report): Column[] {

@@ -1,7 +1,7 @@
 // What the reader has chosen to see. All figures share one choice, so they always speak of the same cells.
 
 import { numeric } from "./format";
-import { METRICS, type Metric } from "./metrics";
+import { metrics, type Metric } from "./metrics";
 import type { Cell, Factor, Report } from "./report";
 
 /** One side of a figure: a level of the compared factor, with its letter and its place in the palette. */
@@ -14,7 +14,9 @@ export interface Side {
 }
 
 export class Choice {
-  metric: Metric = METRICS[0]!;
+  metric: Metric;
+  /** What can be drawn. */
+  readonly metrics: Metric[];
   /** The factor whose levels are told apart by colour and letter. */
   compared: number;
   /** The factor along the axis of bars; -1 when there is no other. */
@@ -35,6 +37,8 @@ export class Choice {
     for (const cell of report.cells) {
       this.cells.set(key(bare ? ["this run"] : cell.levels), cell);
     }
+    this.metrics = metrics(report.cells);
+    this.metric = this.metrics[0]!;
     this.headlineReference = report.verdicts[0]?.side_a;
     this.compared = comparedFactor(report);
     this.grouped = groupedFactor(this.factors, this.compared);

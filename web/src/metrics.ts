@@ -1,6 +1,6 @@
 // What can be drawn of a cell: each metric with its unit, its direction and how to read it.
 
-import type { Cell, Figure, Interval, Response } from "./report";
+import type { Cell, Figure, Interval, Processor, Response } from "./report";
 
 export interface Metric {
   id: string;
@@ -22,7 +22,15 @@ export const QUANTILES: [keyof Response, string][] = [
   ["max", "longest"],
 ];
 
-export const METRICS: Metric[] = [
+/** What a processor has of the work, where one is modelled: key, name, unit, and whether more is better. */
+export const PROCESSOR: [keyof Processor, string, string, boolean][] = [
+  ["percent", "processor", "%", false],
+  ["iops_per_percent", "efficiency, by requests", "requests/s for each %", true],
+  ["mb_per_s_per_percent", "efficiency, by bytes", "MB/s for each %", true],
+  ["ios_per_cpu_second", "requests a core-second", "", true],
+];
+
+const METRICS: Metric[] = [
   { id: "iops", name: "request rate", unit: "requests/s", moreIsFaster: true, read: (cell) => cell.iops },
   {
     id: "bytes_per_s",
@@ -43,6 +51,19 @@ export const METRICS: Metric[] = [
     read: (cell) => ({ estimate: cell.response_ms[key], low: null, high: null }),
   })),
 ];
+
+const OF_PROCESSOR = PROCESSOR.map(([key, name, unit, moreIsFaster]): Metric => ({
+  id: `cpu.${key}`,
+  name,
+  unit,
+  moreIsFaster,
+  read: ({ cpu }) => ({ estimate: cpu?.[key] ?? null, low: null, high: null }),
+}));
+
+/** Those that some cell has. */
+export function metrics(cells: Cell[]): Metric[] {
+  return cells.some(({ cpu }) => cpu !== null) ? [...METRICS, ...OF_PROCESSOR] : METRICS;
+}
 
 /** Bytes to megabytes (10^6). */
 export function mega(bytes: Figure): Figure {

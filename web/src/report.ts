@@ -71,6 +71,13 @@ export interface Anatomy {
   link: Figure;
 }
 
+export interface Processor {
+  percent: Figure;
+  ios_per_cpu_second: Figure;
+  iops_per_percent: Figure;
+  mb_per_s_per_percent: Figure;
+}
+
 export interface Cell {
   id: string;
   levels: string[];
@@ -83,6 +90,7 @@ export interface Cell {
   writes: Response | null;
   histogram: [upper_ms: number, count: number][];
   anatomy_ms: Anatomy;
+  cpu: Processor | null;
   flags: string[];
 }
 

@@ -37,6 +37,7 @@ function cell(levels: string[], iops: number): Cell {
       [60, 100],
     ],
     anatomy_ms: parts,
+    cpu: null,
     flags: [HOSTILE],
   };
 }

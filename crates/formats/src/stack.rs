@@ -11,14 +11,19 @@
 //! A layer is a name, or a table of a `name` and keys that override its figures (`[drive.cache]`, `[driver]`). A layer
 //! may also be built from keys alone. What stands in a stack needs no source: it is what the user asks for.
 //!
+//! `[at."10 s"]` holds dotted keys that change so long after a run's beginning: `driver.flush = "drop"`.
+//!
 //! A bare drive name means the driver `direct` (in order, no split, no limit of its own) and no controller, so that it
 //! measures the drive. `driver = "none"` leaves the driver out: a request beyond the drive's depth is then refused.
 
 mod hosts;
+mod modes;
 
 use seekwise_model::drive::profile::Profile;
+use seekwise_model::host::array::ArraySpec;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
+use seekwise_model::host::processor::ProcessorSpec;
 use serde::Serialize;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -26,7 +31,8 @@ use toml::de::DeValue;
 use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Figure, Key, Kind, Reader};
 use crate::profile::{self, in_order, keys::KEYS, setting};
-pub use hosts::{CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
+use crate::study::{Duration, flatten};
+pub use hosts::{ARRAY_KEYS, BUS_KEYS, CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
 
 /// A stack as asked for, not built yet.
 #[derive(Clone, Debug)]
@@ -34,6 +40,18 @@ pub struct Stack {
     file: String,
     /// In the order of [`LAYERS`].
     layers: [Layer; LAYERS.len()],
+    changes: Vec<Change>,
+}
+
+/// A setting that changes while a run goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When, from the run's beginning, in nanoseconds.
+    pub at: u64,
+    /// Dotted key of the stack.
+    pub key: String,
+    /// Its value from then on, as text.
+    pub value: String,
 }
 
 /// One layer: a name, and what is different.
@@ -62,16 +80,32 @@ pub struct Setting {
 /// A stack ready to run.
 #[derive(Clone, Debug)]
 pub struct BuiltStack {
+    /// The processor.
+    pub processor: Option<ProcessorSpec>,
     /// The operating system's driver.
     pub driver: Option<DriverSpec>,
+    /// Several drives, each with a controller's channel of its own.
+    pub array: Option<ArraySpec>,
+    /// Bytes a second of a bus that all channels share.
+    pub bus: Option<u64>,
     /// The host bus adapter.
     pub controller: Option<ControllerSpec>,
     /// The drive.
     pub profile: Profile,
     /// Every figure that went in.
     pub settings: Vec<Setting>,
+    /// What changes during a run, in order of time.
+    pub changes: Vec<Change>,
     /// What the drive does not take as asked.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Change {
+    fn setting(&self) -> Setting {
+        let key = format!("at.{} s.{}", self.at as f64 / 1e9, self.key);
+        let source = "changes during the run".to_owned();
+        Setting { key, value: self.value.clone(), unit: "", kind: Kind::Set, source }
+    }
 }
 
 impl Layer {
@@ -83,7 +117,7 @@ impl Layer {
 }
 
 /// The layers of a stack, from the program's side down.
-const LAYERS: [&str; 3] = ["driver", "controller", "drive"];
+pub const LAYERS: [&str; 6] = ["processor", "driver", "array", "bus", "controller", "drive"];
 
 fn keys_of(layer: &str) -> &'static [Key] {
     let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);
@@ -107,7 +141,7 @@ impl Stack {
             };
             Layer { name: name.to_owned(), ..Layer::default() }
         });
-        Stack { file: name.to_owned(), layers }
+        Stack { file: name.to_owned(), layers, changes: Vec::new() }
     }
 
     /// Reads a stack file; `file` is its name for messages.
@@ -118,6 +152,10 @@ impl Stack {
         stack.file = file.to_owned();
         for (name, value) in &table {
             let line = reader.line(name.span().start);
+            if name.get_ref() == "at" {
+                stack.read_changes(&mut reader, line, text);
+                continue;
+            }
             match LAYERS.into_iter().find(|layer| *layer == name.get_ref()) {
                 Some(layer) => *stack.layer_mut(layer) = read_layer(&mut reader, layer, line, value),
                 None => {
@@ -134,6 +172,32 @@ impl Stack {
             true => Ok(stack),
             false => Err(in_order(reader.errors)),
         }
+    }
+
+    /// The table `at` of a stack file: `[at."10 s"]`, then dotted keys and values.
+    fn read_changes(&mut self, reader: &mut Reader<'_>, line: usize, text: &str) {
+        let at = text.parse::<toml::Table>().ok().and_then(|mut table| table.remove("at"));
+        let Some(toml::Value::Table(at)) = at else {
+            let wrong = reader.wrong(line, "is not a table").key("at");
+            return reader.errors.push(wrong.expected("[at.\"10 s\"] and what changes then"));
+        };
+        for (key, value) in flatten(&at) {
+            if let Err(fault) = self.change(&key, &value) {
+                reader.errors.push(Diagnostic { file: self.file.clone(), line, ..*fault });
+            }
+        }
+    }
+
+    /// Adds a change: `key` is a time, then a dotted key of the stack.
+    fn change(&mut self, key: &str, value: &str) -> Result<(), Box<Diagnostic>> {
+        let wrong = || Diagnostic::at("--set", 0, "no change during a run").key(format!("at.{key}"));
+        let expected = "a time and a key of a layer, such as at.10 s.driver.flush";
+        let place = LAYERS.iter().filter_map(|layer| key.find(&format!(".{layer}."))).min();
+        let place = place.ok_or_else(|| wrong().expected(expected))?;
+        let at = Duration::parse(&key[..place]).map_err(|why| wrong().expected(why))?.nanos;
+        self.changes.push(Change { at, key: key[place + 1..].to_owned(), value: value.to_owned() });
+        self.changes.sort_by_key(|change| change.at);
+        Ok(())
     }
 
     fn place(name: &str) -> usize {
@@ -155,6 +219,9 @@ impl Stack {
 
     /// Sets a dotted key, as `--set` does: `drive.cache.segments`, `driver.queue.policy`; `driver` alone is its name.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
+        if let Some(change) = key.strip_prefix("at.") {
+            return self.change(change, text).map_err(|fault| vec![*fault]);
+        }
         let (layer, below) = key.split_once('.').unwrap_or((key, "name"));
         if !LAYERS.contains(&layer) {
             let all = keys();
@@ -188,20 +255,43 @@ impl Stack {
         for figure in &self.layer("drive").figures {
             drive.replace(figure.clone());
         }
+        let processor = self.host(&hosts, "processor")?;
         let driver = self.host(&hosts, "driver")?;
+        let array = self.host(&hosts, "array")?;
+        let bus = self.host(&hosts, "bus")?;
         let controller = self.host(&hosts, "controller")?;
+        let hosted = [&processor, &driver, &array, &bus, &controller];
         let mut settings: Vec<Setting> = LAYERS.iter().map(|layer| self.layer(layer).named(layer)).collect();
-        for (layer, figures) in [("driver", &driver), ("controller", &controller)] {
+        for (layer, figures) in LAYERS.into_iter().zip(hosted) {
             settings.extend(figures.iter().flatten().map(|f| recorded(layer, f)));
         }
         let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
         settings.extend(built.map(|figure| recorded("drive", figure)));
+        settings.extend(self.changes.iter().map(Change::setting));
+        let mut profile = drive.profile()?;
+        if let Some(most) = controller.as_deref().and_then(hosts::mode) {
+            (profile.link.rate, profile.link.write_rate) =
+                (profile.link.rate.min(most), profile.link.write_rate.min(most));
+        }
+        let link = profile.link.rate;
         Ok(BuiltStack {
+            processor: processor.as_deref().map(|it| hosts::processor(it, driver.as_deref().unwrap_or_default())),
             driver: driver.as_deref().map(hosts::driver),
-            controller: controller.as_deref().map(hosts::controller),
-            profile: drive.profile()?,
+            array: array.as_deref().map(|figures| self.array(figures)).transpose()?,
+            bus: bus.as_deref().map(hosts::bus),
+            controller: controller.as_deref().map(|it| hosts::controller(it, link)),
+            profile,
             settings,
+            changes: self.changes.clone(),
             warnings: drive.warnings(),
+        })
+    }
+
+    /// The array, or what of it does not fit together.
+    fn array(&self, figures: &[Figure]) -> Result<ArraySpec, Vec<Diagnostic>> {
+        hosts::array(figures).map_err(|(key, expected)| {
+            let wrong = Diagnostic::at(&self.file, self.layer("array").line, "does not fit the rest of the array");
+            vec![wrong.key(format!("array.{key}")).expected(expected)]
         })
     }
 

@@ -126,7 +126,7 @@ pub fn workloads(drive: &str, requests: u64, read: &Read<'_>) -> Result<Vec<Work
     let streaming = with(&[("drive.firmware.queue.policy", "fcfs"), ("drive.cache.segments", "16")])?;
     let sectors = fcfs.profile.geometry.sectors();
     let random = |depth| reads(100, 4096, depth, requests, sectors);
-    let layer = ControllerSpec { depth: 32, command: Span::from_nanos(100), rate: 1_000_000_000 };
+    let layer = ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000);
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
     let trace = Load::Trace { profile: fcfs.profile.clone(), rows: trace(ROWS.min(requests), sectors), requests };
     let job = |key, what, stack, job| Workload { key, what, server: false, load: Load::Job { stack, job } };

@@ -6,8 +6,9 @@ use seekwise_formats::study::{Metric, Study};
 use crate::finding::{Evidence, Finding, Judged, Overall, differences};
 use crate::plan::{Cell, Prepared};
 use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
-use crate::run::{Response, RunRecord};
+use crate::run::{Cpu, Response, RunRecord};
 use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
+use seekwise_formats::stack::LAYERS;
 use seekwise_model::time::Span;
 
 /// What a report is made of.
@@ -95,12 +96,23 @@ fn metric_name(metric: Metric) -> &'static str {
     }
 }
 
-fn outcome(judgement: Option<&Judgement>) -> Outcome {
+fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
+    if refused.is_some() {
+        return Outcome::Refused;
+    }
     match judgement.map(|judgement| judgement.verdict) {
         Some(Verdict::Faster) => Outcome::Faster,
         Some(Verdict::Slower) => Outcome::Slower,
         Some(Verdict::NoDifference { .. }) => Outcome::NoDifference,
         Some(Verdict::NotEnoughData { .. }) | None => Outcome::NotEnoughData,
+    }
+}
+
+fn said(judgement: Option<&Judgement>, refused: Option<&String>) -> String {
+    match (refused, judgement) {
+        (Some(why), _) => format!("refused: {why};"),
+        (None, Some(judgement)) => format!("{}, {}", judgement.verdict, ratio_text(judgement)),
+        (None, None) => "not enough data".to_owned(),
     }
 }
 
@@ -113,7 +125,7 @@ pub fn ratio_text(judgement: &Judgement) -> String {
 fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
     let compare = &material.study.compare[finding.compare];
     let judgement = finding.judgement.as_ref();
-    let said = judgement.map_or("not enough data".to_owned(), |j| format!("{}, {}", j.verdict, ratio_text(j)));
+    let said = said(judgement, finding.refused.as_ref());
     report::Verdict {
         headline: format!("{}: {said} in {}", compare.name, finding.cell),
         factor: compare.credit.clone().unwrap_or_else(|| compare.factor.clone()),
@@ -123,18 +135,18 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
         metric: metric_name(compare.metric).to_owned(),
         ratio: judgement.map(|judgement| interval(judgement.ratio)),
-        verdict: outcome(judgement),
+        verdict: outcome(judgement, finding.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: differs(material, finding),
-        note: note(judgement),
+        note: finding.refused.clone().or_else(|| note(judgement)),
     }
 }
 
 fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Finding]) -> report::Verdict {
     let compare = &material.study.compare[overall.compare];
     let judgement = overall.judgement.as_ref();
-    let said = judgement.map_or("not enough data".to_owned(), |j| format!("{}, {}", j.verdict, ratio_text(j)));
+    let said = said(judgement, overall.refused.as_ref());
     let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
     report::Verdict {
@@ -146,11 +158,11 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
         metric: metric_name(compare.metric).to_owned(),
         ratio: judgement.map(|judgement| interval(judgement.ratio)),
-        verdict: outcome(judgement),
+        verdict: outcome(judgement, overall.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
-        note: spread(&of),
+        note: overall.refused.clone().or_else(|| spread(&of)),
     }
 }
 
@@ -227,20 +239,32 @@ fn row(cells: &[Cell], evidence: &Evidence<'_>, cell: usize) -> report::Cell {
             cache: part("cache"),
             link: part("link"),
         },
+        cpu: processor(runs),
         flags,
     }
 }
 
+fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
+    let cpus: Vec<Cpu> = runs.iter().filter_map(|run| run.cpu).collect();
+    let mean = |value: fn(&Cpu) -> f64| cpus.iter().map(value).sum::<f64>() / cpus.len() as f64;
+    (!cpus.is_empty()).then(|| report::Processor {
+        percent: mean(|cpu| cpu.percent),
+        ios_per_cpu_second: mean(|cpu| cpu.ios_per_cpu_second),
+        iops_per_percent: mean(|cpu| cpu.iops_per_percent),
+        mb_per_s_per_percent: mean(|cpu| cpu.mb_per_s_per_percent),
+    })
+}
+
 /// The layers of all cells together: a setting that is varied shows all its values.
 fn layers(prepared: &[Prepared]) -> Vec<Layer> {
-    let roles = [("driver", "driver."), ("controller", "controller."), ("drive", "drive.")];
-    roles
+    LAYERS
         .into_iter()
-        .filter_map(|(role, prefix)| {
+        .filter_map(|role| {
+            let prefix = format!("{role}.");
             let mut settings: Vec<report::Setting> = Vec::new();
             for setting in prepared.iter().flat_map(|cell| &cell.settings) {
                 let plain_role = setting.key == role;
-                if !plain_role && !setting.key.starts_with(prefix) {
+                if !plain_role && !setting.key.starts_with(&prefix) {
                     continue;
                 }
                 let value = match setting.unit {

@@ -341,8 +341,12 @@ fn as_json(record: &RunRecord) -> serde_json::Value {
 }
 
 /// The figure of a record by its dotted key; of a list, its entries.
-fn number(record: &serde_json::Value, key: &str) -> Option<f64> {
-    let found = key.split('.').try_fold(record, |value, name| value.get(name))?;
+fn number<'a>(record: &'a serde_json::Value, key: &str) -> Option<f64> {
+    let entry = |value: &'a serde_json::Value, name: &str| match name.parse::<usize>() {
+        Ok(index) => value.get(index),
+        Err(_) => value.get(name),
+    };
+    let found = key.split('.').try_fold(record, entry)?;
     found.as_array().map(|list| list.len() as f64).or_else(|| found.as_f64())
 }
 

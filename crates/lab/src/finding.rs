@@ -4,6 +4,7 @@
 use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, Class, Compare, Metric, Study};
 
+use crate::confound;
 use crate::evaluate::{Checked, Results, lines};
 use crate::plan::{Cell, Prepared};
 use crate::run::RunRecord;
@@ -30,6 +31,8 @@ pub struct Finding {
     pub cell: String,
     /// The answer; nothing when a side has no throughput at all.
     pub judgement: Option<Judgement>,
+    /// Why it may not be credited as it is ([`confound`](crate::confound)).
+    pub refused: Option<String>,
 }
 
 /// A comparison over all cells of the other factors together.
@@ -41,6 +44,8 @@ pub struct Overall {
     pub judgement: Option<Judgement>,
     /// How many cells it is over.
     pub cells: usize,
+    /// Why one of them may not be credited as it is.
+    pub refused: Option<String>,
 }
 
 /// A claim, judged.
@@ -124,8 +129,9 @@ impl<'a> Evidence<'a> {
             finding.judgement = judgement;
         }
         let overall = tail.into_iter().enumerate().map(|(compare, judgement)| {
-            let cells = findings.iter().filter(|finding| finding.compare == compare).count();
-            Overall { compare, judgement, cells }
+            let of = || findings.iter().filter(|finding| finding.compare == compare);
+            let refused = of().find_map(|finding| finding.refused.clone());
+            Overall { compare, judgement, cells: of().count(), refused }
         });
         let overall = overall.collect();
         (findings, overall)
@@ -162,7 +168,9 @@ impl<'a> Evidence<'a> {
             let others = self.study.factor.iter().zip(&levels).enumerate().filter(|&(place, _)| place != factor);
             let named = others.map(|(_, (factor, level))| format!("{} {level}", factor.name));
             let cell = named.collect::<Vec<_>>().join(", ");
-            Some(Finding { compare: index, from, to, cell, judgement: None })
+            let settings = |cell: usize| self.prepared.get(cell).map_or(&[][..], |cell| &cell.settings);
+            let refused = confound::refusal(compare, &self.study.factor[factor], settings(from), settings(to));
+            Some(Finding { compare: index, from, to, cell, judgement: None, refused })
         })
         .collect()
     }

@@ -60,6 +60,12 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("STREAMS", "4"), ("SIZE", "100m"), ("RW", "read"), ("BS", "64k")],
     },
     BuiltInJob {
+        name: "random-blocks",
+        purpose: "blocks at random over the drive, so many outstanding",
+        text: include_str!("../../../studies/jobs/random-blocks.fio"),
+        variables: &[("RW", "randread"), ("BS", "4k"), ("SIZE", "100%"), ("DEPTH", "1"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
         name: "reader-beside-stream",
         purpose: "one reader of random blocks beside one sequential stream with many requests outstanding",
         text: include_str!("../../../studies/jobs/reader-beside-stream.fio"),

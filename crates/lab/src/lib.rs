@@ -21,6 +21,7 @@ pub mod bench;
 pub mod catalogue;
 pub mod claims;
 pub mod compose;
+pub mod confound;
 pub mod cut;
 pub mod evaluate;
 pub mod finding;

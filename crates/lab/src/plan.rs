@@ -4,12 +4,12 @@
 //! stack. Runs with the same index use the same seed in every cell, so that sides are compared on the same chance.
 
 use seekwise_formats::diagnostic::{Diagnostic, nearest};
-use seekwise_formats::stack::{Setting, Stack as StackFile};
+use seekwise_formats::stack::{self as layers, Setting, Stack as StackFile};
 use seekwise_formats::study::{Duration, Study, flatten, plain};
 use seekwise_model::rng::Seed;
-use seekwise_model::time::Span;
+use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
-use seekwise_targets::sim::Stack;
+use seekwise_targets::sim::{self, Change, Stack};
 
 use crate::catalogue;
 use crate::jobs::{Loaded, Origin, Read, absent};
@@ -87,7 +87,20 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let stack = stack(file, cell, read)?;
     let built = stack.build(&|name| drive(name, read))?;
-    let sectors = built.profile.geometry.sectors();
+    let change = |change: &layers::Change| Change {
+        at: Instant::from_nanos(change.at),
+        key: change.key.clone(),
+        value: change.value.clone(),
+    };
+    let stack = Stack {
+        changes: built.changes.iter().map(change).collect(),
+        processor: built.processor,
+        driver: built.driver,
+        array: built.array,
+        bus: built.bus,
+        controller: built.controller,
+        ..Stack::bare(built.profile)
+    };
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
     };
@@ -95,13 +108,15 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
     // The last one counts.
     let variables: Vec<_> =
         settings.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
-    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, sectors, read, &variables)?;
+    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, stack.sectors(), read, &variables)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(built.warnings.iter().cloned());
-    let stack = Stack { driver: built.driver, controller: built.controller, ..Stack::bare(built.profile) };
+    if !stack.changes.is_empty() {
+        sim::check_changes(&stack, Seed(0)).map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
+    }
     Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
 }
 

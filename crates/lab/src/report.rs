@@ -191,6 +191,8 @@ pub struct Cell {
     pub histogram: Vec<(f64, u64)>,
     /// Where the mean response went.
     pub anatomy_ms: Anatomy,
+    /// What the processor had of it, where one is modelled.
+    pub cpu: Option<Processor>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
 }
@@ -230,6 +232,19 @@ pub struct Anatomy {
     pub transfer: f64,
     pub cache: f64,
     pub link: f64,
+}
+
+/// What the processor had of the work of a cell: means over its runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Processor {
+    /// Percent of all cores.
+    pub percent: f64,
+    /// Reads and writes per core-second.
+    pub ios_per_cpu_second: f64,
+    /// Reads and writes a second for each percent.
+    pub iops_per_percent: f64,
+    /// MB/s for each percent.
+    pub mb_per_s_per_percent: f64,
 }
 
 /// A finding of a source study.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
-use seekwise_model::time::Span;
+use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
 use seekwise_targets::sim::{self, SimError, Stack};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,24 @@ pub struct RunRecord {
     /// The same by the names of the job's workers, where there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
+    /// The same between changes of settings during the run, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
+}
+
+/// A stretch of a run between two changes of its settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Phase {
+    /// From this many seconds after the run's beginning on.
+    pub from_s: f64,
+    /// What changed then; nothing in the first.
+    pub changed: String,
+    /// Reads and writes that ended in it.
+    pub all: View,
+    /// Reads.
+    pub read: View,
+    /// Writes.
+    pub write: View,
 }
 
 /// Reads and writes of the workers of one name: of a section of a fio job, of a worker of Iometer.
@@ -103,8 +121,30 @@ fn buckets(tally: &Tally) -> Vec<(u64, u64)> {
 pub struct Cpu {
     /// Percent of all cores.
     pub percent: f64,
-    /// Requests per core-second.
+    /// Reads and writes per core-second.
     pub ios_per_cpu_second: f64,
+    /// Reads and writes a second for each percent: the older studies' efficiency.
+    #[serde(default)]
+    pub iops_per_percent: f64,
+    /// MB/s for each percent. Within one pattern it says what the one before says.
+    #[serde(default)]
+    pub mb_per_s_per_percent: f64,
+}
+
+impl Cpu {
+    /// Of a run on a processor of `cores`.
+    fn of(run: &Run, cores: u32) -> Cpu {
+        let (all, elapsed) = (run.all(), run.elapsed().nanos() as f64);
+        let busy = run.busy() as f64;
+        let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
+        let percent = 100.0 * share(busy, elapsed * f64::from(cores));
+        Cpu {
+            percent,
+            ios_per_cpu_second: share(all.tally.ios() as f64, busy / 1e9),
+            iops_per_percent: share(all.iops(), percent),
+            mb_per_s_per_percent: share(all.bytes_per_s() / 1e6, percent),
+        }
+    }
 }
 
 /// What power cuts of a run lost. The names are those of `seekwise power-cut --json`.
@@ -227,8 +267,49 @@ pub struct Measured {
     pub issued: u64,
     /// What the drive's link carries, bytes a second.
     pub link: u64,
+    /// Cores of the processor, where there is one.
+    pub cores: Option<u32>,
     /// By group of the run: the name of its workers.
     pub names: Vec<String>,
+    /// What was counted between changes of settings.
+    pub phases: Vec<Stretch>,
+}
+
+/// What was counted from one change of the settings to the next.
+pub struct Stretch {
+    from: Instant,
+    changed: Vec<String>,
+    recorder: Recorder,
+}
+
+impl Stretch {
+    /// One for the beginning and one for each instant of a change; none without changes.
+    fn between(stack: &Stack, groups: &[u16]) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        let start = |from, changed| Stretch { from, changed, recorder: Recorder::new(groups) };
+        for change in &stack.changes {
+            if stretches.is_empty() {
+                stretches.push(start(Instant::ZERO, Vec::new()));
+            }
+            let words = format!("{} = {}", change.key, change.value);
+            match stretches.last_mut() {
+                Some(last) if last.from == change.at => last.changed.push(words),
+                _ => stretches.push(start(change.at, vec![words])),
+            }
+        }
+        stretches
+    }
+
+    fn view(&self) -> Phase {
+        let run = self.recorder.clone().finish();
+        Phase {
+            from_s: self.from.nanos() as f64 / 1e9,
+            changed: self.changed.join(", "),
+            all: View::of(&run.all()),
+            read: View::of(&run.kind(Kind::Read)),
+            write: View::of(&run.kind(Kind::Write)),
+        }
+    }
 }
 
 /// Runs `job` on `stack`; `watch` sees each counted record after the statistics have.
@@ -246,8 +327,13 @@ pub fn measure_first(
 ) -> Result<Measured, SimError> {
     let groups: Vec<u16> = job.workers.iter().map(|worker| worker.group as u16).collect();
     let mut recorder = Recorder::new(&groups);
+    let mut stretches = Stretch::between(stack, &groups);
     let outcome = sim::run_first(most, stack, job, Seed(seed), &mut |record| {
         recorder.take(record);
+        let now = record.completion.finished;
+        if let Some(stretch) = stretches.iter_mut().rev().find(|stretch| stretch.from <= now) {
+            stretch.recorder.take(record);
+        }
         watch(record);
     })?;
     Ok(Measured {
@@ -256,7 +342,9 @@ pub fn measure_first(
         failures: outcome.failures,
         issued: outcome.issued,
         link: stack.profile.link.rate,
+        cores: stack.processor.map(|processor| processor.cores),
         names: names(job),
+        phases: stretches,
     })
 }
 
@@ -315,12 +403,13 @@ impl Measured {
             elapsed_s: self.run.elapsed().nanos() as f64 / 1e9,
             read: View::of(&self.run.kind(Kind::Read)),
             write: View::of(&self.run.kind(Kind::Write)),
-            cpu: None,
+            cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
             cuts: None,
             anatomy_ms: Part::ALL.into_iter().map(part).collect(),
             warnings,
             histogram: buckets(&all.tally),
             groups: self.groups(),
+            phases: self.phases.iter().map(Stretch::view).collect(),
             all: View::of(&all),
         }
     }

@@ -89,6 +89,11 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.device.control(self.now, control)
     }
 
+    /// The source has no more, and all has completed.
+    pub fn is_over(&self) -> bool {
+        self.done && self.in_flight == 0
+    }
+
     /// When to step next; `None` when all is done.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = self.device.poll_timeout().map_or(self.wake, |device| device.min(self.wake));
@@ -106,7 +111,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     pub fn run(&mut self, end: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.step(self.now, recorder)?;
         let mut standing = 0u32;
-        while !self.done || self.in_flight > 0 {
+        while !self.is_over() {
             let (before, until) = (self.now, self.wake.min(end));
             match self.device.proceed(until) {
                 Some(completion) => {

@@ -177,22 +177,26 @@ pub struct Effort {
     pub commands: u16,
     /// Interrupts that the processor saw of them.
     pub interrupts: u16,
-    /// Sectors that the processor moved itself, a word at a time (PIO).
-    pub programmed: u32,
+    /// Sectors that the processor copied in memory.
+    pub copied: u32,
+    /// How long the processor moved its data itself, a word at a time (PIO).
+    pub programmed: Span,
     /// Core time spent on it; nothing where no processor is modelled.
     pub busy: Span,
 }
 
 impl Effort {
     /// One command, answered by one interrupt.
-    pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, programmed: 0, busy: Span::ZERO };
+    pub const COMMAND: Effort =
+        Effort { commands: 1, interrupts: 1, copied: 0, programmed: Span::ZERO, busy: Span::ZERO };
 
     /// Adds another's.
     #[inline]
     pub fn add(&mut self, other: &Effort) {
         self.commands = self.commands.saturating_add(other.commands);
         self.interrupts = self.interrupts.saturating_add(other.interrupts);
-        self.programmed = self.programmed.saturating_add(other.programmed);
+        self.copied = self.copied.saturating_add(other.copied);
+        self.programmed += other.programmed;
         self.busy += other.busy;
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
 //! | [`Stack`] | such a drive with host layers above it |
+//! | [`Sight`] | the blocks of an array in what its members report |
 //! | [`Image`] | what the platter holds, built from landings alone |
 //! | [`Witness`] | the laws of durability, judged from acknowledgements and an image |
 //! | [`Client`] | a random client of a device |
@@ -18,12 +19,14 @@ mod durability;
 mod image;
 mod run;
 mod script;
+mod sight;
 
 pub use self::client::{Client, Habits};
-pub use self::conformance::{Violation, conformance, conformance_to};
+pub use self::conformance::{Violation, conformance, conformance_through, conformance_to};
 pub use self::cuts::{Fault, Tally, cuts, stack_to_cut};
 pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 pub use self::image::{Held, Image};
+pub use self::sight::Sight;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -35,11 +38,15 @@ use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
 use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ReadAhead, Until};
 use crate::drive::recovery::Weak;
-use crate::host::controller::{Controller, ControllerSpec};
+use crate::host::array::layout::{Level, Share, volumes};
+use crate::host::array::{Array, ArraySpec, Balance, ParityWrite};
+use crate::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
 use crate::host::driver::{Driver, DriverSpec, Plug, SchedulerSpec, WriteThrough};
 use crate::host::identity::Identity;
+use crate::host::ports::Ports;
+use crate::host::processor::{Processor, ProcessorSpec};
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
 use crate::time::Span;
@@ -268,7 +275,7 @@ impl Small {
 }
 
 /// A layer of a random stack.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Layer {
     /// [`Identity`].
     Identity,
@@ -276,6 +283,10 @@ pub enum Layer {
     Controller(ControllerSpec),
     /// [`Driver`].
     Driver(DriverSpec),
+    /// [`Array`]; drive and layers below it are there once a member. With the rate of a bus that the members share.
+    Array(ArraySpec, Option<u64>),
+    /// [`Processor`].
+    Processor(ProcessorSpec),
 }
 
 /// A small drive with layers above it, the lowest first.
@@ -290,15 +301,46 @@ pub struct Stack {
 impl Stack {
     /// The device.
     pub fn build(&self) -> Box<dyn Device> {
-        let mut device: Box<dyn Device> = Box::new(self.drive.drive());
-        for layer in &self.layers {
-            device = match *layer {
-                Layer::Identity => Box::new(Identity::new(device)),
-                Layer::Controller(spec) => Box::new(Controller::new(spec, device)),
-                Layer::Driver(spec) => Box::new(Driver::new(spec, device)),
+        self.device(self.layers.len(), 0)
+    }
+
+    /// The lowest `height` layers, above the drive with this number.
+    fn device(&self, height: usize, drive: u64) -> Box<dyn Device> {
+        let Some(layer) = height.checked_sub(1).map(|top| &self.layers[top]) else {
+            return Box::new(self.numbered(drive).drive());
+        };
+        if let Layer::Array(spec, bus) = layer {
+            let members = (0..u64::from(spec.members)).map(|member| self.device(height - 1, member));
+            let ports: Box<dyn Device> = Box::new(Ports::new(members.collect()));
+            let below = match *bus {
+                Some(rate) => Box::new(Controller::bus(rate, ports, spec.members)),
+                None => ports,
             };
+            return Box::new(Array::new(spec.clone(), below));
         }
-        device
+        let below = self.device(height - 1, drive);
+        match *layer {
+            Layer::Controller(spec) => Box::new(Controller::new(spec, below)),
+            Layer::Driver(spec) => Box::new(Driver::new(spec, below)),
+            Layer::Processor(spec) => Box::new(Processor::new(spec, below)),
+            _ => Box::new(Identity::new(below)),
+        }
+    }
+
+    /// The same drive with another phase.
+    fn numbered(&self, drive: u64) -> Small {
+        Small { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
+    }
+
+    /// What a client sees of the members.
+    pub fn sight(&self) -> Sight {
+        let array = self.layers.iter().enumerate().find_map(|(height, layer)| match layer {
+            Layer::Array(spec, _) => Some((height, spec)),
+            _ => None,
+        });
+        let Some((height, spec)) = array else { return Sight::default() };
+        let sectors = self.device(height, 0).limits(0).sectors;
+        Sight::of(&volumes(&spec.shares, spec.members, sectors, u64::from(spec.chunk)), spec.lost)
     }
 }
 
@@ -468,17 +510,29 @@ pub fn random_profile(rng: &mut Rng) -> Small {
     .queued_somehow()
 }
 
+fn random_controller(rng: &mut Rng) -> ControllerSpec {
+    let depth = pick(rng, &[1, 2, 32]);
+    let command = some_span(rng, 50_000);
+    let rate = pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
+    let programmed = rng.percent(30).then_some(Programmed { rate: 16_000_000, block: pick(rng, &[1, 16]) });
+    let coalesce = rng.percent(30).then(|| Coalesce { count: pick(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
+    ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
+}
+
 /// Any small drive below up to four layers.
 pub fn random_stack(rng: &mut Rng) -> Stack {
     let drive = random_profile(rng);
     let resends = drive.link.queuing.is_ata();
-    let layers = (0..rng.below(5)).map(|_| match rng.below(3) {
+    let layers = (0..rng.below(5)).map(|_| match rng.below(4) {
         0 => Layer::Identity,
-        1 => Layer::Controller(ControllerSpec {
-            depth: pick(rng, &[1, 2, 32]),
-            command: some_span(rng, 50_000),
-            rate: pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]),
+        2 => Layer::Processor(ProcessorSpec {
+            cores: pick(rng, &[1, 2]),
+            issue: some_span(rng, 100_000),
+            finish: some_span(rng, 100_000),
+            interrupt: some_span(rng, 20_000),
+            copy: 100_000_000,
         }),
+        1 => Layer::Controller(random_controller(rng)),
         _ => Layer::Driver(random_driver(rng, resends)),
     });
     let layers = layers.collect();
@@ -520,4 +574,48 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         retries: 1_000_000,
         ..plain
     }
+}
+
+/// Any small array of up to five drives, with as many layers below and above it; some with members lost that they can
+/// spare.
+pub fn random_array(rng: &mut Rng) -> Stack {
+    let mut stack = random_stack(rng);
+    // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
+    stack.drive.firmware.recovery_limit = None;
+    let level = pick(rng, &[Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6]);
+    let members = match level {
+        Level::Raid10 => 4,
+        _ => level.least_members() + rng.below(2) as u32,
+    };
+    let half = match level {
+        Level::Raid0 => Level::Raid1,
+        _ => Level::Raid0,
+    };
+    let shares = match rng.percent(20) {
+        true => alloc::vec![Share { level, permille: 400 }, Share { level: half, permille: 600 }],
+        false => alloc::vec![Share { level, permille: 1000 }],
+    };
+    let spare = shares.len() == 1 && level != Level::Raid0 && rng.percent(40);
+    let spec = ArraySpec {
+        members,
+        shares,
+        chunk: pick(rng, &[8, 16, 64]),
+        depth: pick(rng, &[1, 4, 32]),
+        queue: Discipline { policy: pick(rng, &[Policy::Fcfs, Policy::CLook]), ..Discipline::plain(Policy::Fcfs) },
+        balance: pick(rng, &[Balance::Nearest, Balance::RoundRobin, Balance::First]),
+        parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
+        rebuild_rate: 100_000_000,
+        rebuild_run: 128,
+        lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
+    };
+    let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]);
+    let height = rng.below(stack.layers.len() as u64 + 1) as usize;
+    // Above an array, landings are places on its members: a driver cannot tell whose part of a merged command they are.
+    for layer in &mut stack.layers {
+        if let Layer::Driver(spec) = layer {
+            spec.merge = false;
+        }
+    }
+    stack.layers.insert(height, Layer::Array(spec, bus));
+    stack
 }

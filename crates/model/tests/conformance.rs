@@ -12,7 +12,7 @@ use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::{Effort, Part, Parts};
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Layer, Small, Stack, conformance, random_stack};
+use seekwise_model::testing::{Layer, Small, Stack, conformance, conformance_through, random_array, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 fn check(what: &str, stack: &Stack, seeds: std::ops::Range<u64>) {
@@ -37,8 +37,7 @@ fn of_kind(kind: Queuing) -> Small {
     small
 }
 
-const CONTROLLER: Layer =
-    Layer::Controller(ControllerSpec { depth: 4, command: Span::from_micros(30), rate: 20_000_000 });
+const CONTROLLER: Layer = Layer::Controller(ControllerSpec::plain(4, Span::from_micros(30), 20_000_000));
 const DRIVER: Layer = Layer::Driver(DriverSpec::plain(64, 4, Discipline::plain(Policy::CLook), 40));
 
 #[test]
@@ -267,4 +266,18 @@ fn a_canary_that_differs_from_run_to_run_is_caught() {
         Box::new(Small { phase: made.get() << 60, ..cached() }.drive())
     };
     assert_eq!(verdict(&make), Some(8));
+}
+
+fn through_sight(stack: &Stack, seed: u64) {
+    let sight = stack.sight();
+    if let Err(violation) = conformance_through(&|| stack.build(), stack.drive.cut_sector, &sight, seed) {
+        panic!("seed {seed}: {violation:?}\n{stack:?}");
+    }
+}
+
+#[test]
+fn random_arrays_keep_the_contract() {
+    for seed in 0..200 {
+        through_sight(&random_array(&mut Seed(seed).stream("array")), seed);
+    }
 }

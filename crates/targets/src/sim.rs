@@ -4,12 +4,15 @@ mod witness;
 
 use std::cell::Cell;
 
-use seekwise_model::block::{Completion, Counted, Device, Next, Op, Request, Source};
+use seekwise_model::block::{Completion, Control, ControlError, Counted, Device, Next, Op, Request, Source};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::host::array::{Array, ArraySpec};
 use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::driver::{Driver, DriverSpec};
+use seekwise_model::host::ports::Ports;
+use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
@@ -18,45 +21,116 @@ use seekwise_model::workload::{Job, Workload};
 
 pub use self::witness::{Watched, Witness};
 
+/// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
+/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the profile, so
+/// that a skew which just suffices at its speed suffices at each.
+const SLOWEST: u64 = 200;
+
 /// A stack, from the program's side down. Absent layers cost nothing and limit nothing.
 #[derive(Clone, Debug)]
 pub struct Stack {
+    /// The processor.
+    pub processor: Option<ProcessorSpec>,
     /// The operating system's driver.
     pub driver: Option<DriverSpec>,
+    /// Several drives: controller and drive are there once a member, each drive with its own phase and speed.
+    pub array: Option<ArraySpec>,
+    /// Bytes a second of a bus that the members share.
+    pub bus: Option<u64>,
     /// The host bus adapter.
     pub controller: Option<ControllerSpec>,
     /// Further adapters on the way, the lowest first.
     pub layers: Vec<ControllerSpec>,
     /// The drive.
     pub profile: Profile,
+    /// What changes during a run, in order of time.
+    pub changes: Vec<Change>,
+}
+
+/// A setting of a layer that changes while a run goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Instant,
+    /// Dotted key of the stack.
+    pub key: String,
+    /// Its value from then on.
+    pub value: String,
 }
 
 impl Stack {
     /// The drive with nothing above it.
     pub fn bare(profile: Profile) -> Stack {
-        Stack { driver: None, controller: None, layers: Vec::new(), profile }
+        let (layers, changes) = (Vec::new(), Vec::new());
+        Stack { processor: None, driver: None, array: None, bus: None, controller: None, layers, profile, changes }
     }
 
-    /// The stack as a device. The platter's phase at time 0 is drawn from `seed`.
+    /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
-        let mut device: Box<dyn Device> = Box::new(self.drive(seed));
-        for &spec in self.layers.iter().chain(&self.controller) {
-            device = Box::new(Controller::new(spec, device));
-        }
+        let mut device: Box<dyn Device> = match self.build_array(seed) {
+            Some(array) => Box::new(array),
+            None => self.shared(self.member(seed, 0), 1),
+        };
         if let Some(spec) = self.driver {
             device = Box::new(Driver::new(spec, device));
+        }
+        if let Some(spec) = self.processor {
+            device = Box::new(Processor::new(spec, device));
         }
         device
     }
 
-    /// The drive by itself.
-    fn drive(&self, seed: Seed) -> Drive {
-        Drive::new(self.profile.clone(), seed.stream("phase").next_u64())
+    /// Sectors that a job has.
+    pub fn sectors(&self) -> u64 {
+        let array = self.build_array(Seed(0));
+        array.map_or(self.profile.geometry.sectors(), |array| array.limits(0).sectors)
+    }
+
+    /// The array and all below it, where there is one.
+    pub fn build_array(&self, seed: Seed) -> Option<Array> {
+        let spec = self.array.clone()?;
+        let members = (0..spec.members).map(|member| self.member(seed, member)).collect();
+        let below = self.shared(Box::new(Ports::new(members)), spec.members);
+        Some(Array::new(spec, below))
+    }
+
+    /// The bus, if there is one, above `below`.
+    fn shared(&self, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
+        match self.bus {
+            Some(rate) => Box::new(Controller::bus(rate, below, units)),
+            None => below,
+        }
+    }
+
+    /// A drive and the adapters that it has for itself.
+    fn member(&self, seed: Seed, member: u32) -> Box<dyn Device> {
+        let mut device: Box<dyn Device> = Box::new(self.drive(seed, member));
+        for &spec in self.layers.iter().chain(&self.controller) {
+            device = Box::new(Controller::new(spec, device));
+        }
+        device
+    }
+
+    /// One drive by itself. The first turns as its profile says; each other a little slower, by up to [`SLOWEST`]
+    /// millionths: the same part number, not the same crystal.
+    fn drive(&self, seed: Seed, member: u32) -> Drive {
+        let mut profile = self.profile.clone();
+        if member > 0 {
+            let slower = seed.numbered("speed", u64::from(member)).below(SLOWEST + 1);
+            profile.mechanics = profile.mechanics.slowed(slower);
+        }
+        Drive::new(profile, seed.numbered("phase", u64::from(member)).next_u64())
     }
 
     /// Nothing stands above the drive.
     fn is_bare(&self) -> bool {
-        self.driver.is_none() && self.controller.is_none() && self.layers.is_empty()
+        self.processor.is_none()
+            && self.driver.is_none()
+            && self.array.is_none()
+            && self.bus.is_none()
+            && self.controller.is_none()
+            && self.layers.is_empty()
+            && self.changes.is_empty()
     }
 }
 
@@ -108,13 +182,14 @@ pub fn run_first(
 ) -> Result<Outcome, SimError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
-        true => run_on(stack.drive(seed), most, job, seed, recorder),
-        false => run_on(stack.build(seed), most, job, seed, recorder),
+        true => run_on(stack.drive(seed, 0), &[], most, job, seed, recorder),
+        false => run_on(stack.build(seed), &stack.changes, most, job, seed, recorder),
     }
 }
 
 fn run_on(
     device: impl Device,
+    changes: &[Change],
     most: u64,
     job: &Job,
     seed: Seed,
@@ -131,8 +206,32 @@ fn run_on(
         }
         _ => recorder(record),
     };
+    for change in changes {
+        engine.run(change.at, &mut record).map_err(SimError::Stuck)?;
+        if engine.is_over() {
+            break;
+        }
+        apply(engine.device_mut(), change, change.at)?;
+    }
     engine.run(Instant::FAR, &mut record).map_err(SimError::Stuck)?;
     Ok(outcome(&engine))
+}
+
+/// Changes a setting of `device` at `now`.
+fn apply(device: &mut impl Device, change: &Change, now: Instant) -> Result<(), SimError> {
+    let Change { key, value, .. } = change;
+    let wrong = |what: &str| SimError::Job(format!("`{key}` = `{value}` during a run: {what}"));
+    device.control(now, &Control::Set { key, value }).map_err(|error| match error {
+        ControlError::UnknownKey => wrong("no layer of the stack can change it"),
+        ControlError::BadValue => wrong("the value does not fit"),
+        ControlError::UnknownTag | ControlError::PoweredOff => wrong("not in this state"),
+    })
+}
+
+/// Whether the layers of `stack` can change what it asks them to change.
+pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), SimError> {
+    let mut device = stack.build(seed);
+    stack.changes.iter().try_for_each(|change| apply(&mut device, change, Instant::ZERO))
 }
 
 fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {

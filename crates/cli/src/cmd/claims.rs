@@ -277,6 +277,25 @@ mod tests {
         }
     }
 
+    /// What each comparison of each built-in study may not be credited with.
+    #[test]
+    fn no_headline_of_a_built_in_study_is_refused() {
+        for &(name, text) in BUILT_IN {
+            let study = parse(name, text).unwrap();
+            let cells = plan::cells(&study);
+            let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare(name, cell, &files::text).unwrap()).collect();
+            for finding in Evidence::new(&study, &cells, &prepared, &[]).findings().0 {
+                let compare = &study.compare[finding.compare];
+                assert!(
+                    finding.refused.is_none() || !compare.headline,
+                    "{name}: {}: {:?}",
+                    compare.name,
+                    finding.refused
+                );
+            }
+        }
+    }
+
     #[test]
     fn every_carried_claim_has_its_paragraph() {
         let page = include_str!("../../../../docs/claims.md");

@@ -44,6 +44,7 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
     let judgement = findings.first().and_then(|finding| finding.judgement);
     let Some(judgement) = judgement else { return Err(Failure::new("one side completed no request at all")) };
     let differs = differences(&planned.prepared[0].settings, &planned.prepared[1].settings);
+    let refused = findings.iter().find_map(|finding| finding.refused.as_ref());
     if json {
         let side = |cell: usize, value: &str| {
             let iops = evidence.mean(cell, |run| run.all.iops);
@@ -55,7 +56,8 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         print_json(&json!({
             "sides": [side(0, a), side(1, b)],
             "ratio": {"estimate": ratio.estimate, "low": ratio.low, "high": ratio.high},
-            "verdict": judgement.verdict.to_string(),
+            "verdict": refused.map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned()),
+            "refused": refused,
             "p": judgement.p,
             "runs": args.runs,
             "differs": differs,
@@ -67,14 +69,18 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
             let half = (iops.high - iops.low) / 2.0;
             print(&format!("{key}={value:<12} {:10.1} ± {half:.1} requests/s   mean {mean:.3} ms", iops.estimate))?;
         }
-        print(&format!("\n{key}={b} against {key}={a}: {} — {}", judgement.verdict, ratio_text(&judgement)))?;
+        let said = match refused {
+            Some(why) => format!("refused: {why}"),
+            None => format!("{} — {}", judgement.verdict, ratio_text(&judgement)),
+        };
+        print(&format!("\n{key}={b} against {key}={a}: {said}"))?;
         print(&format!("{} runs a side, paired on the same random numbers; 95 % interval.", args.runs))?;
         if differs.len() > 1 {
             print(&format!("The sides differ in: {}", differs.join(", ")))?;
         }
         eprintln!("Again: {}", command(args));
     }
-    Ok(Answer::Done)
+    Ok(if refused.is_some() { Answer::No } else { Answer::Done })
 }
 
 /// The comparison as a study: it is run, kept and reported as one.

@@ -86,6 +86,10 @@ fn text(record: &RunRecord, measured: &Measured) -> String {
     for group in &record.groups {
         table.add_row(row(&group.name, &group.all));
     }
+    for phase in &record.phases {
+        let changed = if phase.changed.is_empty() { "the beginning" } else { &phase.changed };
+        table.add_row(row(&format!("from {} s: {changed}", phase.from_s), &phase.all));
+    }
     let mut text =
         format!("{} on {}, {:.3} s of virtual time\n{table}\n\n", record.job, record.target, record.elapsed_s);
     text.push_str("Where the time of the mean request went:\n");
@@ -96,6 +100,12 @@ fn text(record: &RunRecord, measured: &Measured) -> String {
             let bar = "█".repeat((40.0 * ms / total).round() as usize);
             text.push_str(&format!("  {:10} {ms:9.3} ms {:5.1} %  {bar}\n", part.name(), 100.0 * ms / total));
         }
+    }
+    if let Some(cpu) = &record.cpu {
+        text.push_str(&format!(
+            "\nProcessor: {:.2} %; {:.1} requests/s and {:.3} MB/s for each percent, {:.0} requests a core-second\n",
+            cpu.percent, cpu.iops_per_percent, cpu.mb_per_s_per_percent, cpu.ios_per_cpu_second
+        ));
     }
     if measured.failures > 0 {
         text.push_str(&format!("\n{} of {} requests failed.\n", measured.failures, measured.issued));

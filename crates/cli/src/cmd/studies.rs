@@ -15,6 +15,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("n-power-cut", include_str!("../../../../studies/n-power-cut.toml")),
     ("segments-access", include_str!("../../../../studies/segments-access.toml")),
     ("segments-random", include_str!("../../../../studies/segments-random.toml")),
+    ("d-modes", include_str!("../../../../studies/d-modes.toml")),
+    ("n-write-cache", include_str!("../../../../studies/n-write-cache.toml")),
     ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),
     ("segments-streams", include_str!("../../../../studies/segments-streams.toml")),
     ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),

@@ -7,10 +7,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Study, parse, placed};
 use seekwise_lab::compose::{self, Material, ratio_text};
-use seekwise_lab::finding::Evidence;
+use seekwise_lab::finding::{Evidence, Overall};
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::report;
-use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
+use seekwise_lab::run::{Cpu, GroupRecord, RunRecord, by_group};
 use serde_json::json;
 
 use super::studies::BUILT_IN;
@@ -140,8 +140,10 @@ pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, json: bool) 
         print(&tables(planned, &evidence))?;
         print(&format!("\nReport: {}", path.display()))?;
     }
-    // A claim that does not come out is an answer in the report, not a failure of the study.
-    Ok(Answer::Done)
+    // A claim that does not come out is an answer in the report, not a failure of the study; a headline that may not
+    // be drawn is.
+    let refused = |overall: &Overall| overall.refused.is_some() && study.compare[overall.compare].headline;
+    Ok(if evidence.findings().1.iter().any(refused) { Answer::No } else { Answer::Done })
 }
 
 fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
@@ -157,7 +159,7 @@ fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_jso
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
             let cells: Vec<_> = cells.map(|f| json!({"cell": f.cell, "result": said(&f.judgement)})).collect();
-            json!({"name": compares[o.compare].name, "overall": said(&o.judgement), "cells": cells})
+            json!({"name": compares[o.compare].name, "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
         })
         .collect();
     let claims: Vec<_> = evidence
@@ -195,6 +197,7 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
         let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = ratios.iter().copied().fold(0.0, f64::max);
         let (ratio, verdict) = match &summary.judgement {
+            _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
             Some(judgement) => (ratio_text(judgement), judgement.verdict.to_string()),
             None => ("–".to_owned(), "not enough data".to_owned()),
         };
@@ -203,6 +206,11 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
     if !overall.is_empty() {
         text.push_str(&table.to_string());
         text.push_str("\n\n");
+    }
+    for summary in &overall {
+        if let Some(why) = &summary.refused {
+            text.push_str(&format!("Refused: {}: {why}.\n\n", study.compare[summary.compare].name));
+        }
     }
     text.push_str(&cells_table(planned, evidence).to_string());
     if let Some(groups) = groups_table(planned, evidence) {
@@ -249,8 +257,12 @@ fn groups_table(planned: &Planned, evidence: &Evidence<'_>) -> Option<Table> {
 
 fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
     let factors = planned.study.factor.iter().map(|factor| factor.name.clone());
-    let figures = ["requests/s", "MB/s", "mean ms", "p99 ms"];
-    let mut table = tables::wide(factors.chain(figures.map(str::to_owned)).collect());
+    let mut figures = vec!["requests/s", "MB/s", "mean ms", "p99 ms"];
+    let processor = (0..planned.cells.len()).any(|cell| evidence.runs(cell).iter().any(|run| run.cpu.is_some()));
+    if processor {
+        figures.extend(["processor %", "requests/s for each %", "MB/s for each %"]);
+    }
+    let mut table = tables::wide(factors.chain(figures.into_iter().map(str::to_owned)).collect());
     for (index, cell) in planned.cells.iter().enumerate() {
         if evidence.runs(index).is_empty() {
             continue;
@@ -268,6 +280,13 @@ fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
             format!("{p99:.2}"),
         ];
         row.extend(figures.iter().map(TableCell::new));
+        if processor {
+            let mean =
+                |value: fn(&Cpu) -> f64| evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
+            row.push(TableCell::new(format!("{:.2}", mean(|cpu| cpu.percent))));
+            row.push(TableCell::new(format!("{:.1}", mean(|cpu| cpu.iops_per_percent))));
+            row.push(TableCell::new(format!("{:.3}", mean(|cpu| cpu.mb_per_s_per_percent))));
+        }
         table.add_row(row);
     }
     tables::figures_from(&mut table, planned.study.factor.len());

@@ -13,7 +13,14 @@ const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
 const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
 /// Figures of a whole run.
-const WHOLE: [&str; 4] = ["elapsed_s", "warnings", "cpu.percent", "cpu.ios_per_cpu_second"];
+const WHOLE: [&str; 6] = [
+    "elapsed_s",
+    "warnings",
+    "cpu.percent",
+    "cpu.ios_per_cpu_second",
+    "cpu.iops_per_percent",
+    "cpu.mb_per_s_per_percent",
+];
 /// What power cuts count; the names are those of `seekwise power-cut --json`.
 const CUTS: [&str; 4] = ["cuts.cuts", "cuts.writes", "cuts.flushes", "cuts.torn_cuts"];
 /// Classes of writes that they can lose, each counted in cuts and in writes.
@@ -49,7 +56,10 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
         key.push_str(".writes");
     }
     let known = quantities();
-    if known.contains(&key) {
+    // `phases.1.all.iops`: the second stretch between changes of settings.
+    let inner = key.strip_prefix("phases.").and_then(|rest| rest.split_once('.'));
+    let of_phase = inner.filter(|(index, _)| index.parse::<usize>().is_ok()).map(|(_, figure)| figure);
+    if known.iter().any(|known| known == of_phase.unwrap_or(&key)) {
         return Ok(Node::Quantity(key));
     }
     let short = FIGURES.map(str::to_owned).into_iter();

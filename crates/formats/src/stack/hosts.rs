@@ -1,14 +1,18 @@
 //! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
 
-use seekwise_model::host::controller::ControllerSpec;
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
 use seekwise_model::host::driver::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
+use seekwise_model::host::processor::ProcessorSpec;
 use seekwise_model::time::Span;
 
 use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Accepts, Figure, Key, Kind, Reader, Value};
 use crate::profile::{discipline, span};
+use crate::stack::modes::{self, MODES};
 
 const HOSTS: &str = include_str!("hosts.toml");
 
@@ -44,6 +48,7 @@ pub static DRIVER_KEYS: &[Key] = &[
     key("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), false),
     key("timeout_ms", "ms", Accepts::Number(0.001, 1e6), false),
     key("retries", "", Accepts::Whole(0, 1_000_000), false),
+    key("request_us", "us", Accepts::Number(0.0, 1e6), false),
 ];
 
 /// Driver keys that mean something only where another has a certain value, or is there at all.
@@ -87,10 +92,51 @@ pub static CONTROLLER_KEYS: &[Key] = &[
     key("depth", "", Accepts::Whole(1, 256), true),
     key("command_ms", "ms", Accepts::Number(0.0, 10_000.0), true),
     key("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true),
+    key("mode", "", Accepts::Word(MODES), false),
+    key("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), false),
+    key("coalesce", "", Accepts::Whole(2, 256), false),
+    key("coalesce_us", "us", Accepts::Number(0.001, 1e6), false),
 ];
 
+/// The keys of a processor.
+pub static PROCESSOR_KEYS: &[Key] = &[
+    key("cores", "", Accepts::Whole(1, 1024), true),
+    key("speed", "", Accepts::Number(0.01, 10_000.0), true),
+    key("request_us", "us", Accepts::Number(0.0, 1e6), true),
+    key("interrupt_us", "us", Accepts::Number(0.0, 1e6), true),
+    key("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
+];
+
+/// The keys of an array.
+pub static ARRAY_KEYS: &[Key] = &[
+    key("level", "", Accepts::Word(LEVELS), true),
+    key("drives", "", Accepts::Whole(2, 32), true),
+    key("chunk_kib", "KiB", Accepts::Whole(4, 65_536), true),
+    key("percent", "%", Accepts::Whole(1, 100), true),
+    key("second", "", Accepts::Word(LEVELS), false),
+    key("depth", "", Accepts::Whole(1, 65_536), true),
+    key("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook"]), true),
+    key("read", "", Accepts::Word(&["nearest", "round-robin", "first"]), true),
+    key("parity", "", Accepts::Word(&["fewest", "modify", "reconstruct"]), true),
+    key("rebuild_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true),
+    key("rebuild_run_kib", "KiB", Accepts::Whole(4, 65_536), true),
+    key("lose", "", Accepts::Whole(0, 31), false),
+];
+
+/// The words for levels, in the order of [`level`].
+const LEVELS: &[&str] = &["raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
+
+/// The keys of a bus that all controllers of an array share.
+pub static BUS_KEYS: &[Key] = &[key("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true)];
+
 /// The layers that come ready-made, and their keys.
-pub static HOST_LAYERS: &[(&str, &[Key])] = &[("driver", DRIVER_KEYS), ("controller", CONTROLLER_KEYS)];
+pub static HOST_LAYERS: &[(&str, &[Key])] = &[
+    ("processor", PROCESSOR_KEYS),
+    ("driver", DRIVER_KEYS),
+    ("array", ARRAY_KEYS),
+    ("bus", BUS_KEYS),
+    ("controller", CONTROLLER_KEYS),
+];
 
 /// A ready-made layer.
 #[derive(Clone, Debug)]
@@ -132,6 +178,13 @@ fn whole(figures: &[Figure], key: &str) -> u64 {
     match figures.iter().find(|f| f.key == key).map(|f| &f.value) {
         Some(Value::Whole(n)) => *n,
         _ => 0,
+    }
+}
+
+fn whole_or(figures: &[Figure], key: &str, otherwise: u64) -> u64 {
+    match figures.iter().any(|f| f.key == key) {
+        true => whole(figures, key),
+        false => otherwise,
     }
 }
 
@@ -216,10 +269,94 @@ fn scheduler(figures: &[Figure]) -> SchedulerSpec {
     }
 }
 
-pub(super) fn controller(figures: &[Figure]) -> ControllerSpec {
-    ControllerSpec {
-        depth: whole(figures, "depth") as u32,
-        command: span(number(figures, "command_ms")),
-        rate: (number(figures, "rate_mb_s") * 1e6).round() as u64,
+/// The costs of a processor and of the `driver` on it, both on the reference machine, at the processor's speed.
+pub(super) fn processor(figures: &[Figure], driver: &[Figure]) -> ProcessorSpec {
+    let at_speed = |us: f64| span(us / 1e3 / number(figures, "speed"));
+    let half = number(figures, "request_us") / 2.0;
+    ProcessorSpec {
+        cores: whole(figures, "cores") as u32,
+        issue: at_speed(half + number(driver, "request_us")),
+        finish: at_speed(half),
+        interrupt: at_speed(number(figures, "interrupt_us")),
+        copy: (number(figures, "copy_mb_s") * 1e6).round() as u64,
     }
+}
+
+/// A controller, above a drive in whose profile the mode of the link is set already.
+pub(super) fn controller(figures: &[Figure], link: u64) -> ControllerSpec {
+    let command = span(number(figures, "command_ms"));
+    let rate = (number(figures, "rate_mb_s") * 1e6).round() as u64;
+    let block = whole_or(figures, "interrupt_block_sectors", modes::BLOCK) as u32;
+    let programmed = word(figures, "mode").starts_with("pio").then_some(Programmed { rate: link, block });
+    let wait = span(number(figures, "coalesce_us") / 1e3);
+    let coalesce = Some(whole(figures, "coalesce") as u32).filter(|&count| count > 1);
+    let coalesce = coalesce.map(|count| Coalesce { count, wait });
+    ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(whole(figures, "depth") as u32, command, rate) }
+}
+
+fn level(word: &str) -> Level {
+    match word {
+        "raid-1" => Level::Raid1,
+        "raid-10" => Level::Raid10,
+        "raid-5" => Level::Raid5,
+        "raid-6" => Level::Raid6,
+        _ => Level::Raid0,
+    }
+}
+
+/// An array, or the key of what does not fit together and what would.
+pub(super) fn array(figures: &[Figure]) -> Result<ArraySpec, (&'static str, String)> {
+    let sectors = |key: &str| whole(figures, key) as u32 * 2;
+    let members = whole(figures, "drives") as u32;
+    let (first, second) = (whole(figures, "percent") as u32 * 10, word(figures, "second"));
+    let mut shares = vec![Share { level: level(word(figures, "level")), permille: first }];
+    match (second, first) {
+        ("", 1000) => {}
+        ("", _) => return Err(("second", "a level for the rest of the drives".to_owned())),
+        (_, 1000) => return Err(("percent", "less than 100, for there is a second volume".to_owned())),
+        (word, _) => shares.push(Share { level: level(word), permille: 1000 - first }),
+    }
+    for share in &shares {
+        let least = share.level.least_members();
+        if members < least {
+            return Err(("drives", format!("{least} at least")));
+        }
+        if share.level == Level::Raid10 && !members.is_multiple_of(2) {
+            return Err(("drives", "an even number, for pairs".to_owned()));
+        }
+    }
+    let lost = figures.iter().any(|f| f.key == "lose").then(|| whole(figures, "lose"));
+    if lost.is_some_and(|member| member >= u64::from(members)) {
+        return Err(("lose", format!("a number from 0 to {}", members - 1)));
+    }
+    Ok(ArraySpec {
+        members,
+        shares,
+        chunk: sectors("chunk_kib"),
+        depth: whole(figures, "depth") as u32,
+        queue: discipline(word(figures, "queue.policy"), 0, 0, 0, 0.0),
+        balance: match word(figures, "read") {
+            "round-robin" => Balance::RoundRobin,
+            "first" => Balance::First,
+            _ => Balance::Nearest,
+        },
+        parity: match word(figures, "parity") {
+            "modify" => ParityWrite::Modify,
+            "reconstruct" => ParityWrite::Reconstruct,
+            _ => ParityWrite::Fewest,
+        },
+        rebuild_rate: (number(figures, "rebuild_mb_s") * 1e6).round() as u64,
+        rebuild_run: sectors("rebuild_run_kib"),
+        lost: lost.map_or(0, |member| 1 << member),
+    })
+}
+
+/// What a bus moves, bytes a second.
+pub(super) fn bus(figures: &[Figure]) -> u64 {
+    (number(figures, "rate_mb_s") * 1e6).round() as u64
+}
+
+/// What the mode that a controller is set to lets the link move, bytes a second.
+pub(super) fn mode(figures: &[Figure]) -> Option<u64> {
+    modes::attainable(word(figures, "mode"))
 }

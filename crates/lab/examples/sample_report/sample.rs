@@ -170,6 +170,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
         writes: apart.then(|| self::response(mean * 0.8, spread)),
         histogram: histogram(mean, spread, ios),
         anatomy_ms: Anatomy { driver: waiting - in_drive, queue: in_drive, ..service },
+        cpu: None,
         flags,
     }
 }

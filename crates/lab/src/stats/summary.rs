@@ -63,6 +63,8 @@ pub struct Tally {
     service: u128,
     parts: [u128; Part::COUNT],
     failed: u64,
+    /// Core time, of requests of every status.
+    busy: u128,
 }
 
 impl Tally {
@@ -70,6 +72,7 @@ impl Tally {
     #[inline]
     pub fn count(&mut self, record: &Record) {
         let done = &record.completion;
+        self.busy += u128::from(done.effort.busy.nanos());
         if done.status != Status::Done {
             self.failed += 1;
             return;
@@ -93,6 +96,12 @@ impl Tally {
             *sum += more;
         }
         self.failed += other.failed;
+        self.busy += other.busy;
+    }
+
+    /// Core time in ns that went into the requests, those that failed too; 0 where no processor is modelled.
+    pub fn busy(&self) -> u128 {
+        self.busy
     }
 
     /// Requests done.
@@ -269,6 +278,11 @@ impl Run {
     /// Requests of every kind that ended otherwise than done.
     pub fn failed(&self) -> u64 {
         self.groups.iter().flatten().map(Tally::failed).sum()
+    }
+
+    /// Core time in ns of all requests, of every kind.
+    pub fn busy(&self) -> u128 {
+        self.groups.iter().flatten().map(Tally::busy).sum()
     }
 
     /// Adds another run of the same job; the times add up, so rates become those of both runs together. Panics when

@@ -328,6 +328,14 @@ impl Mechanics {
         self
     }
 
+    /// The same mechanism, its platter turning slower by `ppm` millionths.
+    pub fn slowed(mut self, ppm: u64) -> Mechanics {
+        let share = |value: u64, of: u64| ((u128::from(value) * u128::from(of)) / 1_000_000) as u64;
+        (self.rate, self.period) = (share(self.rate, 1_000_000 - ppm), share(self.period, 1_000_000 + ppm));
+        self.catch = CATCH.nanos() * self.rate;
+        self
+    }
+
     /// The same mechanism with its platter turned by `phase` at time 0.
     pub fn with_phase(mut self, phase: u64) -> Mechanics {
         self.phase = phase;

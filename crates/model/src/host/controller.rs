@@ -1,9 +1,13 @@
 //! A host bus adapter, a first form: a limit on commands outstanding, its own cost of each command, one after another,
-//! and the bus to memory. Buses shared between controllers are not modelled.
+//! and the bus to memory, its own or shared by all units below.
 //!
 //! Data cut through: the bus moves a request's bytes while the drive does, one request after another, and only what it
 //! is behind when the drive is done delays the completion. When the drive began to move them is taken from the parts
 //! that it reports as transfer and link.
+//!
+//! With programmed input and output the processor is asked for the time of each transfer and for an interrupt a block
+//! ([`Effort`]); the transfer itself takes its time on the drive's link. Interrupts may be held back so that several
+//! commands share one.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -22,6 +26,35 @@ pub struct ControllerSpec {
     pub command: Span,
     /// Bytes a second that its bus moves.
     pub rate: u64,
+    /// The processor moves the data itself.
+    pub programmed: Option<Programmed>,
+    /// Completions that share an interrupt.
+    pub coalesce: Option<Coalesce>,
+}
+
+/// Programmed input and output: the processor moves the data word by word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Programmed {
+    /// Bytes a second that it moves.
+    pub rate: u64,
+    /// Sectors that it moves for each interrupt.
+    pub block: u32,
+}
+
+/// An interrupt is held back until so many commands are done, or the first of them has waited for so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalesce {
+    /// Commands; at least 2.
+    pub count: u32,
+    /// How long.
+    pub wait: Span,
+}
+
+impl ControllerSpec {
+    /// A bus of `rate` bytes a second that data cross by themselves.
+    pub const fn plain(depth: u32, command: Span, rate: u64) -> ControllerSpec {
+        ControllerSpec { depth, command, rate, programmed: None, coalesce: None }
+    }
 }
 
 /// A command that the controller holds.
@@ -52,12 +85,30 @@ pub struct Controller {
     /// When something is due here.
     own_next: Instant,
     ready: VecDeque<Completion>,
+    programmed: Option<(Rate, u32)>,
+    coalesce: Option<Coalesce>,
+    /// Done, but the interrupt is held back.
+    batch: VecDeque<u32>,
+    /// When it is raised at the latest.
+    raise: Instant,
 }
 
 impl Controller {
     /// A controller above `below`.
     pub fn new(spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
         let depth = spec.depth.min(below.limits(0).depth).max(1);
+        Controller::of(ControllerSpec { depth, ..spec }, below)
+    }
+
+    /// A bus of `rate` bytes a second that the first `units` units of `below` share. It costs a command nothing and holds
+    /// none back.
+    pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> Controller {
+        let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
+        Controller::of(ControllerSpec::plain(depth, Span::ZERO, rate), below)
+    }
+
+    fn of(spec: ControllerSpec, below: Box<dyn Device>) -> Controller {
+        let depth = spec.depth;
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         Controller {
             below,
@@ -72,12 +123,16 @@ impl Controller {
             below_next,
             own_next: Instant::FAR,
             ready: VecDeque::with_capacity(depth as usize),
+            programmed: spec.programmed.map(|programmed| (Rate::new(programmed.rate), programmed.block.max(1))),
+            coalesce: spec.coalesce,
+            batch: VecDeque::new(),
+            raise: Instant::FAR,
         }
     }
 
     /// The soonest instant at which something is due here.
     fn own_event(&self) -> Instant {
-        let mut next = Instant::FAR;
+        let mut next = self.raise;
         if let Some(&(at, _)) = self.working.front() {
             next = next.min(at);
         }
@@ -106,7 +161,10 @@ impl Controller {
                 break;
             }
             self.moving.pop_front();
-            self.answer(slot, Status::Done, at);
+            self.finish(slot, at);
+        }
+        if self.raise <= now {
+            self.raise(now);
         }
         self.own_next = self.own_event();
     }
@@ -140,6 +198,10 @@ impl Controller {
         held.effort = completion.effort;
         let request = held.request;
         let moves = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
+        if let Some((rate, block)) = self.programmed.filter(|_| moves) {
+            held.effort.programmed += rate.time(u64::from(request.sectors) * SECTOR);
+            held.effort.interrupts += (request.sectors.div_ceil(block) - 1) as u16;
+        }
         if !moves {
             return self.answer(slot, completion.status, completion.finished);
         }
@@ -153,7 +215,33 @@ impl Controller {
                 self.moving.push_back((end, slot));
                 self.own_next = self.own_next.min(end);
             }
-            false => self.answer(slot, completion.status, end),
+            false => self.finish(slot, end),
+        }
+    }
+
+    /// The command in `slot` is done at `at`: the interrupt is raised, or held back for others.
+    fn finish(&mut self, slot: u32, at: Instant) {
+        let Some(coalesce) = self.coalesce else { return self.answer(slot, Status::Done, at) };
+        if self.batch.is_empty() {
+            self.raise = at + coalesce.wait;
+        }
+        self.batch.push_back(slot);
+        if self.batch.len() >= coalesce.count as usize {
+            self.raise(at);
+        }
+        self.own_next = self.own_event();
+    }
+
+    /// One interrupt for all that are done.
+    fn raise(&mut self, at: Instant) {
+        self.raise = Instant::FAR;
+        let mut first = true;
+        while let Some(slot) = self.batch.pop_front() {
+            if let Some(held) = self.slots[slot as usize].as_mut().filter(|_| !first) {
+                held.effort.interrupts = held.effort.interrupts.saturating_sub(1);
+            }
+            first = false;
+            self.answer(slot, Status::Done, at);
         }
     }
 
@@ -175,21 +263,28 @@ impl Controller {
     /// Ends what the adapter still holds, or has back and is moving, and `chosen` names; what is below is the device's
     /// to end.
     fn drop_held(&mut self, now: Instant, status: Status, chosen: impl Fn(u32) -> bool) -> bool {
-        let held = self.working.len() + self.moving.len();
+        let count =
+            |controller: &Controller| controller.working.len() + controller.moving.len() + controller.batch.len();
+        let held = count(self);
         let slots = &self.slots;
         let gone: Vec<u32> = self
             .working
             .iter()
             .chain(&self.moving)
             .map(|&(_, slot)| slot)
+            .chain(self.batch.iter().copied())
             .filter(|&slot| slots[slot as usize].is_some_and(|held| chosen(held.request.tag)))
             .collect();
         self.working.retain(|(_, slot)| !gone.contains(slot));
         self.moving.retain(|(_, slot)| !gone.contains(slot));
+        self.batch.retain(|slot| !gone.contains(slot));
+        if self.batch.is_empty() {
+            self.raise = Instant::FAR;
+        }
         for slot in gone {
             self.answer(slot, status, now);
         }
-        held > self.working.len() + self.moving.len()
+        held > count(self)
     }
 
     fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
@@ -204,7 +299,8 @@ impl Controller {
 
 impl Device for Controller {
     fn limits(&self, unit: u8) -> Limits {
-        Limits { depth: self.slots.len() as u32, ..self.below.limits(unit) }
+        let below = self.below.limits(unit);
+        Limits { depth: below.depth.min(self.slots.len() as u32), ..below }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {

@@ -12,93 +12,149 @@ use alloc::vec::Vec;
 use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
 use crate::time::Instant;
 
+/// One of them.
+struct Member {
+    device: Box<dyn Device>,
+    /// When it next does something by itself; `FAR` when it does not.
+    next: Instant,
+}
+
 /// Devices side by side.
 pub struct Ports {
-    members: Vec<Box<dyn Device>>,
+    members: Vec<Member>,
     ready: VecDeque<Completion>,
+    landings: VecDeque<Landing>,
+    landings_wanted: bool,
 }
 
 impl Ports {
     /// The devices become the units 0, 1, …; there is at least one.
     pub fn new(members: Vec<Box<dyn Device>>) -> Ports {
         assert!(!members.is_empty(), "no device");
-        Ports { members, ready: VecDeque::new() }
+        let member = |device: Box<dyn Device>| Member { next: next_of(&device), device };
+        Ports {
+            members: members.into_iter().map(member).collect(),
+            ready: VecDeque::new(),
+            landings: VecDeque::new(),
+            landings_wanted: false,
+        }
     }
 
-    fn each(
-        &mut self,
-        mut act: impl FnMut(&mut Box<dyn Device>) -> Result<(), ControlError>,
-    ) -> Result<(), ControlError> {
+    /// Does the same to each, in order; answers the first error.
+    fn each(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         let mut first = Ok(());
-        for member in &mut self.members {
-            let done = act(member);
+        for unit in 0..self.members.len() {
+            let done = self.members[unit].device.control(now, control);
             first = first.and(done);
+            self.collect(unit);
         }
         first
     }
 
-    /// Takes what has ended by now: by unit.
-    fn collect(&mut self) {
-        for member in &mut self.members {
-            while let Some(completion) = member.poll_completion() {
-                self.ready.push_back(completion);
+    /// Takes what has ended in a unit that was called just now.
+    fn collect(&mut self, unit: usize) {
+        let member = &mut self.members[unit];
+        while let Some(completion) = member.device.poll_completion() {
+            self.ready.push_back(completion);
+        }
+        if self.landings_wanted {
+            while let Some(landing) = member.device.poll_landing() {
+                self.landings.push_back(Landing { member: landing.member + unit as u32, ..landing });
+            }
+        }
+        member.next = next_of(&member.device);
+    }
+
+    /// Lets all but `but` do what is due at `now`, by unit.
+    fn step(&mut self, now: Instant, but: usize) {
+        for unit in 0..self.members.len() {
+            if self.members[unit].next <= now && unit != but {
+                self.members[unit].device.handle_timeout(now);
+                self.collect(unit);
             }
         }
     }
 
+    /// The soonest unit, its instant, and that of the next one.
+    fn soonest(&self) -> (usize, Instant, Instant) {
+        let (mut unit, mut first, mut second) = (0, Instant::FAR, Instant::FAR);
+        for (index, member) in self.members.iter().enumerate() {
+            if member.next < first {
+                (unit, second, first) = (index, first, member.next);
+            } else {
+                second = second.min(member.next);
+            }
+        }
+        (unit, first, second)
+    }
+
+    /// The one that has the tag takes it back.
+    fn abort(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        for unit in 0..self.members.len() {
+            if self.members[unit].device.control(now, control).is_ok() {
+                self.collect(unit);
+                return Ok(());
+            }
+        }
+        Err(ControlError::UnknownTag)
+    }
+
     /// `unit.N`: the unit N, which is switched `on` or `off`.
     fn switch(&mut self, now: Instant, unit: &str, value: &str) -> Result<(), ControlError> {
-        let member = unit.parse().ok().and_then(|unit: usize| self.members.get_mut(unit));
-        let member = member.ok_or(ControlError::UnknownKey)?;
-        match value {
-            "on" => member.control(now, &Control::PowerOn),
-            "off" => member.control(now, &Control::PowerCut),
-            _ => Err(ControlError::BadValue),
-        }
+        let unit = unit.parse().ok().filter(|&unit: &usize| unit < self.members.len());
+        let unit = unit.ok_or(ControlError::UnknownKey)?;
+        let control = match value {
+            "on" => Control::PowerOn,
+            "off" => Control::PowerCut,
+            _ => return Err(ControlError::BadValue),
+        };
+        let done = self.members[unit].device.control(now, &control);
+        self.collect(unit);
+        done
     }
+}
+
+fn next_of(device: &dyn Device) -> Instant {
+    device.poll_timeout().unwrap_or(Instant::FAR)
 }
 
 impl Device for Ports {
     fn limits(&self, unit: u8) -> Limits {
-        self.members[usize::from(unit)].limits(0)
+        self.members[usize::from(unit)].device.limits(0)
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
-        let unit = request.unit;
-        let down = Request { unit: 0, ..request };
         self.handle_timeout(now);
-        let done = self.members[usize::from(unit)].submit(now, down).map_err(|_| request);
-        self.collect();
+        let unit = usize::from(request.unit);
+        let down = Request { unit: 0, ..request };
+        let done = self.members[unit].device.submit(now, down).map_err(|_| request);
+        self.collect(unit);
         done
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.handle_timeout(now);
-        let done = match *control {
-            Control::Abort(_) => {
-                // The one that has it knows the tag.
-                let mut members = self.members.iter_mut();
-                let found = members.any(|member| member.control(now, control).is_ok());
-                if found { Ok(()) } else { Err(ControlError::UnknownTag) }
+        match *control {
+            Control::Abort(_) => self.abort(now, control),
+            Control::Set { key, value } => {
+                self.landings_wanted |= key == "landings";
+                match key.strip_prefix("unit.") {
+                    Some(unit) => self.switch(now, unit, value),
+                    None => self.each(now, control),
+                }
             }
-            Control::Set { key, value } => match key.strip_prefix("unit.") {
-                Some(unit) => self.switch(now, unit, value),
-                None => self.each(|member| member.control(now, control)),
-            },
-            _ => self.each(|member| member.control(now, control)),
-        };
-        self.collect();
-        done
+            _ => self.each(now, control),
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.members.iter().filter_map(|member| member.poll_timeout()).min()
+        let next = self.members.iter().map(|member| member.next).min()?;
+        (next != Instant::FAR).then_some(next)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
-            self.members.iter_mut().for_each(|member| member.handle_timeout(next));
-            self.collect();
+            self.step(next, usize::MAX);
         }
     }
 
@@ -107,10 +163,35 @@ impl Device for Ports {
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        let mut members = self.members.iter_mut().enumerate();
-        members.find_map(|(unit, member)| {
-            let landing = member.poll_landing()?;
-            Some(Landing { member: landing.member + unit as u32, ..landing })
-        })
+        self.landings.pop_front()
+    }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.ready.pop_front() {
+                return Some(completion);
+            }
+            let (unit, first, second) = self.soonest();
+            if first > until || first == Instant::FAR {
+                return None;
+            }
+            // Until the next one's instant it is alone.
+            let found = self.members[unit].device.proceed(second.min(until));
+            let at = found.map_or(Instant::ZERO, |completion| completion.finished);
+            if found.is_some() && second <= at {
+                // Of the same instant: by unit.
+                let mut before: Vec<usize> = (0..unit).collect();
+                before.retain(|&other| self.members[other].next <= at);
+                for other in before {
+                    self.members[other].device.handle_timeout(at);
+                    self.collect(other);
+                }
+            }
+            self.ready.extend(found);
+            self.collect(unit);
+            if found.is_some() && second <= at {
+                self.step(at, unit);
+            }
+        }
     }
 }

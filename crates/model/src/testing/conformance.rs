@@ -19,6 +19,7 @@ use alloc::string::String;
 use super::durability::Promise;
 use super::run::{Run, Stepping, Trace};
 use super::script::{Author, Step};
+use super::sight::Sight;
 use crate::block::{CutSector, Device};
 use crate::rng::Seed;
 use crate::time::Instant;
@@ -42,19 +43,33 @@ pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, se
     conformance_to(make, Promise::of(&make().limits(0), cut_sector), seed)
 }
 
+/// The same for arrays, seen through `sight`.
+pub fn conformance_through(
+    make: &dyn Fn() -> Box<dyn Device>,
+    cut_sector: CutSector,
+    sight: &Sight,
+    seed: u64,
+) -> Result<(), Violation> {
+    checked(make, (Promise::of(&make().limits(0), cut_sector), sight), seed)
+}
+
 /// The same for devices that promise `promise`.
 pub fn conformance_to(make: &dyn Fn() -> Box<dyn Device>, promise: Promise, seed: u64) -> Result<(), Violation> {
+    checked(make, (promise, &Sight::default()), seed)
+}
+
+fn checked(make: &dyn Fn() -> Box<dyn Device>, judged: (Promise, &Sight), seed: u64) -> Result<(), Violation> {
     for index in 0..SCRIPTS {
         let mut rng = Seed(seed).numbered("script", index);
         let marks = Seed(seed).numbered("marks", index);
         let script = Author::write(make().limits(0), &mut rng, marks, STEPS);
-        check(make, promise, &script)?;
+        check(make, judged, &script)?;
     }
     Ok(())
 }
 
-fn check(make: &dyn Fn() -> Box<dyn Device>, promise: Promise, script: &[Step]) -> Result<(), Violation> {
-    let run = |stepping| Run::through(make(), promise, script, stepping);
+fn check(make: &dyn Fn() -> Box<dyn Device>, judged: (Promise, &Sight), script: &[Step]) -> Result<(), Violation> {
+    let run = |stepping| Run::through(make(), judged, script, stepping);
     let first = run(Stepping::EachTimeout)?;
     let again = run(Stepping::EachTimeout)?;
     same(8, "the same script again", &first, &again)?;

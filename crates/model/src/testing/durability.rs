@@ -4,7 +4,7 @@
 //! | law | what it says, at each failure |
 //! |---|---|
 //! | [`Law::Durable`] | a write covered by a completed flush, with FUA, or acknowledged with the cache off is there: each of its sectors holds it, or a write that was not over when it was submitted. After an orderly power-off that was waited for, so is every acknowledged write |
-//! | [`Law::Tearing`] | sectors become unreadable only at a cut, only where the profile says so, in one physical sector, and only where a write that was not yet durable was on its way to them |
+//! | [`Law::Tearing`] | sectors become unreadable only at a cut, only where the profile says so, in one physical sector a head, and only where a write that was not yet durable was on its way to them |
 //! | [`Law::Stale`] | a sector holds what it held at the last failure, or a write to it submitted since |
 //! | [`Law::Order`] | of a write that met no other and goes to the medium in one access, a first part is there; and where the destage is first come, first served and no two writes meet, the writes there are the first to be acknowledged, the last of them perhaps in part |
 //!
@@ -17,6 +17,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::image::{Held, Image};
+use super::sight::Sight;
 use crate::block::{Completion, CutSector, Flags, Limits, Op, Request, Status};
 
 /// What a device promises of its durability.
@@ -28,6 +29,8 @@ pub struct Promise {
     pub volatile: bool,
     /// Sectors of a physical sector.
     pub unit: u64,
+    /// Heads that a cut can meet: a drive has one.
+    pub heads: u32,
     /// What a cut does to the one under the head.
     pub cut_sector: CutSector,
     /// What is in the buffer outlives a cut: landings may come after acknowledgements that promise them.
@@ -45,6 +48,7 @@ impl Promise {
             fua: limits.fua,
             volatile: limits.volatile_cache,
             unit: u64::from(limits.physical) / 512,
+            heads: 1,
             cut_sector,
             saves_buffer: false,
             in_one: 0,
@@ -118,6 +122,9 @@ pub struct Witness {
     trimmed: Vec<(u64, u64)>,
     /// What each sector held at the last failure.
     before: Image,
+    /// Which of an array's images this is about.
+    sight: Sight,
+    copy: u32,
 }
 
 fn broken<T>(law: Law, text: String) -> Result<T, Breach> {
@@ -135,7 +142,15 @@ impl Witness {
             flushed: 0,
             trimmed: Vec::new(),
             before: Image::new(),
+            sight: Sight::default(),
+            copy: 0,
         }
+    }
+
+    /// The same, about the image of `copy` of an array.
+    pub fn seeing(self, sight: &Sight, copy: u32) -> Witness {
+        let promise = Promise { heads: sight.drives(), ..self.promise };
+        Witness { promise, sight: sight.clone(), copy, ..self }
     }
 
     /// The device accepted a request. Stamps rise.
@@ -199,12 +214,13 @@ impl Witness {
     }
 
     fn check(&self, meets: &[(u64, usize)], image: &Image, failure: Failure) -> Result<Toll, Breach> {
-        let mut torn = None;
+        let mut torn = Vec::new();
         let mut lone: Vec<(u64, usize)> = Vec::new();
         let mut lost = alloc::vec![false; self.writes.len()];
         for group in meets.chunk_by(|a, b| a.0 == b.0) {
             let sector = group[0].0;
-            if self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to) {
+            let trimmed = self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to);
+            if trimmed || !self.sight.sees(self.copy, sector) {
                 continue;
             }
             self.sector(group, image, failure, &mut torn)?;
@@ -233,7 +249,7 @@ impl Witness {
         group: &[(u64, usize)],
         image: &Image,
         failure: Failure,
-        torn: &mut Option<u64>,
+        torn: &mut Vec<u64>,
     ) -> Result<(), Breach> {
         let sector = group[0].0;
         let (held, before) = (image.get(0, sector), self.before.get(0, sector));
@@ -249,7 +265,10 @@ impl Witness {
         // One that was unreadable before may have been made durable and torn again.
         if held == Some(Held::Unreadable) && (held != before || durable.peek().is_some()) {
             let place = sector / self.promise.unit;
-            let one = *torn.get_or_insert(place) == place;
+            if !torn.contains(&place) {
+                torn.push(place);
+            }
+            let one = torn.len() <= self.promise.heads as usize;
             let may = self.promise.cut_sector == CutSector::Unreadable && failure == Failure::Cut;
             let under_way = writes().any(|write| !self.is_durable(write, failure));
             return match may && one && under_way {
@@ -331,6 +350,7 @@ mod tests {
         fua: true,
         volatile: true,
         unit: 1,
+        heads: 1,
         cut_sector: CutSector::Unreadable,
         saves_buffer: false,
         in_one: 64,

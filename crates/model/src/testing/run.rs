@@ -1,8 +1,7 @@
 //! One run of a script on a device, with the checks that can be made as it goes.
 //!
 //! Durability is judged by [`Witness`]. The run sees what a client sees: acceptance, completions, landings, the next instant. It compares what became of
-//! every write with the image that the landings leave. It checks devices of one member whose sectors lie on it one to
-//! one; it does not check how fast anything is.
+//! every write with the image that the landings leave. It sees an array through its [`Sight`]; it does not check how fast anything is.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -14,6 +13,7 @@ use super::conformance::Violation;
 use super::durability::{Failure, Promise, Witness};
 use super::image::Image;
 use super::script::{Act, Step};
+use super::sight::Sight;
 use crate::block::{
     Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
 };
@@ -60,11 +60,12 @@ pub(super) struct Run {
     device: Box<dyn Device>,
     limits: Limits,
     promise: Promise,
-    witness: Witness,
+    sight: Sight,
+    /// One for each copy of an array's blocks, with its image.
+    witnesses: Vec<(Witness, Image)>,
     /// By stamp, from 1.
     lives: Vec<Life>,
     flying: BTreeMap<u32, usize>,
-    image: Image,
     drained: Option<Instant>,
     power_failed: bool,
     aborted: bool,
@@ -92,7 +93,7 @@ impl Run {
     /// Takes a fresh device through `script`.
     pub(super) fn through(
         mut device: Box<dyn Device>,
-        promise: Promise,
+        (promise, sight): (Promise, &Sight),
         script: &[Step],
         stepping: Stepping,
     ) -> Result<Trace, Violation> {
@@ -104,10 +105,12 @@ impl Run {
             limits: device.limits(0),
             device,
             promise,
-            witness: Witness::new(promise),
+            witnesses: (0..sight.copies())
+                .map(|copy| (Witness::new(promise).seeing(sight, copy), Image::new()))
+                .collect(),
+            sight: sight.clone(),
             lives: Vec::new(),
             flying: BTreeMap::new(),
-            image: Image::new(),
             drained: None,
             power_failed: false,
             aborted: false,
@@ -225,13 +228,9 @@ impl Run {
         match self.device.submit(now, request) {
             Ok(()) => {
                 self.flying.insert(tag, self.lives.len());
-                self.witness.submitted(&request);
-                self.lives.push(Life {
-                    request,
-                    submitted: now,
-                    ended: None,
-                    reported: alloc::vec![(0, false); if is_write(op) { sectors as usize } else { 0 }],
-                });
+                self.witnesses.iter_mut().for_each(|(witness, _)| witness.submitted(&request));
+                let reported = self.unreported(&request);
+                self.lives.push(Life { request, submitted: now, ended: None, reported });
                 Ok(true)
             }
             Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),
@@ -240,6 +239,19 @@ impl Run {
             }
             Err(_) => Ok(false),
         }
+    }
+
+    /// For each sector of a write and each copy of it: not reported yet; those on lost members never are.
+    fn unreported(&self, request: &Request) -> Vec<(u8, bool)> {
+        let blocks = if is_write(request.op) { request.lba..request.end() } else { 0..0 };
+        let copies = 0..self.sight.copies();
+        copies
+            .flat_map(|copy| blocks.clone().map(move |lba| (copy, lba)))
+            .map(|(copy, lba)| {
+                let hidden = !self.sight.sees(copy, lba);
+                (u8::from(hidden), hidden)
+            })
+            .collect()
     }
 
     /// Takes all that is ready at `now`.
@@ -264,7 +276,7 @@ impl Run {
         let Some(index) = self.flying.remove(&tag) else {
             return broken(3, format!("a completion of nothing in flight: {completion:?}"));
         };
-        self.witness.completed(completion);
+        self.witnesses.iter_mut().for_each(|(witness, _)| witness.completed(completion));
         let life = &mut self.lives[index];
         life.ended = Some(status);
         let (request, life_submitted, settled) = (life.request, life.submitted, life.settled());
@@ -277,7 +289,7 @@ impl Run {
         }
         self.status_fits(&request, completion)?;
         let through = status == Status::Done && !self.promise.saves_buffer && self.bypasses_cache(&request);
-        if through && settled != request.sectors as usize {
+        if through && settled != request.sectors as usize * self.sight.copies() as usize {
             return broken(5, format!("done with {settled} sectors on the medium: {request:?}"));
         }
         self.trace.completions.push(*completion);
@@ -291,7 +303,7 @@ impl Run {
     }
 
     fn status_fits(&mut self, request: &Request, completion: &Completion) -> Result<(), Violation> {
-        let Completion { status, finished, .. } = *completion;
+        let Completion { status, submitted, finished, .. } = *completion;
         let beyond = request.op != Op::Flush && request.end() > self.limits.sectors;
         let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
         let disordered = ordered && self.limits.queuing.is_ata();
@@ -300,8 +312,10 @@ impl Run {
             && !disordered;
         let fits = match status {
             Status::Done => !beyond && !disordered,
-            // By the client, or with another that failed at that instant.
-            Status::Aborted => self.aborted || (self.limits.queuing.is_ata() && self.failed == Some(finished)),
+            // By the client, or with another that failed while it was in flight.
+            Status::Aborted => {
+                self.aborted || (self.limits.queuing.is_ata() && self.failed.is_some_and(|at| submitted <= at))
+            }
             Status::PowerLost => self.power_failed,
             Status::OutOfRange => beyond,
             Status::Unsupported => !plain,
@@ -317,30 +331,39 @@ impl Run {
     }
 
     fn landing(&mut self, now: Instant, landing: &Landing) -> Result<(), Violation> {
+        if landing.from > landing.to || landing.to > now || landing.sectors == 0 {
+            return broken(5, format!("reported at {now:?}: {landing:?}"));
+        }
+        let mut seen = Vec::new();
+        self.sight.through(landing, |part| seen.push(part));
+        seen.iter().try_for_each(|part| self.part_landing(part))?;
+        self.trace.landings.push(*landing);
+        Ok(())
+    }
+
+    /// A landing in blocks of the device, of one copy.
+    fn part_landing(&mut self, landing: &Landing) -> Result<(), Violation> {
         let known = (landing.stamp as usize).checked_sub(1).and_then(|index| self.lives.get_mut(index));
         let Some(life) = known else {
             return broken(5, format!("unknown stamp: {landing:?}"));
         };
-        let end = landing.lba + u64::from(landing.sectors);
-        let inside = landing.lba >= life.request.lba && end <= life.request.end();
-        if !is_write(life.request.op) || !inside || landing.sectors == 0 {
+        let inside = landing.lba >= life.request.lba && landing.end() <= life.request.end();
+        if !is_write(life.request.op) || !inside {
             return broken(5, format!("{landing:?} of {:?}", life.request));
         }
-        if landing.from > landing.to || landing.to > now {
-            return broken(5, format!("reported at {now:?}: {landing:?}"));
-        }
-        let first = (landing.lba - life.request.lba) as usize;
+        let copy = landing.member as usize;
+        let first = (landing.lba - life.request.lba) as usize + copy * life.request.sectors as usize;
         let mut twice = false;
         for sector in &mut life.reported[first..first + landing.sectors as usize] {
             twice |= sector.0 > 0;
             *sector = (sector.0.saturating_add(1), sector.1 || landing.kind == LandingKind::Landed);
         }
-        // A write that went down with another's error is sent again, where a layer does so.
-        if twice && !self.limits.queuing.is_ata() {
+        // A write that went down with another's error is sent again, where a layer does so; an array does, after a
+        // reset as well.
+        if twice && !self.limits.queuing.is_ata() && !self.sight.is_array() {
             return broken(5, format!("reported twice: {landing:?} of {:?}", life.request));
         }
-        self.image.apply(landing);
-        self.trace.landings.push(*landing);
+        self.witnesses[copy].1.apply(&Landing { member: 0, ..*landing });
         Ok(())
     }
 
@@ -350,10 +373,12 @@ impl Run {
         self.control(now, &Control::PowerCut)?;
         self.all_accounted()?;
         self.torn_as_stated(reported)?;
-        match self.witness.judge(&self.image, Failure::Cut) {
-            Ok(_) => Ok(()),
-            Err(breach) => broken(4, format!("cut at {now:?}: {breach:?}")),
+        for (copy, (witness, image)) in self.witnesses.iter_mut().enumerate() {
+            if let Err(breach) = witness.judge(image, Failure::Cut) {
+                return broken(4, format!("cut at {now:?}, copy {copy}: {breach:?}"));
+            }
         }
+        Ok(())
     }
 
     /// After a cut, every sector of an acknowledged write is on the medium or reported lost.
@@ -368,9 +393,14 @@ impl Run {
         }
     }
 
-    /// A cut tears one physical sector at most, and only as the profile says.
+    /// A cut tears one physical sector a drive at most, and only as the profile says.
     fn torn_as_stated(&self, reported: usize) -> Result<(), Violation> {
-        let batch = &self.trace.landings[reported..];
+        (0..self.sight.drives()).try_for_each(|member| self.torn_on(member, reported))
+    }
+
+    fn torn_on(&self, member: u32, reported: usize) -> Result<(), Violation> {
+        let batch = self.trace.landings[reported..].iter().filter(|landing| landing.member == member);
+        let batch: Vec<&Landing> = batch.collect();
         let unit = u64::from(self.limits.physical) / 512;
         let mut torn = batch.iter().filter(|landing| landing.kind == LandingKind::Torn);
         if let Some(first) = torn.clone().next() {

@@ -3,7 +3,8 @@
 //! Reads join reads and writes join writes, of one unit, while the command stays within the largest transfer. Requests
 //! with forced unit access, *ordered* or for the head of the queue join nothing, and nothing joins what is below already. Two
 //! requests that overlap are no neighbours, so they are never in one command. A command carries the largest stamp of its
-//! requests, and a driver that merges says of each landing whose it is ([`Carried`]).
+//! requests, and a driver that merges says of each landing whose it is ([`Carried`]). Above an
+//! array it cannot: there, landings are places on members.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -1,0 +1,570 @@
+//! An array of drives: striped, mirrored, with parity, or several volumes over one set of drives. It stands where
+//! operating systems have it, in software above the controllers (md, the drivers of chip sets' RAID), so the time that
+//! a request waits here is *driver*; the members' commands are counted as the request's effort.
+//!
+//! It owns one device whose units 0, 1, … are its members. The volumes stand one behind another in its unit 0, as
+//! partitions do. A request is split by chunk; pieces that follow one another on a member go down as one command.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | [`layout`] | where blocks lie, as a pure mapping |
+//! | `parity` | what a write to a row with parity reads and writes |
+//! | `jobs` | requests, jobs, commands, and who holds which stretch of the members |
+//! | `spread` | from requests to jobs to commands |
+//! | `rebuild` | lost members, new ones, and the rebuild |
+//!
+//! A response's parts are those of the command that ended last (and, where a write reads first, of the read that ended
+//! last before it); what lies between is *driver*. A flush goes to all members. Landings name the member and its own
+//! sectors; stamp 0 marks what the rebuild wrote. A read that fails is answered from what the others know; nothing is
+//! written again for it. A member whose power is gone while the array's is not counts as lost. A volume that lost too
+//! much answers every request with an error, also after a new drive has come.
+//!
+//! Not modelled: the processor's time for parity, the record of rows under way (write-intent bitmap, journal), a resync
+//! after a power cut: what a cut leaves between data and parity stays (the *write hole*; `testing::parity` judges it).
+
+mod jobs;
+pub mod layout;
+mod parity;
+mod rebuild;
+mod spread;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use self::jobs::{Command, Job, Kind, NOBODY, Parent, Slab, Turns};
+use self::layout::{Share, Volume, volumes};
+pub use self::parity::ParityWrite;
+pub use self::rebuild::Progress;
+use self::rebuild::Rebuild;
+use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
+use crate::queue::{Discipline, Queue};
+use crate::record::{Effort, Ledger, Part};
+use crate::time::{Instant, Rate};
+
+/// Which copy of a mirror is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// An idle member, else the one whose last command ended nearest; of equals the first. As md's RAID 1 does for
+    /// drives that turn (`read_balance` in `drivers/md/raid1.c`).
+    Nearest,
+    /// One after another.
+    RoundRobin,
+    /// The first that there is.
+    First,
+}
+
+/// What an array is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArraySpec {
+    /// Drives, at most 32.
+    pub members: u32,
+    /// Its volumes, one behind another.
+    pub shares: Vec<Share>,
+    /// Sectors of a chunk.
+    pub chunk: u32,
+    /// Requests it takes at once.
+    pub depth: u32,
+    /// Which waiting command of a member goes down next; positions are LBAs of the member.
+    pub queue: Discipline,
+    /// Which copy is read.
+    pub balance: Balance,
+    /// How parity is kept.
+    pub parity: ParityWrite,
+    /// The most bytes a second that a rebuild writes.
+    pub rebuild_rate: u64,
+    /// Sectors of a run of the rebuild; rounded up to whole chunks.
+    pub rebuild_run: u32,
+    /// Members that are lost from the start, one bit each.
+    pub lost: u64,
+}
+
+/// A member, as the array sees it.
+struct Member {
+    waiting: Queue<u32>,
+    /// Commands sent and not back.
+    flying: u32,
+    depth: u32,
+    /// Where its last command ends.
+    head: u64,
+    /// The same of the last one that was sent.
+    sent: u64,
+}
+
+/// The array.
+pub struct Array {
+    spec: ArraySpec,
+    below: Box<dyn Device>,
+    limits: Limits,
+    volumes: Vec<Volume>,
+    members: Vec<Member>,
+    /// Commands that wait, of all members.
+    pending: u32,
+    parents: Slab<Parent>,
+    room: u32,
+    jobs: Slab<Job>,
+    commands: Slab<Command>,
+    turns: Turns,
+    ready: VecDeque<Completion>,
+    /// Lost or not yet rebuilt, one bit a member.
+    failed: u64,
+    /// Volumes that lost too much, one bit each.
+    dead: u64,
+    powered: bool,
+    /// When the power last came back.
+    since: Option<Instant>,
+    rebuild: Option<Rebuild>,
+    rebuild_rate: Rate,
+    progress: Progress,
+    /// Counts mirrored reads.
+    turn: u32,
+    /// By member: the piece that is growing, while a job is split.
+    open: Vec<Option<(u64, u64)>>,
+    /// Sectors of a physical sector.
+    physical: u64,
+}
+
+impl Array {
+    /// An array over the units of `below`. Panics when the spec names more members than a level can have, or a chunk
+    /// that is not whole physical sectors.
+    pub fn new(spec: ArraySpec, below: Box<dyn Device>) -> Array {
+        let count = spec.members;
+        assert!((1..=32).contains(&count), "{count} members");
+        let mut limits = below.limits(0);
+        for unit in 1..count {
+            let other = below.limits(unit as u8);
+            limits.sectors = limits.sectors.min(other.sectors);
+            limits.physical = limits.physical.max(other.physical);
+            limits.max_transfer = limits.max_transfer.min(other.max_transfer);
+        }
+        let physical = u64::from(limits.physical) / SECTOR;
+        assert!(spec.chunk > 0 && u64::from(spec.chunk).is_multiple_of(physical), "a chunk of {}", spec.chunk);
+        let volumes = volumes(&spec.shares, count, limits.sectors, u64::from(spec.chunk));
+        let member = |unit| Member {
+            waiting: Queue::new(spec.queue, spec.depth as usize),
+            flying: 0,
+            depth: below.limits(unit as u8).depth,
+            head: 0,
+            sent: 0,
+        };
+        let mut array = Array {
+            members: (0..count).map(member).collect(),
+            limits,
+            volumes,
+            pending: 0,
+            parents: Slab::new(),
+            room: spec.depth,
+            jobs: Slab::new(),
+            commands: Slab::new(),
+            turns: Turns::default(),
+            ready: VecDeque::new(),
+            failed: 0,
+            dead: 0,
+            powered: true,
+            since: None,
+            rebuild: None,
+            rebuild_rate: Rate::new(spec.rebuild_rate),
+            progress: Progress::default(),
+            turn: 0,
+            open: alloc::vec![None; count as usize],
+            physical,
+            below,
+            spec,
+        };
+        let lost = array.spec.lost;
+        for member in (0..count).filter(|member| lost >> member & 1 == 1) {
+            array.lose(Instant::ZERO, member).expect("a device that can switch its units off");
+        }
+        array
+    }
+
+    /// Its volumes, in the order of their blocks.
+    pub fn volumes(&self) -> &[Volume] {
+        &self.volumes
+    }
+
+    /// Members that hold all of the members' sectors before `end`, one bit each.
+    fn usable(&self, end: u64) -> u64 {
+        let whole = !self.failed;
+        match self.rebuild {
+            Some(rebuild) if end <= rebuild.done() => whole | 1 << rebuild.member,
+            _ => whole,
+        }
+    }
+
+    /// Members that a write from sector `from` on goes to, one bit each.
+    fn writable(&self, from: u64) -> u64 {
+        let whole = !self.failed;
+        match self.rebuild {
+            Some(rebuild) if from < rebuild.next => whole | 1 << rebuild.member,
+            _ => whole,
+        }
+    }
+
+    /// The member is lost, and no new drive stands in its place.
+    fn is_gone(&self, member: u32) -> bool {
+        self.failed >> member & 1 == 1 && self.rebuild.is_none_or(|rebuild| rebuild.member != member)
+    }
+
+    /// Sends what there is room for, takes back what is over, at `now`.
+    fn pump(&mut self, now: Instant) {
+        loop {
+            while let Some(completion) = self.below.poll_completion() {
+                self.returned(&completion);
+            }
+            while let Some(job) = self.turns.next(&self.jobs) {
+                self.run(now, job);
+            }
+            self.rebuild_on(now);
+            if self.pending == 0 || !self.send(now) {
+                return;
+            }
+        }
+    }
+
+    /// True when something was sent.
+    fn send(&mut self, now: Instant) -> bool {
+        let mut sent = false;
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            while member.flying < member.depth && !member.waiting.is_empty() {
+                let choice = member.waiting.choose(now, member.sent, |_, _| 0, |_| 0).expect("one waits");
+                let tag = member.waiting.take(choice);
+                let command = &mut self.commands[tag];
+                command.sent = true;
+                member.flying += 1;
+                member.sent = command.lba + u64::from(command.sectors);
+                self.pending -= 1;
+                sent = true;
+                let Command { job, op, lba, sectors, .. } = *command;
+                let request = match self.jobs[job].parent {
+                    NOBODY => BLANK,
+                    parent => self.parents[parent].request,
+                };
+                // What is read for a write's sake is read as any other.
+                let flags = if op == request.op { request.flags } else { Flags::NONE };
+                let request = Request { tag, unit: index as u8, op, flags, lba, sectors, ..request };
+                self.below.submit(now, request).expect("room below for the depth it states");
+            }
+        }
+        sent
+    }
+
+    /// A command is back.
+    fn returned(&mut self, completion: &Completion) {
+        let (tag, at) = (completion.tag, completion.finished);
+        let command = self.commands[tag];
+        self.members[command.member as usize].flying -= 1;
+        let job = &self.jobs[command.job];
+        if job.parent != NOBODY {
+            self.parents[job.parent].effort.add(&completion.effort);
+        }
+        let mut status = completion.status;
+        let gone = self.is_gone(command.member);
+        if status == Status::Aborted && job.status == Status::Done && !gone {
+            // It went down with another's error, or with a reset that does not concern it.
+            self.commands[tag].sent = false;
+            self.pending += 1;
+            return self.members[command.member as usize].waiting.push(at, command.lba, tag);
+        }
+        // One from before the power came back is no sign of a lost member.
+        let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
+        if status == Status::PowerLost && whole_life && !gone {
+            self.give_up(at, command.member);
+        }
+        if whole_life && self.is_gone(command.member) {
+            status = Status::MediumError;
+        }
+        self.commands[tag].job = NOBODY;
+        self.commands.free(tag);
+        self.settle(at, &command, status);
+        let job = &mut self.jobs[command.job];
+        job.left -= 1;
+        if job.left == 0 {
+            job.ledger.adopt(Part::Driver, completion);
+            self.advance(at, command.job);
+        }
+    }
+
+    /// What the end of a command means for its job. A member that is lost answers with an error.
+    fn settle(&mut self, now: Instant, command: &Command, status: Status) {
+        let job = &mut self.jobs[command.job];
+        let survived = self.dead >> job.volume & 1 == 0;
+        match (status, command.op, job.kind) {
+            (Status::Done, ..) => {}
+            (Status::MediumError, Op::Read, Kind::Plain) => self.fail_over(now, command),
+            (Status::MediumError, Op::Read, _) => {
+                job.avoid |= 1 << command.member;
+                job.again = true;
+            }
+            // Lost with its member; the others have it, or will be asked to reconstruct it.
+            (Status::MediumError, Op::Write, Kind::Plain | Kind::Update) if survived => {}
+            (Status::MediumError, Op::Flush, Kind::Flush) => {}
+            _ if job.status == Status::Done => job.status = status,
+            _ => {}
+        }
+    }
+
+    /// All commands of a job are back.
+    fn advance(&mut self, now: Instant, index: u32) {
+        let job = &mut self.jobs[index];
+        if job.status != Status::Done {
+            return self.finish(now, index);
+        }
+        if core::mem::take(&mut job.again) {
+            return self.run(now, index);
+        }
+        match (job.kind, job.writing) {
+            (Kind::Update | Kind::Rebuild, false) => {
+                job.writing = true;
+                self.write_back(now, index);
+            }
+            _ => self.finish(now, index),
+        }
+    }
+
+    /// A job is over.
+    fn finish(&mut self, now: Instant, index: u32) {
+        let job = self.jobs[index];
+        self.jobs[index].live = false;
+        self.jobs.free(index);
+        if job.lanes != 0 {
+            self.turns.let_go(index);
+        }
+        if job.parent == NOBODY {
+            return self.run_over(now, &job);
+        }
+        let parent = &mut self.parents[job.parent];
+        parent.left -= 1;
+        parent.ledger = job.ledger;
+        if parent.status == Status::Done {
+            parent.status = job.status;
+        }
+        if parent.left == 0 {
+            self.answer(now, job.parent);
+        }
+    }
+
+    fn answer(&mut self, finished: Instant, index: u32) {
+        let parent = &mut self.parents[index];
+        parent.ledger.until(Part::Driver, finished);
+        parent.live = false;
+        self.ready.push_back(Completion {
+            tag: parent.request.tag,
+            status: parent.status,
+            submitted: parent.ledger.start(),
+            finished,
+            parts: parent.ledger.parts(),
+            effort: parent.effort,
+        });
+        self.parents.free(index);
+        self.room += 1;
+    }
+
+    /// `member` is lost: what waits for it is settled, what is below comes back by itself.
+    fn give_up(&mut self, now: Instant, member: u32) {
+        self.failed |= 1 << member;
+        for (index, volume) in self.volumes.iter().enumerate() {
+            self.dead |= u64::from(!volume.survives(self.failed)) << index;
+        }
+        self.rebuild = self.rebuild.filter(|rebuild| rebuild.member != member);
+        let mut lost: Vec<u32> = Vec::new();
+        self.members[member as usize].waiting.retain(|&tag| {
+            lost.push(tag);
+            false
+        });
+        for tag in lost {
+            let command = self.withdraw(tag);
+            self.settle(now, &command, Status::MediumError);
+            self.one_less(now, command.job);
+        }
+    }
+
+    /// Takes back the command `tag`, which has left its queue.
+    fn withdraw(&mut self, tag: u32) -> Command {
+        let command = self.commands[tag];
+        self.commands[tag].job = NOBODY;
+        self.commands.free(tag);
+        self.pending -= 1;
+        command
+    }
+
+    /// A command of a job is gone without having been sent.
+    fn one_less(&mut self, now: Instant, index: u32) {
+        let job = &mut self.jobs[index];
+        job.left -= 1;
+        if job.left == 0 {
+            job.ledger.until(Part::Driver, now);
+            self.advance(now, index);
+        }
+    }
+
+    /// Ends the jobs that `chosen` names: those that wait at once, those below when their commands come back.
+    fn drop_jobs(&mut self, now: Instant, status: Status, chosen: impl Fn(&Job) -> bool) {
+        for index in 0..self.jobs.len() {
+            let job = &mut self.jobs[index];
+            if job.live && chosen(job) && job.status == Status::Done {
+                job.status = status;
+            }
+        }
+        let mut gone: Vec<u32> = Vec::new();
+        let (jobs, commands) = (&self.jobs, &self.commands);
+        for member in &mut self.members {
+            member.waiting.retain(|&tag| {
+                let job = &jobs[commands[tag].job];
+                let stays = !chosen(job);
+                if !stays {
+                    gone.push(tag);
+                }
+                stays
+            });
+        }
+        for tag in gone {
+            let command = self.withdraw(tag);
+            self.one_less(now, command.job);
+        }
+        for index in 0..self.jobs.len() {
+            let job = &mut self.jobs[index];
+            if job.live && !job.begun && chosen(job) {
+                job.ledger.until(Part::Driver, now);
+                self.finish(now, index);
+            }
+        }
+    }
+
+    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
+        let known = |&index: &u32| {
+            let parent = &self.parents[index];
+            parent.live && parent.request.tag == tag
+        };
+        let parent = (0..self.parents.len()).find(known).ok_or(ControlError::UnknownTag)?;
+        let chosen = |job: &Job| job.parent == parent && !job.is_firm();
+        let below: Vec<u32> = (0..self.commands.len())
+            .filter(|&tag| {
+                let command = &self.commands[tag];
+                command.job != NOBODY && command.sent && chosen(&self.jobs[command.job])
+            })
+            .collect();
+        self.drop_jobs(now, Status::Aborted, chosen);
+        for tag in below {
+            self.below.control(now, &Control::Abort(tag))?;
+        }
+        Ok(())
+    }
+
+    /// The keys of its own: `lose` and `replace`, each with a member.
+    fn set(&mut self, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+        let member = value.parse().ok().filter(|&member: &u32| member < self.spec.members);
+        let member = member.ok_or(ControlError::BadValue);
+        match key {
+            "lose" => self.lose(now, member?),
+            "replace" => self.replace(now, member?),
+            _ => Err(ControlError::UnknownKey),
+        }
+    }
+}
+
+const BLANK: Request =
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
+
+impl Device for Array {
+    fn limits(&self, _unit: u8) -> Limits {
+        let sectors = self.volumes.iter().map(Volume::capacity).sum();
+        Limits { sectors, max_transfer: u32::MAX, depth: self.spec.depth, ..self.limits }
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        self.handle_timeout(now);
+        if self.room == 0 {
+            return Err(request);
+        }
+        self.room -= 1;
+        let (ledger, effort) = (Ledger::open(now), Effort::default());
+        // One more than there are jobs, until it is split.
+        let parent = Parent { request, ledger, effort, left: 1, status: Status::Done, live: true };
+        let index = self.parents.put(parent);
+        self.spread(now, index);
+        let parent = &mut self.parents[index];
+        parent.left -= 1;
+        if parent.left == 0 {
+            self.answer(now, index);
+        }
+        self.pump(now);
+        Ok(())
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.handle_timeout(now);
+        let done = match *control {
+            Control::Abort(tag) => self.abort(now, tag),
+            Control::Reset => {
+                self.drop_jobs(now, Status::Aborted, |job| !job.is_firm());
+                self.below.control(now, control)
+            }
+            Control::PowerCut => {
+                self.powered = false;
+                self.rebuild_again();
+                self.drop_jobs(now, Status::PowerLost, |_| true);
+                self.below.control(now, control)
+            }
+            Control::PowerOff => {
+                self.powered = false;
+                self.rebuild_again();
+                self.below.control(now, control)
+            }
+            Control::PowerOn => {
+                (self.powered, self.since) = (true, Some(now));
+                if let Some(rebuild) = &mut self.rebuild {
+                    rebuild.due = now;
+                }
+                self.below.control(now, control)
+            }
+            Control::Set { key, value } => match key.strip_prefix("array.") {
+                Some(own) => self.set(now, own, value),
+                None => self.below.control(now, control),
+            },
+        };
+        self.pump(now);
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let below = self.below.poll_timeout().unwrap_or(Instant::FAR);
+        let next = below.min(self.rebuild_due());
+        (next != Instant::FAR).then_some(next)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
+            self.below.handle_timeout(next);
+            self.pump(next);
+        }
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.below.poll_landing()
+    }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.ready.pop_front() {
+                return Some(completion);
+            }
+            let own = self.rebuild_due();
+            match self.below.proceed(own.min(until)) {
+                Some(completion) => {
+                    let at = completion.finished;
+                    self.returned(&completion);
+                    self.pump(at);
+                    self.handle_timeout(at);
+                }
+                None if own <= until && own != Instant::FAR => self.handle_timeout(own),
+                None => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What an array has in hand: requests from above, the jobs that they are split into, the commands of each job, and who
+//! holds which stretch of the members.
+//!
+//! A job that changes a row, or needs one as it stands, holds that stretch until it is over; others that meet it wait
+//! their turn, in order. So parity is brought up to date by one write after another, and copies do not part.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::block::{Op, Request, Status};
+use crate::record::{Effort, Ledger};
+use crate::time::Instant;
+
+/// No job, no request: the array's own doing.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Commands to the members that hold the blocks: reads, and writes without parity.
+    Plain,
+    /// A write to a row with parity.
+    Update,
+    /// A read of a row of which something is lost.
+    Recover,
+    /// A flush of all members.
+    Flush,
+    /// A run of the rebuild.
+    Rebuild,
+    /// The flush at the end of a rebuild.
+    Seal,
+}
+
+/// A request from above.
+#[derive(Clone, Copy)]
+pub(super) struct Parent {
+    pub request: Request,
+    /// The account of the job that ended last.
+    pub ledger: Ledger,
+    pub effort: Effort,
+    /// Jobs that are not over.
+    pub left: u32,
+    pub status: Status,
+    pub live: bool,
+}
+
+/// A part of a request, or of the rebuild.
+#[derive(Clone, Copy)]
+pub(super) struct Job {
+    /// The request, or [`NOBODY`].
+    pub parent: u32,
+    pub kind: Kind,
+    pub op: Op,
+    pub volume: u8,
+    /// Blocks of the volume, from and to.
+    pub lba: u64,
+    pub end: u64,
+    /// The stretch of the members that it holds, and of which columns; none without lanes.
+    pub span: (u64, u64),
+    pub lanes: u64,
+    pub ledger: Ledger,
+    /// Commands not yet back.
+    pub left: u32,
+    pub status: Status,
+    /// Members that it does not read from any more.
+    pub avoid: u64,
+    /// Something that it read is missing: it begins again.
+    pub again: bool,
+    /// It has begun.
+    pub begun: bool,
+    /// Its writes have begun.
+    pub writing: bool,
+    pub live: bool,
+}
+
+impl Job {
+    /// A flush of nothing; a start for others.
+    pub fn open(parent: u32, at: Instant) -> Job {
+        Job {
+            parent,
+            kind: Kind::Flush,
+            op: Op::Read,
+            volume: 0,
+            lba: 0,
+            end: 0,
+            span: (0, 0),
+            lanes: 0,
+            ledger: Ledger::open(at),
+            left: 0,
+            status: Status::Done,
+            avoid: 0,
+            again: false,
+            begun: false,
+            writing: false,
+            live: true,
+        }
+    }
+
+    /// Both would touch the same.
+    fn meets(&self, other: &Job) -> bool {
+        self.lanes & other.lanes != 0 && self.span.0 < other.span.1 && other.span.0 < self.span.1
+    }
+
+    /// A part of a rebuild that is not over.
+    pub fn is_rebuild(&self) -> bool {
+        self.live && matches!(self.kind, Kind::Rebuild | Kind::Seal)
+    }
+
+    /// What it has begun it ends, whatever becomes of the request: copies or a row would part otherwise.
+    pub fn is_firm(&self) -> bool {
+        match self.kind {
+            Kind::Update => self.writing,
+            Kind::Plain => self.begun && self.op == Op::Write && self.lanes != 0,
+            Kind::Rebuild | Kind::Seal => true,
+            Kind::Flush | Kind::Recover => false,
+        }
+    }
+}
+
+/// A command to a member, waiting or sent.
+#[derive(Clone, Copy)]
+pub(super) struct Command {
+    /// [`NOBODY`] when the place is free.
+    pub job: u32,
+    pub member: u32,
+    pub op: Op,
+    pub lba: u64,
+    pub sectors: u32,
+    pub sent: bool,
+}
+
+/// A list whose places are used again.
+pub(super) struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Copy> Slab<T> {
+    pub fn new() -> Slab<T> {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+
+    pub fn put(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.places[index as usize] = item;
+                index
+            }
+            None => {
+                self.places.push(item);
+                self.places.len() as u32 - 1
+            }
+        }
+    }
+
+    pub fn free(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    pub fn len(&self) -> u32 {
+        self.places.len() as u32
+    }
+}
+
+impl<T> core::ops::Index<u32> for Slab<T> {
+    type Output = T;
+    fn index(&self, index: u32) -> &T {
+        &self.places[index as usize]
+    }
+}
+
+impl<T> core::ops::IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        &mut self.places[index as usize]
+    }
+}
+
+/// Who holds which stretch, and who waits for one.
+#[derive(Default)]
+pub(super) struct Turns {
+    holding: Vec<u32>,
+    waiting: VecDeque<u32>,
+    /// Something was let go since the waiting were last looked at.
+    freed: bool,
+}
+
+impl Turns {
+    /// True when `job` holds its stretch from now on; else it waits.
+    pub fn take(&mut self, jobs: &Slab<Job>, job: u32) -> bool {
+        let wanted = &jobs[job];
+        let free =
+            wanted.lanes == 0 || !self.holding.iter().chain(&self.waiting).any(|&other| jobs[other].meets(wanted));
+        match free {
+            true if wanted.lanes != 0 => self.holding.push(job),
+            true => {}
+            false => self.waiting.push_back(job),
+        }
+        free
+    }
+
+    /// `job` is over, or no longer waits.
+    pub fn let_go(&mut self, job: u32) {
+        if let Some(place) = self.holding.iter().position(|&other| other == job) {
+            self.holding.swap_remove(place);
+            self.freed = true;
+        } else if let Some(place) = self.waiting.iter().position(|&other| other == job) {
+            self.waiting.remove(place);
+            self.freed = true;
+        }
+    }
+
+    /// The next job whose turn has come; it holds its stretch.
+    pub fn next(&mut self, jobs: &Slab<Job>) -> Option<u32> {
+        if !self.freed {
+            return None;
+        }
+        for place in 0..self.waiting.len() {
+            let job = self.waiting[place];
+            let before = self.holding.iter().chain(self.waiting.iter().take(place));
+            if !before.into_iter().any(|&other| jobs[other].meets(&jobs[job])) {
+                self.waiting.remove(place);
+                self.holding.push(job);
+                return Some(job);
+            }
+        }
+        self.freed = false;
+        None
+    }
+}

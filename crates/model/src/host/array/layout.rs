@@ -1,0 +1,264 @@
+//! Where the blocks of a volume lie on the drives of an array: pure mapping, both ways, for whoever asks (the array
+//! itself, a checker of durability, a picture).
+//!
+//! A volume takes the same run of sectors on each member. Rows of one chunk a member follow one another on it. In a row:
+//!
+//! | level | columns of data | the rest |
+//! |---|---|---|
+//! | RAID 0 | one a member | |
+//! | RAID 1 | one | a copy on each member |
+//! | RAID 10 | one a pair of neighbours (md's *near* layout of two copies) | a copy on the pair's second |
+//! | RAID 5 | one a member but one | P, left-symmetric: on the last member in row 0, one to the left in each next row; data begin behind it and go round |
+//! | RAID 6 | one a member but two | P as in RAID 5, Q behind it, data behind Q (md's left-symmetric-6) |
+//!
+//! Source of both rotations: Linux, `drivers/md/raid5.c`, `ALGORITHM_LEFT_SYMMETRIC`, the default of `mdadm`.
+
+use alloc::vec::Vec;
+
+/// How a volume is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Striped, without redundancy.
+    Raid0,
+    /// The same on every member.
+    Raid1,
+    /// Striped over pairs of mirrors.
+    Raid10,
+    /// One parity a row.
+    Raid5,
+    /// Two parities a row.
+    Raid6,
+}
+
+impl Level {
+    /// The fewest members that it makes sense with.
+    pub const fn least_members(self) -> u32 {
+        match self {
+            Level::Raid0 | Level::Raid1 => 2,
+            Level::Raid5 => 3,
+            Level::Raid10 | Level::Raid6 => 4,
+        }
+    }
+}
+
+/// A volume's share of its members, and how it is spread over them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// How it is spread.
+    pub level: Level,
+    /// Drives; even for RAID 10.
+    pub members: u32,
+    /// Sectors of a chunk.
+    pub chunk: u64,
+    /// Its first sector on each member.
+    pub first: u64,
+    /// Its sectors on each member: whole chunks.
+    pub sectors: u64,
+}
+
+/// Where a block of data lies in the rows of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The row.
+    pub row: u64,
+    /// The column of data, from 0.
+    pub column: u32,
+    /// Sectors into the chunk.
+    pub within: u64,
+}
+
+/// What a chunk of a member holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// This copy of this column of data.
+    Data {
+        /// The column.
+        column: u32,
+        /// The copy, from 0.
+        copy: u32,
+    },
+    /// The row's P (0) or Q (1).
+    Parity(u32),
+}
+
+impl Volume {
+    /// Parity chunks of a row.
+    pub const fn parities(&self) -> u32 {
+        match self.level {
+            Level::Raid5 => 1,
+            Level::Raid6 => 2,
+            _ => 0,
+        }
+    }
+
+    /// Copies of each chunk of data.
+    pub const fn copies(&self) -> u32 {
+        match self.level {
+            Level::Raid1 => self.members,
+            Level::Raid10 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Chunks of data in a row.
+    pub const fn columns(&self) -> u32 {
+        (self.members - self.parities()) / self.copies()
+    }
+
+    /// Sectors of data in a row.
+    pub const fn row(&self) -> u64 {
+        self.chunk * self.columns() as u64
+    }
+
+    /// Sectors of data.
+    pub const fn capacity(&self) -> u64 {
+        self.sectors * self.columns() as u64
+    }
+
+    /// The first sector after it on each member.
+    pub const fn end(&self) -> u64 {
+        self.first + self.sectors
+    }
+
+    /// Where block `lba` of the volume lies.
+    pub const fn place(&self, lba: u64) -> Place {
+        let (row, rest) = (lba / self.row(), lba % self.row());
+        Place { row, column: (rest / self.chunk) as u32, within: rest % self.chunk }
+    }
+
+    /// The member that holds the row's P; only where there is one.
+    const fn parity_of(&self, row: u64) -> u32 {
+        self.members - 1 - (row % self.members as u64) as u32
+    }
+
+    /// The member that holds `copy` of a column of a row.
+    pub const fn member(&self, row: u64, column: u32, copy: u32) -> u32 {
+        match self.level {
+            Level::Raid0 => column,
+            Level::Raid1 => copy,
+            Level::Raid10 => 2 * column + copy,
+            Level::Raid5 | Level::Raid6 => (self.parity_of(row) + self.parities() + column) % self.members,
+        }
+    }
+
+    /// The member that holds the row's P (0) or Q (1).
+    pub const fn parity(&self, row: u64, which: u32) -> u32 {
+        (self.parity_of(row) + which) % self.members
+    }
+
+    /// What `member` holds in `row`.
+    pub const fn role(&self, member: u32, row: u64) -> Role {
+        match self.level {
+            Level::Raid0 => Role::Data { column: member, copy: 0 },
+            Level::Raid1 => Role::Data { column: 0, copy: member },
+            Level::Raid10 => Role::Data { column: member / 2, copy: member % 2 },
+            Level::Raid5 | Level::Raid6 => {
+                let behind = (member + self.members - self.parity_of(row)) % self.members;
+                match behind < self.parities() {
+                    true => Role::Parity(behind),
+                    false => Role::Data { column: behind - self.parities(), copy: 0 },
+                }
+            }
+        }
+    }
+
+    /// The first sector of `row` on each member.
+    pub const fn row_start(&self, row: u64) -> u64 {
+        self.first + row * self.chunk
+    }
+
+    /// What `sector` of `member` is: a block of the volume, or parity. Nothing beyond the volume.
+    pub fn block(&self, member: u32, sector: u64) -> Option<(Role, u64)> {
+        let behind = sector.checked_sub(self.first).filter(|&behind| behind < self.sectors)?;
+        let (row, within) = (behind / self.chunk, behind % self.chunk);
+        let role = self.role(member, row);
+        let column = if let Role::Data { column, .. } = role { column } else { 0 };
+        Some((role, row * self.row() + u64::from(column) * self.chunk + within))
+    }
+
+    /// True when the volume is whole for its users without the members in `lost` (one bit each).
+    pub fn survives(&self, lost: u64) -> bool {
+        let lost = lost & ((1u64 << self.members) - 1);
+        match self.level {
+            Level::Raid0 => lost == 0,
+            Level::Raid1 => lost.count_ones() < self.members,
+            Level::Raid10 => (0..self.members / 2).all(|pair| lost >> (2 * pair) & 3 != 3),
+            Level::Raid5 | Level::Raid6 => lost.count_ones() <= self.parities(),
+        }
+    }
+}
+
+/// One volume of an array: how it is spread, and how much of the members it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// How it is spread.
+    pub level: Level,
+    /// Thousandths of each member.
+    pub permille: u32,
+}
+
+/// The volumes of `shares`, one behind another on members of `sectors`, in chunks of `chunk` sectors. What is short of
+/// a whole chunk at a volume's end is not used.
+pub fn volumes(shares: &[Share], members: u32, sectors: u64, chunk: u64) -> Vec<Volume> {
+    let mut first = 0;
+    let lay = |share: &Share| {
+        let sectors = (sectors * u64::from(share.permille) / 1000).min(sectors - first) / chunk * chunk;
+        let volume = Volume { level: share.level, members, chunk, first, sectors };
+        first += sectors;
+        volume
+    };
+    shares.iter().map(lay).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Volume> {
+        let of = |level, members| Volume { level, members, chunk: 16, first: 48, sectors: 160 };
+        let levels = [(Level::Raid0, 3), (Level::Raid1, 3), (Level::Raid10, 4), (Level::Raid5, 4), (Level::Raid6, 5)];
+        levels.into_iter().map(|(level, members)| of(level, members)).collect()
+    }
+
+    #[test]
+    fn every_sector_of_every_member_has_one_meaning() {
+        for volume in all() {
+            let mut seen = alloc::vec![0u32; volume.capacity() as usize];
+            for (member, sector) in (0..volume.members).flat_map(|m| (48..208).map(move |s| (m, s))) {
+                let (role, lba) = volume.block(member, sector).expect("in the volume");
+                let row = (sector - 48) / 16;
+                match role {
+                    Role::Data { column, copy } => {
+                        seen[lba as usize] += 1;
+                        assert_eq!(volume.member(row, column, copy), member);
+                        assert_eq!(volume.place(lba), Place { row, column, within: (sector - 48) % 16 });
+                    }
+                    Role::Parity(which) => assert_eq!(volume.parity(row, which), member),
+                }
+            }
+            assert!(seen.iter().all(|&count| count == volume.copies()), "{volume:?}");
+            assert!(volume.block(0, 47).is_none() && volume.block(0, 208).is_none());
+        }
+    }
+
+    /// The first rows of md's documentation of left-symmetric, four drives.
+    #[test]
+    fn parity_goes_left_and_data_follow_it() {
+        let volume = Volume { level: Level::Raid5, members: 4, chunk: 8, first: 0, sectors: 80 };
+        let row = |row: u64| -> Vec<u32> { (0..3).map(|column| volume.member(row, column, 0)).collect() };
+        assert_eq!((volume.parity(0, 0), row(0)), (3, alloc::vec![0, 1, 2]));
+        assert_eq!((volume.parity(1, 0), row(1)), (2, alloc::vec![3, 0, 1]));
+        assert_eq!((volume.parity(2, 0), row(2)), (1, alloc::vec![2, 3, 0]));
+    }
+
+    #[test]
+    fn redundancy_is_what_the_level_says() {
+        let survives: Vec<[bool; 4]> =
+            all().iter().map(|v| [0b0001, 0b0011, 0b0101, 0b0111].map(|lost| v.survives(lost))).collect();
+        assert_eq!(survives[0], [false; 4]);
+        assert_eq!(survives[1], [true, true, true, false]);
+        assert_eq!(survives[2], [true, false, true, false]);
+        assert_eq!(survives[3], [true, false, false, false]);
+        assert_eq!(survives[4], [true, true, true, false]);
+    }
+}

@@ -1,0 +1,230 @@
+//! One row of a volume with parity: what is read before a write, what is written, what is read in place of what is lost.
+//! Pure planning; times and commands are the array's.
+//!
+//! Three ways to come to the new parity:
+//!
+//! | way | reads |
+//! |---|---|
+//! | modify | what is overwritten, and the old parity |
+//! | reconstruct | what is not overwritten of the row |
+//! | whole | as many of the row's chunks as it takes to know all of it; where something that is needed is lost |
+//!
+//! The way with fewer reads is taken, reconstructing on a tie: so does Linux (`handle_stripe_dirtying` in
+//! `drivers/md/raid5.c`: read-modify-write only where it needs fewer). A row that is overwritten as a whole is not
+//! read. A write that touches several chunks of a row takes the parity of whole chunks.
+
+use super::layout::Volume;
+
+/// Which way parity is brought up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParityWrite {
+    /// The one with fewer reads.
+    Fewest,
+    /// Read, modify, write wherever nothing is lost.
+    Modify,
+    /// Reconstruct wherever nothing is lost.
+    Reconstruct,
+}
+
+/// What is read before a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Nothing,
+    Modify,
+    Reconstruct,
+    Whole,
+}
+
+/// A part of a row: blocks of data `from..to`, counted from the row's first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub volume: Volume,
+    pub row: u64,
+    pub from: u64,
+    pub to: u64,
+}
+
+impl Row {
+    /// What the part covers of a column, in sectors of its chunk.
+    fn covered(&self, column: u32) -> Option<(u64, u64)> {
+        let start = u64::from(column) * self.volume.chunk;
+        let (from, to) = (self.from.max(start), self.to.min(start + self.volume.chunk));
+        (from < to).then(|| (from - start, to - start))
+    }
+
+    /// The sectors of a chunk that the part touches in any column; all of them when it touches several.
+    pub fn hull(&self) -> (u64, u64) {
+        let (first, last) = (self.from / self.volume.chunk, (self.to - 1) / self.volume.chunk);
+        match first == last {
+            true => (self.from - first * self.volume.chunk, self.to - first * self.volume.chunk),
+            false => (0, self.volume.chunk),
+        }
+    }
+
+    fn data(&self, column: u32) -> u32 {
+        self.volume.member(self.row, column, 0)
+    }
+
+    fn parities(&self) -> impl Iterator<Item = u32> + use<> {
+        let (volume, row) = (self.volume, self.row);
+        (0..volume.parities()).map(move |which| volume.parity(row, which))
+    }
+
+    /// What of a column must be read to reconstruct: what the hull has and the part does not cover, at most two runs.
+    fn rest(&self, column: u32) -> [(u64, u64); 2] {
+        let (low, high) = self.hull();
+        match self.covered(column) {
+            Some((from, to)) => [(low, from), (to, high)],
+            None => [(low, high), (high, high)],
+        }
+    }
+
+    /// True when a column of the part is not on a member of `usable`.
+    pub fn misses(&self, usable: u64) -> bool {
+        (0..self.volume.columns()).any(|column| self.covered(column).is_some() && usable >> self.data(column) & 1 == 0)
+    }
+
+    /// How to write the part when the members in `usable` can be read and those in `writable` written; nothing when
+    /// too much is lost.
+    pub fn way(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<Way> {
+        let parities = self.parities().filter(|member| writable >> member & 1 == 1);
+        let can_read = |member: u32| usable >> member & 1 == 1;
+        let (mut modify, mut reconstruct) = (0, 0);
+        let (mut can_modify, mut can_reconstruct) = (true, true);
+        for parity in parities {
+            modify += 1;
+            can_modify &= can_read(parity);
+        }
+        if modify == 0 {
+            return Some(Way::Nothing);
+        }
+        for column in 0..self.volume.columns() {
+            let member = self.data(column);
+            if self.covered(column).is_some() {
+                modify += 1;
+                can_modify &= can_read(member);
+            }
+            let runs = self.rest(column).iter().filter(|run| run.0 < run.1).count();
+            reconstruct += runs;
+            can_reconstruct &= runs == 0 || can_read(member);
+        }
+        let both = match wanted {
+            ParityWrite::Fewest if modify < reconstruct => Way::Modify,
+            ParityWrite::Modify => Way::Modify,
+            _ => Way::Reconstruct,
+        };
+        match (can_modify, can_reconstruct) {
+            (_, true) if reconstruct == 0 => Some(Way::Nothing),
+            (true, true) => Some(both),
+            (true, false) => Some(Way::Modify),
+            (false, true) => Some(Way::Reconstruct),
+            (false, false) => self.sources(usable).is_some().then_some(Way::Whole),
+        }
+    }
+
+    /// As many readable members of the row as it takes to know all of it, one bit each: data first, then P, then Q.
+    pub fn sources(&self, usable: u64) -> Option<u64> {
+        let columns = self.volume.columns();
+        let data = (0..columns).map(|column| self.data(column));
+        let chosen = data.chain(self.parities()).filter(|member| usable >> member & 1 == 1).take(columns as usize);
+        let chosen = chosen.fold(0u64, |all, member| all | 1 << member);
+        (chosen.count_ones() == columns).then_some(chosen)
+    }
+
+    /// Tells `read` what is read before the write: member, first sector, end.
+    pub fn reads(&self, way: Way, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
+        let start = self.volume.row_start(self.row);
+        let (low, high) = self.hull();
+        match way {
+            Way::Nothing => {}
+            Way::Whole => self.read_sources(usable, read),
+            Way::Modify => {
+                for column in 0..self.volume.columns() {
+                    if let Some((from, to)) = self.covered(column) {
+                        read(self.data(column), start + from, start + to);
+                    }
+                }
+                self.parities().filter(|m| usable >> m & 1 == 1).for_each(|m| read(m, start + low, start + high));
+            }
+            Way::Reconstruct => {
+                for column in 0..self.volume.columns() {
+                    for (from, to) in self.rest(column).into_iter().filter(|run| run.0 < run.1) {
+                        read(self.data(column), start + from, start + to);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells `read` what is read to know the whole row where the part lies; nothing when too much is lost.
+    pub fn read_sources(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
+        let start = self.volume.row_start(self.row);
+        let (low, high) = self.hull();
+        let sources = self.sources(usable).unwrap_or(0);
+        let members = (0..self.volume.members).filter(|member| sources >> member & 1 == 1);
+        members.for_each(|member| read(member, start + low, start + high));
+    }
+
+    /// Tells `write` what is written: data and parities, on the members in `writable`.
+    pub fn writes(&self, writable: u64, mut write: impl FnMut(u32, u64, u64)) {
+        let start = self.volume.row_start(self.row);
+        let (low, high) = self.hull();
+        for column in 0..self.volume.columns() {
+            let member = self.data(column);
+            if let Some((from, to)) = self.covered(column).filter(|_| writable >> member & 1 == 1) {
+                write(member, start + from, start + to);
+            }
+        }
+        self.parities().filter(|m| writable >> m & 1 == 1).for_each(|m| write(m, start + low, start + high));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::Level;
+    use super::*;
+    use alloc::vec::Vec;
+
+    const ALL: u64 = 0b11111;
+
+    /// Row 0 of five drives: data on 0 to 3 and P on 4, or data on 1 to 3, P on 4 and Q on 0.
+    fn part(level: Level, from: u64, to: u64) -> Row {
+        let volume = Volume { level, members: 5, chunk: 16, first: 0, sectors: 160 };
+        Row { volume, row: 0, from, to }
+    }
+
+    fn reads(row: Row, usable: u64) -> Option<Vec<(u32, u64, u64)>> {
+        let mut all = Vec::new();
+        row.reads(row.way(usable, usable, ParityWrite::Fewest)?, usable, |m, a, b| all.push((m, a, b)));
+        Some(all)
+    }
+
+    #[test]
+    fn the_way_with_fewer_reads_is_taken() {
+        let (one, three) = (part(Level::Raid5, 16, 24), part(Level::Raid5, 0, 48));
+        assert_eq!(reads(one, ALL).unwrap(), [(1, 0, 8), (4, 0, 8)], "modify: two reads against three");
+        assert_eq!(reads(three, ALL).unwrap(), [(3, 0, 16)], "reconstruct: one read against four");
+        assert_eq!(reads(part(Level::Raid5, 0, 64), ALL).unwrap(), [], "a whole row");
+        let one = part(Level::Raid6, 0, 8);
+        assert_eq!(reads(one, ALL).unwrap(), [(2, 0, 8), (3, 0, 8)], "reconstruct: two against three");
+        assert_eq!(one.way(ALL, ALL, ParityWrite::Modify), Some(Way::Modify));
+    }
+
+    #[test]
+    fn what_is_lost_is_gone_around() {
+        let one = part(Level::Raid5, 16, 24);
+        assert_eq!(reads(one, ALL & !2).unwrap(), [(0, 0, 8), (2, 0, 8), (3, 0, 8)], "its own drive: the other data");
+        assert_eq!(reads(one, ALL & !1).unwrap(), [(1, 0, 8), (4, 0, 8)], "another drive: modify");
+        assert_eq!(reads(one, ALL & !16).unwrap(), [], "parity: nothing to keep up");
+        let two = part(Level::Raid5, 8, 24);
+        assert_eq!(reads(two, ALL & !1).unwrap(), [(1, 0, 16), (2, 0, 16), (3, 0, 16), (4, 0, 16)], "the whole row");
+        assert_eq!(reads(two, ALL & !3), None, "too much is lost");
+    }
+
+    #[test]
+    fn writes_go_to_data_and_parity() {
+        let mut all = Vec::new();
+        part(Level::Raid6, 8, 24).writes(ALL & !1, |m, a, b| all.push((m, a, b)));
+        assert_eq!(all, [(1, 8, 16), (2, 0, 8), (4, 0, 16)]);
+    }
+}

@@ -1,0 +1,206 @@
+//! Rebuilding a member: run after run, what the others know of it is read and written to the new drive, at a rate.
+//!
+//! A run holds its stretch of the members, so writes to it wait; behind the runs the new drive is used as any other,
+//! before them it is written only. At the end it is flushed, and from then on the array is whole. A power cut starts the
+//! rebuild again from the beginning, for the new drive's cache is lost with it; no checkpoint is kept. A volume that did
+//! not survive the loss stays lost. A run of which too much cannot be read is left out and counted.
+
+use alloc::format;
+
+use super::Array;
+use super::jobs::{Job, Kind, NOBODY};
+use super::layout::{Level, Volume};
+use crate::block::{Control, ControlError, Op, SECTOR, Status};
+use crate::time::Instant;
+
+/// Runs under way at once: one is read while the one before is written.
+const RUNS: usize = 2;
+
+/// A rebuild under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rebuild {
+    pub member: u32,
+    /// The next run begins at this sector of the members.
+    pub next: u64,
+    /// Where the runs under way begin; `u64::MAX` for none.
+    pub runs: [u64; RUNS],
+    /// The next run may begin from here on.
+    pub due: Instant,
+    /// The last flush is under way.
+    pub sealing: bool,
+}
+
+impl Rebuild {
+    /// All before this sector is rebuilt.
+    pub fn done(&self) -> u64 {
+        self.runs.iter().fold(self.next, |least, &run| least.min(run))
+    }
+
+    fn idle(&self) -> bool {
+        self.runs == [u64::MAX; RUNS]
+    }
+}
+
+/// How far the rebuild of a member has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// When the last rebuild began.
+    pub began: Option<Instant>,
+    /// When it ended.
+    pub ended: Option<Instant>,
+    /// Sectors of the new drive that are rebuilt.
+    pub sectors: u64,
+    /// Sectors that could not be read from the others.
+    pub unread: u64,
+}
+
+impl Array {
+    /// How far the last rebuild has come.
+    pub fn progress(&self) -> Progress {
+        let sectors = self.rebuild.map_or(self.progress.sectors, |rebuild| rebuild.done());
+        Progress { sectors, ..self.progress }
+    }
+
+    /// Members that are lost or not yet rebuilt, one bit each.
+    pub fn lost(&self) -> u64 {
+        self.failed
+    }
+
+    /// Member `member` dies at `now`.
+    pub(super) fn lose(&mut self, now: Instant, member: u32) -> Result<(), ControlError> {
+        self.give_up(now, member);
+        self.switch(now, member, "off")
+    }
+
+    /// A new drive takes the place of the lost `member`, and its rebuild begins.
+    pub(super) fn replace(&mut self, now: Instant, member: u32) -> Result<(), ControlError> {
+        let busy = (0..self.jobs.len()).any(|index| self.jobs[index].is_rebuild());
+        if self.failed >> member & 1 == 0 || self.rebuild.is_some() || busy {
+            return Err(ControlError::BadValue);
+        }
+        if !self.powered {
+            return Err(ControlError::PoweredOff);
+        }
+        self.switch(now, member, "on")?;
+        self.progress = Progress { began: Some(now), ..Progress::default() };
+        self.rebuild = Some(Rebuild { member, next: 0, runs: [u64::MAX; RUNS], due: now, sealing: false });
+        Ok(())
+    }
+
+    fn switch(&mut self, now: Instant, member: u32, value: &str) -> Result<(), ControlError> {
+        self.below.control(now, &Control::Set { key: &format!("unit.{member}"), value })
+    }
+
+    /// When the rebuild goes on by itself; `FAR` when it does not.
+    pub(super) fn rebuild_due(&self) -> Instant {
+        let waits = |rebuild: &Rebuild| {
+            self.powered && !rebuild.sealing && rebuild.runs.contains(&u64::MAX) && rebuild.next < self.members_end()
+        };
+        self.rebuild.filter(waits).map_or(Instant::FAR, |rebuild| rebuild.due)
+    }
+
+    fn members_end(&self) -> u64 {
+        self.volumes.last().map_or(0, Volume::end)
+    }
+
+    /// Begins the runs that are due at `now`, and the last flush behind the last one.
+    pub(super) fn rebuild_on(&mut self, now: Instant) {
+        while self.rebuild_due() <= now {
+            self.begin_run(now);
+        }
+        let end = self.members_end();
+        if let Some(rebuild) = self.rebuild.as_mut().filter(|it| it.next >= end && it.idle() && !it.sealing)
+            && self.powered
+        {
+            rebuild.sealing = true;
+            let job = Job { kind: Kind::Seal, op: Op::Flush, ..Job::open(NOBODY, now) };
+            self.begin(now, job);
+        }
+    }
+
+    fn begin_run(&mut self, now: Instant) {
+        let Some(rebuild) = self.rebuild else { return };
+        let inside = |volume: &Volume| volume.end() > rebuild.next;
+        let Some(index) = self.volumes.iter().position(inside) else { return };
+        let volume = self.volumes[index];
+        let from = rebuild.next.max(volume.first);
+        if volume.level == Level::Raid0 || self.dead >> index & 1 == 1 {
+            return self.skip_to(volume.end());
+        }
+        let run = u64::from(self.spec.rebuild_run).next_multiple_of(volume.chunk);
+        let to = (from + run).min(volume.end());
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.next = to;
+            rebuild.due = rebuild.due.max(now) + self.rebuild_rate.time((to - from) * SECTOR);
+            let free = rebuild.runs.iter_mut().find(|run| **run == u64::MAX);
+            *free.expect("called with room for a run") = from;
+        }
+        let lanes = match volume.level {
+            Level::Raid10 => 1 << (rebuild.member / 2),
+            _ => u64::MAX,
+        };
+        let job = Job { kind: Kind::Rebuild, volume: index as u8, span: (from, to), lanes, ..Job::open(NOBODY, now) };
+        self.begin(now, job);
+    }
+
+    fn skip_to(&mut self, end: u64) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.next = end;
+        }
+    }
+
+    /// Reads what the others know of a run. Of more than it takes, which one is left out goes round.
+    pub(super) fn read_run(&mut self, now: Instant, index: u32) {
+        let job = self.jobs[index];
+        let volume = self.volumes[usize::from(job.volume)];
+        let Some(member) = self.rebuild.map(|rebuild| rebuild.member) else {
+            self.jobs[index].status = Status::Aborted;
+            return;
+        };
+        let row = (job.span.0 - volume.first) / volume.chunk;
+        let peers = match volume.level {
+            Level::Raid10 => 1 << (member ^ 1),
+            _ => (1u64 << volume.members) - 1 & !(1 << member),
+        };
+        let usable = self.usable(job.span.1) & !job.avoid & peers;
+        let needed = if volume.parities() > 0 { volume.columns() } else { 1 };
+        let count = usable.count_ones();
+        if count < needed {
+            self.jobs[index].status = Status::MediumError;
+            return;
+        }
+        let all = (0..volume.members).filter(|member| usable >> member & 1 == 1);
+        let turn = (row % u64::from(count)) as usize;
+        for member in all.clone().chain(all).skip(turn).take(needed as usize) {
+            self.command(now, index, member, Op::Read, job.span.0, job.span.1);
+        }
+    }
+
+    /// A run is over, or the last flush.
+    pub(super) fn run_over(&mut self, now: Instant, job: &Job) {
+        let Some(rebuild) = &mut self.rebuild else { return };
+        if job.kind == Kind::Seal {
+            rebuild.sealing = false;
+            if job.status == Status::Done {
+                self.failed &= !(1 << rebuild.member);
+                self.progress.sectors = rebuild.next;
+                self.progress.ended = Some(now);
+                self.rebuild = None;
+            }
+            return;
+        }
+        if let Some(run) = rebuild.runs.iter_mut().find(|run| **run == job.span.0) {
+            *run = u64::MAX;
+        }
+        if job.status == Status::MediumError {
+            self.progress.unread += job.span.1 - job.span.0;
+        }
+    }
+
+    /// What a power cut makes of it.
+    pub(super) fn rebuild_again(&mut self) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.next = 0;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The processor by hand: what a request costs, who waits for a core, what programmed input and output takes.
+
+use seekwise_model::block::{Completion, Device, Flags, Op, Request, Status};
+use seekwise_model::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
+use seekwise_model::host::processor::{Processor, ProcessorSpec};
+use seekwise_model::queue::Policy;
+use seekwise_model::record::{Effort, Part};
+use seekwise_model::testing::Small;
+use seekwise_model::time::{Instant, Span};
+
+const SPEC: ProcessorSpec = ProcessorSpec {
+    cores: 1,
+    issue: Span::from_micros(50),
+    finish: Span::from_micros(10),
+    interrupt: Span::from_micros(20),
+    copy: 100_000_000,
+};
+
+const BLANK: Request =
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 1 };
+
+fn drive() -> Box<dyn Device> {
+    Box::new(Small::default().queued(8, Policy::Fcfs).drive())
+}
+
+fn ask(device: &mut dyn Device, now: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
+    device.submit(now, Request { tag, op, lba, sectors, stamp: u64::from(tag) + 1, ..BLANK }).expect("room");
+}
+
+fn all(device: &mut dyn Device) -> Vec<Completion> {
+    core::iter::from_fn(|| device.proceed(Instant::FAR)).collect()
+}
+
+fn of(done: &[Completion], tag: u32) -> Completion {
+    *done.iter().find(|completion| completion.tag == tag).expect("done")
+}
+
+#[test]
+fn a_request_costs_its_issue_its_interrupt_and_its_return() {
+    let mut bare = drive();
+    ask(&mut *bare, Instant::ZERO + SPEC.issue, 0, Op::Read, 100, 8);
+    let below = all(&mut *bare)[0];
+    let mut device = Processor::new(SPEC, drive());
+    ask(&mut device, Instant::ZERO, 0, Op::Read, 100, 8);
+    let done = all(&mut device)[0];
+    assert_eq!(done.finished, below.finished + SPEC.interrupt + SPEC.finish);
+    assert_eq!(done.parts.get(Part::Processor), Span::from_micros(80));
+    assert_eq!(done.effort, Effort { busy: Span::from_micros(80), ..Effort::COMMAND });
+}
+
+#[test]
+fn requests_wait_for_the_core_and_two_cores_serve_two() {
+    let issued = |cores: u32| {
+        let mut device = Processor::new(ProcessorSpec { cores, ..SPEC }, drive());
+        for tag in 0..2 {
+            ask(&mut device, Instant::ZERO, tag, Op::Compute, 0, 100);
+        }
+        let done = all(&mut device);
+        [of(&done, 0).finished.nanos() / 1000, of(&done, 1).finished.nanos() / 1000]
+    };
+    assert_eq!(issued(1), [100, 200]);
+    assert_eq!(issued(2), [100, 100]);
+}
+
+#[test]
+fn the_systems_work_goes_before_a_programs() {
+    let mut device = Processor::new(SPEC, drive());
+    ask(&mut device, Instant::ZERO, 0, Op::Compute, 0, 40_000);
+    ask(&mut device, Instant::ZERO + Span::from_micros(1000), 1, Op::Read, 100, 8);
+    let done = all(&mut device);
+    // The read's 80 us are taken from the program's.
+    assert_eq!(of(&done, 0).finished, Instant::ZERO + Span::from_micros(40_080));
+    assert!(of(&done, 1).finished < of(&done, 0).finished);
+}
+
+fn programmed(mode: u64) -> Box<dyn Device> {
+    let programmed = Some(Programmed { rate: mode, block: 16 });
+    let spec = ControllerSpec { programmed, ..ControllerSpec::plain(1, Span::ZERO, 1_000_000_000) };
+    Box::new(Controller::new(spec, drive()))
+}
+
+#[test]
+fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
+    // 64 sectors at 1 MB/s: 32.768 ms, in four blocks.
+    let transfer = Span::from_micros(32_768);
+    let mut device = Processor::new(SPEC, programmed(1_000_000));
+    ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
+    let alone = all(&mut device)[0];
+    assert_eq!(alone.effort.interrupts, 4);
+    assert_eq!(alone.effort.busy, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
+    // With a program on the only core all the while, the work of both takes as long as both.
+    let mut device = Processor::new(SPEC, programmed(1_000_000));
+    ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
+    ask(&mut device, Instant::ZERO, 1, Op::Compute, 0, 500_000);
+    let done = all(&mut device);
+    let work = Span::from_micros(500_000) + alone.effort.busy;
+    let end = of(&done, 0).finished.max(of(&done, 1).finished);
+    assert_eq!(end, Instant::ZERO + work);
+    assert!(of(&done, 0).finished > alone.finished);
+}
+
+#[test]
+fn commands_that_are_done_together_share_an_interrupt() {
+    let coalesce = Some(Coalesce { count: 3, wait: Span::from_millis(500) });
+    let spec = ControllerSpec { coalesce, ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000) };
+    let mut device = Controller::new(spec, drive());
+    for tag in 0..4 {
+        ask(&mut device, Instant::ZERO, tag, Op::Read, u64::from(tag) * 8, 8);
+    }
+    let done = all(&mut device);
+    let interrupts: Vec<u16> = done.iter().map(|completion| completion.effort.interrupts).collect();
+    assert_eq!(interrupts, [1, 0, 0, 1]);
+    assert!(done.iter().all(|completion| completion.status == Status::Done));
+    let third = done[2].finished;
+    assert!(done[..3].iter().all(|completion| completion.finished == third));
+    // The fourth waits for company, then no longer.
+    assert!(done[3].finished.since(third) > Span::from_millis(480));
+}
