@@ -48,6 +48,19 @@ pub struct BuiltInJob {
 /// All built-in jobs.
 pub const JOBS: &[BuiltInJob] = &[
     BuiltInJob {
+        name: "critical-writes",
+        purpose: "small writes that are to be on the platter at once, in bursts or one after another",
+        text: include_str!("../../../studies/jobs/critical-writes.fio"),
+        variables: &[
+            ("RW", "randwrite"),
+            ("BS", "4k"),
+            ("SIZE", "1g"),
+            ("BURST", "1"),
+            ("PAUSE", "0"),
+            ("RUNTIME", "60s"),
+        ],
+    },
+    BuiltInJob {
         name: "one-block",
         purpose: "one block read again and again, as programs do that measure the interface",
         text: include_str!("../../../studies/jobs/one-block.fio"),
@@ -82,6 +95,12 @@ pub const JOBS: &[BuiltInJob] = &[
         purpose: "one sector at a time at random over the drive, as programs do that measure access time",
         text: include_str!("../../../studies/jobs/random-sectors.fio"),
         variables: &[("RW", "randread"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
+        name: "two-programs",
+        purpose: "one program writes in sequence with many requests outstanding, another reads one by one",
+        text: include_str!("../../../studies/jobs/two-programs.fio"),
+        variables: &[("DEPTH", "16"), ("RW", "randread"), ("BS", "4k")],
     },
     BuiltInJob {
         name: "four-commands",

@@ -19,6 +19,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("n-write-cache", include_str!("../../../../studies/n-write-cache.toml")),
     ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),
     ("segments-streams", include_str!("../../../../studies/segments-streams.toml")),
+    ("d-drivers", include_str!("../../../../studies/d-drivers.toml")),
+    ("f-flush", include_str!("../../../../studies/f-flush.toml")),
+    ("two-programs", include_str!("../../../../studies/two-programs.toml")),
     ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
 ];
 
