@@ -1,0 +1,252 @@
+//! What a driver's policies do, by hand: merging, the schedulers' orders, flushes, write-through, power-off, time-outs.
+
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
+use seekwise_model::drive::recovery::Weak;
+use seekwise_model::host::driver::deadline::DeadlineSpec;
+use seekwise_model::host::driver::fair::FairSpec;
+use seekwise_model::host::driver::{Driver, DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::testing::{Small, conformance};
+use seekwise_model::time::{Instant, Span};
+
+const PLAIN: DriverSpec = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 64);
+
+fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
+    let stamp = u64::from(tag) + 1;
+    Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp }
+}
+
+fn read(tag: u32, lba: u64) -> Request {
+    request(tag, Op::Read, lba, 8)
+}
+
+fn write(tag: u32, lba: u64) -> Request {
+    request(tag, Op::Write, lba, 8)
+}
+
+fn cached() -> Small {
+    Small::default().buffered(8, 64).write_back(6)
+}
+
+fn driver(spec: DriverSpec, small: &Small) -> Driver {
+    let mut driver = Driver::new(spec, Box::new(small.drive()));
+    driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+    driver
+}
+
+fn submit(device: &mut dyn Device, requests: &[Request]) {
+    for &request in requests {
+        device.submit(Instant::ZERO, request).expect("room");
+    }
+}
+
+fn answers(device: &mut dyn Device) -> Vec<Completion> {
+    std::iter::from_fn(|| device.proceed(Instant::FAR)).collect()
+}
+
+fn tags(done: &[Completion]) -> Vec<u32> {
+    done.iter().map(|completion| completion.tag).collect()
+}
+
+#[test]
+fn neighbours_that_wait_become_one_command() {
+    let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &Small::default());
+    // The first is below at once; 2 joins behind 1, 3 before it; 4 overlaps, 5 is a write, 6 wants the medium.
+    let forced = Request { flags: Flags::FUA, ..write(6, 2_008) };
+    submit(&mut device, &[read(0, 0), read(1, 1_008), read(2, 1_016), read(3, 1_000), read(4, 1_004)]);
+    submit(&mut device, &[write(5, 2_000), forced]);
+    let done = answers(&mut device);
+    assert_eq!(tags(&done), [0, 3, 1, 2, 4, 5, 6], "by place within the command");
+    assert!(done[1..4].iter().all(|completion| completion.finished == done[1].finished));
+    let commands: Vec<u16> = done.iter().map(|completion| completion.effort.commands).collect();
+    assert_eq!(commands, [1, 1, 0, 0, 1, 1, 1], "one command was sent for the three");
+}
+
+#[test]
+fn a_command_grows_to_the_largest_transfer() {
+    let mut device = driver(DriverSpec { merge: true, max_transfer: 16, ..PLAIN }, &Small::default());
+    submit(&mut device, &[read(0, 4_000), read(1, 0), read(2, 8), read(3, 16), read(4, 24)]);
+    let commands: u16 = answers(&mut device).iter().map(|completion| completion.effort.commands).sum();
+    assert_eq!(commands, 3);
+}
+
+#[test]
+fn landings_of_merged_writes_keep_their_stamps() {
+    let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &Small::default());
+    submit(&mut device, &[write(0, 4_000), write(1, 108), write(2, 100), write(3, 116)]);
+    answers(&mut device);
+    let landed = std::iter::from_fn(|| device.poll_landing()).filter(|landing| landing.kind == LandingKind::Landed);
+    let mut landed: Vec<(u64, u32, u64)> = landed.map(|run| (run.lba, run.sectors, run.stamp)).collect();
+    landed.sort_unstable();
+    assert_eq!(landed, [(100, 8, 3), (108, 8, 2), (116, 8, 4), (4_000, 8, 1)]);
+}
+
+#[test]
+fn a_plug_waits_for_company_or_for_its_time() {
+    let wait = Span::from_millis(3);
+    let spec = DriverSpec { plug: Some(Plug { commands: 3, wait }), ..PLAIN };
+    let alone = driver(spec, &Small::default());
+    let first = |mut device: Driver, requests: &[Request]| {
+        submit(&mut device, requests);
+        answers(&mut device)[0].finished
+    };
+    let plain = first(driver(PLAIN, &Small::default()), &[read(0, 0)]);
+    let held = first(alone, &[read(0, 0)]);
+    assert!(held >= Instant::ZERO + wait && held > plain);
+    let three = [read(0, 0), read(1, 400), read(2, 800)];
+    assert_eq!(first(driver(spec, &Small::default()), &three), plain, "the third pulls the plug");
+}
+
+#[test]
+fn deadline_prefers_reads_and_lets_writes_in_after_two_batches() {
+    let spec = DeadlineSpec { fifo_batch: 2, ..DeadlineSpec::LINUX };
+    let spec = DriverSpec { scheduler: SchedulerSpec::Deadline(spec), ..PLAIN };
+    let mut device = driver(spec, &Small::default());
+    let writes: Vec<Request> = (0..2).map(|i| write(100 + i, 3_000 + 100 * u64::from(i))).collect();
+    let reads: Vec<Request> = (0..8).map(|i| read(i, 200 * u64::from(i))).collect();
+    submit(&mut device, &[&reads[..1], &writes[..], &reads[1..]].concat());
+    let order = tags(&answers(&mut device));
+    // The first batch began before there was a write; two more pass the writes over, and the third is theirs.
+    assert_eq!(order, [0, 1, 2, 3, 4, 5, 100, 101, 6, 7]);
+}
+
+#[test]
+fn deadline_serves_what_has_expired() {
+    let stuck = |read_expire| {
+        let spec = DeadlineSpec { fifo_batch: 1, read_expire, ..DeadlineSpec::LINUX };
+        let mut device = driver(DriverSpec { scheduler: SchedulerSpec::Deadline(spec), ..PLAIN }, &Small::default());
+        // The oldest lies behind the sweep, the others before it.
+        let others: Vec<Request> = (2..40).map(|i| read(i, 1_000 + 100 * u64::from(i))).collect();
+        submit(&mut device, &[&[read(0, 1_100), read(1, 0)], &others[..]].concat());
+        tags(&answers(&mut device)).iter().position(|&tag| tag == 1).expect("answered")
+    };
+    assert!(stuck(Span::from_millis(30)) < 8, "after 30 ms");
+    assert_eq!(stuck(Span::from_secs(10)), 39, "when the sweep comes round");
+}
+
+/// Tags in order of completion: one program with many reads far up, one that reads block after block at the beginning.
+fn two_programs(scheduler: SchedulerSpec) -> usize {
+    let mut device = driver(DriverSpec { scheduler, ..PLAIN }, &Small::default());
+    let many: Vec<Request> = (0..60).map(|i| read(100 + i, 2_000 + 40 * u64::from(i))).collect();
+    submit(&mut device, &many);
+    device.submit(Instant::ZERO, Request { origin: 1, ..read(0, 0) }).expect("room");
+    let mut order = Vec::new();
+    while let Some(done) = device.proceed(Instant::FAR) {
+        order.push(done.tag);
+        let next = done.tag + 1;
+        if next < 20 {
+            let more = Request { origin: 1, ..read(next, 8 * u64::from(next)) };
+            device.submit(done.finished, more).expect("room");
+        }
+    }
+    order.iter().position(|&tag| tag == 19).expect("answered")
+}
+
+#[test]
+fn fair_queuing_gives_a_program_its_turn_and_waits_for_it() {
+    let fair = FairSpec { max_budget: 160, ..FairSpec::LINUX };
+    let last = two_programs(SchedulerSpec::Fair(fair));
+    let sorted = two_programs(SchedulerSpec::Order(Discipline::plain(Policy::CLook)));
+    assert!(last < 60, "its twenty blocks come within a turn of its own: {last}");
+    assert!(sorted > last, "{sorted}");
+    let hasty = FairSpec { slice_idle: Span::ZERO, seeky_idle: Span::ZERO, ..fair };
+    assert!(two_programs(SchedulerSpec::Fair(hasty)) > last, "without idling its turn ends with each block");
+}
+
+#[test]
+fn flushes_go_down_or_not() {
+    let flush = request(1, Op::Flush, 0, 0);
+    let held_back = |spec: DriverSpec| {
+        let mut device = driver(spec, &cached());
+        submit(&mut device, &[write(0, 2_000)]);
+        let written = device.proceed(Instant::FAR).expect("written").finished;
+        device.submit(written, flush).expect("room");
+        let done = device.proceed(Instant::FAR).expect("flushed");
+        device.control(done.finished, &Control::PowerCut).expect("cut");
+        let kept = std::iter::from_fn(|| device.poll_landing()).all(|landing| landing.kind == LandingKind::Landed);
+        (done.effort.commands, kept)
+    };
+    assert_eq!(held_back(PLAIN), (1, true));
+    for flush in [FlushPolicy::Drop, FlushPolicy::Never] {
+        assert_eq!(held_back(DriverSpec { flush, ..PLAIN }), (0, false), "{flush:?}");
+    }
+}
+
+#[test]
+fn a_driver_that_drops_flushes_breaks_rule_4_and_only_above_a_cache() {
+    let spec = DriverSpec { flush: FlushPolicy::Drop, ..PLAIN };
+    let broken = |small: &Small| {
+        let make = || -> Box<dyn Device> { Box::new(Driver::new(spec, Box::new(small.drive()))) };
+        (0..10).find_map(|seed| conformance(&make, small.cut_sector, seed).err()).map(|violation| violation.rule)
+    };
+    let mut cached = cached();
+    cached.link.fua = false;
+    assert_eq!(broken(&cached), Some(4));
+    assert_eq!(broken(&Small { cache: seekwise_model::testing::NO_CACHE, ..cached }), None);
+}
+
+#[test]
+fn a_flush_stands_in_for_forced_unit_access() {
+    let mut small = cached();
+    small.link.fua = false;
+    let spec = DriverSpec { write_through: WriteThrough::Flush, ..PLAIN };
+    let mut device = driver(spec, &small);
+    assert!(device.limits(0).fua && !small.drive().limits(0).fua);
+    submit(&mut device, &[Request { flags: Flags::FUA, ..write(0, 2_000) }]);
+    let done = answers(&mut device);
+    assert_eq!((tags(&done), done[0].effort.commands), (vec![0], 2));
+    assert_eq!(done[0].parts.total(), done[0].finished.since(done[0].submitted));
+    let landing = device.poll_landing().expect("on the medium");
+    assert!(landing.kind == LandingKind::Landed && landing.to <= done[0].finished);
+}
+
+#[test]
+fn what_a_power_off_loses_goes_by_the_driver() {
+    let lost = |power_off| {
+        let mut device = driver(DriverSpec { power_off, ..PLAIN }, &cached());
+        submit(&mut device, &[write(0, 2_000), write(1, 500)]);
+        let done = [(); 2].map(|()| device.proceed(Instant::FAR).expect("written").finished);
+        device.control(done[1], &Control::PowerOff).expect("off");
+        while let Some(next) = device.poll_timeout() {
+            device.handle_timeout(next);
+        }
+        std::iter::from_fn(|| device.poll_landing()).filter(|landing| landing.kind != LandingKind::Landed).count()
+    };
+    assert_eq!(lost(PowerOff::Orderly), 0);
+    assert!(lost(PowerOff::AtOnce) > 0, "via-ide's fault");
+    assert_eq!(lost(PowerOff::Pause(Span::from_secs(2))), 0, "the pause of the patched Windows 98");
+    assert!(lost(PowerOff::Pause(Span::from_nanos(1))) > 0, "too short a pause");
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_sent_again_and_fails_at_last() {
+    for kind in [Queuing::Ncq, Queuing::Scsi] {
+        let mut small = Small::default().queued(4, Policy::Fcfs);
+        small.link.queuing = kind;
+        // 30 revolutions, 250 ms; then as long as the time-out is short of that, in vain.
+        small.weak = vec![Weak { lba: 0, sectors: 1, retries: 30 }];
+        let spec = |ms| DriverSpec { depth: 4, timeout: Some(Span::from_millis(ms)), retries: 2, ..PLAIN };
+        let outcome = |ms: u64| {
+            let mut device = driver(spec(ms), &small);
+            submit(&mut device, &[read(1, 1_000), read(0, 0)]);
+            let done = answers(&mut device);
+            let of = |tag: u32| done.iter().find(|done| done.tag == tag).expect("answered");
+            (of(0).status, of(0).effort.commands, of(1).status)
+        };
+        assert_eq!(outcome(100), (Status::Aborted, 3, Status::Done), "{kind:?}: twice again");
+        assert_eq!(outcome(1_000), (Status::Done, 1, Status::Done), "{kind:?}");
+    }
+}
+
+#[test]
+fn settings_change_while_it_runs() {
+    let mut device = driver(DriverSpec { depth: 4, ..PLAIN }, &cached().queued(4, Policy::Fcfs));
+    let mut set = |key, value| device.control(Instant::ZERO, &Control::Set { key, value });
+    assert_eq!(set("driver.flush", "drop"), Ok(()));
+    assert_eq!(set("driver.depth", "2"), Ok(()));
+    assert!(set("driver.depth", "5").is_err() && set("driver.flush", "sometimes").is_err());
+    assert!(set("driver.colour", "drop").is_err());
+    assert_eq!(set("drive.cache.write_back", "off"), Ok(()), "passed on");
+    submit(&mut device, &[request(0, Op::Flush, 0, 0)]);
+    assert_eq!(answers(&mut device)[0].finished, Instant::ZERO);
+}
