@@ -40,7 +40,7 @@ use self::segmentation::Segmentation;
 use self::stream::{Platter, Stream};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::Queue;
-use crate::record::Ledger;
+use crate::record::{Effort, Ledger};
 use crate::time::{Instant, Rate, Span};
 
 /// A drive. Built from a checked [`Profile`].
@@ -204,18 +204,21 @@ enum Power {
     Off,
 }
 
-impl Drive {
-    /// A drive at rest, its platter turned by `phase` (a share of a revolution in 64 bits) at time 0.
-    /// Panics when [`Profile::check`] fails.
-    pub fn new(profile: Profile, phase: u64) -> Drive {
-        if let Err(error) = profile.check() {
-            panic!("profile {}: {} must be {}", profile.name, error.field, error.expected);
+impl Slot {
+    /// The answer to its command, done at `finished`.
+    fn completion(&self, finished: Instant) -> Completion {
+        Completion {
+            tag: self.request.tag,
+            status: self.outcome,
+            submitted: self.ledger.start(),
+            finished,
+            parts: self.ledger.parts(),
+            effort: Effort { interrupts: self.interrupts, ..Effort::COMMAND },
         }
-        let mut profile = profile;
-        profile.mechanics = profile.mechanics.with_phase(phase);
-        let depth = profile.firmware.depth;
-        let cache = profile.cache;
-        let blank = Slot {
+    }
+
+    fn free() -> Slot {
+        Slot {
             request: BLANK,
             ledger: Ledger::open(Instant::ZERO),
             stage: Stage::Free,
@@ -229,7 +232,21 @@ impl Drive {
             interrupts: 1,
             round: false,
             ahead: true,
-        };
+        }
+    }
+}
+
+impl Drive {
+    /// A drive at rest, its platter turned by `phase` (a share of a revolution in 64 bits) at time 0.
+    /// Panics when [`Profile::check`] fails.
+    pub fn new(profile: Profile, phase: u64) -> Drive {
+        if let Err(error) = profile.check() {
+            panic!("profile {}: {} must be {}", profile.name, error.field, error.expected);
+        }
+        let mut profile = profile;
+        profile.mechanics = profile.mechanics.with_phase(phase);
+        let depth = profile.firmware.depth;
+        let cache = profile.cache;
         // A write that is acknowledged and still draining keeps its slot.
         let capacity = depth as usize + usize::from(cache.wraps);
         Drive {
@@ -241,7 +258,7 @@ impl Drive {
                 cache.adaptive.map_or(cache.segments, |it| it.most),
             ),
             segmentation: cache.adaptive.map(|adaptive| Segmentation::new(adaptive, cache.segments)),
-            slots: alloc::vec![blank; capacity],
+            slots: alloc::vec![Slot::free(); capacity],
             free: (0..capacity as u16).rev().collect(),
             arriving: VecDeque::with_capacity(capacity),
             commands: Candidates::new(profile.firmware.queue, capacity),

@@ -6,6 +6,7 @@
 //! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
 //! | [`Stack`] | such a drive with host layers above it |
 //! | [`Sight`] | the blocks of an array in what its members report |
+//! | [`Members`] | what an array with lost members still holds, and where it has a write hole |
 //! | [`Image`] | what the platter holds, built from landings alone |
 //! | [`Witness`] | the laws of durability, judged from acknowledgements and an image |
 //! | [`Client`] | a random client of a device |
@@ -17,6 +18,7 @@ mod conformance;
 mod cuts;
 mod durability;
 mod image;
+mod parity;
 mod run;
 mod script;
 mod sight;
@@ -26,6 +28,7 @@ pub use self::conformance::{Violation, conformance, conformance_through, conform
 pub use self::cuts::{Fault, Tally, cuts, stack_to_cut};
 pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 pub use self::image::{Held, Image};
+pub use self::parity::{Gone, Members};
 pub use self::sight::Sight;
 
 use alloc::boxed::Box;

@@ -9,7 +9,7 @@ use seekwise_model::block::{
 use seekwise_model::engine::Engine;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{Layer, Stack, conformance, random_stack};
+use seekwise_model::testing::{Layer, Stack, conformance, random_array, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 /// What a closed loop issues.
@@ -113,9 +113,9 @@ fn check_anatomy(record: &Record, last_finished: Instant, stack: &Stack) {
     }
 }
 
-fn run(seed: u64) {
+fn run(seed: u64, draw: fn(&mut Rng) -> Stack) {
     let mut rng = Seed(seed).stream("swarm");
-    let stack = random_stack(&mut rng);
+    let stack = draw(&mut rng);
     let options = Options::random(&mut rng);
     // Printed by the test harness when the run fails.
     println!("seed {seed}: {options:?}\n{stack:?}");
@@ -129,10 +129,15 @@ fn run(seed: u64) {
     let mut engine = Engine::new(source, device);
     let mut last = Instant::ZERO;
     let mut written = 0u64;
+    let sight = stack.sight();
     let mut check = |record: &Record| {
         check_anatomy(record, last, &stack);
         last = record.completion.finished;
-        written += u64::from(record.request.op == Op::Write) * u64::from(record.request.sectors);
+        if record.request.op == Op::Write {
+            let copies = (0..sight.copies())
+                .flat_map(|copy| (record.request.lba..record.request.end()).map(move |lba| (copy, lba)));
+            written += copies.filter(|&(copy, lba)| sight.sees(copy, lba)).count() as u64;
+        }
     };
     engine.run(Instant::FAR, &mut check).expect("nothing stuck");
     let done = u64::from(engine.source().done);
@@ -156,25 +161,46 @@ fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &Stack, wri
     while let Some(landing) = device.poll_landing() {
         assert!(landing.from <= landing.to && landing.to <= now, "{landing:?}");
         assert!(landing.kind == LandingKind::Landed || stack.drive.cache.write_back, "{landing:?}");
-        reported += u64::from(landing.sectors);
+        stack.sight().through(&landing, |seen| reported += u64::from(seen.sectors));
     }
-    assert_eq!(reported, written, "sectors written and sectors reported");
+    assert_eq!(reported, written, "sectors written, each copy of them, and sectors reported");
 }
 
 #[test]
 fn a_thousand_random_stacks_add_up() {
     for seed in 0..1000 {
-        run(seed);
+        run(seed, random_stack);
+    }
+}
+
+/// Up to six layers: four, an array and the bus of its members.
+#[test]
+fn random_arrays_add_up() {
+    for seed in 0..500 {
+        run(seed, random_array);
+    }
+}
+
+/// An array that runs to its next completion does what it does instant by instant.
+#[test]
+fn running_an_array_is_stepping_it() {
+    for seed in 0..300 {
+        let of = |by_steps| records_of(random_array(&mut Seed(seed).stream("array")), seed, by_steps);
+        assert_eq!(of(false), of(true), "seed {seed}");
     }
 }
 
 /// The records of a run, by `run` or instant by instant; a bare drive where `bare`.
 fn records(seed: u64, bare: bool, by_steps: bool) -> (Vec<String>, Instant) {
-    let mut rng = Seed(seed).stream("steps");
-    let mut stack = random_stack(&mut rng);
+    let mut stack = random_stack(&mut Seed(seed).stream("steps"));
     if bare {
         stack.layers.clear();
     }
+    records_of(stack, seed, by_steps)
+}
+
+fn records_of(stack: Stack, seed: u64, by_steps: bool) -> (Vec<String>, Instant) {
+    let mut rng = Seed(seed).stream("loop");
     let options = Options::random(&mut rng);
     let device = stack.build();
     let limits = device.limits(0);

@@ -19,8 +19,8 @@ use super::profile::Until;
 use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Slot, Stage, Target};
-use crate::block::{Completion, Flags, LandingKind, Op, Request, SECTOR, Status};
-use crate::record::{Effort, Ledger, Part};
+use crate::block::{Flags, LandingKind, Op, Request, SECTOR, Status};
+use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
 
 /// When the part of a read-ahead behind `end` that is not broken off is done: at least `min` blocks.
@@ -402,14 +402,7 @@ impl Drive {
             matches!(self.activity, Activity::Access { purpose: Purpose::Command { slot: on, .. }, .. } if on == slot);
         let command = &mut self.slots[usize::from(slot)];
         let status = command.outcome;
-        self.ready.push_back(Completion {
-            tag: command.request.tag,
-            status,
-            submitted: command.ledger.start(),
-            finished: at,
-            parts: command.ledger.parts(),
-            effort: Effort { interrupts: command.interrupts, ..Effort::COMMAND },
-        });
+        self.ready.push_back(command.completion(at));
         match on_medium {
             true => command.stage = Stage::Draining,
             false => self.release(at, slot),

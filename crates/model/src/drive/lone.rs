@@ -9,7 +9,7 @@ use super::cache::Lookup;
 use super::queuing::RELEASE_AND_SERVICE;
 use super::{Activity, Drive, Power, Stage};
 use crate::block::{Completion, Flags, Op};
-use crate::record::{Effort, Part};
+use crate::record::Part;
 use crate::time::{Instant, Span};
 
 impl Drive {
@@ -78,14 +78,7 @@ impl Drive {
         sweep.charge(ledger);
         ledger.until(Part::Link, sent);
         ledger.until(Part::Overhead, finished);
-        let (submitted, parts) = (ledger.start(), ledger.parts());
-        Some(Completion {
-            tag: request.tag,
-            status: command.outcome,
-            submitted,
-            finished,
-            parts,
-            effort: Effort { interrupts, ..Effort::COMMAND },
-        })
+        command.interrupts = interrupts;
+        Some(command.completion(finished))
     }
 }

@@ -40,7 +40,7 @@ use self::rebuild::Rebuild;
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::{Discipline, Queue};
 use crate::record::{Effort, Ledger, Part};
-use crate::time::{Instant, Rate};
+use crate::time::{Instant, Rate, Span};
 
 /// Which copy of a mirror is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,10 @@ pub struct ArraySpec {
     pub lost: u64,
 }
 
+/// How long an error takes that no drive is asked for. Inferred: some system calls of a microsecond; without any, a
+/// program that tries again would let no time pass.
+const REFUSAL: Span = Span::from_micros(10);
+
 /// A member, as the array sees it.
 struct Member {
     waiting: Queue<u32>,
@@ -106,6 +110,8 @@ pub struct Array {
     commands: Slab<Command>,
     turns: Turns,
     ready: VecDeque<Completion>,
+    /// Jobs of volumes that lost too much, by when they are answered.
+    failing: VecDeque<(Instant, u32)>,
     /// Lost or not yet rebuilt, one bit a member.
     failed: u64,
     /// Volumes that lost too much, one bit each.
@@ -158,6 +164,7 @@ impl Array {
             commands: Slab::new(),
             turns: Turns::default(),
             ready: VecDeque::new(),
+            failing: VecDeque::new(),
             failed: 0,
             dead: 0,
             powered: true,
@@ -206,6 +213,19 @@ impl Array {
         self.failed >> member & 1 == 1 && self.rebuild.is_none_or(|rebuild| rebuild.member != member)
     }
 
+    /// When something is due here by itself; `FAR` when nothing is.
+    fn own_next(&self) -> Instant {
+        self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due())
+    }
+
+    /// Answers with an error what was asked of a volume that is lost.
+    fn refuse_due(&mut self, now: Instant) {
+        while let Some((_, job)) = self.failing.pop_front_if(|(at, _)| *at <= now) {
+            self.fail(job);
+            self.all_made(now, job);
+        }
+    }
+
     /// Sends what there is room for, takes back what is over, at `now`.
     fn pump(&mut self, now: Instant) {
         loop {
@@ -215,6 +235,7 @@ impl Array {
             while let Some(job) = self.turns.next(&self.jobs) {
                 self.run(now, job);
             }
+            self.refuse_due(now);
             self.rebuild_on(now);
             if self.pending == 0 || !self.send(now) {
                 return;
@@ -423,6 +444,13 @@ impl Array {
             let command = self.withdraw(tag);
             self.one_less(now, command.job);
         }
+        let failing = core::mem::take(&mut self.failing);
+        for (at, job) in failing {
+            match chosen(&self.jobs[job]) {
+                true => self.all_made(now, job),
+                false => self.failing.push_back((at, job)),
+            }
+        }
         for index in 0..self.jobs.len() {
             let job = &mut self.jobs[index];
             if job.live && !job.begun && chosen(job) {
@@ -530,7 +558,7 @@ impl Device for Array {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let below = self.below.poll_timeout().unwrap_or(Instant::FAR);
-        let next = below.min(self.rebuild_due());
+        let next = below.min(self.own_next());
         (next != Instant::FAR).then_some(next)
     }
 
@@ -554,7 +582,7 @@ impl Device for Array {
             if let Some(completion) = self.ready.pop_front() {
                 return Some(completion);
             }
-            let own = self.rebuild_due();
+            let own = self.own_next();
             match self.below.proceed(own.min(until)) {
                 Some(completion) => {
                     let at = completion.finished;

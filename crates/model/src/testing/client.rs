@@ -68,6 +68,8 @@ pub struct Client {
     pub witness: Witness,
     /// What is on the medium, from all landings so far.
     pub image: Image,
+    /// All writes accepted, in order.
+    pub written: Vec<Request>,
     /// All landings so far, if [`Client::keep`] was called.
     pub landings: Vec<Landing>,
     keep: bool,
@@ -94,6 +96,7 @@ impl Client {
             device,
             witness,
             image: Image::new(),
+            written: Vec::new(),
             landings: Vec::new(),
             keep: false,
             habits,
@@ -139,6 +142,23 @@ impl Client {
         while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
             self.step(next);
         }
+    }
+
+    /// Issues nothing more; polls until nothing is in flight.
+    pub fn drain_all(&mut self) {
+        while let Some(next) = self.device.poll_timeout().filter(|_| !self.flying.is_empty()) {
+            self.step(next);
+        }
+        assert!(self.flying.is_empty() && self.held.is_none(), "something never ended");
+    }
+
+    /// Ends with a flush.
+    pub fn flush(&mut self) {
+        self.drain_all();
+        self.stamp += 1;
+        let (flags, stamp) = (Flags::NONE, self.stamp);
+        self.send(Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags, lba: 0, sectors: 0, stamp });
+        self.drain_all();
     }
 
     /// Issues nothing for so long.
@@ -202,6 +222,9 @@ impl Client {
         match self.device.submit(self.now, request) {
             Ok(()) => {
                 self.flying.insert(request.tag, request);
+                if request.op == Op::Write {
+                    self.written.push(request);
+                }
                 self.witness.submitted(&request);
                 self.drain();
             }

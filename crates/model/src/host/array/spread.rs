@@ -3,7 +3,7 @@
 use super::jobs::{Command, Job, Kind};
 use super::layout::{Level, Volume};
 use super::parity::Row;
-use super::{Array, Balance, Member};
+use super::{Array, Balance, Member, REFUSAL};
 use crate::block::{Op, Status};
 use crate::time::Instant;
 
@@ -109,7 +109,7 @@ impl Array {
         match job.kind {
             Kind::Flush | Kind::Seal => self.flush(now, index),
             Kind::Rebuild => self.read_run(now, index),
-            _ if self.dead >> job.volume & 1 == 1 => self.fail(index),
+            _ if self.dead >> job.volume & 1 == 1 => return self.failing.push_back((now + REFUSAL, index)),
             Kind::Plain => self.plain(now, index),
             Kind::Update => self.read_before(now, index),
             Kind::Recover => self.recover(now, index),
@@ -117,7 +117,7 @@ impl Array {
         self.all_made(now, index);
     }
 
-    fn all_made(&mut self, now: Instant, index: u32) {
+    pub(super) fn all_made(&mut self, now: Instant, index: u32) {
         let job = &mut self.jobs[index];
         job.left -= 1;
         if job.left == 0 {
@@ -126,7 +126,7 @@ impl Array {
         }
     }
 
-    fn fail(&mut self, index: u32) {
+    pub(super) fn fail(&mut self, index: u32) {
         self.jobs[index].status = Status::MediumError;
     }
 

@@ -1,0 +1,104 @@
+//! What an array with lost members holds, as a checker sees it: from the image of the members that are left and the
+//! writes that were issued. The write hole is a fact of this room: where data and parity of a row are not of one state,
+//! what is lost of it cannot be had back.
+//!
+//! A parity sector that a write with stamp `s` left covers, of each column, the last write up to `s`: writes to a row go
+//! one after another, in the order of their stamps. So its members agree when each holds just that. This holds for an
+//! array right below its client, whose requests were not aborted.
+
+use super::image::{Held, Image};
+use crate::block::Request;
+use crate::host::array::layout::{Place, Volume};
+
+/// A block that cannot be had back: too much is lost, or data and parity do not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// The members of one volume, from its first block on.
+pub struct Members<'a> {
+    /// What each holds.
+    pub image: &'a Image,
+    /// The volume, which begins at block 0 of the array.
+    pub volume: Volume,
+    /// Lost members, one bit each.
+    pub lost: u64,
+    /// All writes issued, by rising stamp.
+    pub writes: &'a [Request],
+}
+
+impl Members<'_> {
+    /// What a read of block `lba` gives: nothing for one never written.
+    pub fn read(&self, lba: u64) -> Result<Option<Held>, Gone> {
+        let place = self.volume.place(lba);
+        let sector = self.volume.row_start(place.row) + place.within;
+        let mut copies = (0..self.volume.copies()).map(|copy| self.volume.member(place.row, place.column, copy));
+        match copies.find(|&member| self.has(member)) {
+            Some(member) => Ok(self.image.get(member, sector)),
+            None => self.recover(place, sector),
+        }
+    }
+
+    fn has(&self, member: u32) -> bool {
+        self.lost >> member & 1 == 0
+    }
+
+    /// From as many parities as columns are lost; each must agree with all data that are left.
+    fn recover(&self, place: Place, sector: u64) -> Result<Option<Held>, Gone> {
+        let columns = 0..self.volume.columns();
+        let data = |column: u32| self.volume.member(place.row, column, 0);
+        let missing = columns.clone().filter(|&column| !self.has(data(column))).count();
+        let parities = (0..self.volume.parities()).map(|which| self.volume.parity(place.row, which));
+        let parities = parities.filter(|&member| self.has(member)).take(missing);
+        let mut found: Option<Option<Held>> = None;
+        let mut used = 0;
+        for parity in parities {
+            let until = match self.image.get(parity, sector) {
+                Some(Held::Stamp(stamp)) => stamp,
+                Some(Held::Unreadable) => return Err(Gone),
+                None => 0,
+            };
+            let covers = |column: u32| self.last_write(place, column, until).map(Held::Stamp);
+            let agrees = |column: u32| self.image.get(data(column), sector) == covers(column);
+            if !columns.clone().filter(|&column| self.has(data(column))).all(agrees) {
+                return Err(Gone);
+            }
+            let here = covers(place.column);
+            if found.is_some_and(|found| found != here) {
+                return Err(Gone);
+            }
+            found = Some(here);
+            used += 1;
+        }
+        found.filter(|_| used == missing).ok_or(Gone)
+    }
+
+    /// The stamp of the last write up to `until` to the block of `column` beside `place`.
+    fn last_write(&self, place: Place, column: u32, until: u64) -> Option<u64> {
+        let block = place.row * self.volume.row() + u64::from(column) * self.volume.chunk + place.within;
+        let covers = |write: &&Request| write.stamp <= until && (write.lba..write.end()).contains(&block);
+        self.writes.iter().rev().find(covers).map(|write| write.stamp)
+    }
+
+    /// Blocks whose parity or copy does not agree with them: what a later loss of the member that holds them would
+    /// change. Nothing is lost of the members now.
+    pub fn holes(&self) -> impl Iterator<Item = u64> + '_ {
+        let differs = |&lba: &u64| {
+            let place = self.volume.place(lba);
+            let member = self.volume.member(place.row, place.column, 0);
+            let without = Members { lost: self.lost | 1 << member, ..*self };
+            without.read(lba) != self.read(lba)
+        };
+        (0..self.volume.capacity()).filter(differs)
+    }
+
+    /// What the array reads as, block by block of all that were written.
+    pub fn blocks(&self) -> Image {
+        let mut image = Image::new();
+        for write in self.writes {
+            for lba in write.lba..write.end() {
+                image.put(0, lba, self.read(lba).unwrap_or(None));
+            }
+        }
+        image
+    }
+}

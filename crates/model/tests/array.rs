@@ -1,0 +1,314 @@
+//! Arrays by hand and by swarm: what each level costs, a member lost at any instant, the rebuild, the write hole.
+
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{Array, ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::ports::Ports;
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::testing::{
+    Client, Failure, Gone, Habits, Held, Image, Law, Layer, Members, Promise, Small, Stack, Witness, random_profile,
+};
+use seekwise_model::time::{Instant, Span};
+
+fn spec(level: Level, members: u32) -> ArraySpec {
+    ArraySpec {
+        members,
+        shares: vec![Share { level, permille: 1000 }],
+        chunk: 16,
+        depth: 64,
+        queue: Discipline::plain(Policy::Fcfs),
+        balance: Balance::Nearest,
+        parity: ParityWrite::Fewest,
+        rebuild_rate: 1_000_000_000,
+        rebuild_run: 256,
+        lost: 0,
+    }
+}
+
+fn array(spec: &ArraySpec, drive: &Small) -> Array {
+    let member = |index: u32| Small { phase: u64::from(index) << 61, ..drive.clone() }.drive();
+    let members = (0..spec.members).map(|index| Box::new(member(index)) as Box<dyn Device>);
+    Array::new(spec.clone(), Box::new(Ports::new(members.collect())))
+}
+
+fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
+    Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
+}
+
+/// Runs one request to its end, from `now`.
+fn serve(device: &mut dyn Device, now: Instant, request: Request) -> Completion {
+    device.submit(now, request).expect("room");
+    device.proceed(Instant::FAR).expect("an answer")
+}
+
+fn set(device: &mut dyn Device, now: Instant, key: &str, value: &str) {
+    device.control(now, &Control::Set { key, value }).expect("a key of the array");
+}
+
+/// Commands that a request became.
+fn commands(spec: &ArraySpec, request: Request) -> u32 {
+    serve(&mut array(spec, &Small::default()), Instant::ZERO, request).effort.commands.into()
+}
+
+#[test]
+fn each_level_sends_the_commands_it_must() {
+    let (read, write) = (|lba, sectors| request(0, Op::Read, lba, sectors), |lba, n| request(0, Op::Write, lba, n));
+    let of = |level, members, what| commands(&spec(level, members), what);
+    assert_eq!(of(Level::Raid0, 2, read(0, 128)), 2, "chunks that follow one another on a member go as one");
+    assert_eq!(of(Level::Raid0, 3, write(8, 16)), 2);
+    assert_eq!((of(Level::Raid1, 2, read(0, 64)), of(Level::Raid1, 2, write(0, 64))), (1, 2));
+    assert_eq!((of(Level::Raid10, 4, read(0, 32)), of(Level::Raid10, 4, write(0, 32))), (2, 4));
+    assert_eq!(of(Level::Raid5, 5, write(0, 8)), 4, "two reads, two writes");
+    assert_eq!(of(Level::Raid5, 3, write(0, 8)), 3, "one read to reconstruct, two writes");
+    assert_eq!(of(Level::Raid5, 5, write(0, 64)), 5, "a whole row: no read");
+    assert_eq!(of(Level::Raid5, 5, write(0, 640)), 5, "whole rows: one command a member");
+    assert_eq!(of(Level::Raid6, 6, write(0, 8)), 6, "three reads either way, three writes");
+    let degraded = ArraySpec { lost: 1, ..spec(Level::Raid5, 4) };
+    assert_eq!(commands(&degraded, read(0, 16)), 3, "a lost chunk: all others of its row");
+    assert_eq!(commands(&degraded, read(16, 16)), 1);
+    assert_eq!(commands(&degraded, write(0, 8)), 3, "to a lost chunk: two reads, and parity");
+}
+
+#[test]
+fn two_drives_stripe_twice_as_fast() {
+    let rate = |spec: &ArraySpec| {
+        let mut device = array(spec, &Small::default().buffered(4, 256));
+        let mut now = Instant::ZERO;
+        for index in 0..40 {
+            now = serve(&mut device, now, request(0, Op::Read, index * 128, 128)).finished;
+        }
+        40.0 * 128.0 / now.nanos() as f64
+    };
+    let one = ArraySpec { members: 1, ..spec(Level::Raid0, 1) };
+    let gain = rate(&spec(Level::Raid0, 2)) / rate(&one);
+    assert!((1.8..2.1).contains(&gain), "{gain}");
+}
+
+/// A small array of any drive, for its client alone above it.
+fn any(level: Level, rng: &mut Rng) -> Stack {
+    let mut drive = random_profile(rng);
+    (drive.weak, drive.firmware.recovery_limit) = (Vec::new(), None);
+    let members = level.least_members() + if level == Level::Raid10 { 0 } else { rng.below(2) as u32 };
+    let chunk = [8, 16, 64][rng.below(3) as usize];
+    Stack { drive, layers: vec![Layer::Array(ArraySpec { chunk, ..spec(level, members) }, None)] }
+}
+
+struct Case {
+    client: Client,
+    stack: Stack,
+}
+
+impl Case {
+    fn new(level: Level, seed: u64) -> Case {
+        let rng = &mut Seed(seed).stream("lost");
+        let stack = any(level, rng);
+        let device = stack.build();
+        let limits = device.limits(0);
+        let habits = Habits::random(&limits, rng);
+        let promise = Promise { heads: 5, ..Promise::of(&limits, stack.drive.cut_sector) };
+        let client = Client::new(device, Witness::new(promise), habits, Seed(seed).stream("client"));
+        Case { client, stack }
+    }
+
+    fn spec(&self) -> &ArraySpec {
+        match &self.stack.layers[0] {
+            Layer::Array(spec, _) => spec,
+            _ => unreachable!("built with an array"),
+        }
+    }
+
+    /// The members, less `lost`.
+    fn members<'a>(&self, image: &'a Image, written: &'a [Request], lost: u64) -> Members<'a> {
+        let sectors = self.stack.drive.geometry().expect("a layout").sectors();
+        let spec = self.spec();
+        let volumes =
+            seekwise_model::host::array::layout::volumes(&spec.shares, spec.members, sectors, u64::from(spec.chunk));
+        Members { image, volume: volumes[0], lost, writes: written }
+    }
+
+    /// What a client finds of its durable writes when `lost` members are gone.
+    fn verdict(&mut self, lost: u64) -> Option<Law> {
+        let image = self.client.image.clone();
+        let written = self.client.written.clone();
+        let blocks = self.members(&image, &written, lost).blocks();
+        self.client.witness.judge(&blocks, Failure::Cut).err().map(|breach| breach.law)
+    }
+
+    fn lose(&mut self, member: u32) {
+        let value = member.to_string();
+        self.client.control(&Control::Set { key: "array.lose", value: &value });
+    }
+}
+
+/// Works, loses members at any instant, goes on, flushes. Answers what is broken of what it was promised.
+fn lose_at_any_instant(level: Level, count: u32, seed: u64) -> Option<Law> {
+    let mut case = Case::new(level, seed);
+    let rng = &mut Seed(seed).stream("instants");
+    let mut lost = 0;
+    for _ in 0..count {
+        case.client.work(case.client.now() + Span::from_micros(rng.below(150_000)));
+        let member = rng.below(u64::from(case.spec().members)) as u32;
+        case.lose(member);
+        lost |= 1 << member;
+    }
+    case.client.work(case.client.now() + Span::from_millis(100));
+    case.client.flush();
+    case.verdict(lost)
+}
+
+#[test]
+fn a_lost_member_costs_redundant_levels_nothing_and_raid_0_its_data() {
+    for seed in 0..60 {
+        for (level, count) in
+            [(Level::Raid1, 1), (Level::Raid10, 1), (Level::Raid5, 1), (Level::Raid6, 1), (Level::Raid6, 2)]
+        {
+            assert_eq!(lose_at_any_instant(level, count, seed), None, "{level:?}, {count} lost, seed {seed}");
+        }
+    }
+    let lost = (0..60).filter(|&seed| lose_at_any_instant(Level::Raid0, 1, seed) == Some(Law::Durable)).count();
+    assert!(lost > 40, "RAID 0 lost data in {lost} of 60");
+}
+
+#[test]
+fn a_rebuilt_member_holds_all_that_was_written() {
+    for seed in 0..20 {
+        for level in [Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6] {
+            let mut case = Case::new(level, seed);
+            case.client.keep();
+            case.client.work(Instant::ZERO + Span::from_millis(50));
+            case.lose(1);
+            case.client.work(case.client.now() + Span::from_millis(50));
+            let from = case.client.landings.len();
+            case.client.control(&Control::Set { key: "array.replace", value: "1" });
+            case.client.work(case.client.now() + Span::from_millis(300));
+            case.client.flush();
+            case.client.rest(Span::from_secs(60));
+            let mut sectors: Vec<Vec<u64>> = vec![Vec::new(); case.members_end() as usize];
+            let new = case.client.landings[from..].iter().filter(|landing| landing.member == 1);
+            // A copy that a later write replaced in the buffer is reported as discarded.
+            for landing in new.filter(|landing| landing.stamp == 0 || landing.kind == LandingKind::Landed) {
+                for sector in landing.lba..landing.end() {
+                    sectors[sector as usize].push(landing.stamp);
+                }
+            }
+            for (sector, stamps) in sectors.iter().enumerate() {
+                let copies = stamps.iter().filter(|&&stamp| stamp == 0).count();
+                assert_eq!(copies, 1, "{level:?}, seed {seed}: sector {sector} of the new drive: {stamps:?}");
+                let after = stamps.iter().skip_while(|&&stamp| stamp > 0).skip(1);
+                let twin = case.client.image.get(0, sector as u64);
+                if let (Level::Raid1 | Level::Raid10, Some(&last)) = (level, after.last()) {
+                    assert_eq!(Some(Held::Stamp(last)), twin, "seed {seed}: sector {sector} and its copy");
+                }
+            }
+        }
+    }
+}
+
+impl Case {
+    fn members_end(&self) -> u64 {
+        let (image, written) = (Image::new(), Vec::new());
+        self.members(&image, &written, 0).volume.end()
+    }
+}
+
+/// What the write hole is: a cut between data and parity leaves a row in which a later loss destroys what nobody wrote.
+#[test]
+fn a_cut_between_data_and_parity_leaves_a_hole() {
+    let (mut holes, mut whole) = (0, 0);
+    for cut in 0..120 {
+        let stack = Stack { drive: Small::default(), layers: vec![Layer::Array(spec(Level::Raid5, 4), None)] };
+        let mut device = stack.build();
+        let mut image = Image::new();
+        set(&mut *device, Instant::ZERO, "landings", "on");
+        let first = request(0, Op::Write, 0, 48);
+        let second = request(1, Op::Write, 0, 8);
+        let now = serve(&mut *device, Instant::ZERO, first).finished;
+        device.submit(now, second).expect("room");
+        let at = now + Span::from_micros(cut * 400);
+        device.handle_timeout(at);
+        device.control(at, &Control::PowerCut).expect("known");
+        while let Some(landing) = device.poll_landing() {
+            image.apply(&landing);
+        }
+        let written = [first, second];
+        let sectors = Small::default().geometry().expect("a layout").sectors();
+        let volume = seekwise_model::host::array::layout::volumes(
+            &[Share { level: Level::Raid5, permille: 1000 }],
+            4,
+            sectors,
+            16,
+        )[0];
+        let all = Members { image: &image, volume, lost: 0, writes: &written };
+        // Read directly, each block holds the old or the new data: no law is broken.
+        let read = |lba| all.read(lba).expect("nothing is lost");
+        assert!((0..8).all(|lba| read(lba) == Some(Held::Stamp(1)) || read(lba) == Some(Held::Stamp(2))));
+        assert!((8..48).all(|lba| read(lba) == Some(Held::Stamp(1))));
+        // Blocks 16 to 24 lie beside what was written, on another drive.
+        let lost = 1 << volume.member(0, 1, 0);
+        let without = Members { lost, ..all };
+        let gone = (16..24).filter(|&lba| without.read(lba) == Err(Gone)).count();
+        let agree = without.volume.capacity() > 0 && all_holes(&image, volume, &written).is_empty();
+        match gone {
+            0 => whole += u32::from(agree),
+            _ => holes += 1,
+        }
+    }
+    assert!(holes > 0 && whole > 0, "{holes} cuts with a hole, {whole} without");
+}
+
+fn all_holes(image: &Image, volume: seekwise_model::host::array::layout::Volume, written: &[Request]) -> Vec<u64> {
+    Members { image, volume, lost: 0, writes: written }.holes().collect()
+}
+
+#[test]
+fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
+    let shares = vec![Share { level: Level::Raid0, permille: 500 }, Share { level: Level::Raid1, permille: 500 }];
+    let mut device = array(&ArraySpec { shares, ..spec(Level::Raid0, 2) }, &Small::default());
+    let (fast, safe) = (device.volumes()[0].capacity(), device.volumes()[1].capacity());
+    assert_eq!(device.limits(0).sectors, fast + safe);
+    let mut now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
+    now = serve(&mut device, now, request(0, Op::Write, fast, 64)).finished;
+    set(&mut device, now, "array.lose", "1");
+    let lost = serve(&mut device, now, request(0, Op::Read, 0, 64));
+    assert_eq!(lost.status, Status::MediumError);
+    let kept = serve(&mut device, lost.finished, request(0, Op::Read, fast, 64));
+    assert_eq!(kept.status, Status::Done);
+    let both = serve(&mut device, kept.finished, request(0, Op::Write, fast - 8, 16));
+    assert_eq!(both.status, Status::MediumError, "half of it is lost");
+}
+
+#[test]
+fn copies_are_read_as_the_balance_says() {
+    // Two far places read by turns: nearest keeps one drive at each.
+    let total = |balance| {
+        let mut device = array(&ArraySpec { balance, ..spec(Level::Raid1, 2) }, &Small::default());
+        let mut now = Instant::ZERO;
+        for turn in 0..20 {
+            let lba = if turn % 2 == 0 { 0 } else { 7000 };
+            now = serve(&mut device, now, request(0, Op::Read, lba + turn, 1)).finished;
+        }
+        now
+    };
+    let (nearest, first) = (total(Balance::Nearest), total(Balance::First));
+    assert!(nearest < first, "{nearest:?} against {first:?}");
+}
+
+#[test]
+fn a_rebuild_keeps_to_its_rate_and_ends() {
+    let drive = Small::default().buffered(4, 256);
+    let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(Level::Raid5, 3) };
+    let mut device = array(&spec, &drive);
+    let bytes = device.volumes()[0].sectors * 512;
+    set(&mut device, Instant::ZERO, "array.lose", "2");
+    assert_eq!(device.lost(), 4);
+    set(&mut device, Instant::ZERO, "array.replace", "2");
+    while let Some(next) = device.poll_timeout() {
+        device.handle_timeout(next);
+    }
+    let progress = device.progress();
+    let took = progress.ended.expect("it ends").nanos() as f64 / 1e9;
+    let least = bytes as f64 / 1e6;
+    assert!(took >= least * 0.9 && took < least * 1.3, "{took} s for {least} s at the rate");
+    assert_eq!((progress.sectors * 512, progress.unread, device.lost()), (bytes, 0, 0));
+}
