@@ -343,10 +343,14 @@ impl Stack {
                     .expected(format!("{}, or the name of a ready-made {kind}", key.accepts))
             })
             .collect();
-        match missing.is_empty() {
-            true => Ok(Some(figures)),
-            false => Err(missing),
+        if !missing.is_empty() {
+            return Err(missing);
         }
+        if let Some((key, needs)) = hosts::meaningless(&figures).filter(|_| kind == "driver") {
+            let wrong = Diagnostic::at(&self.file, layer.line, "changes nothing here").key(format!("{kind}.{key}"));
+            return Err(vec![wrong.expected(needs)]);
+        }
+        Ok(Some(figures))
     }
 }
 

@@ -60,6 +60,12 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("STREAMS", "4"), ("SIZE", "100m"), ("RW", "read"), ("BS", "64k")],
     },
     BuiltInJob {
+        name: "flushed-writes",
+        purpose: "writes that a program wants durable, a flush after every so many",
+        text: include_str!("../../../studies/jobs/flushed-writes.fio"),
+        variables: &[("RW", "randwrite"), ("BS", "4k"), ("SIZE", "100m"), ("FLUSH", "1"), ("RUNTIME", "30s")],
+    },
+    BuiltInJob {
         name: "random-blocks",
         purpose: "blocks at random over the drive, so many outstanding",
         text: include_str!("../../../studies/jobs/random-blocks.fio"),

@@ -69,6 +69,11 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// These but for `other`.
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
     /// Both.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)

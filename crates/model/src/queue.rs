@@ -226,6 +226,16 @@ impl<T: Copy> Queue<T> {
         self.sort();
     }
 
+    /// What `which` names waits at another position now.
+    pub fn move_to(&mut self, which: impl Fn(&T) -> bool, position: u64) {
+        let held = &mut self.held;
+        let found = self.waiting.iter().find(|&&number| which(&held[number as usize].item));
+        if let Some(&number) = found.filter(|&&number| held[number as usize].position != position) {
+            held[number as usize].position = position;
+            self.sort();
+        }
+    }
+
     /// Takes out all.
     pub fn clear(&mut self) {
         self.free.append(&mut self.waiting);

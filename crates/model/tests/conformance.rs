@@ -38,8 +38,7 @@ fn of_kind(kind: Queuing) -> Small {
 }
 
 const CONTROLLER: Layer = Layer::Controller(ControllerSpec::plain(4, Span::from_micros(30), 20_000_000));
-const DRIVER: Layer =
-    Layer::Driver(DriverSpec { capacity: 64, depth: 4, queue: Discipline::plain(Policy::CLook), max_transfer: 40 });
+const DRIVER: Layer = Layer::Driver(DriverSpec::plain(64, 4, Discipline::plain(Policy::CLook), 40));
 
 #[test]
 fn a_plain_drive_keeps_the_contract() {

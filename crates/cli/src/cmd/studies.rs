@@ -17,6 +17,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("n-power-cut", include_str!("../../../../studies/n-power-cut.toml")),
     ("segments-access", include_str!("../../../../studies/segments-access.toml")),
     ("segments-random", include_str!("../../../../studies/segments-random.toml")),
+    ("f-interface", include_str!("../../../../studies/f-interface.toml")),
     ("d-modes", include_str!("../../../../studies/d-modes.toml")),
     ("n-write-cache", include_str!("../../../../studies/n-write-cache.toml")),
     ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),

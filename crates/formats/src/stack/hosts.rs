@@ -3,11 +3,14 @@
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
 use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
-use seekwise_model::host::driver::DriverSpec;
+use seekwise_model::host::driver::deadline::DeadlineSpec;
+use seekwise_model::host::driver::fair::FairSpec;
+use seekwise_model::host::driver::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
 use seekwise_model::host::processor::ProcessorSpec;
+use seekwise_model::time::Span;
 
 use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Accepts, Figure, Key, Reader, Value};
+use crate::profile::figure::{Accepts, Figure, Key, Kind, Reader, Value};
 use crate::profile::{discipline, span};
 use crate::stack::modes::{self, MODES};
 
@@ -21,12 +24,68 @@ const fn key(path: &'static str, unit: &'static str, accepts: Accepts, required:
 pub static DRIVER_KEYS: &[Key] = &[
     key("capacity", "", Accepts::Whole(1, 65_536), true),
     key("depth", "", Accepts::Whole(1, 65_536), true),
-    key("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook"]), true),
+    key("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), true),
     key("queue.window", "", Accepts::Whole(0, 65_536), false),
     key("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), false),
+    key("queue.read_expire_ms", "ms", Accepts::Number(0.0, 1e6), false),
+    key("queue.write_expire_ms", "ms", Accepts::Number(0.0, 1e6), false),
+    key("queue.writes_starved", "", Accepts::Whole(0, 65_536), false),
+    key("queue.fifo_batch", "", Accepts::Whole(1, 65_536), false),
+    key("queue.prio_aging_ms", "ms", Accepts::Number(0.0, 1e6), false),
+    key("queue.slice_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), false),
+    key("queue.seeky_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), false),
+    key("queue.turn_ms", "ms", Accepts::Number(0.001, 10_000.0), false),
+    key("queue.max_budget_sectors", "sectors", Accepts::Whole(1, 1 << 24), false),
+    key("queue.async_charge", "", Accepts::Whole(1, 1000), false),
+    key("queue.sync_writes", "", Accepts::Flag, false),
     key("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), true),
+    key("merge", "", Accepts::Flag, false),
+    key("plug.commands", "", Accepts::Whole(1, 65_536), false),
+    key("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), false),
+    key("flush", "", Accepts::Word(&["forward", "drop", "never"]), false),
+    key("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), false),
+    key("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), false),
+    key("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), false),
+    key("timeout_ms", "ms", Accepts::Number(0.001, 1e6), false),
+    key("retries", "", Accepts::Whole(0, 1_000_000), false),
     key("request_us", "us", Accepts::Number(0.0, 1e6), false),
 ];
+
+/// Driver keys that mean something only where another has a certain value, or is there at all.
+const BELONGS: &[(&str, &str, &[&str])] = &[
+    ("queue.window", "queue.policy", &["fcfs", "sstf", "look", "clook"]),
+    ("queue.max_wait_ms", "queue.policy", &["fcfs", "sstf", "look", "clook"]),
+    ("queue.read_expire_ms", "queue.policy", &["deadline"]),
+    ("queue.write_expire_ms", "queue.policy", &["deadline"]),
+    ("queue.writes_starved", "queue.policy", &["deadline"]),
+    ("queue.fifo_batch", "queue.policy", &["deadline"]),
+    ("queue.prio_aging_ms", "queue.policy", &["deadline"]),
+    ("queue.slice_idle_ms", "queue.policy", &["fair"]),
+    ("queue.seeky_idle_ms", "queue.policy", &["fair"]),
+    ("queue.turn_ms", "queue.policy", &["fair"]),
+    ("queue.max_budget_sectors", "queue.policy", &["fair"]),
+    ("queue.async_charge", "queue.policy", &["fair"]),
+    ("queue.sync_writes", "queue.policy", &["fair"]),
+    ("plug.commands", "plug.wait_ms", &[]),
+    ("plug.wait_ms", "plug.commands", &[]),
+    ("write_through", "flush", &["forward", ""]),
+    ("power_off_pause_ms", "power_off", &["pause"]),
+    ("retries", "timeout_ms", &[]),
+];
+
+/// What the user sets must mean something: the first key that does not, and what it would need.
+pub(super) fn meaningless(figures: &[Figure]) -> Option<(&'static str, String)> {
+    let has = |key: &str| figures.iter().any(|figure| figure.key == key);
+    let set = |key: &str| figures.iter().any(|figure| figure.key == key && figure.kind == Kind::Set);
+    let fits = |needs: &str, values: &[&str]| match values {
+        [] => has(needs),
+        _ => values.contains(&word(figures, needs)),
+    };
+    let (key, needs, values) = *BELONGS.iter().find(|(key, needs, values)| set(key) && !fits(needs, values))?;
+    let values: Vec<&str> = values.iter().copied().filter(|value| !value.is_empty()).collect();
+    let wanted = if values.is_empty() { String::new() } else { format!(" = {}", values.join(" or ")) };
+    Some((key, format!("`driver.{needs}`{wanted} beside it")))
+}
 
 /// The keys of a controller.
 pub static CONTROLLER_KEYS: &[Key] = &[
@@ -144,19 +203,69 @@ fn word<'a>(figures: &'a [Figure], key: &str) -> &'a str {
     }
 }
 
+fn flag(figures: &[Figure], key: &str) -> Option<bool> {
+    match figures.iter().find(|f| f.key == key).map(|f| &f.value) {
+        Some(Value::Flag(on)) => Some(*on),
+        _ => None,
+    }
+}
+
+/// A time, if there is a figure of it.
+fn time(figures: &[Figure], key: &str) -> Option<Span> {
+    figures.iter().any(|f| f.key == key).then(|| span(number(figures, key)))
+}
+
+fn count(figures: &[Figure], key: &str) -> Option<u32> {
+    figures.iter().any(|f| f.key == key).then(|| whole(figures, key) as u32)
+}
+
 pub(super) fn driver(figures: &[Figure]) -> DriverSpec {
+    let plug = time(figures, "plug.wait_ms").zip(count(figures, "plug.commands"));
+    let pause = time(figures, "power_off_pause_ms").unwrap_or(Span::ZERO);
     DriverSpec {
         capacity: whole(figures, "capacity") as u32,
         depth: whole(figures, "depth") as u32,
-        queue: discipline(
-            word(figures, "queue.policy"),
-            whole(figures, "queue.window"),
-            // A driver knows no positioning time, so neither SPTF nor what restrains it.
-            0,
-            0,
-            number(figures, "queue.max_wait_ms"),
-        ),
+        scheduler: scheduler(figures),
         max_transfer: whole(figures, "max_transfer_sectors") as u32,
+        merge: flag(figures, "merge").unwrap_or(false),
+        plug: plug.map(|(wait, commands)| Plug { commands, wait }),
+        flush: FlushPolicy::named(word(figures, "flush")).unwrap_or_default(),
+        write_through: WriteThrough::named(word(figures, "write_through")).unwrap_or_default(),
+        power_off: match word(figures, "power_off") {
+            "at-once" => PowerOff::AtOnce,
+            "pause" => PowerOff::Pause(pause),
+            _ => PowerOff::Orderly,
+        },
+        timeout: time(figures, "timeout_ms"),
+        retries: whole(figures, "retries") as u32,
+    }
+}
+
+/// What is not given is as in Linux.
+fn scheduler(figures: &[Figure]) -> SchedulerSpec {
+    let time = |key: &str, or: Span| time(figures, key).unwrap_or(or);
+    let count = |key: &str, or: u32| count(figures, key).unwrap_or(or);
+    match word(figures, "queue.policy") {
+        "deadline" => SchedulerSpec::Deadline(DeadlineSpec {
+            read_expire: time("queue.read_expire_ms", DeadlineSpec::LINUX.read_expire),
+            write_expire: time("queue.write_expire_ms", DeadlineSpec::LINUX.write_expire),
+            writes_starved: count("queue.writes_starved", DeadlineSpec::LINUX.writes_starved),
+            fifo_batch: count("queue.fifo_batch", DeadlineSpec::LINUX.fifo_batch),
+            prio_aging: time("queue.prio_aging_ms", DeadlineSpec::LINUX.prio_aging),
+        }),
+        "fair" => SchedulerSpec::Fair(FairSpec {
+            slice_idle: time("queue.slice_idle_ms", FairSpec::LINUX.slice_idle),
+            seeky_idle: time("queue.seeky_idle_ms", FairSpec::LINUX.seeky_idle),
+            timeout: time("queue.turn_ms", FairSpec::LINUX.timeout),
+            max_budget: count("queue.max_budget_sectors", FairSpec::LINUX.max_budget),
+            async_charge: count("queue.async_charge", FairSpec::LINUX.async_charge),
+            sync_writes: flag(figures, "queue.sync_writes").unwrap_or(FairSpec::LINUX.sync_writes),
+        }),
+        // A driver knows no positioning time, so neither SPTF nor what restrains it.
+        policy => {
+            let (window, wait) = (whole(figures, "queue.window"), number(figures, "queue.max_wait_ms"));
+            SchedulerSpec::Order(discipline(policy, window, 0, 0, wait))
+        }
     }
 }
 

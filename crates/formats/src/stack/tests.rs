@@ -1,7 +1,10 @@
 //! What a stack builds, and what its errors say.
 
 use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::driver::{FlushPolicy, PowerOff, SchedulerSpec, WriteThrough};
 use seekwise_model::queue::Policy;
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::time::Span;
 
 use super::*;
 
@@ -9,6 +12,13 @@ const DRIVE: &str = include_str!("../../../../drives/barracuda-7200.7.toml");
 
 fn drives(name: &str) -> Result<String, Vec<Diagnostic>> {
     if name == "barracuda" { Ok(DRIVE.to_owned()) } else { Err(vec![Diagnostic::at("", 0, "no such drive")]) }
+}
+
+fn order(built: &BuiltStack) -> Discipline {
+    match built.driver.unwrap().scheduler {
+        SchedulerSpec::Order(discipline) => discipline,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn error_of(text: &str) -> String {
@@ -21,7 +31,7 @@ fn error_of(text: &str) -> String {
 fn a_bare_name_measures_the_drive() {
     let built = Stack::named_drive("barracuda").build(&drives).unwrap();
     let driver = built.driver.unwrap();
-    assert_eq!(driver.queue.policy, Policy::Fcfs);
+    assert_eq!(order(&built).policy, Policy::Fcfs);
     assert_eq!(driver.max_transfer, 65_536);
     assert!(built.controller.is_none());
 }
@@ -35,7 +45,7 @@ fn names_and_overrides_make_a_stack() {
     stack.set("driver.queue.window", "4").unwrap();
     let built = stack.build(&drives).unwrap();
     let driver = built.driver.unwrap();
-    assert_eq!((driver.queue.policy, driver.queue.window), (Policy::CLook, 4));
+    assert_eq!((order(&built).policy, order(&built).window), (Policy::CLook, 4));
     assert_eq!(driver.max_transfer, 256);
     let controller = built.controller.unwrap();
     assert_eq!((controller.depth, controller.rate), (1, 90_000_000));
@@ -59,7 +69,8 @@ fn errors_name_key_and_nearest() {
     assert_eq!(
         error_of("drive = \"barracuda\"\ndriver = \"windows-xq\"\n"),
         "s.toml:2: `driver`: no driver `windows-xq`; \
-         expected none or one of direct, linux-none, windows-2000, windows-xp; did you mean `windows-xp`?\n"
+         expected none or one of direct, intel-ata, linux-bfq, linux-mq-deadline, linux-none, nforce-sw, via-ide, \
+         windows-2000, windows-98, windows-me, windows-xp; did you mean `windows-xp`?\n"
     );
     assert_eq!(
         error_of("[drive]\nname = \"barracuda\"\ncache.segmets = 8\n"),
@@ -81,6 +92,33 @@ fn errors_name_key_and_nearest() {
         stack.set("drves.depth", "1").unwrap_err()[0].to_string(),
         "--set: `drves.depth`: unknown key; expected a key of a layer of the stack, or of the job; \
          did you mean `driver.depth`?"
+    );
+}
+
+#[test]
+fn a_driver_has_its_policies() {
+    let text = "drive = \"barracuda\"\n[driver]\nname = \"linux-mq-deadline\"\nqueue.fifo_batch = 1\nflush = \"drop\"\n\
+                power_off = \"pause\"\npower_off_pause_ms = 2000\n";
+    let driver = Stack::parse("s.toml", text).unwrap().build(&drives).unwrap().driver.unwrap();
+    let SchedulerSpec::Deadline(deadline) = driver.scheduler else { panic!("{driver:?}") };
+    assert_eq!((deadline.fifo_batch, deadline.read_expire), (1, Span::from_millis(500)));
+    assert_eq!((driver.flush, driver.power_off), (FlushPolicy::Drop, PowerOff::Pause(Span::from_secs(2))));
+    let mut stack = Stack::named_drive("barracuda");
+    stack.set("driver", "windows-xp").unwrap();
+    let driver = stack.build(&drives).unwrap().driver.unwrap();
+    assert_eq!((driver.flush, driver.write_through), (FlushPolicy::Forward, WriteThrough::Fua));
+}
+
+#[test]
+fn a_key_that_changes_nothing_is_an_error() {
+    assert_eq!(
+        error_of("drive = \"barracuda\"\n[driver]\nname = \"linux-none\"\nqueue.fifo_batch = 1\n"),
+        "s.toml:2: `driver.queue.fifo_batch`: changes nothing here; \
+         expected `driver.queue.policy` = deadline beside it\n"
+    );
+    assert_eq!(
+        error_of("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nretries = 2\n"),
+        "s.toml:2: `driver.retries`: changes nothing here; expected `driver.timeout_ms` beside it\n"
     );
 }
 

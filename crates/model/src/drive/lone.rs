@@ -46,6 +46,7 @@ impl Drive {
         let access = self.access(now, arm, &request, first, (now, now));
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
         let overhead = &self.profile.overhead;
+        // As `service` has it.
         let (service, interrupts) = if self.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
         let sent = self.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;

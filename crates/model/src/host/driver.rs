@@ -1,6 +1,12 @@
-//! The operating system's driver, a first form: it holds requests, sorts them, splits the large ones and sends so
-//! many down at once. It costs no processor time, merges nothing and knows no time-outs; it passes priorities on and
-//! does not order by them.
+//! The operating system's driver: it holds requests, joins neighbours, sorts them, splits the large ones, sends so many
+//! down at once, and decides what becomes of flushes. It costs no processor time.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`spec`] | what a driver is told to do |
+//! | `commands` | what goes down at once, and whose it is |
+//! | `merge` | which neighbours become one command |
+//! | `scheduler` | which command is next: in one queue, [`deadline`], [`fair`] |
 //!
 //! A request larger than `max_transfer` goes down as several commands, each as soon as there is room; it completes
 //! with the last of them, and its account follows that one. Above an ATA drive a flush is a barrier as the drivers of the
@@ -8,32 +14,33 @@
 //! Above a SCSI drive it goes down as any other; a request *ordered* goes down behind all before it and before all after
 //! it, one for the *head of queue* next.
 //!
-//! A command that came back aborted though nobody above asked for that went down with another's error: it is sent again,
-//! as Linux's libata does. What was lost on it is *driver*.
+//! A command that came back aborted though nobody above asked for that went down with another's error: each request in it
+//! is sent again by itself, as Linux's libata does. What was lost on it is *driver*. A command that takes longer than
+//! `timeout` is aborted, above an ATA queue with all beside it by a reset, and sent again so many times; the milliseconds
+//! that an operating system spends on that are not modelled.
+//!
+//! Settings that change while it runs: `driver.depth`, `driver.flush`, `driver.write_through`, `driver.power_off`.
+
+mod commands;
+pub mod deadline;
+pub mod fair;
+mod merge;
+mod scheduler;
+pub mod spec;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use self::commands::{Commands, Piece, Stage};
+use self::merge::{Carried, Neighbours, joins};
+use self::scheduler::Scheduler;
+pub use self::spec::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
-use crate::queue::{Discipline, Queue};
 use crate::record::{Effort, Ledger, Part};
 use crate::time::Instant;
-
-/// What a driver does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DriverSpec {
-    /// Requests it takes from above at once.
-    pub capacity: u32,
-    /// Commands it has outstanding below at once; the device's own depth is a limit too.
-    pub depth: u32,
-    /// Which waiting request goes down next; positions are LBAs.
-    pub queue: Discipline,
-    /// Larger requests are split into commands of at most this many sectors.
-    pub max_transfer: u32,
-}
 
 /// The driver.
 pub struct Driver {
@@ -41,14 +48,17 @@ pub struct Driver {
     below: Box<dyn Device>,
     parents: Vec<Parent>,
     free: Vec<u32>,
-    /// Pieces that wait: parent and the piece's first sector in the device.
-    waiting: Queue<Piece>,
-    /// Pieces for the head of the queue.
-    urgent: VecDeque<Piece>,
+    commands: Commands,
+    /// Commands that wait.
+    scheduler: Scheduler,
+    /// Where they begin and end; kept where the driver merges.
+    neighbours: Neighbours,
+    /// Commands for the head of the queue.
+    urgent: VecDeque<u32>,
     /// Barriers and what came after one.
     held: VecDeque<u32>,
-    /// By tag: what was sent down under it.
-    commands: Vec<Piece>,
+    /// By tag: the command that was sent down under it.
+    sent: Vec<u32>,
     idle_tags: Vec<u32>,
     ready: VecDeque<Completion>,
     head: u64,
@@ -59,6 +69,16 @@ pub struct Driver {
     depth: u32,
     /// Sectors of a physical sector below.
     physical: u64,
+    /// The stamps of merged writes; kept where landings are asked for.
+    carried: Option<Carried>,
+    /// Commands below by when they time out, and their tags; some are back already.
+    alarms: VecDeque<(Instant, u32)>,
+    /// What waits is held back until then; `FAR` when it is not.
+    plugged: Instant,
+    /// The supply is cut then; `FAR` when not.
+    cut: Instant,
+    /// When something is due here.
+    own_next: Instant,
 }
 
 #[derive(Clone, Copy)]
@@ -70,13 +90,15 @@ struct Parent {
     left: u32,
     status: Status,
     live: bool,
+    /// A flush of its own follows the write.
+    through: bool,
 }
 
-#[derive(Clone, Copy)]
-struct Piece {
-    parent: u32,
-    lba: u64,
-    sectors: u32,
+impl Parent {
+    fn new(request: Request, now: Instant) -> Parent {
+        let (ledger, effort) = (Ledger::open(now), Effort::default());
+        Parent { request, ledger, effort, left: 0, status: Status::Done, live: true, through: false }
+    }
 }
 
 impl Driver {
@@ -85,22 +107,16 @@ impl Driver {
         let limits = below.limits(0);
         let depth = spec.depth.min(limits.depth).max(1);
         let spec = DriverSpec { max_transfer: spec.max_transfer.min(limits.max_transfer).max(1), ..spec };
-        let blank = Request { op: Op::Flush, ..BLANK };
-        let parent = Parent {
-            request: blank,
-            ledger: Ledger::open(Instant::ZERO),
-            effort: Effort::default(),
-            left: 0,
-            status: Status::Done,
-            live: false,
-        };
+        let parent = Parent { live: false, ..Parent::new(BLANK, Instant::ZERO) };
         Driver {
             parents: alloc::vec![parent; spec.capacity as usize],
             free: (0..spec.capacity).rev().collect(),
-            waiting: Queue::new(spec.queue, spec.capacity as usize),
+            commands: Commands::with_capacity(spec.capacity as usize),
+            scheduler: Scheduler::new(spec.scheduler, spec.capacity as usize),
+            neighbours: Neighbours::default(),
             urgent: VecDeque::new(),
             held: VecDeque::new(),
-            commands: alloc::vec![Piece { parent: 0, lba: 0, sectors: 0 }; depth as usize],
+            sent: alloc::vec![0; depth as usize],
             idle_tags: (0..depth).rev().collect(),
             ready: VecDeque::new(),
             head: 0,
@@ -109,28 +125,67 @@ impl Driver {
             queuing: limits.queuing,
             depth,
             physical: u64::from(limits.physical) / SECTOR,
+            carried: None,
+            alarms: VecDeque::new(),
+            plugged: Instant::FAR,
+            cut: Instant::FAR,
+            own_next: Instant::FAR,
             spec,
             below,
         }
     }
 
     fn busy(&self) -> u32 {
-        self.depth - self.idle_tags.len() as u32
+        self.sent.len() as u32 - self.idle_tags.len() as u32
+    }
+
+    /// The request as it is treated here, without a mark that the policy forgets; and whether a flush is to follow it.
+    /// The mark is a matter of writes: on anything else it is forgotten with the others.
+    fn policed(&self, request: Request) -> (Request, bool) {
+        let write_through = match self.spec.flush {
+            FlushPolicy::Forward => self.spec.write_through,
+            FlushPolicy::Drop | FlushPolicy::Never => WriteThrough::Ignore,
+        };
+        if !request.flags.has(Flags::FUA) || write_through == WriteThrough::Fua {
+            return (request, false);
+        }
+        let writes = matches!(request.op, Op::Write | Op::WriteZeroes);
+        let plain = Request { flags: request.flags.without(Flags::FUA), ..request };
+        (plain, writes && write_through == WriteThrough::Flush)
+    }
+
+    /// Takes in a request that has a number, or answers it at once.
+    fn accept(&mut self, now: Instant, index: u32, request: Request) {
+        let (down, through) = self.policed(request);
+        self.parents[index as usize] = Parent { through, ..Parent::new(down, now) };
+        if self.cut != Instant::FAR {
+            self.parents[index as usize].status = Status::PowerLost;
+            return self.answer(index, now);
+        }
+        if down.op == Op::Flush && self.spec.flush != FlushPolicy::Forward {
+            return self.answer(index, now);
+        }
+        let barrier = self.stands_alone(&down) || self.is_ordered(&down);
+        let waits = !self.scheduler.is_empty();
+        let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
+        match held && !self.heads_queue(&down) {
+            true => self.held.push_back(index),
+            false => self.admit(now, index),
+        }
     }
 
     /// Puts an accepted request among the waiting.
     fn admit(&mut self, now: Instant, parent: u32) {
         let request = self.parents[parent as usize].request;
         if request.op == Op::Flush {
-            self.await_turn(now, Piece { parent, lba: self.head, sectors: 0 });
             self.parents[parent as usize].left = 1;
-            return;
+            return self.await_turn(now, Piece::new(parent, self.head, 0, request.stamp));
         }
         let mut lba = request.lba;
         let mut pieces = 0;
         loop {
             let sectors = self.piece(lba, request.end());
-            self.await_turn(now, Piece { parent, lba, sectors });
+            self.await_turn(now, Piece::new(parent, lba, sectors, request.stamp));
             pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
@@ -141,10 +196,48 @@ impl Driver {
     }
 
     fn await_turn(&mut self, now: Instant, piece: Piece) {
-        match self.heads_queue(&self.parents[piece.parent as usize].request) {
-            true => self.urgent.push_back(piece),
-            false => self.waiting.push(now, piece.lba, piece),
+        let parent = self.parents[piece.parent as usize].request;
+        let request = Request { lba: piece.lba, sectors: piece.sectors, ..parent };
+        if self.heads_queue(&request) {
+            let number = self.commands.add(request, piece);
+            self.commands.get_mut(number).stage = Stage::Urgent;
+            return self.urgent.push_back(number);
         }
+        let merges = self.spec.merge && joins(&request);
+        if merges && self.joined(&request, piece) {
+            return;
+        }
+        if let Some(plug) = self.spec.plug.filter(|_| self.busy() == 0 && self.scheduler.is_empty()) {
+            self.plugged = now + plug.wait;
+        }
+        let number = self.commands.add(request, piece);
+        self.scheduler.add(now, number, &request);
+        if merges {
+            self.neighbours.insert(number, &request);
+        }
+    }
+
+    /// Puts a piece to a command that waits and is its neighbour, if there is one that has room.
+    fn joined(&mut self, request: &Request, piece: Piece) -> bool {
+        let fits = |&number: &u32| {
+            let other = &self.commands.get(number).request;
+            let programs = !self.scheduler.parts_programs() || other.origin == request.origin;
+            programs && other.flags == request.flags && other.sectors + request.sectors <= self.spec.max_transfer
+        };
+        let (before, behind) = (self.neighbours.before(request).find(fits), self.neighbours.behind(request).find(fits));
+        let Some(number) = before.or(behind) else {
+            return false;
+        };
+        let was = self.commands.get(number).request;
+        self.neighbours.remove(number, &was);
+        match before {
+            Some(_) => self.commands.append(number, piece),
+            None => self.commands.prepend(number, piece),
+        }
+        let is = self.commands.get(number).request;
+        self.scheduler.moved(number, &was, &is);
+        self.neighbours.insert(number, &is);
+        true
     }
 
     /// Goes down next.
@@ -180,9 +273,31 @@ impl Driver {
                 self.returned(completion);
             }
             if !self.send(now) {
-                return;
+                break;
             }
         }
+        self.own_next = self.own_event();
+    }
+
+    /// The soonest instant at which something is due here.
+    fn own_event(&mut self) -> Instant {
+        while let Some(&(at, tag)) = self.alarms.front() {
+            if self.is_overdue(at, tag) {
+                break;
+            }
+            self.alarms.pop_front();
+        }
+        let alarm = self.alarms.front().map_or(Instant::FAR, |&(at, _)| at);
+        let may_send = !self.flushing && self.busy() < self.depth && self.plugged == Instant::FAR;
+        let scheduler = if may_send { self.scheduler.when() } else { Instant::FAR };
+        self.cut.min(self.plugged).min(alarm).min(scheduler)
+    }
+
+    /// The command under `tag` is the one that times out at `at`.
+    fn is_overdue(&self, at: Instant, tag: u32) -> bool {
+        let command = self.commands.get(self.sent[tag as usize]);
+        let limit = self.spec.timeout.is_some_and(|timeout| command.sent + timeout == at);
+        limit && command.stage == Stage::Below && command.request.tag == tag
     }
 
     fn send(&mut self, now: Instant) -> bool {
@@ -190,34 +305,64 @@ impl Driver {
             self.flushing = false;
         }
         self.release(now);
-        if self.flushing {
+        if self.flushing || self.busy() >= self.depth {
             return false;
         }
-        let Some(&tag) = self.idle_tags.last() else {
+        let Some(number) = self.next_command(now) else {
             return false;
         };
-        let Some(piece) = self.next_piece(now) else {
-            return false;
-        };
-        let parent = &self.parents[piece.parent as usize];
-        let lba = if piece.sectors == 0 { parent.request.lba } else { piece.lba };
-        let request = Request { tag, lba, sectors: piece.sectors, ..parent.request };
-        self.idle_tags.pop();
-        self.commands[tag as usize] = piece;
+        let tag = self.idle_tags.pop().expect("as many tags as commands below");
+        let command = self.commands.get_mut(number);
+        (command.stage, command.sent, command.request.tag) = (Stage::Below, now, tag);
+        let mut request = command.request;
+        if let Some(piece) = self.commands.pieces_of(number).next().filter(|_| request.sectors == 0) {
+            request.lba = self.parents[piece.parent as usize].request.lba;
+        }
+        self.sent[tag as usize] = number;
         self.flushing = self.stands_alone(&request);
         if request.op != Op::Flush {
             self.head = request.end();
+        }
+        self.note_stamps(number);
+        if let Some(timeout) = self.spec.timeout {
+            self.alarms.push_back((now + timeout, tag));
         }
         self.below.submit(now, request).expect("room below for the depth it states");
         true
     }
 
-    fn next_piece(&mut self, now: Instant) -> Option<Piece> {
-        if let Some(piece) = self.urgent.pop_front() {
-            return Some(piece);
+    /// What lands under the stamp of a merged command is told under each request's own.
+    fn note_stamps(&mut self, number: u32) {
+        let Some(carried) = self.carried.as_mut().filter(|_| self.spec.merge) else {
+            return;
+        };
+        let Request { op, stamp, .. } = self.commands.get(number).request;
+        for piece in self.commands.pieces_of(number).filter(|piece| op == Op::Write && piece.stamp != stamp) {
+            carried.note(stamp, piece.stamp, piece.lba, piece.sectors);
         }
-        let choice = self.waiting.choose(now, self.head, |_, _| 0, |_| 0)?;
-        Some(self.waiting.take(choice))
+    }
+
+    fn next_command(&mut self, now: Instant) -> Option<u32> {
+        if let Some(number) = self.urgent.pop_front() {
+            return Some(number);
+        }
+        if self.stays_plugged(now) {
+            return None;
+        }
+        let number = self.scheduler.next(now, self.head)?;
+        if self.spec.merge {
+            self.neighbours.remove(number, &self.commands.get(number).request);
+        }
+        Some(number)
+    }
+
+    /// The plug is pulled when enough wait, the time is over, or a barrier waits.
+    fn stays_plugged(&mut self, now: Instant) -> bool {
+        let enough = self.spec.plug.is_none_or(|plug| self.scheduler.len() >= plug.commands as usize);
+        if self.plugged != Instant::FAR && (enough || self.plugged <= now || !self.held.is_empty()) {
+            self.plugged = Instant::FAR;
+        }
+        self.plugged != Instant::FAR
     }
 
     /// Lets held requests join the queue: a flush when all before it are done, an ordered request when all before it are
@@ -226,7 +371,7 @@ impl Driver {
         while let Some(&parent) = self.held.front() {
             let request = self.parents[parent as usize].request;
             let (alone, ordered) = (self.stands_alone(&request), self.is_ordered(&request));
-            let waits = !self.waiting.is_empty();
+            let waits = !self.scheduler.is_empty();
             if self.flushing || (alone && (self.busy() > 0 || waits)) || ((ordered || self.ordering) && waits) {
                 return;
             }
@@ -240,12 +385,23 @@ impl Driver {
     }
 
     fn returned(&mut self, completion: Completion) {
-        let piece = self.commands[completion.tag as usize];
+        let number = self.sent[completion.tag as usize];
         self.idle_tags.push(completion.tag);
+        self.scheduler.completed(completion.finished, &self.commands.get(number).request);
+        // One command was sent for all of them: the first has its cost.
+        let mut effort = completion.effort;
+        while let Some(piece) = self.commands.pop(number) {
+            self.parents[piece.parent as usize].effort.add(&effort);
+            effort = Effort::default();
+            self.piece_returned(piece, &completion);
+        }
+    }
+
+    fn piece_returned(&mut self, piece: Piece, completion: &Completion) {
+        let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
         let parent = &mut self.parents[piece.parent as usize];
-        parent.effort.add(&completion.effort);
-        if completion.status == Status::Aborted && parent.status == Status::Done {
-            return self.await_turn(completion.finished, piece);
+        if completion.status == Status::Aborted && parent.status == Status::Done && again {
+            return self.await_turn_alone(completion.finished, piece);
         }
         parent.left -= 1;
         if completion.status != Status::Done && parent.status == Status::Done {
@@ -254,8 +410,30 @@ impl Driver {
         if parent.left > 0 {
             return;
         }
-        parent.ledger.adopt(Part::Driver, &completion);
+        parent.ledger.adopt(Part::Driver, completion);
+        if core::mem::take(&mut parent.through) && parent.status == Status::Done {
+            return self.flush_behind(completion.finished, piece.parent);
+        }
         self.answer(piece.parent, completion.finished);
+    }
+
+    /// A piece that is sent again shares no command: what it left below keeps the stamp that it went down with.
+    fn await_turn_alone(&mut self, now: Instant, piece: Piece) {
+        let merge = core::mem::replace(&mut self.spec.merge, false);
+        self.await_turn(now, piece);
+        self.spec.merge = merge;
+    }
+
+    /// The write is done; its flush goes down as any other.
+    fn flush_behind(&mut self, now: Instant, index: u32) {
+        let request = &mut self.parents[index as usize].request;
+        (request.op, request.sectors) = (Op::Flush, 0);
+        let request = *request;
+        let held = self.stands_alone(&request) || !self.held.is_empty();
+        match held && !self.heads_queue(&request) {
+            true => self.held.push_back(index),
+            false => self.admit(now, index),
+        }
     }
 
     fn answer(&mut self, index: u32, finished: Instant) {
@@ -279,10 +457,8 @@ impl Driver {
             if !parent.live || !chosen(parent.request.tag) {
                 continue;
             }
-            let below = self.commands_of(index);
-            self.waiting.retain(|piece| piece.parent != index);
-            self.urgent.retain(|piece| piece.parent != index);
             self.held.retain(|&other| other != index);
+            let below = self.withdraw(now, index);
             let parent = &mut self.parents[index as usize];
             parent.status = status;
             parent.left = below;
@@ -293,32 +469,135 @@ impl Driver {
         }
     }
 
-    fn commands_of(&self, parent: u32) -> u32 {
-        let busy = |tag: &u32| !self.idle_tags.contains(tag) && self.commands[*tag as usize].parent == parent;
-        (0..self.depth).filter(busy).count() as u32
+    /// Takes a request's pieces out of the commands that wait; what shared those with it goes on waiting. Answers how many
+    /// of its pieces are below.
+    fn withdraw(&mut self, now: Instant, parent: u32) -> u32 {
+        let mut below = 0;
+        for number in self.commands.of(parent) {
+            if self.commands.get(number).stage == Stage::Below {
+                below += self.commands.pieces_of(number).filter(|piece| piece.parent == parent).count() as u32;
+                continue;
+            }
+            let request = self.commands.get(number).request;
+            self.scheduler.remove(number, &request);
+            self.neighbours.remove(number, &request);
+            self.urgent.retain(|&other| other != number);
+            while let Some(piece) = self.commands.pop(number) {
+                if piece.parent != parent {
+                    self.await_turn_alone(now, piece);
+                }
+            }
+        }
+        below
     }
 
     fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
         let known = self.parents.iter().position(|parent| parent.live && parent.request.tag == tag);
         let index = known.ok_or(ControlError::UnknownTag)? as u32;
-        let below: Vec<u32> = (0..self.depth)
-            .filter(|tag| !self.idle_tags.contains(tag) && self.commands[*tag as usize].parent == index)
-            .collect();
         self.drop_waiting(now, Status::Aborted, |other| other == tag);
-        for tag in below {
+        // What shares a command with others goes on below, and its answer waits for that.
+        let alone = |&number: &u32| self.commands.pieces_of(number).all(|piece| piece.parent == index);
+        let below = self.commands.of(index).into_iter().filter(alone);
+        for tag in below.map(|number| self.commands.get(number).request.tag).collect::<Vec<_>>() {
             self.below.control(now, &Control::Abort(tag))?;
         }
         Ok(())
     }
+
+    /// Everything ends, here and below.
+    fn end_all(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        let status = if matches!(control, Control::Reset) { Status::Aborted } else { Status::PowerLost };
+        self.drop_waiting(now, status, |_| true);
+        self.below.control(now, control)
+    }
+
+    fn cut_power(&mut self, now: Instant) -> Result<(), ControlError> {
+        self.cut = Instant::FAR;
+        let done = self.end_all(now, &Control::PowerCut);
+        self.collect_landings();
+        if let Some(carried) = &mut self.carried {
+            carried.forget();
+        }
+        done
+    }
+
+    fn set(&mut self, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+        match key.strip_prefix("driver.") {
+            None if key == "landings" => {
+                self.below.control(now, &Control::Set { key, value })?;
+                self.carried = (value == "on").then(Carried::default);
+                Ok(())
+            }
+            None => self.below.control(now, &Control::Set { key, value }),
+            Some("depth") => {
+                let depth = value.parse().ok().filter(|depth| (1..=self.sent.len() as u32).contains(depth));
+                self.depth = depth.ok_or(ControlError::BadValue)?;
+                Ok(())
+            }
+            Some(own) => self.spec.set(own, value),
+        }
+    }
+
+    fn obey(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match *control {
+            Control::Abort(tag) => self.abort(now, tag),
+            Control::PowerCut => self.cut_power(now),
+            Control::Reset => self.end_all(now, control),
+            Control::PowerOff => match self.spec.at_power_off() {
+                PowerOff::Orderly => self.below.control(now, control),
+                PowerOff::AtOnce => self.cut_power(now),
+                PowerOff::Pause(pause) => {
+                    self.cut = self.cut.min(now + pause);
+                    Ok(())
+                }
+            },
+            Control::PowerOn => {
+                self.cut = Instant::FAR;
+                self.below.control(now, control)
+            }
+            Control::Set { key, value } => self.set(now, key, value),
+        }
+    }
+
+    /// Does what is due here at `now`: the plug is pulled, the supply goes, commands time out.
+    fn own_due(&mut self, now: Instant) {
+        if self.plugged <= now {
+            self.plugged = Instant::FAR;
+        }
+        if self.cut <= now {
+            self.cut_power(now).expect("a cut is never refused");
+        }
+        while let Some(&(at, tag)) = self.alarms.front().filter(|&&(at, _)| at <= now) {
+            self.alarms.pop_front();
+            if !self.is_overdue(at, tag) {
+                continue;
+            }
+            self.commands.count_try(self.sent[tag as usize]);
+            let control = if self.queuing.is_ata() { Control::Reset } else { Control::Abort(tag) };
+            self.below.control(now, &control).expect("a command that is below");
+            while let Some(completion) = self.below.poll_completion() {
+                self.returned(completion);
+            }
+        }
+    }
+
+    fn collect_landings(&mut self) {
+        if let Some(carried) = &mut self.carried {
+            while let Some(landing) = self.below.poll_landing() {
+                carried.tell(landing);
+            }
+        }
+    }
 }
 
 const BLANK: Request =
-    Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
 impl Device for Driver {
     fn limits(&self, unit: u8) -> Limits {
         let below = self.below.limits(unit);
-        Limits { max_transfer: u32::MAX, depth: self.spec.capacity, ..below }
+        let fua = below.fua || self.spec.write_through != WriteThrough::Fua;
+        Limits { max_transfer: u32::MAX, depth: self.spec.capacity, fua, ..below }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
@@ -326,50 +605,32 @@ impl Device for Driver {
         let Some(index) = self.free.pop() else {
             return Err(request);
         };
-        self.parents[index as usize] = Parent {
-            request,
-            ledger: Ledger::open(now),
-            effort: Effort::default(),
-            left: 0,
-            status: Status::Done,
-            live: true,
-        };
-        let barrier = self.stands_alone(&request) || self.is_ordered(&request);
-        let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && !self.waiting.is_empty());
-        match held && !self.heads_queue(&request) {
-            true => self.held.push_back(index),
-            false => self.admit(now, index),
-        }
+        self.accept(now, index, request);
         self.pump(now);
         Ok(())
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.handle_timeout(now);
-        let done = match *control {
-            Control::Abort(tag) => self.abort(now, tag),
-            Control::PowerCut | Control::Reset => {
-                let status = if matches!(control, Control::Reset) { Status::Aborted } else { Status::PowerLost };
-                self.drop_waiting(now, status, |_| true);
-                self.below.control(now, control)
-            }
-            _ => self.below.control(now, control),
-        };
+        let done = self.obey(now, control);
         self.pump(now);
         done
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.below.poll_timeout()
+        let below = self.below.poll_timeout().unwrap_or(Instant::FAR);
+        let next = self.own_next.min(below);
+        (next != Instant::FAR).then_some(next)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(next) = self.below.poll_timeout() {
-            if next > now {
-                break;
-            }
+        while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
             self.below.handle_timeout(next);
             self.pump(next);
+            if self.own_next <= next {
+                self.own_due(next);
+                self.pump(next);
+            }
         }
     }
 
@@ -378,7 +639,8 @@ impl Device for Driver {
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        self.below.poll_landing()
+        self.collect_landings();
+        self.carried.as_mut()?.poll()
     }
 
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
@@ -386,10 +648,18 @@ impl Device for Driver {
             if let Some(completion) = self.ready.pop_front() {
                 return Some(completion);
             }
-            let completion = self.below.proceed(until)?;
-            let at = completion.finished;
-            self.returned(completion);
-            self.pump(at);
+            let first = self.own_next.min(until);
+            let at = match self.below.proceed(first) {
+                Some(completion) => {
+                    let at = completion.finished;
+                    self.returned(completion);
+                    self.pump(at);
+                    at
+                }
+                None if first == until && self.own_next > until => return None,
+                None if first == Instant::FAR => return None,
+                None => first,
+            };
             self.handle_timeout(at);
         }
     }

@@ -13,6 +13,7 @@ use super::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 use super::{Layer, Small, Stack, pick, random_stack};
 use crate::block::Control;
 use crate::drive::profile::{Faults, MediaCache};
+use crate::host::driver::WriteThrough;
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
@@ -52,6 +53,11 @@ impl Fault {
             Fault::IgnoresFua => {
                 drive.link.fua = true;
                 habits.forced = 30;
+                stack.layers.iter_mut().for_each(|layer| {
+                    if let Layer::Driver(spec) = layer {
+                        spec.write_through = WriteThrough::Fua;
+                    }
+                });
                 drive.faults = Faults { ignores_fua: true, ..Faults::default() };
             }
             Fault::EarlyFlush => {
@@ -158,7 +164,8 @@ fn promise_of(stack: &Stack) -> Promise {
     }
     for layer in &stack.layers {
         if let Layer::Driver(spec) = layer {
-            in_one = in_one.min(spec.max_transfer);
+            // A command of several requests may be split anywhere.
+            in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) };
         }
     }
     let limits = stack.build().limits(0);

@@ -75,9 +75,9 @@ pub(super) struct Run {
 }
 
 impl Life {
-    /// Sectors reported on the medium.
-    fn landed(&self) -> usize {
-        self.reported.iter().filter(|sector| sector.1).count()
+    /// Sectors reported on the medium, or superseded in the buffer by a later write.
+    fn settled(&self) -> usize {
+        self.reported.iter().filter(|sector| sector.0 > 0).count()
     }
 }
 
@@ -279,7 +279,7 @@ impl Run {
         self.witnesses.iter_mut().for_each(|(witness, _)| witness.completed(completion));
         let life = &mut self.lives[index];
         life.ended = Some(status);
-        let (request, life_submitted, landed) = (life.request, life.submitted, life.landed());
+        let (request, life_submitted, settled) = (life.request, life.submitted, life.settled());
         if finished > now || self.drained.is_some_and(|before| before < now && finished <= before) {
             let before = self.drained;
             return broken(1, format!("finished {finished:?}, handed out at {now:?}, drained at {before:?} before"));
@@ -289,8 +289,8 @@ impl Run {
         }
         self.status_fits(&request, completion)?;
         let through = status == Status::Done && !self.promise.saves_buffer && self.bypasses_cache(&request);
-        if through && landed != request.sectors as usize * self.sight.copies() as usize {
-            return broken(5, format!("done with {landed} sectors on the medium: {request:?}"));
+        if through && settled != request.sectors as usize * self.sight.copies() as usize {
+            return broken(5, format!("done with {settled} sectors on the medium: {request:?}"));
         }
         self.trace.completions.push(*completion);
         Ok(())

@@ -1,0 +1,187 @@
+//! The commands of a driver: each is what goes down at once, and which requests' pieces are in it.
+//!
+//! A command has a number for as long as it waits or is below; its pieces follow one another on the device.
+
+use alloc::vec::Vec;
+
+use crate::block::Request;
+use crate::time::Instant;
+
+/// No piece.
+const NONE: u32 = u32::MAX;
+
+/// A part of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    /// The request's number.
+    pub parent: u32,
+    /// First sector.
+    pub lba: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// The request's stamp.
+    pub stamp: u64,
+    /// How often a command with it took too long.
+    pub tries: u32,
+    /// The next of the same command.
+    next: u32,
+}
+
+impl Piece {
+    /// A part of the request `parent`.
+    pub fn new(parent: u32, lba: u64, sectors: u32, stamp: u64) -> Piece {
+        Piece { parent, lba, sectors, stamp, tries: 0, next: NONE }
+    }
+}
+
+/// Where a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its number is free.
+    Free,
+    /// With the scheduler.
+    Waiting,
+    /// At the head of the queue.
+    Urgent,
+    /// With the device.
+    Below,
+}
+
+/// What goes down at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command {
+    /// As it goes down; its tag is given then.
+    pub request: Request,
+    /// Where it is.
+    pub stage: Stage,
+    /// When it went down.
+    pub sent: Instant,
+    first: u32,
+    last: u32,
+}
+
+/// All commands.
+#[derive(Default)]
+pub(super) struct Commands {
+    commands: Vec<Command>,
+    free: Vec<u32>,
+    pieces: Vec<Piece>,
+    free_pieces: Vec<u32>,
+}
+
+impl Commands {
+    /// Room for so many before it grows.
+    pub fn with_capacity(capacity: usize) -> Commands {
+        Commands {
+            commands: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
+            pieces: Vec::with_capacity(capacity),
+            free_pieces: Vec::with_capacity(capacity),
+        }
+    }
+
+    /// A command of one piece; answers its number.
+    pub fn add(&mut self, request: Request, piece: Piece) -> u32 {
+        let first = self.keep(piece, NONE);
+        let command = Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: first };
+        match self.free.pop() {
+            Some(number) => {
+                self.commands[number as usize] = command;
+                number
+            }
+            None => {
+                self.commands.push(command);
+                self.commands.len() as u32 - 1
+            }
+        }
+    }
+
+    fn keep(&mut self, piece: Piece, next: u32) -> u32 {
+        let piece = Piece { next, ..piece };
+        match self.free_pieces.pop() {
+            Some(place) => {
+                self.pieces[place as usize] = piece;
+                place
+            }
+            None => {
+                self.pieces.push(piece);
+                self.pieces.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The command of that number.
+    pub fn get(&self, number: u32) -> &Command {
+        &self.commands[number as usize]
+    }
+
+    /// The same, to change.
+    pub fn get_mut(&mut self, number: u32) -> &mut Command {
+        &mut self.commands[number as usize]
+    }
+
+    /// Numbers of the commands that are not free and hold a piece of `parent`.
+    pub fn of(&self, parent: u32) -> Vec<u32> {
+        let holds = |&number: &u32| {
+            let command = self.get(number);
+            command.stage != Stage::Free && self.pieces_of(number).any(|piece| piece.parent == parent)
+        };
+        (0..self.commands.len() as u32).filter(holds).collect()
+    }
+
+    /// The pieces of a command, rising.
+    pub fn pieces_of(&self, number: u32) -> impl Iterator<Item = Piece> {
+        let mut next = self.get(number).first;
+        core::iter::from_fn(move || {
+            let piece = *self.pieces.get(next as usize)?;
+            next = piece.next;
+            Some(piece)
+        })
+    }
+
+    /// Counts one more command that took too long against its pieces.
+    pub fn count_try(&mut self, number: u32) {
+        let mut next = self.get(number).first;
+        while next != NONE {
+            self.pieces[next as usize].tries += 1;
+            next = self.pieces[next as usize].next;
+        }
+    }
+
+    /// The piece goes on where the command ends; its request's stamp counts if it is larger.
+    pub fn append(&mut self, number: u32, piece: Piece) {
+        let place = self.keep(piece, NONE);
+        let last = self.get(number).last;
+        self.pieces[last as usize].next = place;
+        let command = self.get_mut(number);
+        command.last = place;
+        command.request.sectors += piece.sectors;
+        command.request.stamp = command.request.stamp.max(piece.stamp);
+    }
+
+    /// The piece ends where the command begins; its request's stamp counts if it is larger.
+    pub fn prepend(&mut self, number: u32, piece: Piece) {
+        let first = self.get(number).first;
+        let place = self.keep(piece, first);
+        let command = self.get_mut(number);
+        command.first = place;
+        command.request.lba = piece.lba;
+        command.request.sectors += piece.sectors;
+        command.request.stamp = command.request.stamp.max(piece.stamp);
+    }
+
+    /// Takes the first piece out of a command, and frees the number with the last.
+    pub fn pop(&mut self, number: u32) -> Option<Piece> {
+        let command = &mut self.commands[number as usize];
+        if command.first == NONE {
+            command.stage = Stage::Free;
+            self.free.push(number);
+            return None;
+        }
+        let place = command.first;
+        let piece = self.pieces[place as usize];
+        command.first = piece.next;
+        self.free_pieces.push(place);
+        Some(piece)
+    }
+}

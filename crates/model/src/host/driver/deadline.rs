@@ -1,0 +1,204 @@
+//! Reads before writes, sorted by place, each within its time: what Linux's mq-deadline does (`block/mq-deadline.c`,
+//! Linux 6.x; the figures are its defaults, its documentation is `Documentation/block/deadline-iosched.rst`).
+//!
+//! Commands of each direction wait in two orders, by place and by expiry. The driver sends a *batch* of one direction by
+//! rising place. When the batch is full or its direction has nothing farther up, the direction is chosen anew: reads,
+//! unless writes have been passed over so often. A batch begins at the oldest command of its direction when that has
+//! expired or nothing lies farther up, else where the direction's last one was. So a stream far up cannot keep a
+//! direction's oldest command longer than its expiry and a batch.
+//!
+//! Commands marked urgent are a class of their own that goes first; the others go when none of these waits, or when
+//! they have waited for `prio_aging`. A flush is no affair of the scheduler and goes next.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::block::{Flags, Op, Request};
+use crate::time::{Instant, Span};
+
+/// The times and counts of the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeadlineSpec {
+    /// A read is expired after so long.
+    pub read_expire: Span,
+    /// A write is.
+    pub write_expire: Span,
+    /// Batches of reads that writes are passed over for.
+    pub writes_starved: u32,
+    /// Commands of a batch.
+    pub fifo_batch: u32,
+    /// What is not urgent goes before what is when it has waited so long.
+    pub prio_aging: Span,
+}
+
+impl DeadlineSpec {
+    /// The kernel's defaults: `read_expire` HZ/2, `write_expire` 5 HZ, `writes_starved` 2, `fifo_batch` 16,
+    /// `prio_aging_expire` 10 HZ.
+    pub const LINUX: DeadlineSpec = DeadlineSpec {
+        read_expire: Span::from_millis(500),
+        write_expire: Span::from_secs(5),
+        writes_starved: 2,
+        fifo_batch: 16,
+        prio_aging: Span::from_secs(10),
+    };
+}
+
+/// Commands of one direction.
+#[derive(Default)]
+struct Side {
+    /// By first sector.
+    sorted: Vec<(u64, u32)>,
+    /// Oldest first: when it came, and its number.
+    fifo: VecDeque<(Instant, u32)>,
+    /// Where the last one sent began.
+    position: u64,
+}
+
+impl Side {
+    /// The first at or above the last one sent.
+    fn onward(&self) -> Option<u32> {
+        let at = self.sorted.partition_point(|&(lba, _)| lba < self.position);
+        self.sorted.get(at).map(|&(_, number)| number)
+    }
+
+    fn oldest(&self) -> Option<u32> {
+        self.fifo.front().map(|&(_, number)| number)
+    }
+
+    fn expired(&self, now: Instant, after: Span) -> bool {
+        self.fifo.front().is_some_and(|&(since, _)| since + after <= now)
+    }
+
+    fn take(&mut self, number: u32) {
+        if let Some(at) = self.sorted.iter().position(|&(_, other)| other == number) {
+            self.position = self.sorted.remove(at).0;
+        }
+        self.fifo.retain(|&(_, other)| other != number);
+    }
+}
+
+/// Commands of one class: reads, writes.
+#[derive(Default)]
+struct Class([Side; 2]);
+
+impl Class {
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|side| side.sorted.is_empty())
+    }
+
+    fn came_by(&self, instant: Instant) -> bool {
+        self.0.iter().any(|side| side.fifo.front().is_some_and(|&(since, _)| since <= instant))
+    }
+}
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+
+/// The scheduler.
+pub(super) struct Deadline {
+    spec: DeadlineSpec,
+    /// Urgent, others.
+    classes: [Class; 2],
+    /// What is not sorted.
+    next: VecDeque<u32>,
+    direction: usize,
+    batch: u32,
+    starved: u32,
+}
+
+fn is_sorted(request: &Request) -> bool {
+    request.op != Op::Flush
+}
+
+fn class(request: &Request) -> usize {
+    usize::from(!request.flags.has(Flags::PRIORITY))
+}
+
+fn direction(request: &Request) -> usize {
+    if request.op == Op::Read { READ } else { WRITE }
+}
+
+impl Deadline {
+    pub fn new(spec: DeadlineSpec) -> Deadline {
+        let (classes, next) = Default::default();
+        Deadline { spec, classes, next, direction: READ, batch: 0, starved: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        let sides = self.classes.iter().flat_map(|class| &class.0);
+        self.next.len() + sides.map(|side| side.sorted.len()).sum::<usize>()
+    }
+
+    fn side(&mut self, request: &Request) -> &mut Side {
+        &mut self.classes[class(request)].0[direction(request)]
+    }
+
+    pub fn add(&mut self, now: Instant, number: u32, request: &Request) {
+        if !is_sorted(request) {
+            return self.next.push_back(number);
+        }
+        let side = self.side(request);
+        let at = side.sorted.partition_point(|&(lba, _)| lba <= request.lba);
+        side.sorted.insert(at, (request.lba, number));
+        side.fifo.push_back((now, number));
+    }
+
+    pub fn remove(&mut self, number: u32, request: &Request) {
+        self.next.retain(|&other| other != number);
+        let side = self.side(request);
+        side.sorted.retain(|&(_, other)| other != number);
+        side.fifo.retain(|&(_, other)| other != number);
+    }
+
+    pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
+        let side = self.side(before);
+        side.sorted.retain(|&(_, other)| other != number);
+        let at = side.sorted.partition_point(|&(lba, _)| lba <= after.lba);
+        side.sorted.insert(at, (after.lba, number));
+    }
+
+    pub fn next(&mut self, now: Instant) -> Option<u32> {
+        if let Some(number) = self.next.pop_front() {
+            return Some(number);
+        }
+        let aged = now.nanos().checked_sub(self.spec.prio_aging.nanos()).map(Instant::from_nanos);
+        let class = match aged.is_some_and(|aged| self.classes[1].came_by(aged)) {
+            true => 1,
+            false => usize::from(self.classes[0].is_empty()),
+        };
+        self.next_of(class, now)
+    }
+
+    fn next_of(&mut self, class: usize, now: Instant) -> Option<u32> {
+        let sides = &self.classes[class].0;
+        if let Some(number) = sides[self.direction].onward().filter(|_| self.batch < self.spec.fifo_batch) {
+            return Some(self.send(class, number));
+        }
+        let direction = self.choose_direction(class)?;
+        let side = &self.classes[class].0[direction];
+        let expire = if direction == READ { self.spec.read_expire } else { self.spec.write_expire };
+        let number = side.onward().filter(|_| !side.expired(now, expire)).or_else(|| side.oldest())?;
+        (self.direction, self.batch) = (direction, 0);
+        Some(self.send(class, number))
+    }
+
+    /// Reads, unless there are none, or writes were passed over so often.
+    fn choose_direction(&mut self, class: usize) -> Option<usize> {
+        let [reads, writes] = &self.classes[class].0;
+        let (reads, writes) = (!reads.sorted.is_empty(), !writes.sorted.is_empty());
+        if reads && writes {
+            self.starved += 1;
+        }
+        if reads && !(writes && self.starved > self.spec.writes_starved) {
+            return Some(READ);
+        }
+        self.starved = 0;
+        writes.then_some(WRITE)
+    }
+
+    fn send(&mut self, class: usize, number: u32) -> u32 {
+        self.batch += 1;
+        self.classes[class].0[self.direction].take(number);
+        number
+    }
+}
