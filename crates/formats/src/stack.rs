@@ -6,6 +6,9 @@
 //! [controller]                      # default: none
 //! name = "sii-3112"
 //! rate_mb_s = 90
+//! [array]                           # default: none, one drive
+//! name = "raid-5"
+//! drives = 4                        # each with such a controller and drive
 //! ```
 //!
 //! A layer is a name, or a table of a `name` and keys that override its figures (`[drive.cache]`, `[driver]`). A layer

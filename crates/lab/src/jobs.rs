@@ -114,6 +114,12 @@ pub const JOBS: &[BuiltInJob] = &[
         text: include_str!("../../../studies/jobs/four-commands.fio"),
         variables: &[("SECOND", "283648"), ("THIRD", "141824"), ("FOURTH", "425984")],
     },
+    BuiltInJob {
+        name: "two-places",
+        purpose: "reads and writes at random in two places at once: two volumes of an array",
+        text: include_str!("../../../studies/jobs/two-places.fio"),
+        variables: &[("FIRST", "10%"), ("SECOND", "80%"), ("SIZE", "5%"), ("RUNTIME", "60s")],
+    },
 ];
 
 /// Lower case, words joined by dashes: `File Server` is `file-server`.

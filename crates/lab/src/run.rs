@@ -48,6 +48,9 @@ pub struct RunRecord {
     pub cuts: Option<Cuts>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: BTreeMap<String, f64>,
+    /// Requests that ended with an error, counted or not.
+    #[serde(default)]
+    pub failures: u64,
     /// What the reader should know.
     pub warnings: Vec<String>,
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
@@ -406,6 +409,7 @@ impl Measured {
             cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
             cuts: None,
             anatomy_ms: Part::ALL.into_iter().map(part).collect(),
+            failures: self.failures,
             warnings,
             histogram: buckets(&all.tally),
             groups: self.groups(),

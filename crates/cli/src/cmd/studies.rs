@@ -11,6 +11,8 @@ use crate::tables;
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("ncq-alone", include_str!("../../../../studies/ncq-alone.toml")),
     ("q-two-revolutions", include_str!("../../../../studies/q-two-revolutions.toml")),
+    ("q-arrays", include_str!("../../../../studies/q-arrays.toml")),
+    ("q-matrix", include_str!("../../../../studies/q-matrix.toml")),
     ("q-tcq-and-ncq", include_str!("../../../../studies/q-tcq-and-ncq.toml")),
     ("n-power-cut", include_str!("../../../../studies/n-power-cut.toml")),
     ("segments-access", include_str!("../../../../studies/segments-access.toml")),

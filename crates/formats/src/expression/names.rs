@@ -13,8 +13,9 @@ const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
 const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
 /// Figures of a whole run.
-const WHOLE: [&str; 6] = [
+const WHOLE: [&str; 7] = [
     "elapsed_s",
+    "failures",
     "warnings",
     "cpu.percent",
     "cpu.ios_per_cpu_second",

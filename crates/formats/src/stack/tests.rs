@@ -1,5 +1,6 @@
 //! What a stack builds, and what its errors say.
 
+use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::driver::{FlushPolicy, PowerOff, SchedulerSpec, WriteThrough};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
@@ -140,4 +141,41 @@ fn a_clamp_is_a_warning() {
     assert_eq!(built.profile.cache.segments, 64);
     assert_eq!(built.profile.cache.segment_sectors, 221);
     assert_eq!(built.warnings.len(), 1);
+}
+
+#[test]
+fn an_array_is_a_layer_with_its_drives() {
+    let text = "drive = \"barracuda\"\narray = \"raid-5\"\nbus = \"pci-32-33\"\n";
+    let mut stack = Stack::parse("s.toml", text).unwrap();
+    stack.set("array.drives", "4").unwrap();
+    stack.set("array.chunk_kib", "64").unwrap();
+    stack.set("array.lose", "2").unwrap();
+    let built = stack.build(&drives).unwrap();
+    let array = built.array.unwrap();
+    assert_eq!((array.members, array.chunk, array.lost), (4, 128, 0b100));
+    assert_eq!(array.shares, [Share { level: Level::Raid5, permille: 1000 }]);
+    assert_eq!(built.bus, Some(100_000_000));
+    stack.set("array", "matrix").unwrap();
+    let shares = stack.build(&drives).unwrap().array.unwrap().shares;
+    assert_eq!(shares.iter().map(|share| share.level).collect::<Vec<_>>(), [Level::Raid0, Level::Raid1]);
+}
+
+#[test]
+fn what_does_not_fit_an_array_is_named() {
+    let of = |keys: &str| error_of(&format!("drive = \"barracuda\"\n[array]\n{keys}\n"));
+    let fits = "`: does not fit the rest of the array; expected ";
+    let cases = [
+        ("name = \"raid-5\"\ndrives = 2", format!("array.drives{fits}3 at least")),
+        ("name = \"raid-10\"\ndrives = 5", format!("array.drives{fits}an even number, for pairs")),
+        ("name = \"raid-1\"\nlose = 2", format!("array.lose{fits}a number from 0 to 1")),
+        ("name = \"raid-0\"\npercent = 50", format!("array.second{fits}a level for the rest of the drives")),
+        (
+            "name = \"raid-0\"\nsecond = \"raid-1\"",
+            format!("array.percent{fits}less than 100, for there is a second volume"),
+        ),
+    ];
+    for (keys, expected) in cases {
+        assert_eq!(of(keys), format!("s.toml:2: `{expected}\n"));
+    }
+    assert!(of("name = \"raid-5\"\nlevel = \"raid-7\"").contains("one of raid-0, raid-1, raid-10, raid-5, raid-6"));
 }

@@ -220,7 +220,8 @@ impl Array {
 
     /// Answers with an error what was asked of a volume that is lost.
     fn refuse_due(&mut self, now: Instant) {
-        while let Some((_, job)) = self.failing.pop_front_if(|(at, _)| *at <= now) {
+        while let Some(&(_, job)) = self.failing.front().filter(|(at, _)| *at <= now) {
+            self.failing.pop_front();
             self.fail(job);
             self.all_made(now, job);
         }

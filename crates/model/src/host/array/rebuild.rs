@@ -160,7 +160,7 @@ impl Array {
         let row = (job.span.0 - volume.first) / volume.chunk;
         let peers = match volume.level {
             Level::Raid10 => 1 << (member ^ 1),
-            _ => (1u64 << volume.members) - 1 & !(1 << member),
+            _ => ((1u64 << volume.members) - 1) & !(1 << member),
         };
         let usable = self.usable(job.span.1) & !job.avoid & peers;
         let needed = if volume.parities() > 0 { volume.columns() } else { 1 };
