@@ -2,7 +2,6 @@
 
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::driver::{FlushPolicy, PowerOff, SchedulerSpec, WriteThrough};
-use seekwise_model::queue::Policy;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
