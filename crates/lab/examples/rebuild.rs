@@ -125,7 +125,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let hours = |span: Span| span.nanos() as f64 / 3.6e12;
     let bytes = progress.sectors as f64 * 512.0;
     println!("rebuild of {:.2} TB at {rate} requests/s: {:.2} h", bytes / 1e12, hours(ended.since(began)));
-    println!("rate {:.1} MB/s; at risk {:.2} h", bytes / 1e6 / (hours(ended.since(began)) * 3600.0), hours(ended.since(lost)));
+    println!(
+        "rate {:.1} MB/s; at risk {:.2} h",
+        bytes / 1e6 / (hours(ended.since(began)) * 3600.0),
+        hours(ended.since(lost))
+    );
     for (phase, name) in PHASES.iter().enumerate() {
         let latency = run.phase(phase);
         let at = |share| latency.quantile(share).map_or(0.0, |span| span.nanos() as f64 / 1e6);
