@@ -571,6 +571,7 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
             }),
         },
         merge: rng.percent(70),
+        merge_reads: rng.percent(70),
         plug: rng.percent(30).then_some(plug),
         write_through: pick(rng, &[WriteThrough::Fua, WriteThrough::Flush]),
         timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),

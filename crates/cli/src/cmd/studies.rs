@@ -18,6 +18,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("segments-access", include_str!("../../../../studies/segments-access.toml")),
     ("segments-random", include_str!("../../../../studies/segments-random.toml")),
     ("f-interface", include_str!("../../../../studies/f-interface.toml")),
+    ("d-surface", include_str!("../../../../studies/d-surface.toml")),
     ("d-modes", include_str!("../../../../studies/d-modes.toml")),
     ("n-write-cache", include_str!("../../../../studies/n-write-cache.toml")),
     ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),

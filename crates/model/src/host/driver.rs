@@ -203,7 +203,8 @@ impl Driver {
             self.commands.get_mut(number).stage = Stage::Urgent;
             return self.urgent.push_back(number);
         }
-        let merges = self.spec.merge && joins(&request);
+        let wanted = self.spec.merge && (self.spec.merge_reads || request.op != Op::Read);
+        let merges = wanted && joins(&request);
         if merges && self.joined(&request, piece) {
             return;
         }

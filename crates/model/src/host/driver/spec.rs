@@ -19,6 +19,8 @@ pub struct DriverSpec {
     pub max_transfer: u32,
     /// Reads, and writes, that are neighbours on the device and wait become one command.
     pub merge: bool,
+    /// Reads too, where neighbours are merged at all.
+    pub merge_reads: bool,
     /// Holds the first requests back for company.
     pub plug: Option<Plug>,
     /// What becomes of a flush.
@@ -99,6 +101,7 @@ impl DriverSpec {
             scheduler: SchedulerSpec::Order(queue),
             max_transfer,
             merge: false,
+            merge_reads: true,
             plug: None,
             flush: FlushPolicy::Forward,
             write_through: WriteThrough::Fua,
