@@ -31,7 +31,7 @@ pub struct Finding {
     pub cell: String,
     /// The answer; nothing when a side has no throughput at all.
     pub judgement: Option<Judgement>,
-    /// Why it may not be credited as it is ([`confound`](crate::confound)).
+    /// Why it may not be credited as it is ([`confound`]).
     pub refused: Option<String>,
 }
 
