@@ -69,6 +69,8 @@ pub struct Driver {
     depth: u32,
     /// Sectors of a physical sector below.
     physical: u64,
+    /// Sectors below: what lies beyond fails, and is joined with nothing.
+    sectors: u64,
     /// The stamps of merged writes; kept where landings are asked for.
     carried: Option<Carried>,
     /// Commands below by when they time out, and their tags; some are back already.
@@ -125,6 +127,7 @@ impl Driver {
             queuing: limits.queuing,
             depth,
             physical: u64::from(limits.physical) / SECTOR,
+            sectors: limits.sectors,
             carried: None,
             alarms: VecDeque::new(),
             plugged: Instant::FAR,
@@ -204,7 +207,7 @@ impl Driver {
             return self.urgent.push_back(number);
         }
         let wanted = self.spec.merge && (self.spec.merge_reads || request.op != Op::Read);
-        let merges = wanted && joins(&request);
+        let merges = wanted && joins(&request) && request.end() <= self.sectors;
         if merges && self.joined(&request, piece) {
             return;
         }
