@@ -26,7 +26,7 @@ const fn concern(name: &'static str, keys: &'static [&'static str], words: &'sta
 }
 
 /// The first that fits counts.
-const CONCERNS: [Concern; 13] = [
+const CONCERNS: [Concern; 12] = [
     concern("the flush policy", &["driver.flush", "driver.write_through", "driver.power_off"], &["flush"]),
     concern("the write cache", &["drive.cache.write_back", "drive.power.protected"], &["cache"]),
     concern("the drive's buffer", &["drive.cache"], &["buffer", "cache", "segment", "read-ahead"]),
@@ -40,7 +40,6 @@ const CONCERNS: [Concern; 13] = [
     concern("the controller", &["controller", "bus"], &["controller", "board", "bus"]),
     concern("the driver", &["driver"], &["driver"]),
     concern("the processor", &["processor"], &["processor"]),
-    concern("the accelerator", &["accelerator"], &["accelerator"]),
     concern("the array", &["array"], &["array", "raid"]),
     concern("the drive", &["drive"], &["drive", "firmware"]),
     concern("a change during the run", &["at"], &["change"]),

@@ -1,4 +1,4 @@
-//! A host bus adapter, a first form: a limit on commands outstanding, its own cost of each command, one after another,
+//! A host bus adapter: a limit on commands outstanding, its own cost of each command, one after another,
 //! and the bus to memory, its own or shared by all units below.
 //!
 //! Data cut through: the bus moves a request's bytes while the drive does, one request after another, and only what it

@@ -246,8 +246,8 @@ impl Processor {
         self.in_flight -= u32::from(request.op != Op::Compute);
     }
 
-    /// Ends what is here and `chosen` names; what is below is the device's to end. Work that a core does for it is
-    /// done all the same, and is nobody's.
+    /// Ends what is here and `chosen` names; what is below is the device's to end. A core that works for it is
+    /// free at once; what it was to cost stays counted.
     fn drop_held(&mut self, now: Instant, status: Status, chosen: impl Fn(u32) -> bool) -> bool {
         self.compute(now);
         let slots = &self.slots;
