@@ -65,6 +65,11 @@ function resolved(steps: Step[], scale: Scale): Step[] {
   return scale === "whole" ? steps : steps.filter(({ part }) => part < 1 && height(part, scale) <= NINES);
 }
 
+/** A curve rises from nothing, so that requests that all took the same time show as a line. */
+function rising(steps: Step[]): Step[] {
+  return steps.length === 0 ? [] : [{ ms: steps[0]!.ms, part: 0 }, ...steps];
+}
+
 function ninesLabel(value: number): string {
   if (value === 0) return "0 %";
   return `${(100 - 100 * 10 ** -value).toFixed(Math.max(0, value - 2))} %`;
@@ -73,7 +78,7 @@ function ninesLabel(value: number): string {
 function draw(choice: Choice, scale: Scale, { narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
   const lines = choice.sides().flatMap((side) => {
     const cell = choice.cell(side);
-    return cell && cell.histogram.length > 0 ? [{ side, steps: resolved(cumulative(cell), scale) }] : [];
+    return cell && cell.histogram.length > 0 ? [{ side, steps: rising(resolved(cumulative(cell), scale)) }] : [];
   });
   const tail = scale === "tail";
   return {

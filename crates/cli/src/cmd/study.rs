@@ -281,11 +281,17 @@ fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
         ];
         row.extend(figures.iter().map(TableCell::new));
         if processor {
-            let mean =
-                |value: fn(&Cpu) -> f64| evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
-            row.push(TableCell::new(format!("{:.2}", mean(|cpu| cpu.percent))));
-            row.push(TableCell::new(format!("{:.1}", mean(|cpu| cpu.iops_per_percent))));
-            row.push(TableCell::new(format!("{:.3}", mean(|cpu| cpu.mb_per_s_per_percent))));
+            let measured = evidence.runs(index).iter().all(|run| run.cpu.is_some());
+            let mean = |value: fn(&Cpu) -> f64, digits: usize| match measured {
+                true => {
+                    let mean = evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
+                    TableCell::new(format!("{mean:.digits$}"))
+                }
+                false => TableCell::new("–"),
+            };
+            row.push(mean(|cpu| cpu.percent, 2));
+            row.push(mean(|cpu| cpu.iops_per_percent, 1));
+            row.push(mean(|cpu| cpu.mb_per_s_per_percent, 3));
         }
         table.add_row(row);
     }
