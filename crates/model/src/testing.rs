@@ -534,6 +534,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
             finish: some_span(rng, 100_000),
             interrupt: some_span(rng, 20_000),
             copy: 100_000_000,
+            parity: 200_000_000,
         }),
         1 => Layer::Controller(random_controller(rng)),
         _ => Layer::Driver(random_driver(rng, resends)),

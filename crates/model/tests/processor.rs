@@ -14,6 +14,7 @@ const SPEC: ProcessorSpec = ProcessorSpec {
     finish: Span::from_micros(10),
     interrupt: Span::from_micros(20),
     copy: 100_000_000,
+    parity: 50_000_000,
 };
 
 const BLANK: Request =
