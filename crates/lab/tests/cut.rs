@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_lab::cut::judge::{Cut, Lost, Terms};
+use seekwise_lab::cut::stripes::Holes;
 use seekwise_lab::cut::{When, judge};
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status};
@@ -11,7 +12,8 @@ use seekwise_model::drive::profile::Faults;
 use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing;
+use seekwise_model::host::array::layout::{Level, Volume};
+use seekwise_model::testing::{self, Image, Members, Sight};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Workload};
 use seekwise_targets::sim::{self, Stack, Watched, Witness};
@@ -71,11 +73,38 @@ fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     log
 }
 
+/// Landings as a program sees them: in its blocks, of each the first copy that is there.
+fn blocks(landings: &[Landing], sight: &Sight) -> Vec<Landing> {
+    let mut seen = Vec::new();
+    for landing in landings {
+        let first = |lba| (0..sight.copies()).find(|&copy| sight.sees(copy, lba));
+        sight.through(landing, |part| seen.extend((first(part.lba) == Some(part.member)).then_some(part)));
+    }
+    seen
+}
+
+/// Sectors that would change with the loss of their drive: read directly, and without it. Only where the array stands
+/// right below the job.
+fn holes(log: &Log, volume: Volume) -> u64 {
+    let mut image = Image::new();
+    log.landings.iter().for_each(|landing| image.apply(landing));
+    let is_write = |request: &Request| request.op == Op::Write;
+    let writes: Vec<Request> = log.lives.values().map(|life| life.request).filter(is_write).collect();
+    let end = writes.iter().map(|write| write.end()).max().unwrap_or(0).next_multiple_of(volume.row());
+    let whole = Members { image: &image, volume, lost: 0, writes: &writes };
+    let differs = |&lba: &u64| {
+        let place = volume.place(lba);
+        let without = Members { lost: 1 << volume.member(place.row, place.column, 0), ..whole };
+        without.read(lba) != whole.read(lba)
+    };
+    (0..end.min(volume.capacity())).filter(differs).count() as u64
+}
+
 /// Counts sector by sector.
-fn count(log: &Log, at: Instant, terms: Terms) -> Cut {
+fn count(log: &Log, at: Instant, terms: Terms, sight: &Sight) -> Cut {
     let mut image: BTreeMap<u64, u64> = BTreeMap::new();
     let mut torn = BTreeSet::new();
-    for landing in &log.landings {
+    for landing in &blocks(&log.landings, sight) {
         let sectors = landing.lba..landing.lba + u64::from(landing.sectors);
         match landing.kind {
             LandingKind::Landed => image.extend(sectors.map(|sector| (sector, landing.stamp))),
@@ -127,6 +156,7 @@ fn count(log: &Log, at: Instant, terms: Terms) -> Cut {
         partial,
         in_flight,
         survived,
+        holes: Holes::default(),
     }
 }
 
@@ -148,7 +178,17 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
 
 /// Some drives lie, and some keep their buffer through a cut.
 fn random_stack(rng: &mut Rng) -> Stack {
-    let layered = testing::random_stack(rng);
+    let arrayed = rng.percent(50);
+    let layered = if arrayed { testing::random_array(rng) } else { testing::random_stack(rng) };
+    let array = layered.layers.iter().find_map(|layer| match layer {
+        testing::Layer::Array(spec, bus) => Some((spec.clone(), *bus)),
+        _ => None,
+    });
+    let (mut array, bus) = array.map_or((None, None), |(spec, bus)| (Some(spec), bus));
+    if let Some(spec) = &mut array {
+        let parity = spec.shares.iter().any(|share| matches!(share.level, Level::Raid5 | Level::Raid6));
+        spec.lost = if parity { 0 } else { spec.lost };
+    }
     let driver = layered.layers.iter().find_map(|layer| match layer {
         testing::Layer::Driver(spec) => Some(*spec),
         _ => None,
@@ -165,7 +205,7 @@ fn random_stack(rng: &mut Rng) -> Stack {
         drive.protected = rng.percent(10);
         drive.cache.flash_sectors = if rng.percent(5) { 512 } else { 0 };
     }
-    Stack { driver, controller, ..Stack::bare(drive.profile()) }
+    Stack { driver, controller, array, bus, ..Stack::bare(drive.profile()) }
 }
 
 /// What is not told of a drive that saves its buffer: what it had of writes that it had not acknowledged.
@@ -183,6 +223,8 @@ struct Seen {
     survived: u32,
     saved: u32,
     lies_found: u32,
+    holes: u32,
+    closed: u32,
 }
 
 impl Seen {
@@ -201,26 +243,39 @@ impl Seen {
 #[test]
 fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
     let mut seen = Seen::default();
-    for case in 0..150u64 {
+    for case in 0..300u64 {
         let mut rng = Seed(case).stream("case");
         let stack = random_stack(&mut rng);
         let (terms, faults) = (Terms::of(&stack.profile), stack.profile.faults);
-        let job = random_job(&mut rng, stack.profile.geometry.sectors());
+        let array = stack.build_array(Seed(case));
+        let volumes = array.as_ref().map_or(&[][..], |array| array.volumes());
+        let sight = Sight::of(volumes, stack.array.as_ref().map_or(0, |spec| spec.lost));
+        // Above a RAID 6 two parities can disagree; the checker looks at the first.
+        let rows = volumes.first().filter(|volume| volume.level == Level::Raid5 && stack.driver.is_none());
+        let job = random_job(&mut rng, stack.sectors());
         let Ok(run) = sim::run(&stack, &job, Seed(case), &mut |_| ()) else { continue };
         // Some of them after the end, while an idle drive writes out.
         let last = run.end.nanos() + 100_000_000;
         let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
         let report = judge(&stack, &job, case, &When::At(instants), &|_, _| ()).unwrap();
-        for found in &report.each {
-            let counted = count(&cut_really(&stack, &job, case, found.at), found.at, terms);
+        for (index, found) in report.each.iter().enumerate() {
+            let log = cut_really(&stack, &job, case, found.at);
+            let counted = count(&log, found.at, terms, &sight);
+            if let Some(volume) = rows.filter(|_| index < 3 && !terms.saves) {
+                assert_eq!(found.holes.sectors, holes(&log, *volume), "case {case}, at {:?}: {volume:?}", found.at);
+                seen.holes += u32::from(found.holes.rows > 0);
+                seen.closed += u32::from(found.holes.rows == 0);
+            }
+            let found = &Cut { holes: Holes::default(), ..*found };
             assert_eq!(told(*found, terms), told(counted, terms), "case {case}, {terms:?}, {faults:?}: {job:?}");
             assert!(found.lost[3].writes == 0 || faults != Faults::default(), "case {case}: an honest drive");
             seen.count(found, terms);
         }
     }
     println!("{seen:?}");
-    let Seen { judged, lossy, torn, destroyed, partial, survived, saved, lies_found } = seen;
+    let Seen { judged, lossy, torn, destroyed, partial, survived, saved, lies_found, holes, closed } = seen;
     assert!(judged > 1500 && lossy > 200 && torn > 20 && destroyed > 5, "too little seen");
+    assert!(holes > 5 && closed > 5, "too little seen");
     assert!(partial > 50 && survived > 20 && saved > 50 && lies_found > 20, "too little seen");
 }
 

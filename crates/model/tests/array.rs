@@ -282,7 +282,7 @@ fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
 #[test]
 fn a_flush_of_a_lost_volume_fails() {
     let of = |level, members, lost: &[&str]| {
-        let mut device = array(&spec(level, members), &Small::default().buffered(4, 256));
+        let mut device = array(&spec(level, members), &Small::default().buffered(4, 256).write_back(4));
         let now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
         device.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
         lost.iter().for_each(|member| set(&mut device, now, "array.lose", member));
