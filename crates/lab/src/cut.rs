@@ -3,14 +3,15 @@
 //!
 //! A cut changes nothing before it, so one run whose landings are known answers cuts at any of its instants
 //! (rule 5 of `model/block`). The judge sees what a client sees (submissions, completions) and what the medium received
-//! (landings), never a buffer. What it keeps grows with the data at risk at a time, and with the part of the drive that
+//! (landings), never a buffer. Of an array it sees what each member received, and judges what a read of the volume
+//! would give ([`view`]). What it keeps grows with the data at risk at a time, and with the part of the drive that
 //! was written where a cut leaves sectors unreadable; not with the length of the run.
 //!
 //! | word | meaning here |
 //! |---|---|
 //! | lost | acknowledged, and a sector holds something older than the write: not it, not a later one, not one that was in flight together with it |
 //! | flushed | acknowledged before a flush was submitted that has completed |
-//! | promised | flushed, marked FUA, or acknowledged by a drive whose write cache is off |
+//! | promised | flushed, marked FUA, or acknowledged by a drive whose write cache is off; before an orderly power-off, all |
 //! | torn | left unreadable by the cut; told apart, and not counted as lost |
 //! | age | the time from a lost write's acknowledgement until the cut |
 
@@ -188,6 +189,11 @@ pub fn cuts(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimEr
     judge(stack, job, seed, &When::Random(n), &|_, _| ())
 }
 
+/// `n` runs, each followed by an orderly power-off; see [`When::Off`].
+pub fn shutdowns(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimError> {
+    judge(stack, job, seed, &When::Off(n), &|_, _| ())
+}
+
 /// Told how much is done, and of how much where that is known: requests, or runs where there are several.
 pub type Progress<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 
@@ -215,7 +221,10 @@ pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progre
             several(stack, job, Seed(seed), *cuts, linger, &|| new(Vec::new(), Some(*pause)), progress)?
         }
         When::Off(cuts) => {
-            several(stack, job, Seed(seed), *cuts, Ending::PowerOff, &|| new(Vec::new(), None), progress)?
+            // Whoever switches off in order is promised all that was acknowledged.
+            let terms = Terms { volatile: false, ..terms };
+            let new = || Judge::new(terms, view.clone(), Vec::new(), None);
+            several(stack, job, Seed(seed), *cuts, Ending::PowerOff, &new, progress)?
         }
     };
     Ok(report(terms, &view, runs))

@@ -46,6 +46,9 @@ pub struct RunRecord {
     /// What power cuts lost, where a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuts: Option<Cuts>,
+    /// What orderly power-offs after runs of their own lost, where a study asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shutdowns: Option<Cuts>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: BTreeMap<String, f64>,
     /// Requests that ended with an error, counted or not.
@@ -169,6 +172,9 @@ pub struct Cuts {
     pub promised_lost: Loss,
     /// Cuts that left a sector unreadable.
     pub torn_cuts: u64,
+    /// Cuts that left rows with parity that does not belong to their data.
+    #[serde(default)]
+    pub hole_cuts: u64,
 }
 
 /// Losses of one class of writes over all cuts of a run.
@@ -193,6 +199,7 @@ impl Cuts {
             fua_lost: loss(&report.fua_lost),
             promised_lost: loss(&report.promised_lost),
             torn_cuts: report.torn.cuts,
+            hole_cuts: report.stripes.map_or(0, |stripes| stripes.cuts),
         }
     }
 }
@@ -408,6 +415,7 @@ impl Measured {
             write: View::of(&self.run.kind(Kind::Write)),
             cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
             cuts: None,
+            shutdowns: None,
             anatomy_ms: Part::ALL.into_iter().map(part).collect(),
             failures: self.failures,
             warnings,
