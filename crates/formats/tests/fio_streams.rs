@@ -55,6 +55,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         strided: None,
         verify: false,
         priority: [0; 3],
+        survives: [false; 2],
     }
 }
 

@@ -222,6 +222,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         strided: None,
         verify: false,
         priority: [0; 3],
+        survives: [false; 2],
     };
     let worker = Worker {
         name: "bench".to_owned(),

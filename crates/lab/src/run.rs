@@ -1,6 +1,8 @@
 //! One run: a job on a stack with a seed, and the record of it that is kept. A record is all that statistics, findings
 //! and reports are made of.
 
+mod troubles;
+
 use std::collections::BTreeMap;
 
 use seekwise_model::record::{Part, Record};
@@ -10,6 +12,7 @@ use seekwise_model::workload::Job;
 use seekwise_targets::sim::{self, SimError, Stack};
 use serde::{Deserialize, Serialize};
 
+use self::troubles::troubles;
 use crate::cut::{self, Losses};
 pub use crate::report::Response;
 use crate::stats::histogram::{Histogram, Percentile};
@@ -283,6 +286,8 @@ pub struct Measured {
     pub names: Vec<String>,
     /// What was counted between changes of settings.
     pub phases: Vec<Stretch>,
+    /// What the reader should know of the array and of errors, in words.
+    pub troubles: Vec<String>,
 }
 
 /// What was counted from one change of the settings to the next.
@@ -355,6 +360,7 @@ pub fn measure_first(
         cores: stack.processor.map(|processor| processor.cores),
         names: names(job),
         phases: stretches,
+        troubles: troubles(stack, job, outcome.failures),
     })
 }
 
@@ -394,6 +400,7 @@ impl Measured {
     pub fn record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.all();
         let mut warnings = warnings;
+        warnings.extend(self.troubles.iter().cloned());
         if self.failures > 0 {
             warnings.push(format!("{} of {} requests failed", self.failures, self.issued));
         }

@@ -13,10 +13,11 @@ use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::host::array::layout::{Level, Volume};
+use seekwise_model::host::driver::{DriverSpec, PowerOff};
 use seekwise_model::testing::{self, Image, Members, Sight};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Workload};
-use seekwise_targets::sim::{self, Entries, Stack, Watched, Witness};
+use seekwise_targets::sim::{self, Change, Entries, Stack, Watched, Witness};
 
 /// One write or flush as its client saw it. Numbers count the client's doings.
 #[derive(Clone, Copy, Debug)]
@@ -285,6 +286,60 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
     assert!(judged > 1500 && lossy > 200 && torn > 20 && destroyed > 5, "too little seen");
     assert!(holes > 5 && closed > 5, "too little seen");
     assert!(partial > 50 && survived > 20 && saved > 50 && lies_found > 20, "too little seen");
+}
+
+/// What a driver makes of switching off, held against cuts at the same instants of the same runs.
+#[test]
+fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
+    let mut rng = Seed(3).stream("pause");
+    let mut drive = testing::random_profile(&mut rng);
+    (drive.cache.segments, drive.cache.segment_sectors, drive.cache.dirty_segments) = (8, 64, 8);
+    (drive.cache.write_back, drive.cache.destage_idle) = (true, Span::from_millis(5));
+    let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
+    let job = jobs::load("j.fio", drive.profile().geometry.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
+    let of = |power_off, when: &When| {
+        let driver = Some(DriverSpec { power_off, ..DriverSpec::default() });
+        let stack = Stack { driver, ..Stack::bare(drive.profile()) };
+        let report = judge(&stack, &job, 1, when, &|_, _| ()).unwrap();
+        let lost = report.each.iter().map(|cut| (cut.at, cut.lost[0], cut.torn, cut.partial)).collect::<Vec<_>>();
+        (lost, report.promise_kept)
+    };
+    let after = |ms| of(PowerOff::Orderly, &When::After { cuts: 20, pause: Span::from_millis(ms) }).0;
+    let (at_once, kept) = of(PowerOff::AtOnce, &When::Off(20));
+    assert_eq!((at_once, kept), (after(0), false), "switching off in order promises all");
+    // The drive is cut while it writes.
+    let (paused, _) = of(PowerOff::Pause(Span::from_millis(20)), &When::Off(20));
+    let lost = |cuts: &[(Instant, Lost, u64, u64)]| cuts.iter().map(|cut| cut.1.writes).sum::<u64>();
+    assert_eq!(paused, after(20));
+    assert!(lost(&paused) > 0 && lost(&paused) < lost(&after(0)), "{paused:?}");
+    let (orderly, kept) = of(PowerOff::Orderly, &When::Off(20));
+    assert_eq!((lost(&orderly), kept), (0, true));
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused() {
+    let mut rng = Seed(3).stream("array");
+    let stack = loop {
+        let layered = testing::random_array(&mut rng);
+        let spec = layered.layers.iter().find_map(|layer| match layer {
+            testing::Layer::Array(spec, _) => Some(spec.clone()),
+            _ => None,
+        });
+        if spec.as_ref().is_some_and(|spec| spec.shares[0].level == Level::Raid5 && spec.lost != 0) {
+            break Stack { array: spec, ..Stack::bare(layered.drive.profile()) };
+        }
+    };
+    let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=20\n";
+    let job = jobs::load("j.fio", stack.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
+    let why = |stack: &Stack| judge(stack, &job, 1, &When::Random(3), &|_, _| ()).err().map(|error| error.to_string());
+    assert!(why(&stack).unwrap().contains("rows with parity that have lost a member"));
+    let mut whole = stack.clone();
+    whole.array.as_mut().unwrap().lost = 0;
+    assert_eq!(why(&whole), None);
+    let merging = Stack { driver: Some(DriverSpec { merge: true, ..DriverSpec::default() }), ..whole.clone() };
+    assert!(why(&merging).unwrap().contains("`driver.merge`"));
+    let change = Change { at: Instant::ZERO, key: "array.lose".to_owned(), value: "0".to_owned() };
+    assert!(why(&Stack { changes: vec![change], ..whole }).unwrap().contains("while `array.lose` changes"));
 }
 
 #[test]

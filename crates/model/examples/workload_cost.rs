@@ -45,6 +45,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         strided: None,
         verify: false,
         priority: [0; 3],
+        survives: [false; 2],
     })
 }
 

@@ -284,6 +284,7 @@ impl Check<'_> {
             strided: self.strided(),
             verify: writes && self.verify(time_based),
             priority: self.priority(),
+            survives: settings.survives,
         }
     }
 

@@ -103,6 +103,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         strided: None,
         verify: false,
         priority: [0; 3],
+        survives: [false; 2],
     }
 }
 
