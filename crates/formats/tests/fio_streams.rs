@@ -55,7 +55,6 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         strided: None,
         verify: false,
         priority: [0; 3],
-        survives: [false; 2],
     }
 }
 
@@ -241,6 +240,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         time_based: false,
         depth: 1,
         pace: Pace::default(),
+        survives: [true; 2],
         pattern: Pattern::Fio(pattern.clone()),
     };
     let limits = Limits {

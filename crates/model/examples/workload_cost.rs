@@ -45,7 +45,6 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         strided: None,
         verify: false,
         priority: [0; 3],
-        survives: [false; 2],
     })
 }
 
@@ -83,6 +82,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         time_based: true,
         depth: 32,
         pace,
+        survives: [true; 2],
         pattern,
     };
     let limits = Limits {

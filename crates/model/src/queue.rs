@@ -302,7 +302,7 @@ impl<T: Copy> Queue<T> {
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
         let oldest = self.waiting.iter().position(|&number| admit(self.at(number)))?;
-        let open = Open { waiting: &self.waiting[..self.within_window(&admit)], admit };
+        let open = Open { waiting: &self.waiting[..self.within_window(admit)], admit };
         let index = match self.discipline.policy {
             _ if self.overdue(now, self.at(self.waiting[0])) => 0,
             Policy::Fcfs => oldest,
@@ -631,7 +631,7 @@ mod tests {
                 let cost = |item: &Item, limit: u64| far(item, head).min(limit);
                 // All, or one of two or three.
                 let share = [1, 1, 2, 3][rng.below(4) as usize];
-                let admit = |item: &Item| item.0 % share == 0;
+                let admit = |item: &Item| item.0.is_multiple_of(share);
                 let least = |distance| distance * slope;
                 if let Some(choice) = queue.choose_among(admit, at(now), head, cost, least) {
                     let expected = plain.pick(admit, at(now), head, slope);

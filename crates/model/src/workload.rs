@@ -60,6 +60,9 @@ pub struct Worker {
     pub depth: u32,
     /// When it issues.
     pub pace: Pace,
+    /// Goes on after a failed read, and after a failed write, trim or flush, as Iometer's do, and fio's that
+    /// `continue_on_error`; else it ends at the first, once what is in flight has ended.
+    pub survives: [bool; 2],
     /// What it issues.
     pub pattern: Pattern,
 }
@@ -204,9 +207,6 @@ pub struct FioPattern {
     pub verify: bool,
     /// `cmdprio_percentage`: percent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
     pub priority: [u8; 3],
-    /// Goes on after a failed read, and after a failed write, trim or flush (fio's `continue_on_error`); else the worker
-    /// ends at the first, once what is in flight has ended.
-    pub survives: [bool; 2],
 }
 
 /// The number after the colon of fio's `rw`.

@@ -14,7 +14,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
     Blocks, Direction, Fault, FileService, FioPattern, Job, Modifier, Pace, Pattern, Process, Rate, Region, Step,
-    Think, Workload,
+    Think, Worker, Workload,
 };
 
 #[test]
@@ -28,8 +28,9 @@ fn a_closed_loop_keeps_its_depth_and_its_tags_apart() {
 }
 
 /// Requests issued by a worker at depth 2 whose third request fails, until it ends or for 40.
-fn issued_around_an_error(pattern: Pattern, direction: Direction) -> usize {
-    let mut worker = worker(pattern);
+fn issued_around_an_error(pattern: FioPattern, survives: [bool; 2]) -> usize {
+    let direction = pattern.direction;
+    let mut worker = Worker { survives, ..worker(Pattern::Fio(pattern)) };
     (worker.depth, worker.runtime, worker.time_based) = (2, Some(Span::from_secs(1)), true);
     let job = Job { name: "job".into(), workers: vec![worker] };
     let mut workload = Workload::new(&job, &limits(false), Seed(0)).expect("a sound job");
@@ -60,8 +61,7 @@ fn issued_around_an_error(pattern: Pattern, direction: Direction) -> usize {
 fn a_worker_of_fio_ends_at_its_first_error_unless_it_is_to_survive() {
     for (direction, other) in [(Direction::Read, [false, true]), (Direction::Write, [true, false])] {
         let of = |survives| {
-            let pattern = FioPattern { survives, flush_at_end: true, ..fio(direction, 0, 1 << 20) };
-            issued_around_an_error(Pattern::Fio(pattern), direction)
+            issued_around_an_error(FioPattern { flush_at_end: true, ..fio(direction, 0, 1 << 20) }, survives)
         };
         assert_eq!((of([false; 2]), of(other)), (4, 4), "what was in flight ends, and no flush follows");
         assert!(of([true; 2]) >= 40);

@@ -154,6 +154,7 @@ fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
         time_based,
         depth,
         pace,
+        survives: settings.survives,
         pattern,
     }
 }
@@ -284,7 +285,6 @@ impl Check<'_> {
             strided: self.strided(),
             verify: writes && self.verify(time_based),
             priority: self.priority(),
-            survives: settings.survives,
         }
     }
 

@@ -130,7 +130,8 @@ impl Stripes {
         let mut touches: Vec<Touch> = all.filter(|touch| self.volumes[touch.volume].parities() > 0).collect();
         touches.sort_by_key(|touch| (touch.volume, touch.row));
         let rows = touches.chunk_by(|a, b| (a.volume, a.row) == (b.volume, b.row));
-        let sectors: Vec<u64> = rows.map(|row| self.holes_of(row, under, fate)).filter(|&sectors| sectors > 0).collect();
+        let sectors: Vec<u64> =
+            rows.map(|row| self.holes_of(row, under, fate)).filter(|&sectors| sectors > 0).collect();
         Holes { rows: sectors.len() as u64, sectors: sectors.iter().sum() }
     }
 
@@ -217,7 +218,10 @@ mod tests {
         stripes.land(2, (2, 5), 1);
         assert_eq!(stripes.holes(&[], CutSector::Old), Holes { rows: 1, sectors: 2 });
         stripes.land(2, (5, 6), 1);
-        assert_eq!((stripes.holes(&[], CutSector::Old), stripes.is_idle(), stripes.stamp(1)), (Holes::default(), true, None));
+        assert_eq!(
+            (stripes.holes(&[], CutSector::Old), stripes.is_idle(), stripes.stamp(1)),
+            (Holes::default(), true, None)
+        );
     }
 
     #[test]

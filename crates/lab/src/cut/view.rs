@@ -31,9 +31,11 @@ impl View {
         };
         let view = View { volumes: array.volumes().to_vec(), lost: spec.lost };
         if stack.driver.is_some_and(|driver| driver.merge) {
-            return Err("power cuts are not judged where a driver merges above an array: set `driver.merge` to false, \
+            return Err(
+                "power cuts are not judged where a driver merges above an array: set `driver.merge` to false, \
                         or name a driver that does not"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         if view.has_parity() && view.lost != 0 {
             return Err("power cuts are not judged on rows with parity that have lost a member (`array.lose`): what \

@@ -3,15 +3,16 @@
 
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
-use seekwise_model::workload::{Job, Pattern, Worker};
+use seekwise_model::workload::{Job, Worker};
 use seekwise_targets::sim::{Change, Stack};
 
 /// In words, one line each.
 pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64) -> Vec<String> {
     let mut troubles = lost_volumes(stack);
-    let ends = |worker: &Worker| matches!(&worker.pattern, Pattern::Fio(fio) if fio.survives != [true; 2]);
+    let ends = |worker: &Worker| worker.survives != [true; 2];
     if failures > 0 && job.workers.iter().any(ends) {
-        troubles.push("workers of fio jobs end at their first error, unless `continue_on_error` says otherwise".to_owned());
+        troubles
+            .push("workers of fio jobs end at their first error, unless `continue_on_error` says otherwise".to_owned());
     }
     troubles
 }
@@ -39,7 +40,9 @@ fn lost_volumes(stack: &Stack) -> Vec<String> {
         };
         let (gone, all) = (lost.count_ones(), volume.members);
         let number = index + 1;
-        Some(format!("volume {number} of the array is lost {since}: {gone} of {all} drives are gone; every request to it fails"))
+        Some(format!(
+            "volume {number} of the array is lost {since}: {gone} of {all} drives are gone; every request to it fails"
+        ))
     });
     dead.collect()
 }

@@ -181,8 +181,7 @@ fn promise_of(stack: &Stack) -> Promise {
     Promise {
         saves_buffer: drive.protected || drive.cache.flash_sectors > 0,
         in_one: if array { 0 } else { in_one },
-        in_order: !array
-            && drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none(),
+        in_order: !array && drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none(),
         ..Promise::of(&limits, drive.cut_sector)
     }
 }

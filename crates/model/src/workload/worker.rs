@@ -222,7 +222,7 @@ impl Running {
             ramp: worker.ramp,
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
-            survives: fio.map_or([true; 2], |fio| fio.survives),
+            survives: worker.survives,
             plain: false,
             cruising: false,
         }

@@ -70,6 +70,7 @@ pub(crate) fn worker(pattern: Pattern) -> Worker {
         time_based: false,
         depth: 1,
         pace: Pace::default(),
+        survives: [true; 2],
         pattern,
     }
 }
@@ -103,7 +104,6 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         strided: None,
         verify: false,
         priority: [0; 3],
-        survives: [false; 2],
     }
 }
 
