@@ -86,9 +86,11 @@ Example:
   seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --svg risk.svg
   seekwise power-cut job.fio --on cheetah-15k.4 --set drive.cache.write_back=false
   seekwise power-cut job.fio --on cheetah-15k.4 --after 500ms --cuts 100
+  seekwise power-cut job.fio --on caviar-wd400jb --set driver=windows-98 --shutdown --cuts 100
+  seekwise power-cut job.fio --on cheetah-15k.4 --set array=raid-5 --cuts 1000
 
-Exit code 1: the drive broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
-cache off. What the figures mean stands in docs/power-cut.md.")]
+Exit code 1: the stack broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
+cache off; with --shutdown, any that were acknowledged. What the figures mean stands in docs/power-cut.md.")]
     PowerCut(PowerCut),
     /// Make a result folder's report again.
     #[command(after_help = "Example:\n  seekwise report out")]
@@ -290,7 +292,7 @@ pub struct PowerCut {
     /// What it runs on.
     #[command(flatten)]
     pub on: On,
-    /// So many cuts, at random instants of one run (or, with --after, one at the end of each of so many runs).
+    /// So many cuts, at random instants of one run (or, with --after and --shutdown, one at the end of each of so many runs).
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
     /// Cut at this instant of the run (such as `12.5 s`) instead; may be given more than once.
@@ -299,6 +301,9 @@ pub struct PowerCut {
     /// Cut when the job has ended and this much time has passed, in runs with seeds of their own.
     #[arg(long, value_name = "T", value_parser = span)]
     pub after: Option<Span>,
+    /// Switch off in order when the job has ended, as the driver does it, in runs with seeds of their own.
+    #[arg(long, conflicts_with_all = ["at", "after"])]
+    pub shutdown: bool,
     /// Also write data at risk over time as a picture.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

@@ -89,6 +89,44 @@ fn instants_can_be_given_and_a_pause_saves_what_is_left() {
 }
 
 #[test]
+fn an_array_keeps_what_was_flushed_and_may_leave_the_write_hole() {
+    let folder = folder();
+    let of = |level: &str| {
+        let array = format!("array={level}");
+        cut(folder.path(), "f.fio", &["--set", &array, "--cuts", "200", "--json"]).json()
+    };
+    for level in ["raid-0", "raid-1", "raid-10", "raid-5", "raid-6"] {
+        let found = of(level);
+        assert_eq!((number(&found, "/flushed_lost/writes"), &found["promise_kept"]), (0.0, &true.into()), "{level}");
+        assert!(number(&found, "/acknowledged_lost/cuts_with_loss") > 50.0, "{level}");
+        match level {
+            "raid-5" | "raid-6" => {
+                assert!(number(&found, "/stripes/cuts") > 10.0 && number(&found, "/stripes/cuts") <= 200.0, "{level}");
+                assert!(number(&found, "/stripes/bytes_max") >= 4096.0 * 2.0, "{level}");
+            }
+            _ => assert_eq!(found["stripes"], Value::Null, "{level}"),
+        }
+    }
+    let text = cut(folder.path(), "f.fio", &["--set", "array=raid-5", "--cuts", "200"]).done();
+    assert!(text.contains("cuts left rows that do not agree with their parity"), "{text}");
+    let lost = cut(folder.path(), "f.fio", &["--set", "array=raid-5", "--set", "array.lose=1"]);
+    assert!(lost.code == 2 && lost.err.contains("rows with parity that have lost a member"), "{}", lost.err);
+}
+
+#[test]
+fn switching_off_loses_what_the_driver_lets_go() {
+    let folder = folder();
+    let of = |set: &[&str]| cut(folder.path(), "few.fio", &[set, &["--shutdown", "--cuts", "5"]].concat());
+    let orderly = of(&[]).done();
+    assert!(orderly.contains("5 power-offs in order") && orderly.contains("nothing acknowledged was lost"), "{orderly}");
+    let at_once = of(&["--set", "driver=windows-xp", "--set", "driver.power_off=at-once"]);
+    assert_eq!(at_once.code, 1);
+    assert!(at_once.out.contains("5 of 5 power-offs lost acknowledged writes"), "{}", at_once.out);
+    let both = cut(folder.path(), "few.fio", &["--shutdown", "--after", "1 s"]);
+    assert!(both.code == 2 && both.err.contains("cannot be used with"), "{}", both.err);
+}
+
+#[test]
 fn a_drive_that_lies_is_found_out_and_one_with_a_capacitor_loses_nothing() {
     let folder = folder();
     let liar = cut(folder.path(), "f.fio", &["--set", "drive.faults.early_flush=true", "--cuts", "200"]);

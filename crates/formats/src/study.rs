@@ -50,6 +50,8 @@ pub struct Study {
     pub margin_percent: f64,
     /// Power cuts in each run, beside the run itself; without it, none.
     pub cuts: Option<u32>,
+    /// Runs beside each run that end with an orderly power-off; without it, none.
+    pub shutdowns: Option<u32>,
     /// What is done, unless a factor says so.
     pub job: Option<String>,
     /// What is under every cell.

@@ -240,6 +240,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         time_based: false,
         depth: 1,
         pace: Pace::default(),
+        survives: [true; 2],
         pattern: Pattern::Fio(pattern.clone()),
     };
     let limits = Limits {

@@ -233,6 +233,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         time_based: false,
         depth,
         pace: Pace::default(),
+        survives: [true; 2],
         pattern: Pattern::Fio(pattern),
     };
     Job { name: "bench".to_owned(), workers: vec![worker] }

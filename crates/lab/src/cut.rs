@@ -3,35 +3,40 @@
 //!
 //! A cut changes nothing before it, so one run whose landings are known answers cuts at any of its instants
 //! (rule 5 of `model/block`). The judge sees what a client sees (submissions, completions) and what the medium received
-//! (landings), never a buffer. What it keeps grows with the data at risk at a time, and with the part of the drive that
+//! (landings), never a buffer. Of an array it sees what each member received, and judges what a read of the volume
+//! would give ([`view`]). What it keeps grows with the data at risk at a time, and with the part of the drive that
 //! was written where a cut leaves sectors unreadable; not with the length of the run.
 //!
 //! | word | meaning here |
 //! |---|---|
 //! | lost | acknowledged, and a sector holds something older than the write: not it, not a later one, not one that was in flight together with it |
 //! | flushed | acknowledged before a flush was submitted that has completed |
-//! | promised | flushed, marked FUA, or acknowledged by a drive whose write cache is off |
+//! | promised | flushed, marked FUA, or acknowledged by a drive whose write cache is off; before an orderly power-off, all |
 //! | torn | left unreadable by the cut; told apart, and not counted as lost |
 //! | age | the time from a lost write's acknowledgement until the cut |
 
 pub mod curve;
+mod heads;
 mod image;
 pub mod judge;
 pub mod plot;
 mod risk;
+pub mod stripes;
+pub mod view;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use seekwise_model::block::{Completion, Landing, Request};
+use seekwise_model::block::{Completion, Landing, Request, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
-use seekwise_targets::sim::{self, SimError, Stack, Witness};
+use seekwise_targets::sim::{self, Ending, SimError, Stack, Witness};
 use serde::Serialize;
 
 use self::curve::{Point, Summary};
 use self::judge::{Class, Cut, Judge, Judgement, Lost, Terms};
+use self::view::View;
 use crate::stats::histogram::Histogram;
 
 /// When the power goes.
@@ -48,6 +53,9 @@ pub enum When {
         /// From the job's end until the cut.
         pause: Span,
     },
+    /// Once after each of so many runs with seeds of their own, in order: the program is over, the system switches off, and
+    /// what its driver makes of that takes its course.
+    Off(u32),
 }
 
 /// What cuts of a job would lose. The names are those of `seekwise power-cut --json`.
@@ -83,6 +91,8 @@ pub struct Report {
     pub in_flight: InFlight,
     /// Writes, acknowledged or not, of which a part is on the medium: a torn page of a database.
     pub partial: Partial,
+    /// Rows with parity that do not agree with it; nothing where there are none, or where a buffer outlives a cut.
+    pub stripes: Option<Stripes>,
     /// Data at risk over the whole of the run.
     pub at_risk_summary: Summary,
     /// The longest time for which a write was acknowledged and not on the medium.
@@ -159,9 +169,29 @@ pub struct Partial {
     pub writes: u64,
 }
 
+/// The write hole: rows whose parity does not belong to their data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Stripes {
+    /// Cuts that left any.
+    pub cuts: u64,
+    /// Rows a cut.
+    pub inconsistent_mean: f64,
+    /// Most of one cut.
+    pub inconsistent_max: u64,
+    /// Bytes of data a cut that would come back as nobody wrote them if their drive were lost then.
+    pub bytes_mean: f64,
+    /// Most of one cut.
+    pub bytes_max: u64,
+}
+
 /// `n` cuts of one run at random instants; see [`When::Random`].
 pub fn cuts(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimError> {
     judge(stack, job, seed, &When::Random(n), &|_, _| ())
+}
+
+/// `n` runs, each followed by an orderly power-off; see [`When::Off`].
+pub fn shutdowns(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimError> {
+    judge(stack, job, seed, &When::Off(n), &|_, _| ())
 }
 
 /// Told how much is done, and of how much where that is known: requests, or runs where there are several.
@@ -173,30 +203,53 @@ const STEP: u64 = 1 << 16;
 /// Runs `job` and judges cuts.
 pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, SimError> {
     let terms = Terms::of(&stack.profile);
+    let view = View::of(stack).map_err(SimError::Job)?;
+    let new = |cuts, pause| Judge::new(terms, view.clone(), cuts, pause);
+    let linger = Ending::Linger;
     let runs = match when {
         When::Random(n) => {
             // The instants lie all over a run whose length is not known before.
             let mut seen = 0;
             let before = sim::run(stack, job, Seed(seed), &mut |_| count(&mut seen, |n| progress(n, None)))?;
-            let judge = Judge::new(terms, instants(Seed(seed), *n, before.end), None);
-            vec![watch(stack, job, Seed(seed), judge, &|n| progress(n, Some(before.issued)))?]
+            let judge = new(instants(Seed(seed), *n, before.end), None);
+            vec![watch(stack, job, Seed(seed), linger, judge, &|n| progress(n, Some(before.issued)))?]
         }
         When::At(at) => {
-            let judge = Judge::new(terms, at.clone(), None);
-            vec![watch(stack, job, Seed(seed), judge, &|n| progress(n, None))?]
+            vec![watch(stack, job, Seed(seed), linger, new(at.clone(), None), &|n| progress(n, None))?]
         }
         When::After { cuts, pause } => {
-            let done = AtomicU64::new(0);
-            let run = |index: u32| {
-                let judge = Judge::new(terms, Vec::new(), Some(*pause));
-                let found = watch(stack, job, Seed(seed).run(u64::from(index)), judge, &|_| ());
-                progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(*cuts)));
-                found
-            };
-            (0..*cuts).into_par_iter().map(run).collect::<Result<Vec<_>, SimError>>()?
+            several(stack, job, Seed(seed), *cuts, linger, &|| new(Vec::new(), Some(*pause)), progress)?
+        }
+        When::Off(cuts) => {
+            // Whoever switches off in order is promised all that was acknowledged.
+            let terms = Terms { volatile: false, ..terms };
+            let new = || Judge::new(terms, view.clone(), Vec::new(), None);
+            several(stack, job, Seed(seed), *cuts, Ending::PowerOff, &new, progress)?
         }
     };
-    Ok(report(terms, runs))
+    Ok(report(terms, &view, runs))
+}
+
+/// When a run ended, and what its judge found.
+type Judged = (Instant, Judgement);
+
+/// So many runs, each with a seed and a judge of its own.
+fn several(
+    stack: &Stack,
+    job: &Job,
+    seed: Seed,
+    cuts: u32,
+    ending: Ending,
+    new: &(dyn Fn() -> Judge + Sync),
+    progress: &Progress<'_>,
+) -> Result<Vec<Judged>, SimError> {
+    let done = AtomicU64::new(0);
+    let run = |index: u32| {
+        let found = watch(stack, job, seed.run(u64::from(index)), ending, new(), &|_| ());
+        progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
+        found
+    };
+    (0..cuts).into_par_iter().map(run).collect()
 }
 
 /// One more; `tell` hears of every so many.
@@ -216,17 +269,22 @@ fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
     instants
 }
 
-/// One run, when it ended, and what its judge found.
+/// One run.
 fn watch(
     stack: &Stack,
     job: &Job,
     seed: Seed,
+    ending: Ending,
     judge: Judge,
     tell: &dyn Fn(u64),
-) -> Result<(Instant, Judgement), SimError> {
+) -> Result<Judged, SimError> {
     let mut telling = Telling { judge, seen: 0, tell };
-    let end = sim::witness(stack, job, seed, &mut telling)?.end;
-    Ok((end, telling.judge.finish(end)))
+    let (outcome, off) = sim::witness(stack, job, seed, ending, &mut telling)?;
+    let found = match ending {
+        Ending::Linger => telling.judge.finish(outcome.end),
+        Ending::PowerOff => telling.judge.finish_off(off),
+    };
+    Ok((outcome.end, found))
 }
 
 /// A judge whose requests are counted as they go by.
@@ -244,6 +302,9 @@ impl Witness for Telling<'_> {
     fn completed(&mut self, request: &Request, completion: &Completion) {
         self.judge.completed(request, completion);
     }
+    fn entered(&mut self, number: u64, request: &Request) {
+        self.judge.entered(number, request);
+    }
     fn landed(&mut self, landing: &Landing) {
         self.judge.landed(landing);
     }
@@ -252,13 +313,14 @@ impl Witness for Telling<'_> {
     }
 }
 
-fn report(terms: Terms, runs: Vec<(Instant, Judgement)>) -> Report {
+fn report(terms: Terms, view: &View, runs: Vec<Judged>) -> Report {
     let each: Vec<Cut> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
     let [acknowledged_lost, flushed_lost, fua_lost, promised_lost] =
         Class::ALL.map(|class| losses(class, &each, &runs));
     let count = |holds: fn(&Cut) -> bool| each.iter().filter(|cut| holds(cut)).count() as u64;
     let sum = |value: fn(&Cut) -> u64| each.iter().map(value).sum::<u64>();
     let mean = |value: fn(&Cut) -> u64| sum(value) as f64 / each.len().max(1) as f64;
+    let most = |value: fn(&Cut) -> u64| each.iter().map(value).max().unwrap_or(0);
     let curve = runs.first().map(|(_, found)| found.curve.clone()).unwrap_or_default();
     let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
     Report {
@@ -282,6 +344,13 @@ fn report(terms: Terms, runs: Vec<(Instant, Judgement)>) -> Report {
         },
         in_flight: InFlight { writes_mean: mean(|cut| cut.in_flight), survived_mean: mean(|cut| cut.survived) },
         partial: Partial { cuts: count(|cut| cut.partial > 0), writes: sum(|cut| cut.partial) },
+        stripes: (view.has_parity() && !terms.saves).then(|| Stripes {
+            cuts: count(|cut| cut.holes.rows > 0),
+            inconsistent_mean: mean(|cut| cut.holes.rows),
+            inconsistent_max: most(|cut| cut.holes.rows),
+            bytes_mean: mean(|cut| cut.holes.sectors) * SECTOR as f64,
+            bytes_max: most(|cut| cut.holes.sectors) * SECTOR,
+        }),
         at_risk_summary: curve.summary(),
         longest_at_risk_ms: ms(longest.unwrap_or(Span::ZERO)),
         at_risk: curve.points(),
@@ -289,7 +358,7 @@ fn report(terms: Terms, runs: Vec<(Instant, Judgement)>) -> Report {
     }
 }
 
-fn losses(class: Class, each: &[Cut], runs: &[(Instant, Judgement)]) -> Losses {
+fn losses(class: Class, each: &[Cut], runs: &[Judged]) -> Losses {
     let of = |cut: &Cut| cut.lost[class as usize];
     let with_loss = || each.iter().map(of).filter(|lost| lost.writes > 0);
     let mean =

@@ -252,6 +252,7 @@ fn pattern_job(pattern: &BuiltIn, sectors: u64) -> Job {
         time_based: true,
         depth: 1,
         pace: Pace::default(),
+        survives: [true; 2],
         pattern: Pattern::Iometer(IometerPattern {
             spec: pattern.spec.clone(),
             area: Region { start: 0, bytes: sectors * 512 },

@@ -1,6 +1,8 @@
 //! One run: a job on a stack with a seed, and the record of it that is kept. A record is all that statistics, findings
 //! and reports are made of.
 
+mod troubles;
+
 use std::collections::BTreeMap;
 
 use seekwise_model::record::{Part, Record};
@@ -10,6 +12,7 @@ use seekwise_model::workload::Job;
 use seekwise_targets::sim::{self, SimError, Stack};
 use serde::{Deserialize, Serialize};
 
+use self::troubles::troubles;
 use crate::cut::{self, Losses};
 pub use crate::report::Response;
 use crate::stats::histogram::{Histogram, Percentile};
@@ -46,6 +49,9 @@ pub struct RunRecord {
     /// What power cuts lost, where a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuts: Option<Cuts>,
+    /// What orderly power-offs after runs of their own lost, where a study asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shutdowns: Option<Cuts>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: BTreeMap<String, f64>,
     /// Requests that ended with an error, counted or not.
@@ -169,6 +175,9 @@ pub struct Cuts {
     pub promised_lost: Loss,
     /// Cuts that left a sector unreadable.
     pub torn_cuts: u64,
+    /// Cuts that left rows with parity that does not belong to their data.
+    #[serde(default)]
+    pub hole_cuts: u64,
 }
 
 /// Losses of one class of writes over all cuts of a run.
@@ -193,6 +202,7 @@ impl Cuts {
             fua_lost: loss(&report.fua_lost),
             promised_lost: loss(&report.promised_lost),
             torn_cuts: report.torn.cuts,
+            hole_cuts: report.stripes.map_or(0, |stripes| stripes.cuts),
         }
     }
 }
@@ -276,6 +286,8 @@ pub struct Measured {
     pub names: Vec<String>,
     /// What was counted between changes of settings.
     pub phases: Vec<Stretch>,
+    /// What the reader should know of the array and of errors, in words.
+    pub troubles: Vec<String>,
 }
 
 /// What was counted from one change of the settings to the next.
@@ -348,6 +360,7 @@ pub fn measure_first(
         cores: stack.processor.map(|processor| processor.cores),
         names: names(job),
         phases: stretches,
+        troubles: troubles(stack, job, outcome.failures),
     })
 }
 
@@ -387,6 +400,7 @@ impl Measured {
     pub fn record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.all();
         let mut warnings = warnings;
+        warnings.extend(self.troubles.iter().cloned());
         if self.failures > 0 {
             warnings.push(format!("{} of {} requests failed", self.failures, self.issued));
         }
@@ -408,6 +422,7 @@ impl Measured {
             write: View::of(&self.run.kind(Kind::Write)),
             cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
             cuts: None,
+            shutdowns: None,
             anatomy_ms: Part::ALL.into_iter().map(part).collect(),
             failures: self.failures,
             warnings,

@@ -60,5 +60,7 @@ fn one(study: &Study, prepared: &[Prepared], index: usize) -> RunResult {
     let warnings = warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(&stack.profile.name, &job.name, seed, warnings);
     let cuts = study.cuts.map(|cuts| cut::cuts(stack, job, seed, cuts)).transpose()?;
-    Ok(RunRecord { cell, run, cuts: cuts.as_ref().map(Cuts::of), ..record })
+    let shutdowns = study.shutdowns.map(|count| cut::shutdowns(stack, job, seed, count)).transpose()?;
+    let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(Cuts::of));
+    Ok(RunRecord { cell, run, cuts, shutdowns, ..record })
 }

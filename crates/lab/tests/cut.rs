@@ -4,17 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_lab::cut::judge::{Cut, Lost, Terms};
+use seekwise_lab::cut::stripes::Holes;
 use seekwise_lab::cut::{When, judge};
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status};
 use seekwise_model::drive::profile::Faults;
 use seekwise_model::engine::Engine;
+use seekwise_model::host::array::layout::{Level, Volume};
+use seekwise_model::host::driver::{DriverSpec, PowerOff};
 use seekwise_model::record::Record;
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing;
+use seekwise_model::testing::{self, Image, Members, Sight};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Workload};
-use seekwise_targets::sim::{self, Stack, Watched, Witness};
+use seekwise_targets::sim::{self, Change, Entries, Stack, Watched, Witness};
 
 /// One write or flush as its client saw it. Numbers count the client's doings.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +35,10 @@ struct Log {
     lives: BTreeMap<u64, Life>,
     doings: usize,
     landings: Vec<Landing>,
+    /// What an array with parity took, under its numbers; landings have those.
+    entered: BTreeMap<u64, Request>,
+    /// The stamp of each of those.
+    stamps: BTreeMap<u64, u64>,
 }
 
 impl Witness for Log {
@@ -48,6 +55,10 @@ impl Witness for Log {
             life.failed = completion.status != Status::Done;
         }
     }
+    fn entered(&mut self, number: u64, request: &Request) {
+        self.entered.insert(number, Request { stamp: number, ..*request });
+        self.stamps.insert(number, request.stamp);
+    }
     fn landed(&mut self, landing: &Landing) {
         self.landings.push(*landing);
     }
@@ -59,7 +70,8 @@ impl Witness for Log {
 /// Runs until `at` and cuts the power there.
 fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     let mut log = Log::default();
-    let device = Watched::new(stack.build(Seed(seed)), &mut log);
+    let entries = Entries::default();
+    let device = Watched::numbered(stack.build_numbered(Seed(seed), Some(&entries)), entries.clone(), &mut log);
     let workload = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
     let mut engine = Engine::new(workload, device);
     engine.run(at, &mut |_: &Record| ()).unwrap();
@@ -71,11 +83,37 @@ fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     log
 }
 
+/// Landings as a program sees them: in its blocks, of each the first copy that is there.
+fn blocks(log: &Log, sight: &Sight) -> Vec<Landing> {
+    let mut seen = Vec::new();
+    for landing in &log.landings {
+        let landing = &Landing { stamp: log.stamps.get(&landing.stamp).copied().unwrap_or(landing.stamp), ..*landing };
+        let first = |lba| (0..sight.copies()).find(|&copy| sight.sees(copy, lba));
+        sight.through(landing, |part| seen.extend((first(part.lba) == Some(part.member)).then_some(part)));
+    }
+    seen
+}
+
+/// Sectors that would change with the loss of their drive: read directly, and without it.
+fn holes(log: &Log, volume: Volume) -> u64 {
+    let mut image = Image::new();
+    log.landings.iter().for_each(|landing| image.apply(landing));
+    let writes: Vec<Request> = log.entered.values().copied().collect();
+    let end = writes.iter().map(|write| write.end()).max().unwrap_or(0).next_multiple_of(volume.row());
+    let whole = Members { image: &image, volume, lost: 0, writes: &writes };
+    let differs = |&lba: &u64| {
+        let place = volume.place(lba);
+        let without = Members { lost: 1 << volume.member(place.row, place.column, 0), ..whole };
+        without.read(lba) != whole.read(lba)
+    };
+    (0..end.min(volume.capacity())).filter(differs).count() as u64
+}
+
 /// Counts sector by sector.
-fn count(log: &Log, at: Instant, terms: Terms) -> Cut {
+fn count(log: &Log, at: Instant, terms: Terms, sight: &Sight) -> Cut {
     let mut image: BTreeMap<u64, u64> = BTreeMap::new();
     let mut torn = BTreeSet::new();
-    for landing in &log.landings {
+    for landing in &blocks(log, sight) {
         let sectors = landing.lba..landing.lba + u64::from(landing.sectors);
         match landing.kind {
             LandingKind::Landed => image.extend(sectors.map(|sector| (sector, landing.stamp))),
@@ -127,6 +165,7 @@ fn count(log: &Log, at: Instant, terms: Terms) -> Cut {
         partial,
         in_flight,
         survived,
+        holes: Holes::default(),
     }
 }
 
@@ -148,7 +187,17 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
 
 /// Some drives lie, and some keep their buffer through a cut.
 fn random_stack(rng: &mut Rng) -> Stack {
-    let layered = testing::random_stack(rng);
+    let arrayed = rng.percent(50);
+    let layered = if arrayed { testing::random_array(rng) } else { testing::random_stack(rng) };
+    let array = layered.layers.iter().find_map(|layer| match layer {
+        testing::Layer::Array(spec, bus) => Some((spec.clone(), *bus)),
+        _ => None,
+    });
+    let (mut array, bus) = array.map_or((None, None), |(spec, bus)| (Some(spec), bus));
+    if let Some(spec) = &mut array {
+        let parity = spec.shares.iter().any(|share| matches!(share.level, Level::Raid5 | Level::Raid6));
+        spec.lost = if parity { 0 } else { spec.lost };
+    }
     let driver = layered.layers.iter().find_map(|layer| match layer {
         testing::Layer::Driver(spec) => Some(*spec),
         _ => None,
@@ -165,7 +214,7 @@ fn random_stack(rng: &mut Rng) -> Stack {
         drive.protected = rng.percent(10);
         drive.cache.flash_sectors = if rng.percent(5) { 512 } else { 0 };
     }
-    Stack { driver, controller, ..Stack::bare(drive.profile()) }
+    Stack { driver, controller, array, bus, ..Stack::bare(drive.profile()) }
 }
 
 /// What is not told of a drive that saves its buffer: what it had of writes that it had not acknowledged.
@@ -183,6 +232,8 @@ struct Seen {
     survived: u32,
     saved: u32,
     lies_found: u32,
+    holes: u32,
+    closed: u32,
 }
 
 impl Seen {
@@ -201,27 +252,94 @@ impl Seen {
 #[test]
 fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
     let mut seen = Seen::default();
-    for case in 0..150u64 {
+    for case in 0..300u64 {
         let mut rng = Seed(case).stream("case");
         let stack = random_stack(&mut rng);
         let (terms, faults) = (Terms::of(&stack.profile), stack.profile.faults);
-        let job = random_job(&mut rng, stack.profile.geometry.sectors());
+        let array = stack.build_array(Seed(case));
+        let volumes = array.as_ref().map_or(&[][..], |array| array.volumes());
+        let sight = Sight::of(volumes, stack.array.as_ref().map_or(0, |spec| spec.lost));
+        // Above a RAID 6 two parities can disagree; the checker looks at the first.
+        let rows = volumes.first().filter(|volume| volume.level == Level::Raid5);
+        let job = random_job(&mut rng, stack.sectors());
         let Ok(run) = sim::run(&stack, &job, Seed(case), &mut |_| ()) else { continue };
         // Some of them after the end, while an idle drive writes out.
         let last = run.end.nanos() + 100_000_000;
         let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
         let report = judge(&stack, &job, case, &When::At(instants), &|_, _| ()).unwrap();
-        for found in &report.each {
-            let counted = count(&cut_really(&stack, &job, case, found.at), found.at, terms);
+        for (index, found) in report.each.iter().enumerate() {
+            let log = cut_really(&stack, &job, case, found.at);
+            let counted = count(&log, found.at, terms, &sight);
+            if let Some(volume) = rows.filter(|_| index < 6 && !terms.saves) {
+                assert_eq!(found.holes.sectors, holes(&log, *volume), "case {case}, at {:?}: {volume:?}", found.at);
+                seen.holes += u32::from(found.holes.rows > 0);
+                seen.closed += u32::from(found.holes.rows == 0);
+            }
+            let found = &Cut { holes: Holes::default(), ..*found };
             assert_eq!(told(*found, terms), told(counted, terms), "case {case}, {terms:?}, {faults:?}: {job:?}");
             assert!(found.lost[3].writes == 0 || faults != Faults::default(), "case {case}: an honest drive");
             seen.count(found, terms);
         }
     }
     println!("{seen:?}");
-    let Seen { judged, lossy, torn, destroyed, partial, survived, saved, lies_found } = seen;
+    let Seen { judged, lossy, torn, destroyed, partial, survived, saved, lies_found, holes, closed } = seen;
     assert!(judged > 1500 && lossy > 200 && torn > 20 && destroyed > 5, "too little seen");
+    assert!(holes > 5 && closed > 5, "too little seen");
     assert!(partial > 50 && survived > 20 && saved > 50 && lies_found > 20, "too little seen");
+}
+
+/// What a driver makes of switching off, held against cuts at the same instants of the same runs.
+#[test]
+fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
+    let mut rng = Seed(3).stream("pause");
+    let mut drive = testing::random_profile(&mut rng);
+    (drive.cache.segments, drive.cache.segment_sectors, drive.cache.dirty_segments) = (8, 64, 8);
+    (drive.cache.write_back, drive.cache.destage_idle) = (true, Span::from_millis(5));
+    let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
+    let job = jobs::load("j.fio", drive.profile().geometry.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
+    let of = |power_off, when: &When| {
+        let driver = Some(DriverSpec { power_off, ..DriverSpec::default() });
+        let stack = Stack { driver, ..Stack::bare(drive.profile()) };
+        let report = judge(&stack, &job, 1, when, &|_, _| ()).unwrap();
+        let lost = report.each.iter().map(|cut| (cut.at, cut.lost[0], cut.torn, cut.partial)).collect::<Vec<_>>();
+        (lost, report.promise_kept)
+    };
+    let after = |ms| of(PowerOff::Orderly, &When::After { cuts: 20, pause: Span::from_millis(ms) }).0;
+    let (at_once, kept) = of(PowerOff::AtOnce, &When::Off(20));
+    assert_eq!((at_once, kept), (after(0), false), "switching off in order promises all");
+    // The drive is cut while it writes.
+    let (paused, _) = of(PowerOff::Pause(Span::from_millis(20)), &When::Off(20));
+    let lost = |cuts: &[(Instant, Lost, u64, u64)]| cuts.iter().map(|cut| cut.1.writes).sum::<u64>();
+    assert_eq!(paused, after(20));
+    assert!(lost(&paused) > 0 && lost(&paused) < lost(&after(0)), "{paused:?}");
+    let (orderly, kept) = of(PowerOff::Orderly, &When::Off(20));
+    assert_eq!((lost(&orderly), kept), (0, true));
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused() {
+    let mut rng = Seed(3).stream("array");
+    let stack = loop {
+        let layered = testing::random_array(&mut rng);
+        let spec = layered.layers.iter().find_map(|layer| match layer {
+            testing::Layer::Array(spec, _) => Some(spec.clone()),
+            _ => None,
+        });
+        if spec.as_ref().is_some_and(|spec| spec.shares[0].level == Level::Raid5 && spec.lost != 0) {
+            break Stack { array: spec, ..Stack::bare(layered.drive.profile()) };
+        }
+    };
+    let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=20\n";
+    let job = jobs::load("j.fio", stack.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
+    let why = |stack: &Stack| judge(stack, &job, 1, &When::Random(3), &|_, _| ()).err().map(|error| error.to_string());
+    assert!(why(&stack).unwrap().contains("rows with parity that have lost a member"));
+    let mut whole = stack.clone();
+    whole.array.as_mut().unwrap().lost = 0;
+    assert_eq!(why(&whole), None);
+    let merging = Stack { driver: Some(DriverSpec { merge: true, ..DriverSpec::default() }), ..whole.clone() };
+    assert!(why(&merging).unwrap().contains("`driver.merge`"));
+    let change = Change { at: Instant::ZERO, key: "array.lose".to_owned(), value: "0".to_owned() };
+    assert!(why(&Stack { changes: vec![change], ..whole }).unwrap().contains("while `array.lose` changes"));
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         time_based: true,
         depth: 32,
         pace,
+        survives: [true; 2],
         pattern,
     };
     let limits = Limits {

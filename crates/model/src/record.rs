@@ -179,6 +179,8 @@ pub struct Effort {
     pub interrupts: u16,
     /// Sectors that the processor copied in memory.
     pub copied: u32,
+    /// Sectors that the processor read in memory to compute parity, or what parity gives back.
+    pub parity: u32,
     /// How long the processor moved its data itself, a word at a time (PIO).
     pub programmed: Span,
     /// Core time spent on it; nothing where no processor is modelled.
@@ -188,7 +190,7 @@ pub struct Effort {
 impl Effort {
     /// One command, answered by one interrupt.
     pub const COMMAND: Effort =
-        Effort { commands: 1, interrupts: 1, copied: 0, programmed: Span::ZERO, busy: Span::ZERO };
+        Effort { commands: 1, interrupts: 1, copied: 0, parity: 0, programmed: Span::ZERO, busy: Span::ZERO };
 
     /// Adds another's.
     #[inline]
@@ -196,6 +198,7 @@ impl Effort {
         self.commands = self.commands.saturating_add(other.commands);
         self.interrupts = self.interrupts.saturating_add(other.interrupts);
         self.copied = self.copied.saturating_add(other.copied);
+        self.parity = self.parity.saturating_add(other.parity);
         self.programmed += other.programmed;
         self.busy += other.busy;
     }

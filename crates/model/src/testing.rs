@@ -25,7 +25,7 @@ mod sight;
 
 pub use self::client::{Client, Habits};
 pub use self::conformance::{Violation, conformance, conformance_through, conformance_to};
-pub use self::cuts::{Fault, Tally, cuts, stack_to_cut};
+pub use self::cuts::{Copies, Fault, Tally, cuts, stack_to_cut};
 pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
 pub use self::image::{Held, Image};
 pub use self::parity::{Gone, Members};
@@ -534,6 +534,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
             finish: some_span(rng, 100_000),
             interrupt: some_span(rng, 20_000),
             copy: 100_000_000,
+            parity: 200_000_000,
         }),
         1 => Layer::Controller(random_controller(rng)),
         _ => Layer::Driver(random_driver(rng, resends)),
@@ -583,7 +584,12 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
 /// Any small array of up to five drives, with as many layers below and above it; some with members lost that they can
 /// spare.
 pub fn random_array(rng: &mut Rng) -> Stack {
-    let mut stack = random_stack(rng);
+    let stack = random_stack(rng);
+    arrayed(stack, rng)
+}
+
+/// The stack with any array somewhere in it.
+fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
     // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
     stack.drive.firmware.recovery_limit = None;
     let level = pick(rng, &[Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6]);

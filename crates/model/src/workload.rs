@@ -60,6 +60,9 @@ pub struct Worker {
     pub depth: u32,
     /// When it issues.
     pub pace: Pace,
+    /// Goes on after a failed read, and after a failed write, trim or flush, as Iometer's do, and fio's that
+    /// `continue_on_error`; else it ends at the first, once what is in flight has ended.
+    pub survives: [bool; 2],
     /// What it issues.
     pub pattern: Pattern,
 }

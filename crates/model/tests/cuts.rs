@@ -4,7 +4,7 @@
 use seekwise_model::block::{Control, LandingKind, cut};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{
-    Client, Failure, Fault, Habits, Image, Promise, Stack, Tally, Toll, Witness, cuts, stack_to_cut,
+    Client, Copies, Failure, Fault, Habits, Image, Promise, Stack, Tally, Toll, Witness, cuts, stack_to_cut,
 };
 use seekwise_model::time::{Instant, Span};
 
@@ -13,7 +13,8 @@ fn client(stack: &Stack, seed: u64) -> Client {
     let device = stack.build();
     let limits = device.limits(0);
     let habits = Habits::random(&limits, &mut rng);
-    Client::new(device, Witness::new(Promise::of(&limits, stack.drive.cut_sector)), habits, rng)
+    let witness = Witness::new(Promise::of(&limits, stack.drive.cut_sector)).seeing(&stack.sight(), 0);
+    Client::new(device, witness, habits, rng)
 }
 
 /// Instants of a run to be cut at: anywhere, and at, before and after what happened.
@@ -45,10 +46,13 @@ fn offline_is_real(seed: u64) {
         let mut cut_off = client(&stack, seed);
         cut_off.work(at);
         cut_off.control(&Control::PowerCut);
-        let mut told = Image::new();
-        cut::at(&whole.landings, at, unit, stack.drive.cut_sector, |left| told.apply(&left));
+        let (mut told, mut left) = (Image::new(), Vec::new());
+        cut::at(&whole.landings, at, unit, stack.drive.cut_sector, |part| left.push(part));
+        left.iter().for_each(|part| told.apply(part));
         assert_eq!(told, cut_off.image, "seed {seed}, cut at {at:?}\n{stack:?}");
-        if let Err(breach) = cut_off.witness.judge(&told, Failure::Cut) {
+        let mut copies = Copies::of(&stack);
+        copies.take(&left);
+        if let Err(breach) = copies.judge(&mut cut_off, Failure::Cut) {
             panic!("seed {seed}, cut at {at:?}: {breach:?}\n{stack:?}");
         }
     }

@@ -150,7 +150,7 @@ fn media_caches_keep_the_contract() {
         let device = || stack.build();
         let plain = Promise::of(&device().limits(0), stack.drive.cut_sector);
         let saves_buffer = stack.drive.protected || stack.drive.cache.flash_sectors > 0;
-        if let Err(violation) = conformance_to(&device, Promise { saves_buffer, ..plain }, seed) {
+        if let Err(violation) = conformance_to(&device, Promise { saves_buffer, ..plain }, &stack.sight(), seed) {
             panic!("seed {seed}: {violation:?}\n{stack:?}");
         }
     }

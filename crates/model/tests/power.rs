@@ -6,7 +6,7 @@ use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::{Faults, Profile};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Promise, Small, conformance_to, random_stack};
+use seekwise_model::testing::{Promise, Sight, Small, conformance_to, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 const REVOLUTION: Span = Span::from_nanos(8_333_333);
@@ -218,7 +218,7 @@ fn buffers_that_outlive_a_cut_keep_the_contract() {
         let device = || stack.build();
         let plain = Promise::of(&device().limits(0), stack.drive.cut_sector);
         let promise = Promise { saves_buffer: true, ..plain };
-        if let Err(violation) = conformance_to(&device, promise, seed) {
+        if let Err(violation) = conformance_to(&device, promise, &Sight::default(), seed) {
             panic!("seed {seed}: {violation:?}\n{stack:?}");
         }
     }

@@ -1,9 +1,12 @@
 //! The processor by hand: what a request costs, who waits for a core, what programmed input and output takes.
 
 use seekwise_model::block::{Completion, Device, Flags, Op, Request, Status};
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{Array, ArraySpec, Balance, ParityWrite};
 use seekwise_model::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
+use seekwise_model::host::ports::Ports;
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
-use seekwise_model::queue::Policy;
+use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::{Effort, Part};
 use seekwise_model::testing::Small;
 use seekwise_model::time::{Instant, Span};
@@ -14,6 +17,7 @@ const SPEC: ProcessorSpec = ProcessorSpec {
     finish: Span::from_micros(10),
     interrupt: Span::from_micros(20),
     copy: 100_000_000,
+    parity: 50_000_000,
 };
 
 const BLANK: Request =
@@ -33,6 +37,31 @@ fn all(device: &mut dyn Device) -> Vec<Completion> {
 
 fn of(done: &[Completion], tag: u32) -> Completion {
     *done.iter().find(|completion| completion.tag == tag).expect("done")
+}
+
+#[test]
+fn parity_is_paid_for_when_the_request_comes_back() {
+    let share = Share { level: Level::Raid5, permille: 1000 };
+    let spec = ArraySpec {
+        members: 3,
+        shares: vec![share],
+        chunk: 16,
+        depth: 8,
+        queue: Discipline::plain(Policy::Fcfs),
+        balance: Balance::First,
+        parity: ParityWrite::Fewest,
+        rebuild_rate: 1_000_000,
+        rebuild_run: 16,
+        lost: 0,
+    };
+    let members = (0..3).map(|_| Box::new(Small::default().drive()) as Box<dyn Device>).collect();
+    let mut device = Processor::new(SPEC, Box::new(Array::new(spec, Box::new(Ports::new(members)))));
+    // A whole row: 32 sectors of data make the parity, three commands go down.
+    device.submit(Instant::ZERO, Request { op: Op::Write, sectors: 32, ..BLANK }).expect("room");
+    let done = device.proceed(Instant::FAR).expect("an answer");
+    let parity = Span::from_nanos(32 * 512 * 1_000_000_000 / SPEC.parity);
+    assert_eq!((done.effort.commands, done.effort.parity), (3, 32));
+    assert_eq!(done.effort.busy, Span::from_micros(50 + 10 + 3 * 20) + parity);
 }
 
 #[test]

@@ -6,12 +6,15 @@ mod device;
 mod iometer;
 
 use device::{fio, limits, one, run, run_on, worker};
-use seekwise_model::block::{Flags, Next, Op, Source};
+use std::collections::VecDeque;
+
+use seekwise_model::block::{Completion, Flags, Next, Op, Source, Status};
+use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
     Blocks, Direction, Fault, FileService, FioPattern, Job, Modifier, Pace, Pattern, Process, Rate, Region, Step,
-    Think, Workload,
+    Think, Worker, Workload,
 };
 
 #[test]
@@ -22,6 +25,48 @@ fn a_closed_loop_keeps_its_depth_and_its_tags_apart() {
     let run = run(&job, Span::from_micros(10));
     assert_eq!(run.most_in_flight, [7, 7]);
     assert_eq!(run.issued.len(), 2 * 1024);
+}
+
+/// Requests issued by a worker at depth 2 whose third request fails, until it ends or for 40.
+fn issued_around_an_error(pattern: FioPattern, survives: [bool; 2]) -> usize {
+    let direction = pattern.direction;
+    let mut worker = Worker { survives, ..worker(Pattern::Fio(pattern)) };
+    (worker.depth, worker.runtime, worker.time_based) = (2, Some(Span::from_secs(1)), true);
+    let job = Job { name: "job".into(), workers: vec![worker] };
+    let mut workload = Workload::new(&job, &limits(false), Seed(0)).expect("a sound job");
+    let (mut flying, mut issued, mut ended) = (VecDeque::new(), 0, 0);
+    while ended < 40 {
+        let now = Instant::from_nanos(1000 * ended);
+        match (workload.next(now), flying.pop_front()) {
+            (Next::Request(request), back) => {
+                assert_eq!(request.op, if direction == Direction::Read { Op::Read } else { Op::Write });
+                flying.extend(back);
+                flying.push_back(request.tag);
+                issued += 1;
+            }
+            (Next::Done, None) => return issued,
+            (_, Some(tag)) => {
+                ended += 1;
+                let status = if ended == 3 { Status::MediumError } else { Status::Done };
+                let (parts, effort) = (Parts::default(), Effort::default());
+                workload.complete(now, &Completion { tag, status, submitted: now, finished: now, parts, effort });
+            }
+            (next, None) => panic!("nothing in flight and {next:?}"),
+        }
+    }
+    issued
+}
+
+#[test]
+fn a_worker_of_fio_ends_at_its_first_error_unless_it_is_to_survive() {
+    for (direction, other) in [(Direction::Read, [false, true]), (Direction::Write, [true, false])] {
+        let of = |survives| {
+            issued_around_an_error(FioPattern { flush_at_end: true, ..fio(direction, 0, 1 << 20) }, survives)
+        };
+        assert_eq!((of([false; 2]), of(other)), (4, 4), "what was in flight ends, and no flush follows");
+        assert!(of([true; 2]) >= 40);
+        assert!(of(other.map(|survives| !survives)) >= 40);
+    }
 }
 
 #[test]

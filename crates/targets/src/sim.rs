@@ -1,5 +1,6 @@
 //! Runs a job on a modelled stack in virtual time: jumps from timeout to timeout.
 
+mod numbered;
 mod witness;
 
 use std::cell::Cell;
@@ -19,6 +20,8 @@ use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
 use seekwise_model::workload::{Job, Workload};
 
+pub use self::numbered::Entries;
+use self::numbered::Numbered;
 pub use self::witness::{Watched, Witness};
 
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
@@ -67,9 +70,17 @@ impl Stack {
 
     /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
-        let mut device: Box<dyn Device> = match self.build_array(seed) {
-            Some(array) => Box::new(array),
-            None => self.shared(self.member(seed, 0), 1),
+        self.build_numbered(seed, None)
+    }
+
+    /// The same; an array with parity tells `entries` what it takes, and its landings have the numbers of that.
+    pub fn build_numbered(&self, seed: Seed, entries: Option<&Entries>) -> Box<dyn Device> {
+        let mut device: Box<dyn Device> = match (self.build_array(seed), entries) {
+            (Some(array), Some(entries)) if array.volumes().iter().any(|volume| volume.parities() > 0) => {
+                Box::new(Numbered::new(Box::new(array), entries.clone()))
+            }
+            (Some(array), _) => Box::new(array),
+            (None, _) => self.shared(self.member(seed, 0), 1),
         };
         if let Some(spec) = self.driver {
             device = Box::new(Driver::new(spec, device));
@@ -206,15 +217,24 @@ fn run_on(
         }
         _ => recorder(record),
     };
+    run_engine(&mut engine, changes, &mut record)?;
+    Ok(outcome(&engine))
+}
+
+/// Until the job is over, with what changes on the way.
+fn run_engine<S: Source, D: Device>(
+    engine: &mut Engine<S, D>,
+    changes: &[Change],
+    record: &mut impl FnMut(&Record),
+) -> Result<(), SimError> {
     for change in changes {
-        engine.run(change.at, &mut record).map_err(SimError::Stuck)?;
+        engine.run(change.at, record).map_err(SimError::Stuck)?;
         if engine.is_over() {
             break;
         }
         apply(engine.device_mut(), change, change.at)?;
     }
-    engine.run(Instant::FAR, &mut record).map_err(SimError::Stuck)?;
-    Ok(outcome(&engine))
+    engine.run(Instant::FAR, record).map_err(SimError::Stuck)
 }
 
 /// Changes a setting of `device` at `now`.
@@ -239,18 +259,41 @@ fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {
     Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued }
 }
 
-/// Runs `job` on `stack` until it ends, and the device for as long after as `witness` wants; `witness` sees every
-/// request, completion and landing.
-pub fn witness(stack: &Stack, job: &Job, seed: Seed, witness: &mut impl Witness) -> Result<Outcome, SimError> {
-    let device = Watched::new(stack.build(seed), witness);
+/// How a run that is watched ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The device goes on by itself for as long as the witness wants.
+    Linger,
+    /// The power is switched off in order, and what the layers make of that takes its course.
+    PowerOff,
+}
+
+/// Runs `job` on `stack` until it ends, and the device on as `ending` says; `witness` sees every request, completion and
+/// landing. Answers when the last thing happened that the ending is about, beside the outcome.
+pub fn witness(
+    stack: &Stack,
+    job: &Job,
+    seed: Seed,
+    ending: Ending,
+    witness: &mut impl Witness,
+) -> Result<(Outcome, Instant), SimError> {
+    let entries = Entries::default();
+    let device = Watched::numbered(stack.build_numbered(seed, Some(&entries)), entries.clone(), witness);
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
     let mut engine = Engine::new(Fingerprint::of(workload, u64::MAX, &served), device);
-    engine.run(Instant::FAR, &mut |_: &Record| ()).map_err(SimError::Stuck)?;
+    run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
     let outcome = outcome(&engine);
-    engine.device_mut().linger(outcome.end);
-    Ok(outcome)
+    let device = engine.device_mut();
+    let last = match ending {
+        Ending::Linger => {
+            device.linger(outcome.end);
+            outcome.end
+        }
+        Ending::PowerOff => device.power_off(outcome.end).expect("every device can be switched off"),
+    };
+    Ok((outcome, last))
 }
 
 /// Plays `rows` on a drive by itself; the platter's phase at time 0 is drawn from `seed`. A record's stamp, less 1, is

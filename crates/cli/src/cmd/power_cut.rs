@@ -4,6 +4,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_lab::cut::{Losses, Report, When, judge, plot};
 use seekwise_lab::run::settings_hash;
 use seekwise_model::time::Instant;
+use seekwise_targets::sim::Stack;
 
 use super::{print, print_json, warn};
 use crate::args;
@@ -47,7 +48,7 @@ pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
         value["version"] = env!("CARGO_PKG_VERSION").into();
         print_json(&value)?;
     } else {
-        print(&text(&title, &when, &report))?;
+        print(&text(&title, &when, &report, &prepared.stack))?;
     }
     Ok(if report.promise_kept { Answer::Done } else { Answer::No })
 }
@@ -58,6 +59,7 @@ fn style(template: &str) -> ProgressStyle {
 
 fn when(args: &args::PowerCut) -> When {
     match args.after {
+        None if args.shutdown => When::Off(args.cuts),
         Some(pause) => When::After { cuts: args.cuts, pause },
         None if args.at.is_empty() => When::Random(args.cuts),
         None => When::At(args.at.iter().map(|&span| Instant::ZERO + span).collect()),
@@ -70,15 +72,17 @@ fn instants(when: &When) -> &'static str {
         When::Random(_) => "random",
         When::At(_) => "given",
         When::After { .. } => "after",
+        When::Off(_) => "shutdown",
     }
 }
 
-fn text(title: &str, when: &When, report: &Report) -> String {
+fn text(title: &str, when: &When, report: &Report, stack: &Stack) -> String {
     let Report { cuts, elapsed_s, writes, flushes, .. } = report;
     let place = match when {
         When::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
         When::At(_) => format!("of a run of {elapsed_s:.3} s"),
         When::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
+        When::Off(_) => "in order, each after the end of a run".to_owned(),
     };
     let mut losses = table([
         "lost",
@@ -100,9 +104,12 @@ fn text(title: &str, when: &When, report: &Report) -> String {
     figures_from(&mut losses, 1);
     let mut text = format!(
         "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes\n\n{losses}\n\n",
-        plural(u64::from(*cuts), "cut", "cuts")
+        match when {
+            When::Off(_) => plural(u64::from(*cuts), "power-off", "power-offs"),
+            _ => plural(u64::from(*cuts), "cut", "cuts"),
+        }
     );
-    for line in words(report) {
+    for line in words(report, when, stack) {
         text.push_str(&format!("{line}\n"));
     }
     if let Some(curve) = plot::terminal(report, CURVE.0, CURVE.1) {
@@ -134,8 +141,8 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 }
 
 /// What the figures mean.
-fn words(report: &Report) -> Vec<String> {
-    let mut words = vec![verdict(report)];
+fn words(report: &Report, when: &When, stack: &Stack) -> Vec<String> {
+    let mut words = vec![if let When::Off(_) = when { shutdown(report) } else { verdict(report, stack) }];
     if report.at_risk_summary.bytes_max > 0 {
         let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
         words.push(format!(
@@ -150,12 +157,36 @@ fn words(report: &Report) -> Vec<String> {
             report.partial.cuts
         ));
     }
+    if let Some(stripes) = &report.stripes {
+        words.push(match stripes.cuts {
+            0 => "Write hole: every cut left all rows in line with their parity.".to_owned(),
+            cuts => format!(
+                "Write hole: {cuts} cuts left rows that do not agree with their parity, {:.1} on average, {} at most. \
+                 Until parity is computed anew, the loss of a drive would corrupt up to {:.1} KiB, written long ago or not.",
+                stripes.inconsistent_mean,
+                stripes.inconsistent_max,
+                stripes.bytes_max as f64 / 1024.0
+            ),
+        });
+    }
     words.push(head(report));
     words
 }
 
-/// Whether the drive kept its word, and what it never promised.
-fn verdict(report: &Report) -> String {
+/// What was lost by switching off in order, which should lose nothing.
+fn shutdown(report: &Report) -> String {
+    let Report { cuts, acknowledged_lost: lost, .. } = report;
+    match lost.writes {
+        0 => "Switched off in order: nothing acknowledged was lost.".to_owned(),
+        _ => format!(
+            "The power went before the drive had written: {} of {cuts} power-offs lost acknowledged writes, {:.1} on average.",
+            lost.cuts_with_loss, lost.writes_mean
+        ),
+    }
+}
+
+/// Whether the stack kept its word, and what it never promised.
+fn verdict(report: &Report, stack: &Stack) -> String {
     let Report { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
     if !report.promise_kept {
         let kind = match (report.flushed_lost.writes > 0, report.fua_lost.writes > 0) {
@@ -163,8 +194,10 @@ fn verdict(report: &Report) -> String {
             (_, true) => "marked FUA",
             _ => "acknowledged with the write cache off",
         };
+        let drops = stack.driver.is_some_and(|driver| !driver.keeps_promises());
+        let who = if drops { "The driver" } else { "The drive" };
         return format!(
-            "The drive broke its promise: at {} of {cuts} cuts writes were lost that had been {kind}, up to {} at one.",
+            "{who} broke its promise: at {} of {cuts} cuts writes were lost that had been {kind}, up to {} at one.",
             broken.cuts_with_loss, broken.writes_max
         );
     }

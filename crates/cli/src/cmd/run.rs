@@ -110,6 +110,9 @@ fn text(record: &RunRecord, measured: &Measured) -> String {
     if measured.failures > 0 {
         text.push_str(&format!("\n{} of {} requests failed.\n", measured.failures, measured.issued));
     }
+    for trouble in &measured.troubles {
+        text.push_str(&format!("Note: {trouble}.\n"));
+    }
     text
 }
 

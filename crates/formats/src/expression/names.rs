@@ -22,10 +22,11 @@ const WHOLE: [&str; 7] = [
     "cpu.iops_per_percent",
     "cpu.mb_per_s_per_percent",
 ];
-/// What power cuts count; the names are those of `seekwise power-cut --json`.
-const CUTS: [&str; 4] = ["cuts.cuts", "cuts.writes", "cuts.flushes", "cuts.torn_cuts"];
+/// What power cuts count, and orderly power-offs; the names are those of `seekwise power-cut --json` below these.
+const ENDS: [&str; 2] = ["cuts", "shutdowns"];
+const CUTS: [&str; 5] = ["cuts", "writes", "flushes", "torn_cuts", "hole_cuts"];
 /// Classes of writes that they can lose, each counted in cuts and in writes.
-const LOST: [&str; 4] = ["cuts.acknowledged_lost", "cuts.flushed_lost", "cuts.fua_lost", "cuts.promised_lost"];
+const LOST: [&str; 4] = ["acknowledged_lost", "flushed_lost", "fua_lost", "promised_lost"];
 
 /// The figures of a run that an expression can name, by their keys in its record.
 pub fn quantities() -> Vec<String> {
@@ -34,8 +35,10 @@ pub fn quantities() -> Vec<String> {
         known.extend(FIGURES[..3].iter().map(|figure| format!("{kind}.{figure}")));
         known.extend(RESPONSES.map(|figure| format!("{kind}.response_ms.{figure}")));
     }
-    known.extend(CUTS.map(str::to_owned));
-    known.extend(LOST.iter().flat_map(|lost| [format!("{lost}.writes"), format!("{lost}.cuts_with_loss")]));
+    for end in ENDS {
+        known.extend(CUTS.map(|count| format!("{end}.{count}")));
+        known.extend(LOST.iter().flat_map(|lost| ["writes", "cuts_with_loss"].map(|of| format!("{end}.{lost}.{of}"))));
+    }
     known.extend(Spent::ALL.map(|part| format!("anatomy_ms.{}", part.name())));
     known
 }
@@ -53,7 +56,7 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     if key.ends_with(".response_ms") {
         key.push_str(".mean");
     }
-    if LOST.contains(&name) {
+    if name.split_once('.').is_some_and(|(end, lost)| ENDS.contains(&end) && LOST.contains(&lost)) {
         key.push_str(".writes");
     }
     let known = quantities();

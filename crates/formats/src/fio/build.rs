@@ -154,6 +154,7 @@ fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
         time_based,
         depth,
         pace,
+        survives: settings.survives,
         pattern,
     }
 }

@@ -78,6 +78,8 @@ pub(super) struct Settings {
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
     pub(super) flush_at_end: [bool; 2],
+    /// `continue_on_error`: reads, and writes.
+    pub(super) survives: [bool; 2],
     /// `verify` and `do_verify`.
     pub(super) verify: [bool; 2],
     // Duration and pace, nanoseconds.
@@ -152,6 +154,7 @@ impl Default for Settings {
             fsync: 0,
             fdatasync: 0,
             flush_at_end: [false; 2],
+            survives: [false; 2],
             verify: [false, true],
             runtime: 0,
             time_based: false,
@@ -366,6 +369,7 @@ impl Settings {
             "fsync_on_close" => self.flush_at_end[1] = value.on(),
             "verify" => self.verify[0] = !value.is_zero(),
             "do_verify" => self.verify[1] = value.on(),
+            "continue_on_error" => self.survives = survives(value),
             _ => return Ok(false),
         }
         Ok(true)
@@ -506,6 +510,12 @@ impl Value {
             _ => None,
         }
     }
+}
+
+/// Which errors a worker goes on after: those of reads, and of writes. fio counts trims and flushes with writes.
+fn survives(value: &Value) -> [bool; 2] {
+    let any = |words: &[&str]| words.iter().any(|word| value.is_word(word));
+    [any(&["read", "io", "all", "1"]), any(&["write", "io", "all", "1"])]
 }
 
 #[cfg(test)]

@@ -342,6 +342,7 @@ impl<'a> Plan<'a> {
             time_based: true,
             depth,
             pace: Pace::default(),
+            survives: [true; 2],
             // Iometer seeds a worker with the seed of its first target.
             pattern: Pattern::Iometer(IometerPattern {
                 spec,

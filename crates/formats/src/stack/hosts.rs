@@ -125,6 +125,7 @@ pub static PROCESSOR_KEYS: &[Key] = &[
     key("request_us", "us", Accepts::Number(0.0, 1e6), true),
     key("interrupt_us", "us", Accepts::Number(0.0, 1e6), true),
     key("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
+    key("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
 ];
 
 /// The keys of an array.
@@ -300,6 +301,7 @@ pub(super) fn processor(figures: &[Figure], driver: &[Figure]) -> ProcessorSpec 
         finish: at_speed(half),
         interrupt: at_speed(number(figures, "interrupt_us")),
         copy: (number(figures, "copy_mb_s") * 1e6).round() as u64,
+        parity: (number(figures, "parity_mb_s") * 1e6).round() as u64,
     }
 }
 

@@ -17,12 +17,18 @@ pub struct Held {
 }
 
 /// Runs by their first sector, with their ends.
-#[derive(Clone, Debug, Default)]
-pub struct Image(BTreeMap<u64, (u64, Held)>);
+#[derive(Clone, Debug)]
+pub struct Image<T>(BTreeMap<u64, (u64, T)>);
 
-impl Image {
+impl<T> Default for Image<T> {
+    fn default() -> Image<T> {
+        Image(BTreeMap::new())
+    }
+}
+
+impl<T: Copy> Image<T> {
     /// `run` holds this now.
-    pub fn land(&mut self, run: Run, held: Held) {
+    pub fn land(&mut self, run: Run, held: T) {
         for (old, was) in self.within(run) {
             let (lba, end) = old;
             self.0.remove(&lba);
@@ -36,6 +42,21 @@ impl Image {
         self.0.insert(run.0, (run.1, held));
     }
 
+    /// What lies in `run`: sectors, cut to it, and what they hold. Sectors that the job has not written are left out.
+    pub fn held(&self, run: Run) -> impl Iterator<Item = (Run, T)> {
+        self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
+    }
+
+    /// The entries that touch `run`, whole.
+    fn within(&self, run: Run) -> Vec<(Run, T)> {
+        let before = self.0.range(..run.0).next_back();
+        let inside = self.0.range(run.0..run.1);
+        let touching = before.into_iter().chain(inside).filter(|(_, (end, _))| *end > run.0);
+        touching.map(|(&lba, &(end, held))| ((lba, end), held)).collect()
+    }
+}
+
+impl Image<Held> {
     /// The write `stamp`, of `run`, is acknowledged: what it brought before that is relied on from now.
     pub fn acknowledge(&mut self, run: Run, stamp: u64, number: u64) {
         for ((lba, _), held) in self.within(run) {
@@ -43,19 +64,6 @@ impl Image {
                 held.acknowledged = Some(number);
             }
         }
-    }
-
-    /// What lies in `run`: sectors, cut to it, and what they hold. Sectors that the job has not written are left out.
-    pub fn held(&self, run: Run) -> impl Iterator<Item = (Run, Held)> {
-        self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
-    }
-
-    /// The entries that touch `run`, whole.
-    fn within(&self, run: Run) -> Vec<(Run, Held)> {
-        let before = self.0.range(..run.0).next_back();
-        let inside = self.0.range(run.0..run.1);
-        let touching = before.into_iter().chain(inside).filter(|(_, (end, _))| *end > run.0);
-        touching.map(|(&lba, &(end, held))| ((lba, end), held)).collect()
     }
 }
 

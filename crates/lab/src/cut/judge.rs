@@ -2,20 +2,30 @@
 //! instant.
 //!
 //! A landing is reported when its access has ended, so what a client does meanwhile waits in a queue until then: nothing
-//! that reaches the medium before the end of the latest landing can still be unknown. It waits no longer than the longest
-//! access, and not at all when no write is outstanding. One drive with one arm: several would have to be put into one
-//! order first.
+//! that reaches the medium before the end of the latest landing of each drive can still be unknown. It waits no longer
+//! than the longest access, and not at all when no write is outstanding.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `heads` | what the drives write, in one order of time |
+//! | [`super::view`] | what of it a program would read |
+//! | `risk` | writes not all of which is on the medium |
+//! | [`super::stripes`] | rows whose parity does not belong to their data |
+//! | `image` | what lies where a torn sector could destroy it |
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{self, Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
+use seekwise_model::block::{Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::sim::Witness;
 
 use super::curve::Curve;
-use super::image::Image;
+use super::heads::{self, Heads};
+use super::image::{Held, Image};
 use super::risk::{Level, Risk, Run, Standing, union};
+use super::stripes::{Holes, Stripes};
+use super::view::View;
 use crate::stats::histogram::Histogram;
 
 /// Longer than any access of a drive takes: after so much time without a landing none is under way. The longest command
@@ -35,7 +45,7 @@ pub struct Terms {
     pub saves: bool,
 }
 
-/// Sectors of one write.
+/// Blocks of one write.
 type Part = (Run, u64);
 
 impl Terms {
@@ -110,6 +120,8 @@ pub struct Cut {
     pub in_flight: u64,
     /// … of which all is on the medium nevertheless.
     pub survived: u64,
+    /// Rows whose parity does not belong to their data.
+    pub holes: Holes,
 }
 
 /// What a client does that matters here.
@@ -133,11 +145,15 @@ pub struct Judge {
     /// What is not in `risk` yet.
     queue: VecDeque<(Instant, Doing)>,
     queued_writes: usize,
-    /// The track run being reported.
-    run: Vec<Landing>,
+    heads: Heads,
+    view: View,
     risk: Risk,
+    /// Kept where rows have parity.
+    stripes: Option<Stripes>,
+    /// What a cut of the run itself left unreadable.
+    torn: Vec<heads::Part>,
     /// Kept where a cut can destroy what lies on the medium.
-    image: Option<Image>,
+    image: Option<Image<Held>>,
     curve: Curve,
     /// Where the curve ends.
     horizon: Instant,
@@ -165,8 +181,8 @@ pub struct Judgement {
 }
 
 impl Judge {
-    /// A judge of cuts at these instants, and of one `pause` after the job's end.
-    pub fn new(terms: Terms, mut cuts: Vec<Instant>, pause: Option<Span>) -> Judge {
+    /// A judge of cuts at these instants, and of one `pause` after the job's end; `view` is the program's.
+    pub fn new(terms: Terms, view: View, mut cuts: Vec<Instant>, pause: Option<Span>) -> Judge {
         cuts.sort_unstable();
         Judge {
             terms,
@@ -175,7 +191,10 @@ impl Judge {
             pause,
             queue: VecDeque::new(),
             queued_writes: 0,
-            run: Vec::new(),
+            heads: Heads::new(view.members()),
+            stripes: view.has_parity().then(|| Stripes::new(view.volumes())),
+            view,
+            torn: Vec::new(),
             risk: Risk::default(),
             image: (terms.cut_sector == CutSector::Unreadable).then(Image::default),
             curve: Curve::default(),
@@ -191,7 +210,7 @@ impl Judge {
     /// The run is over and the device has nothing more to report that matters.
     pub fn finish(mut self, end: Instant) -> Judgement {
         self.end(end);
-        self.close_run();
+        self.heads.close();
         self.settle(self.horizon + Span::from_nanos(1));
         self.draw(self.horizon, self.risk.level());
         Judgement {
@@ -202,6 +221,12 @@ impl Judge {
             acknowledged: self.acknowledged,
             flushes: self.flushes,
         }
+    }
+
+    /// The run is over and the power is gone since `off`: the one cut is that.
+    pub fn finish_off(mut self, off: Instant) -> Judgement {
+        self.cuts = vec![off];
+        self.finish(off)
     }
 
     /// The job has ended.
@@ -215,10 +240,15 @@ impl Judge {
         self.latest = now;
         self.queue.push_back((now, doing));
         // Without a write outstanding nothing can land that is not known.
-        if self.risk.is_idle() && self.queued_writes == 0 {
+        if self.is_idle() {
             self.settle(now);
         }
         self.settle(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
+    }
+
+    /// No write is outstanding.
+    fn is_idle(&mut self) -> bool {
+        self.risk.is_idle() && self.queued_writes == 0 && self.stripes.as_mut().is_none_or(Stripes::is_idle)
     }
 
     /// What comes next: a doing (of one instant first) or a cut.
@@ -227,11 +257,19 @@ impl Judge {
         doing.into_iter().chain(cut).min()
     }
 
-    /// Does all that comes before `bound`, during which nothing lands.
+    /// Does all that comes before `bound`, up to which everything that landed is known.
     fn settle(&mut self, bound: Instant) {
-        while let Some(at) = self.upcoming().filter(|&at| at < bound) {
-            self.draw(at, self.risk.level());
-            self.step(at, &[]);
+        loop {
+            let event = self.upcoming().filter(|&at| at < bound);
+            let edge = self.heads.edge().filter(|&at| at <= bound);
+            match (edge, event) {
+                (Some(edge), event) if event.is_none_or(|event| edge <= event) => drop(self.pass(edge)),
+                (_, Some(event)) => {
+                    let under = self.pass(event);
+                    self.step(event, &under);
+                }
+                _ => return,
+            }
         }
     }
 
@@ -240,36 +278,59 @@ impl Judge {
         self.curve.until(until.min(self.horizon), before, self.risk.level());
     }
 
-    /// The track run is complete: it lands, and what happened meanwhile happens.
+    /// The track run is complete: what happened before the end of the latest of each drive happens.
     fn close_run(&mut self) {
-        let run = std::mem::take(&mut self.run);
-        let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
-        self.settle(first.from + Span::from_nanos(1));
-        self.draw(first.from, self.risk.level());
-        while let Some(at) = self.upcoming().filter(|&at| at < last.to) {
-            let (passed, under) = passed(&run, at, self.terms);
-            self.land(at, &passed);
-            self.step(at, &under);
+        if self.heads.close() {
+            self.settle(self.heads.known());
         }
-        let all: Vec<Part> = run.iter().map(part).collect();
-        self.land(last.to, &all);
-        self.run = run;
-        self.run.clear();
     }
 
-    fn land(&mut self, at: Instant, parts: &[Part]) {
+    /// What has passed the heads at `at` lands. Answers what they are over, and a cut would tear.
+    fn pass(&mut self, at: Instant) -> Vec<heads::Part> {
         let before = self.risk.level();
-        for &(run, stamp) in parts {
-            if let Some(image) = &mut self.image {
-                image.land(run, self.risk.held(stamp, self.terms.volatile));
-            }
-            self.risk.land(at, run, stamp);
-        }
+        let (passed, over) = self.heads.at(at, self.terms);
+        passed.iter().for_each(|part| self.land(at, part));
         self.draw(at, before);
+        over
+    }
+
+    /// These sectors of the members as a program sees them, in order.
+    fn seen(&self, parts: &[heads::Part]) -> Vec<Part> {
+        let mut seen: Vec<Part> = Vec::new();
+        for part in parts {
+            let stamp = self.stamp_of(part.stamp);
+            self.view.blocks(part.member, part.run, |run| seen.extend(stamp.map(|stamp| (run, stamp))));
+        }
+        seen.sort_unstable();
+        seen
+    }
+
+    /// The stamp of a write as its program knows it; nothing for what an array did by itself.
+    fn stamp_of(&self, stamp: u64) -> Option<u64> {
+        match &self.stripes {
+            _ if !self.view.has_parity() => (stamp > 0).then_some(stamp),
+            Some(stripes) => stripes.stamp(stamp),
+            None => None,
+        }
+    }
+
+    fn land(&mut self, at: Instant, part: &heads::Part) {
+        let stamp = self.stamp_of(part.stamp);
+        if let Some(stripes) = &mut self.stripes {
+            stripes.land(part.member, part.run, part.stamp);
+        }
+        let Some(stamp) = stamp else { return };
+        let (image, risk, volatile) = (&mut self.image, &mut self.risk, self.terms.volatile);
+        self.view.blocks(part.member, part.run, |run| {
+            if let Some(image) = image {
+                image.land(run, risk.held(stamp, volatile));
+            }
+            risk.land(at, run, stamp);
+        });
     }
 
     /// The doing or the cut that is due at `at`, with these parts under the head.
-    fn step(&mut self, at: Instant, under: &[Part]) {
+    fn step(&mut self, at: Instant, under: &[heads::Part]) {
         match self.queue.front() {
             Some(&(due, doing)) if due == at => {
                 self.queue.pop_front();
@@ -308,8 +369,13 @@ impl Judge {
         }
     }
 
-    fn judge(&mut self, at: Instant, under: &[Part]) {
-        let besides = if self.terms.cut_sector == CutSector::Finished { under } else { &[] };
+    fn judge(&mut self, at: Instant, under: &[heads::Part]) {
+        let under = [under, &self.torn[..]].concat();
+        // What is in a buffer that outlives a cut is not told.
+        let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
+        let holes = known.map_or(Holes::default(), |stripes| stripes.holes(&under, self.terms.cut_sector));
+        let under = &self.seen(&under);
+        let besides = if self.terms.cut_sector == CutSector::Finished { &under[..] } else { &[] };
         let standing = self.risk.standing(besides);
         let lost = Class::ALL.map(|class| {
             let of_class = standing.iter().filter(|it| self.terms.holds(class, it));
@@ -328,6 +394,7 @@ impl Judge {
             partial: standing.iter().filter(partial).map(|it| it.write.count).sum(),
             in_flight: flying().count() as u64,
             survived: flying().filter(|it| it.missing.is_empty()).count() as u64,
+            holes,
         });
     }
 
@@ -392,28 +459,6 @@ fn spread(ages: &mut Histogram, first: Span, last: Span, count: u64) {
     }
 }
 
-fn part(landing: &Landing) -> Part {
-    ((landing.lba, landing.end()), landing.stamp)
-}
-
-/// The parts of one track run that have passed the head at `at`, in whole physical sectors; and those of the physical
-/// sector that is under it and would be cut short.
-fn passed(run: &[Landing], at: Instant, terms: Terms) -> (Vec<Part>, Vec<Part>) {
-    let (mut passed, mut under) = (Vec::new(), Vec::new());
-    // Told apart by a name of its own, whatever becomes of it.
-    block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
-        LandingKind::Landed => passed.push(part(&left)),
-        LandingKind::Torn if !terms.saves => under.push(part(&left)),
-        _ => {}
-    });
-    (passed, under)
-}
-
-/// True when `next` passes under the head right behind `last`: both are of one track run.
-fn follows(last: &Landing, next: &Landing) -> bool {
-    last.end() == next.lba && last.to == next.from && last.member == next.member
-}
-
 /// Whether the request leaves something on the medium, or sees to it.
 fn matters(op: Op) -> bool {
     matches!(op, Op::Write | Op::WriteZeroes | Op::Flush)
@@ -434,26 +479,37 @@ impl Witness for Judge {
         }
     }
 
+    fn entered(&mut self, number: u64, request: &Request) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.enter(number, request);
+        }
+    }
+
     fn landed(&mut self, landing: &Landing) {
-        if landing.kind == LandingKind::Discarded {
-            // It changes nothing by itself: no reason to settle, or to close a track run.
-            self.latest = self.latest.max(landing.to);
-            self.queue.push_back((self.latest, Doing::Supersede(landing.stamp, u64::from(landing.sectors))));
+        let run = (landing.lba, landing.end());
+        match landing.kind {
+            LandingKind::Landed => {
+                if self.heads.take(landing) {
+                    self.settle(self.heads.known());
+                }
+            }
+            LandingKind::Discarded => {
+                // It changes nothing by itself: no reason to settle, or to close a track run.
+                let Some(stamp) = self.stamp_of(landing.stamp) else { return };
+                let mut sectors = 0;
+                self.view.blocks(landing.member, run, |run| sectors += run.1 - run.0);
+                self.latest = self.latest.max(landing.to);
+                self.queue.push_back((self.latest, Doing::Supersede(stamp, sectors)));
+            }
+            LandingKind::Torn => self.torn.push(heads::part(landing)),
+            LandingKind::Dropped => {}
         }
-        if landing.kind != LandingKind::Landed {
-            return;
-        }
-        if self.run.last().is_some_and(|last| !follows(last, landing)) {
-            self.close_run();
-        }
-        self.run.push(*landing);
     }
 
     fn lingers(&mut self, end: Instant, next: Instant) -> bool {
         self.end(end);
         self.close_run();
-        let outstanding = !self.risk.is_idle() || self.queued_writes > 0;
-        outstanding && self.next < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS
+        !self.is_idle() && self.next < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS
     }
 }
 
@@ -489,7 +545,7 @@ mod tests {
     }
 
     fn judge(terms: Terms, cuts: &[u64]) -> Judge {
-        Judge::new(terms, cuts.iter().map(|&ns| at(ns)).collect(), None)
+        Judge::new(terms, View::default(), cuts.iter().map(|&ns| at(ns)).collect(), None)
     }
 
     #[test]

@@ -21,9 +21,12 @@ fn record(cell: usize, run: usize) -> RunRecord {
         {{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,"p99_99":0.0,"max":0.0}}}},"write":{{"ios":0,
         "iops":0.0,"bytes_per_s":0.0,"response_ms":{{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,
         "p99_99":0.0,"max":0.0}}}},"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},
-        "cuts":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"acknowledged_lost":{{"cuts_with_loss":1,"writes":3}},
+        "cuts":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":{{"cuts_with_loss":1,"writes":3}},
         "flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":{{"cuts_with_loss":0,"writes":0}},
         "promised_lost":{{"cuts_with_loss":0,"writes":0}}}},
+        "shutdowns":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":
+        {{"cuts_with_loss":0,"writes":0}},"flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":
+        {{"cuts_with_loss":0,"writes":0}},"promised_lost":{{"cuts_with_loss":0,"writes":0}}}},
         "anatomy_ms":{{"processor":0.0,"driver":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
         "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#,
         IOPS[cell][run]

@@ -7,7 +7,7 @@
 //! - landings are taken in the order in which they were reported, each whole;
 //! - a write in progress at the cut is reported at its end; those of its sectors that had passed are on the medium,
 //!   the physical sector under the head is as the profile says, the rest is not written;
-//! - landings that follow one another without a gap in sectors and in time are one track run: a physical sector that
+//! - landings of one drive that follow one another without a gap in sectors and in time are one track run: a physical sector that
 //!   two writes share is under the head as a whole.
 //!
 //! It does not know what a buffer would save of itself: with power protection or flash, acknowledged writes that no
@@ -53,7 +53,8 @@ impl Landing {
 /// What a cut at `cut` leaves of `landings`, each told to `left`, when physical sectors are of `unit` sectors and
 /// `sector` says what becomes of the one under the head. What is not on the medium is told as discarded.
 pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut left: impl FnMut(Landing)) {
-    let one_run = |a: &Landing, b: &Landing| a.end() == b.lba && a.to == b.from && a.kind == b.kind;
+    let one_run =
+        |a: &Landing, b: &Landing| a.member == b.member && a.end() == b.lba && a.to == b.from && a.kind == b.kind;
     for run in landings.chunk_by(one_run) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
         if first.kind != LandingKind::Landed || last.to <= cut {

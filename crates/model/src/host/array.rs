@@ -17,9 +17,13 @@
 //! last before it); what lies between is *driver*. A flush goes to all members. Landings name the member and its own
 //! sectors; stamp 0 marks what the rebuild wrote. A read that fails is answered from what the others know; nothing is
 //! written again for it. A member whose power is gone while the array's is not counts as lost. A volume that lost too
-//! much answers every request with an error, also after a new drive has come.
+//! much answers every request with an error, also after a new drive has come; so does every flush from then on, for it
+//! covers what that volume had acknowledged.
 //!
-//! Not modelled: the processor's time for parity, the record of rows under way (write-intent bitmap, journal), a resync
+//! What parity costs the processor is counted ([`Effort`]), but for the rebuild's, which is no request's. Two lost data
+//! chunks of a row cost as much as one, though solving for two takes about twice the time.
+//!
+//! Not modelled: the record of rows under way (write-intent bitmap, journal), a resync
 //! after a power cut: what a cut leaves between data and parity stays (the *write hole*; `testing::parity` judges it).
 
 mod jobs;
@@ -321,7 +325,7 @@ impl Array {
             }
             // Lost with its member; the others have it, or will be asked to reconstruct it.
             (Status::MediumError, Op::Write, Kind::Plain | Kind::Update) if survived => {}
-            (Status::MediumError, Op::Flush, Kind::Flush) => {}
+            (Status::MediumError, Op::Flush, Kind::Flush) if self.dead == 0 => {}
             _ if job.status == Status::Done => job.status = status,
             _ => {}
         }
@@ -347,7 +351,11 @@ impl Array {
 
     /// A job is over.
     fn finish(&mut self, now: Instant, index: u32) {
-        let job = self.jobs[index];
+        let mut job = self.jobs[index];
+        if job.kind == Kind::Flush && job.status == Status::Done && self.is_lost(&job) {
+            // A volume was lost while it was under way.
+            job.status = Status::MediumError;
+        }
         self.jobs[index].live = false;
         self.jobs.free(index);
         if job.lanes != 0 {

@@ -10,7 +10,8 @@
 //! there it needs afterwards, and the request ends later by it. So a transfer costs its whole time, and no core is busy
 //! twice.
 //!
-//! How much work a request was is counted below ([`Effort`]); what a unit of it costs is the [`ProcessorSpec`]'s.
+//! How much work a request was is counted below ([`Effort`]); what a unit of it costs is the [`ProcessorSpec`]'s. Parity
+//! is paid for when the request comes back, though an array computes it between its reads and its writes.
 //! Scheduling by priorities or time slices, caches, and power states of cores are not modelled.
 
 use alloc::boxed::Box;
@@ -34,12 +35,15 @@ pub struct ProcessorSpec {
     pub interrupt: Span,
     /// Bytes a second that one core copies.
     pub copy: u64,
+    /// Bytes a second that one core reads to compute parity.
+    pub parity: u64,
 }
 
 /// The processor.
 pub struct Processor {
     spec: ProcessorSpec,
     copy: Rate,
+    parity: Rate,
     below: Box<dyn Device>,
     /// Requests in flight; more than `depth` where programs compute.
     slots: Vec<Option<Held>>,
@@ -92,6 +96,7 @@ impl Processor {
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         Processor {
             copy: Rate::new(spec.copy),
+            parity: Rate::new(spec.parity),
             below,
             slots: alloc::vec![None; depth as usize],
             free: (0..depth).rev().collect(),
@@ -210,8 +215,9 @@ impl Processor {
         self.compute(now);
         let late = self.programmed(now, slot, completion.effort.programmed);
         let copied = self.copy.time(u64::from(completion.effort.copied) * SECTOR);
+        let parity = self.parity.time(u64::from(completion.effort.parity) * SECTOR);
         let interrupts = Span::from_nanos(self.spec.interrupt.nanos() * u64::from(completion.effort.interrupts));
-        let takes = interrupts + copied + late + self.spec.finish;
+        let takes = interrupts + copied + parity + late + self.spec.finish;
         let held = self.held(slot);
         held.ledger.adopt(Part::Processor, completion);
         held.effort.add(&completion.effort);

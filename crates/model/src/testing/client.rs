@@ -116,6 +116,11 @@ impl Client {
         self.keep = true;
     }
 
+    /// The landings kept since it was last asked.
+    pub fn take_landings(&mut self) -> Vec<Landing> {
+        core::mem::take(&mut self.landings)
+    }
+
     /// The instant it has come to.
     pub fn now(&self) -> Instant {
         self.now

@@ -40,7 +40,7 @@ const STEPS: usize = 150;
 /// Checks the eight rules on the devices that `make` makes (all alike, of one member, with `cut_sector` of their
 /// profile, and a buffer that does not outlive a cut), by scripts drawn from `seed`.
 pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, seed: u64) -> Result<(), Violation> {
-    conformance_to(make, Promise::of(&make().limits(0), cut_sector), seed)
+    conformance_through(make, cut_sector, &Sight::default(), seed)
 }
 
 /// The same for arrays, seen through `sight`.
@@ -50,15 +50,17 @@ pub fn conformance_through(
     sight: &Sight,
     seed: u64,
 ) -> Result<(), Violation> {
-    checked(make, (Promise::of(&make().limits(0), cut_sector), sight), seed)
+    conformance_to(make, Promise::of(&make().limits(0), cut_sector), sight, seed)
 }
 
 /// The same for devices that promise `promise`.
-pub fn conformance_to(make: &dyn Fn() -> Box<dyn Device>, promise: Promise, seed: u64) -> Result<(), Violation> {
-    checked(make, (promise, &Sight::default()), seed)
-}
-
-fn checked(make: &dyn Fn() -> Box<dyn Device>, judged: (Promise, &Sight), seed: u64) -> Result<(), Violation> {
+pub fn conformance_to(
+    make: &dyn Fn() -> Box<dyn Device>,
+    promise: Promise,
+    sight: &Sight,
+    seed: u64,
+) -> Result<(), Violation> {
+    let judged = (promise, sight);
     for index in 0..SCRIPTS {
         let mut rng = Seed(seed).numbered("script", index);
         let marks = Seed(seed).numbered("marks", index);

@@ -3,15 +3,19 @@
 //! One case is one stack and one client from one seed. Between two failures of the power it lives for some time, each
 //! order of magnitude from 10 us to 300 ms as likely; then it is cut, or powered off and left until it is done, or
 //! powered off and cut before it is. An honest drive must break no law at any of them. The same stack with a [`Fault`]
-//! must break one.
+//! must break one. Some of the stacks have arrays; there, each copy of a mirror is judged by itself: what was promised is
+//! on every member that should have it.
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::client::{Client, Habits};
 use super::durability::{Breach, Failure, Law, Promise, Toll, Witness};
-use super::{Layer, Small, Stack, pick, random_stack};
-use crate::block::Control;
+use super::image::Image;
+use super::sight::Sight;
+use super::{Layer, Small, Stack, arrayed, pick, random_stack};
+use crate::block::{Control, Landing};
 use crate::drive::profile::{Faults, MediaCache};
 use crate::host::driver::WriteThrough;
 use crate::queue::{Discipline, Policy};
@@ -121,7 +125,8 @@ impl Tally {
     }
 }
 
-/// The stack of a case: random, with more write caches than elsewhere, media caches, and some buffers that outlive a cut.
+/// The stack of a case: random, with more write caches than elsewhere, media caches, some buffers that outlive a cut, and
+/// arrays.
 pub fn stack_to_cut(rng: &mut Rng) -> Stack {
     let mut stack = random_stack(rng);
     let cache = &mut stack.drive.cache;
@@ -141,7 +146,9 @@ pub fn stack_to_cut(rng: &mut Rng) -> Stack {
     if rng.percent(30) {
         stack.drive.firmware.destage = Discipline::plain(Policy::Fcfs);
     }
-    stack
+    // Drawn from a stream of its own, so that the seeds of older cases stand for the same drives.
+    let rng = &mut Seed(rng.clone().next_u64()).stream("array");
+    if rng.percent(40) { arrayed(stack, rng) } else { stack }
 }
 
 /// Gives the drive a media cache in one or two stretches.
@@ -168,11 +175,13 @@ fn promise_of(stack: &Stack) -> Promise {
             in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) };
         }
     }
+    let array = stack.sight().is_array();
     let limits = stack.build().limits(0);
+    // An array splits writes over its members.
     Promise {
         saves_buffer: drive.protected || drive.cache.flash_sectors > 0,
-        in_one,
-        in_order: drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none(),
+        in_one: if array { 0 } else { in_one },
+        in_order: !array && drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none(),
         ..Promise::of(&limits, drive.cut_sector)
     }
 }
@@ -185,19 +194,63 @@ pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
     if let Some(fault) = fault {
         fault.arrange(&mut stack, &mut habits);
     }
-    let witness = Witness::new(promise_of(&stack));
+    let mut copies = Copies::of(&stack);
+    let witness = Witness::new(promise_of(&stack)).seeing(&copies.sight, 0);
     let mut client = Client::new(stack.build(), witness, habits, Seed(seed).stream("client"));
+    client.keep();
     let mut tally = Tally::default();
     for done in 0..cuts {
         client.work(client.now() + life(&mut rng));
         let failure = fail(&mut client, &mut rng);
         tally.offs += u64::from(failure == Failure::Off);
-        let judged = client.witness.judge(&client.image, failure);
+        let judged = copies.judge(&mut client, failure);
         tally.count(judged, || format!("seed {seed}, {failure:?} {done} at {:?}, {habits:?} {stack:?}", client.now()));
         client.rest(Span::from_micros(rng.below(30_000)));
         client.control(&Control::PowerOn);
     }
     tally
+}
+
+/// What the members of an array hold, as images of its blocks: one for each copy. A drive by itself is one of them.
+pub struct Copies {
+    sight: Sight,
+    /// Now, and at the last failure.
+    images: Vec<(Image, Image)>,
+}
+
+impl Copies {
+    /// Of the stack's array, with nothing written yet.
+    pub fn of(stack: &Stack) -> Copies {
+        let sight = stack.sight();
+        Copies { images: (0..sight.copies()).map(|_| Default::default()).collect(), sight }
+    }
+
+    /// The view through the array.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
+    }
+
+    /// Takes in what landed.
+    pub fn take(&mut self, landings: &[Landing]) {
+        let images = &mut self.images;
+        for landing in landings {
+            self.sight.through(landing, |part| images[part.member as usize].0.apply(&Landing { member: 0, ..part }));
+        }
+    }
+
+    /// Judges each copy by what the client saw; answers the toll of the first, or the first breach.
+    pub fn judge(&mut self, client: &mut Client, failure: Failure) -> Result<Toll, Breach> {
+        let landings = client.take_landings();
+        self.take(&landings);
+        let mut others = Ok(());
+        for (copy, (now, before)) in self.images.iter_mut().enumerate().skip(1) {
+            let judged = client.witness.about(&self.sight, copy as u32, before).judge(now, failure);
+            others = others.and(judged.map(drop));
+            *before = now.clone();
+        }
+        let first = client.witness.judge(&self.images[0].0, failure);
+        others.and(first)
+    }
 }
 
 /// From 10 us to 300 ms, each order of magnitude as likely.

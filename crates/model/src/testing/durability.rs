@@ -153,6 +153,11 @@ impl Witness {
         Witness { promise, sight: sight.clone(), copy, ..self }
     }
 
+    /// What it saw, about the image of another copy, which held `before` at the last failure.
+    pub fn about(&self, sight: &Sight, copy: u32, before: &Image) -> Witness {
+        Witness { before: before.clone(), ..self.clone().seeing(sight, copy) }
+    }
+
     /// The device accepted a request. Stamps rise.
     pub fn submitted(&mut self, request: &Request) {
         self.doings += 1;

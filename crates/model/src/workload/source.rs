@@ -11,7 +11,7 @@
 //! A write of `sync=` on a device without [`Flags::FUA`](crate::block::Flags::FUA) is two requests, a write and a
 //! flush under the same tag; the write is not counted, the flush is, with the write's intended time: its response is
 //! the pair's. [`Workload::served`] names the request that a counted completion stands for.
-//! A failed completion is counted like any other: its status says what it is.
+//! A failed completion is counted like any other: its status says what it is. fio's workers end at their first error.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -202,8 +202,12 @@ impl Source for Workload {
     #[inline]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         let slot = &self.slots[completion.tag as usize];
-        let (index, purpose, intended) = (slot.worker, slot.purpose, slot.intended);
+        let (index, purpose, intended, op) = (slot.worker, slot.purpose, slot.intended, slot.op);
         let worker = &mut self.workers[usize::from(index)];
+        let done = completion.status == Status::Done;
+        if !done {
+            worker.fail(op == Op::Read);
+        }
         if let Some(counts) = worker.complete_quickly(purpose, intended, completion.finished) {
             self.free[usize::from(index)].push(completion.tag);
             if core::mem::take(&mut self.blocked[usize::from(index)]) {
@@ -211,7 +215,6 @@ impl Source for Workload {
             }
             return if counts { Counted::In { worker: index, intended } } else { Counted::Out };
         }
-        let done = completion.status == Status::Done;
         if worker.complete(now, completion.tag, purpose, intended, done) {
             self.free[usize::from(index)].push(completion.tag);
         }

@@ -157,6 +157,8 @@ pub(crate) struct Running {
     ramp: Span,
     runtime: Option<Span>,
     smallest: [u64; 3],
+    /// Goes on after a failed read, and after another failed request.
+    survives: [bool; 2],
     /// No pauses, no flushes, nothing to remember: it can cruise.
     plain: bool,
     /// It does: running, past its ramp, and plain. See [`Running::quick`].
@@ -220,6 +222,7 @@ impl Running {
             ramp: worker.ramp,
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
+            survives: worker.survives,
             plain: false,
             cruising: false,
         }
@@ -452,6 +455,16 @@ impl Running {
             return self.until(due);
         }
         self.issue(issue)
+    }
+
+    /// One of its requests failed: a read, or another. The worker ends, without a last flush, unless it is to survive that.
+    pub(crate) fn fail(&mut self, read: bool) {
+        if self.survives[usize::from(!read)] || self.phase == Phase::Ended {
+            return;
+        }
+        self.phase = Phase::Settling { again: false, verify: false };
+        (self.pending, self.written) = (None, None);
+        (self.flush_at_end, self.cruising) = (false, false);
     }
 
     /// Everything in flight is let finish, the last flush is sent; then what follows.

@@ -70,6 +70,7 @@ pub(crate) fn worker(pattern: Pattern) -> Worker {
         time_based: false,
         depth: 1,
         pace: Pace::default(),
+        survives: [true; 2],
         pattern,
     }
 }

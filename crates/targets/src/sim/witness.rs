@@ -1,6 +1,7 @@
 //! A device that tells a witness what passes it: requests as they are accepted, completions as they are polled, landings
 //! as they are reported. It changes nothing and keeps only what is in flight.
 
+use super::numbered::Entries;
 use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
 use seekwise_model::time::Instant;
 
@@ -13,6 +14,11 @@ pub trait Witness {
     fn submitted(&mut self, now: Instant, request: &Request);
     /// `request` completed.
     fn completed(&mut self, request: &Request, completion: &Completion);
+    /// An array with parity took a write under this number, the next in its order; its landings have the number for a
+    /// stamp. Told before any of them.
+    fn entered(&mut self, number: u64, request: &Request) {
+        let _ = (number, request);
+    }
     /// Something became of a written run.
     fn landed(&mut self, landing: &Landing);
     /// The job ended at `end`, and the device would go on by itself at `next`: is it to?
@@ -26,6 +32,9 @@ impl<W: Witness> Witness for &mut W {
     fn completed(&mut self, request: &Request, completion: &Completion) {
         (**self).completed(request, completion);
     }
+    fn entered(&mut self, number: u64, request: &Request) {
+        (**self).entered(number, request);
+    }
     fn landed(&mut self, landing: &Landing) {
         (**self).landed(landing);
     }
@@ -38,16 +47,22 @@ impl<W: Witness> Witness for &mut W {
 pub struct Watched<D, W> {
     device: D,
     witness: W,
+    entries: Entries,
     /// By tag: what is in flight.
     flying: Vec<Option<Request>>,
 }
 
 impl<D: Device, W: Witness> Watched<D, W> {
     /// Asks `device`, which has done nothing yet, for its landings. Panics if it has none to give.
-    pub fn new(mut device: D, witness: W) -> Watched<D, W> {
+    pub fn new(device: D, witness: W) -> Watched<D, W> {
+        Watched::numbered(device, Entries::default(), witness)
+    }
+
+    /// The same of a device in which an array tells `entries` what it takes.
+    pub fn numbered(mut device: D, entries: Entries, witness: W) -> Watched<D, W> {
         let wanted = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
-        Watched { device, witness, flying: Vec::new() }
+        Watched { device, witness, entries, flying: Vec::new() }
     }
 
     /// Lets the device go on by itself for as long as the witness wants.
@@ -60,7 +75,21 @@ impl<D: Device, W: Witness> Watched<D, W> {
         }
     }
 
+    /// The power goes in order; the device goes on until it has nothing left to do. Answers when that was.
+    pub(super) fn power_off(&mut self, end: Instant) -> Result<Instant, ControlError> {
+        self.control(end, &Control::PowerOff)?;
+        let mut last = end;
+        while let Some(next) = self.device.poll_timeout() {
+            self.handle_timeout(next);
+            last = next;
+        }
+        Ok(last)
+    }
+
     fn tell_landings(&mut self) {
+        while let Some((number, request)) = self.entries.borrow_mut().pop_front() {
+            self.witness.entered(number, &request);
+        }
         while let Some(landing) = self.device.poll_landing() {
             self.witness.landed(&landing);
         }

@@ -156,6 +156,19 @@ impl Row {
         }
     }
 
+    /// Sectors that the parities are computed from; where something is lost, it is computed first.
+    pub fn computed_from(&self, way: Way, writable: u64) -> u64 {
+        let (low, high) = self.hull();
+        let row = u64::from(self.volume.columns()) * (high - low);
+        match way {
+            Way::Nothing if !self.parities().any(|member| writable >> member & 1 == 1) => 0,
+            Way::Nothing | Way::Reconstruct => row,
+            // What was there and what comes, and the old parities.
+            Way::Modify => 2 * (self.to - self.from) + u64::from(self.volume.parities()) * (high - low),
+            Way::Whole => 2 * row,
+        }
+    }
+
     /// Tells `read` what is read to know the whole row where the part lies; nothing when too much is lost.
     pub fn read_sources(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);

@@ -5,6 +5,7 @@ use super::layout::{Level, Volume};
 use super::parity::Row;
 use super::{Array, Balance, Member, REFUSAL};
 use crate::block::{Op, Status};
+use crate::record::Effort;
 use crate::time::Instant;
 
 impl Array {
@@ -107,14 +108,24 @@ impl Array {
         // So that a job whose commands come to nothing is not over before all are made.
         self.jobs[index].left += 1;
         match job.kind {
+            _ if self.is_lost(&job) => return self.failing.push_back((now + REFUSAL, index)),
             Kind::Flush | Kind::Seal => self.flush(now, index),
             Kind::Rebuild => self.read_run(now, index),
-            _ if self.dead >> job.volume & 1 == 1 => return self.failing.push_back((now + REFUSAL, index)),
             Kind::Plain => self.plain(now, index),
             Kind::Update => self.read_before(now, index),
             Kind::Recover => self.recover(now, index),
         }
         self.all_made(now, index);
+    }
+
+    /// The job is refused: what it asks for is on a volume that is lost. A flush is about all volumes, so it fails when
+    /// any of them is lost: what that had acknowledged will never be durable.
+    pub(super) fn is_lost(&self, job: &Job) -> bool {
+        match job.kind {
+            Kind::Flush => self.dead != 0,
+            Kind::Seal | Kind::Rebuild => false,
+            _ => self.dead >> job.volume & 1 == 1,
+        }
     }
 
     pub(super) fn all_made(&mut self, now: Instant, index: u32) {
@@ -218,14 +229,15 @@ impl Array {
         let job = self.jobs[index];
         let volume = self.volumes[usize::from(job.volume)];
         if job.end - job.lba > volume.row() {
-            return;
+            return self.compute(index, job.end - job.lba);
         }
         let row = part(&volume, job.lba, job.end);
         let usable = self.usable(job.span.1) & !job.avoid;
         match row.way(usable, self.writable(job.span.0), self.spec.parity) {
-            Some(way) => row.reads(way, usable, |member, from, to| {
-                self.command(now, index, member, Op::Read, from, to);
-            }),
+            Some(way) => {
+                self.compute(index, row.computed_from(way, self.writable(job.span.0)));
+                row.reads(way, usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
+            }
             None => self.fail(index),
         }
     }
@@ -233,12 +245,24 @@ impl Array {
     /// Reads a row in place of what is lost of it.
     fn recover(&mut self, now: Instant, index: u32) {
         let job = self.jobs[index];
-        let row = part(&self.volumes[usize::from(job.volume)], job.lba, job.end);
+        let volume = self.volumes[usize::from(job.volume)];
+        let row = part(&volume, job.lba, job.end);
         let usable = self.usable(job.span.1) & !job.avoid;
         if row.sources(usable).is_none() {
             return self.fail(index);
         }
+        let (low, high) = row.hull();
+        self.compute(index, u64::from(volume.columns()) * (high - low));
         row.read_sources(usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
+    }
+
+    /// The request of a job costs the processor this many sectors of parity.
+    fn compute(&mut self, index: u32, sectors: u64) {
+        let parent = self.jobs[index].parent;
+        if parent != super::NOBODY {
+            let effort = Effort { parity: sectors as u32, ..Effort::default() };
+            self.parents[parent].effort.add(&effort);
+        }
     }
 
     /// What is written when all that had to be read is read.

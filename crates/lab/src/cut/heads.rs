@@ -1,0 +1,123 @@
+//! The heads of all drives: track runs as they are reported, given back in the order of time.
+//!
+//! A landing is reported when its access has ended. What a drive wrote is known up to the end of its latest landing;
+//! what all have written, up to the least of these.
+
+use std::collections::VecDeque;
+
+use seekwise_model::block::{self, CutSector, Landing, LandingKind};
+use seekwise_model::time::Instant;
+
+use super::judge::Terms;
+use super::risk::Run;
+
+/// Sectors of a member, written with one stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The drive.
+    pub member: u32,
+    /// Its sectors.
+    pub run: Run,
+    /// The stamp that they were written with.
+    pub stamp: u64,
+}
+
+/// One head, and its track runs that are not all past.
+#[derive(Clone, Debug, Default)]
+struct Head {
+    runs: VecDeque<Vec<Landing>>,
+    /// The first of them has begun.
+    begun: bool,
+    /// Up to when its landings are known.
+    known: Instant,
+}
+
+impl Head {
+    /// When its first run begins, or ends.
+    fn edge(&self) -> Option<Instant> {
+        let run = self.runs.front()?;
+        Some(if self.begun { run.last()?.to } else { run.first()?.from })
+    }
+}
+
+/// All heads.
+#[derive(Clone, Debug)]
+pub struct Heads {
+    heads: Vec<Head>,
+    /// The track run being reported.
+    open: Vec<Landing>,
+}
+
+impl Heads {
+    /// Of so many drives.
+    pub fn new(members: usize) -> Heads {
+        Heads { heads: vec![Head::default(); members], open: Vec::new() }
+    }
+
+    /// A landing is reported. True when it ended the track run before it.
+    pub fn take(&mut self, landing: &Landing) -> bool {
+        let ends = self.open.last().is_some_and(|last| !follows(last, landing)) && self.close();
+        self.open.push(*landing);
+        ends
+    }
+
+    /// The track run that is being reported is complete. True when there was one.
+    pub fn close(&mut self) -> bool {
+        let run = std::mem::take(&mut self.open);
+        let Some(last) = run.last() else { return false };
+        let head = &mut self.heads[last.member as usize];
+        head.known = last.to;
+        head.runs.push_back(run);
+        true
+    }
+
+    /// Nothing that reaches a medium before this can still be unknown.
+    pub fn known(&self) -> Instant {
+        self.heads.iter().map(|head| head.known).min().unwrap_or(Instant::ZERO)
+    }
+
+    /// When next a track run begins or ends.
+    pub fn edge(&self) -> Option<Instant> {
+        self.heads.iter().filter_map(Head::edge).min()
+    }
+
+    /// What has passed the heads at `at`, in whole physical sectors, of the runs that are not past; then what each is
+    /// over and would be cut short.
+    pub fn at(&mut self, at: Instant, terms: Terms) -> (Vec<Part>, Vec<Part>) {
+        let (mut done, mut under) = (Vec::new(), Vec::new());
+        for head in &mut self.heads {
+            while head.edge().is_some_and(|edge| edge <= at) {
+                head.begun = !head.begun;
+                if !head.begun {
+                    let run = head.runs.pop_front().unwrap_or_default();
+                    done.extend(run.iter().map(part));
+                }
+            }
+            if let Some(run) = head.runs.front().filter(|_| head.begun) {
+                passed(run, at, terms, &mut done, &mut under);
+            }
+        }
+        (done, under)
+    }
+}
+
+/// The parts of one track run that have passed the head at `at`, in whole physical sectors; and those of the physical
+/// sector that is under it and would be cut short.
+fn passed(run: &[Landing], at: Instant, terms: Terms, done: &mut Vec<Part>, under: &mut Vec<Part>) {
+    // Told apart by a name of its own, whatever becomes of it.
+    block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
+        LandingKind::Landed => done.push(part(&left)),
+        LandingKind::Torn if !terms.saves => under.push(part(&left)),
+        _ => {}
+    });
+}
+
+/// The sectors of a landing.
+pub fn part(landing: &Landing) -> Part {
+    Part { member: landing.member, run: (landing.lba, landing.end()), stamp: landing.stamp }
+}
+
+/// True when `next` passes under the head right behind `last`: both are of one track run.
+fn follows(last: &Landing, next: &Landing) -> bool {
+    last.end() == next.lba && last.to == next.from && last.member == next.member
+}

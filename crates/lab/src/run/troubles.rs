@@ -1,0 +1,79 @@
+//! What a run that did not serve every request says of why: volumes that lost too many drives, workers that ended with
+//! an error.
+
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_model::workload::{Job, Worker};
+use seekwise_targets::sim::{Change, Stack};
+
+/// In words, one line each.
+pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64) -> Vec<String> {
+    let mut troubles = lost_volumes(stack);
+    let ends = |worker: &Worker| worker.survives != [true; 2];
+    if failures > 0 && job.workers.iter().any(ends) {
+        troubles
+            .push("workers of fio jobs end at their first error, unless `continue_on_error` says otherwise".to_owned());
+    }
+    troubles
+}
+
+/// Volumes of the array that lost more drives than they can bear, and since when.
+fn lost_volumes(stack: &Stack) -> Vec<String> {
+    let (Some(spec), Some(array)) = (&stack.array, stack.build_array(Seed(0))) else { return Vec::new() };
+    // A new drive brings nothing of a lost volume back: the first state that it does not survive counts. That its rebuild
+    // takes time is left out: a second loss meanwhile shows in the errors alone.
+    let member = |change: &Change| change.value.parse::<u32>().ok().filter(|_| change.key == "array.lose");
+    let mut lost = spec.lost;
+    let mut states: Vec<(Instant, u64)> = vec![(Instant::ZERO, lost)];
+    for change in &stack.changes {
+        if change.key == "array.replace" {
+            lost &= !change.value.parse().map_or(0, |member: u32| 1 << member);
+        }
+        lost |= member(change).map_or(0, |member| 1 << member);
+        states.push((change.at, lost));
+    }
+    let dead = array.volumes().iter().enumerate().filter_map(|(index, volume)| {
+        let (at, lost) = states.iter().find(|(_, lost)| !volume.survives(*lost))?;
+        let since = match at.nanos() {
+            0 => "from the start".to_owned(),
+            nanos => format!("from {} s on", nanos as f64 / 1e9),
+        };
+        let (gone, all) = (lost.count_ones(), volume.members);
+        let number = index + 1;
+        Some(format!(
+            "volume {number} of the array is lost {since}: {gone} of {all} drives are gone; every request to it fails"
+        ))
+    });
+    dead.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_formats::stack::Stack as File;
+
+    fn said(text: &str, changes: &[(u64, &str, &str)]) -> Vec<String> {
+        let drives = |name: &str| Ok(crate::catalogue::text(name).expect("built in").to_owned());
+        let built = File::parse("s.toml", text).unwrap().build(&drives).unwrap();
+        let change = |&(at, key, value): &(u64, &str, &str)| Change {
+            at: Instant::from_nanos(at * 1_000_000_000),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
+        let changes = changes.iter().map(change).collect();
+        lost_volumes(&Stack { array: built.array, changes, ..Stack::bare(built.profile) })
+    }
+
+    #[test]
+    fn a_volume_is_lost_when_it_has_lost_more_than_it_bears() {
+        let of = |array: &str| format!("drive = \"barracuda-7200.7\"\n[array]\nname = \"{array}\"\n");
+        let words = "volume 1 of the array is lost from the start: 1 of 2 drives are gone; every request to it fails";
+        assert_eq!(said(&(of("raid-0") + "lose = 1\n"), &[]), [words]);
+        assert!(said(&(of("raid-5") + "lose = 1\n"), &[]).is_empty());
+        let rebuilt = [(5, "array.replace", "1"), (99, "array.lose", "2")];
+        assert!(said(&(of("raid-5") + "lose = 1\n"), &rebuilt).is_empty(), "a new drive came between");
+        let second = said(&(of("raid-5") + "lose = 1\n"), &rebuilt[1..]);
+        assert!(second[0].contains("from 99 s on: 2 of 3 drives"), "{second:?}");
+        assert_eq!(said(&of("matrix"), &[(10, "array.lose", "0")]).len(), 1, "the second volume is a mirror");
+    }
+}
