@@ -21,7 +21,6 @@ mod medium;
 mod power;
 pub mod profile;
 mod queuing;
-pub mod recency;
 pub mod recovery;
 pub mod segmentation;
 pub mod stream;

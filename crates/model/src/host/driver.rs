@@ -33,12 +33,13 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::commands::{Commands, Piece, Stage};
-use self::merge::{Carried, Neighbours, joins};
+use self::merge::{Neighbours, joins};
 use self::scheduler::Scheduler;
 pub use self::spec::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
+use crate::host::carried::Carried;
 use crate::record::{Effort, Ledger, Part};
 use crate::time::Instant;
 
@@ -342,7 +343,7 @@ impl Driver {
         };
         let Request { op, stamp, .. } = self.commands.get(number).request;
         for piece in self.commands.pieces_of(number).filter(|piece| op == Op::Write && piece.stamp != stamp) {
-            carried.note(stamp, piece.stamp, piece.lba, piece.sectors);
+            carried.note(stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
         }
     }
 
