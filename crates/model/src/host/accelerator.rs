@@ -422,6 +422,8 @@ impl Accelerator {
     // ---- what comes back
 
     fn returned(&mut self, completion: &Completion) {
+        // What landed before is told before what its end lets be superseded.
+        self.collect_landings();
         self.in_flight -= 1;
         match (completion.tag as usize).checked_sub(self.slots.len()) {
             Some(index) => self.own_returned(index, completion),
@@ -434,15 +436,14 @@ impl Accelerator {
         let (now, done) = (completion.finished, completion.status == Status::Done);
         self.debt.add(&completion.effort);
         let Some((stamp, epoch)) = run else {
-            self.reading = None;
-            if done && self.power != Power::Off {
+            self.reading = self.reading.filter(|&reading| reading != range);
+            if done {
                 self.pages.fill(range);
             }
             return self.unblock(now);
         };
         self.writing -= 1;
         match done {
-            _ if self.power == Power::Off => {}
             true => self.pages.written(range),
             false => self.take_back(now, range, (stamp, epoch)),
         }
@@ -495,6 +496,7 @@ impl Accelerator {
 
     /// Takes back, answers and sends down all that is due at `now`.
     fn pump(&mut self, now: Instant) {
+        self.collect_landings();
         loop {
             while let Some(completion) = self.below.poll_completion() {
                 self.returned(&completion);
@@ -579,6 +581,9 @@ impl Accelerator {
         for slot in self.slots_of(|held| !held.below) {
             self.end(now, slot, Status::PowerLost)?;
         }
+        // They may come back when the power is on again, and concern nothing then.
+        self.own.iter_mut().flatten().for_each(|own| *own = Own { range: Range { lba: 0, end: 0 }, run: None });
+        (self.writing, self.reading) = (0, None);
         let done = self.below.control(now, &Control::PowerCut);
         self.collect();
         self.collect_landings();
