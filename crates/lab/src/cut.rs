@@ -172,7 +172,7 @@ const STEP: u64 = 1 << 16;
 
 /// Runs `job` and judges cuts.
 pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, SimError> {
-    let terms = Terms::of(&stack.profile);
+    let terms = Terms::of(stack);
     let runs = match when {
         When::Random(n) => {
             // The instants lie all over a run whose length is not known before.

@@ -76,9 +76,12 @@ fn landings_of_merged_writes_keep_their_stamps() {
     submit(&mut device, &[write(0, 4_000), write(1, 108), write(2, 100), write(3, 116)]);
     answers(&mut device);
     let landed = std::iter::from_fn(|| device.poll_landing()).filter(|landing| landing.kind == LandingKind::Landed);
-    let mut landed: Vec<(u64, u32, u64)> = landed.map(|run| (run.lba, run.sectors, run.stamp)).collect();
+    let sectors = landed.flat_map(|run| (run.lba..run.end()).map(move |lba| (lba, run.stamp)));
+    let mut landed: Vec<(u64, u64)> = sectors.collect();
     landed.sort_unstable();
-    assert_eq!(landed, [(100, 8, 3), (108, 8, 2), (116, 8, 4), (4_000, 8, 1)]);
+    let written = [(100, 3), (108, 2), (116, 4), (4_000, 1)];
+    let expected = written.into_iter().flat_map(|(lba, stamp)| (lba..lba + 8).map(move |lba| (lba, stamp)));
+    assert_eq!(landed, expected.collect::<Vec<_>>());
 }
 
 #[test]

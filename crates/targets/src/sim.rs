@@ -8,6 +8,7 @@ use seekwise_model::block::{Completion, Control, ControlError, Counted, Device, 
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
 use seekwise_model::host::array::{Array, ArraySpec};
 use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::driver::{Driver, DriverSpec};
@@ -31,6 +32,8 @@ const SLOWEST: u64 = 200;
 pub struct Stack {
     /// The processor.
     pub processor: Option<ProcessorSpec>,
+    /// A driver's cache of the whole disk in host memory.
+    pub accelerator: Option<AcceleratorSpec>,
     /// The operating system's driver.
     pub driver: Option<DriverSpec>,
     /// Several drives: controller and drive are there once a member, each drive with its own phase and speed.
@@ -62,7 +65,17 @@ impl Stack {
     /// The drive with nothing above it.
     pub fn bare(profile: Profile) -> Stack {
         let (layers, changes) = (Vec::new(), Vec::new());
-        Stack { processor: None, driver: None, array: None, bus: None, controller: None, layers, profile, changes }
+        Stack {
+            processor: None,
+            accelerator: None,
+            driver: None,
+            array: None,
+            bus: None,
+            controller: None,
+            layers,
+            profile,
+            changes,
+        }
     }
 
     /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
@@ -73,6 +86,9 @@ impl Stack {
         };
         if let Some(spec) = self.driver {
             device = Box::new(Driver::new(spec, device));
+        }
+        if let Some(spec) = self.accelerator {
+            device = Box::new(Accelerator::new(spec, device));
         }
         if let Some(spec) = self.processor {
             device = Box::new(Processor::new(spec, device));
@@ -125,6 +141,7 @@ impl Stack {
     /// Nothing stands above the drive.
     fn is_bare(&self) -> bool {
         self.processor.is_none()
+            && self.accelerator.is_none()
             && self.driver.is_none()
             && self.array.is_none()
             && self.bus.is_none()

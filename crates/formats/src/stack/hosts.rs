@@ -1,5 +1,6 @@
 //! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
 
+use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
 use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
@@ -108,6 +109,18 @@ pub static PROCESSOR_KEYS: &[Key] = &[
     key("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
 ];
 
+/// The keys of an accelerator.
+pub static ACCELERATOR_KEYS: &[Key] = &[
+    key("size_mb", "MiB", Accepts::Whole(1, 65_536), true),
+    key("hit_us", "us", Accepts::Number(0.001, 1e6), true),
+    key("write_back", "", Accepts::Flag, true),
+    key("flush", "", Accepts::Word(&["forward", "drop"]), true),
+    key("dirty_percent", "%", Accepts::Whole(0, 100), true),
+    key("dirty_ms", "ms", Accepts::Number(0.0, 1e7), true),
+    key("idle_ms", "ms", Accepts::Number(0.0, 1e7), true),
+    key("read_ahead_kib", "KiB", Accepts::Whole(0, 65_536), true),
+];
+
 /// The keys of an array.
 pub static ARRAY_KEYS: &[Key] = &[
     key("level", "", Accepts::Word(LEVELS), true),
@@ -133,6 +146,7 @@ pub static BUS_KEYS: &[Key] = &[key("rate_mb_s", "MB/s", Accepts::Number(0.001, 
 /// The layers that come ready-made, and their keys.
 pub static HOST_LAYERS: &[(&str, &[Key])] = &[
     ("processor", PROCESSOR_KEYS),
+    ("accelerator", ACCELERATOR_KEYS),
     ("driver", DRIVER_KEYS),
     ("array", ARRAY_KEYS),
     ("bus", BUS_KEYS),
@@ -281,6 +295,19 @@ pub(super) fn processor(figures: &[Figure], driver: &[Figure]) -> ProcessorSpec 
         finish: at_speed(half),
         interrupt: at_speed(number(figures, "interrupt_us")),
         copy: (number(figures, "copy_mb_s") * 1e6).round() as u64,
+    }
+}
+
+pub(super) fn accelerator(figures: &[Figure]) -> AcceleratorSpec {
+    AcceleratorSpec {
+        size: whole(figures, "size_mb") << 20,
+        hit: span(number(figures, "hit_us") / 1e3),
+        write_back: flag(figures, "write_back").unwrap_or(true),
+        drops_flushes: word(figures, "flush") == "drop",
+        dirty_share: whole(figures, "dirty_percent") as u32 * 10,
+        dirty_age: span(number(figures, "dirty_ms")),
+        idle: span(number(figures, "idle_ms")),
+        read_ahead: whole(figures, "read_ahead_kib") as u32 * 2,
     }
 }
 

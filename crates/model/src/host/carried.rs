@@ -91,7 +91,11 @@ impl Carried {
                 Some(run) => (run.lba, landing.stamp),
                 None => (end, landing.stamp),
             };
-            self.told.push_back(part(&landing, lba, stop, stamp));
+            // Of a part, each sector by itself: their instants, rounded, are then those of the whole.
+            match stop - lba < u64::from(landing.sectors) {
+                true => self.told.extend((lba..stop).map(|lba| part(&landing, lba, lba + 1, stamp))),
+                false => self.told.push_back(Landing { stamp, ..landing }),
+            }
             self.said(landing.stamp, lba, stop);
             lba = stop;
         }
