@@ -47,7 +47,7 @@ use crate::host::array::{Array, ArraySpec, Balance, ParityWrite};
 use crate::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
-use crate::host::driver::{Driver, DriverSpec, Plug, SchedulerSpec, WriteThrough};
+use crate::host::driver::{Driver, DriverSpec, FlushPolicy, Plug, SchedulerSpec, WriteThrough};
 use crate::host::identity::Identity;
 use crate::host::ports::Ports;
 use crate::host::processor::{Processor, ProcessorSpec};
@@ -600,6 +600,7 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         write_through: pick(rng, &[WriteThrough::Fua, WriteThrough::Flush]),
         timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
+        flush: pick(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]),
         ..plain
     }
 }

@@ -2,6 +2,7 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
+use seekwise_model::queue::Policy;
 use seekwise_model::testing::{Held, Image, Small};
 use seekwise_model::time::{Instant, Span};
 
@@ -159,7 +160,7 @@ fn an_orderly_power_off_writes_out_first() {
 /// The page is on its way to the medium when it is written again: the new data follow the old.
 #[test]
 fn no_update_is_lost_while_its_page_is_written_out() {
-    let mut scene = Scene::new(LAZY, &drive());
+    let mut scene = Scene::new(LAZY, &drive().queued(4, Policy::Fcfs));
     scene.write(800);
     let old = scene.stamp;
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
@@ -205,7 +206,7 @@ fn data_go_down_when_idle_old_or_too_many() {
     assert_eq!(after(LAZY, false), None);
     assert_eq!(after(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, false), Some(2));
     assert_eq!(after(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, true), None, "never idle for so long");
-    assert_eq!(after(AcceleratorSpec { dirty_age: Span::from_millis(500), ..LAZY }, true), Some(5));
+    assert_eq!(after(AcceleratorSpec { dirty_age: Span::from_millis(500), ..LAZY }, true), Some(4));
     assert_eq!(after(AcceleratorSpec { dirty_share: 0, ..LAZY }, true), Some(0));
 }
 

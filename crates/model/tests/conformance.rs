@@ -11,7 +11,7 @@ use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
-use seekwise_model::record::{Effort, Part, Parts};
+use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::testing::{Layer, Small, Stack, conformance, conformance_through, random_array, random_stack};
 use seekwise_model::time::{Instant, Span};
@@ -243,6 +243,10 @@ impl Device for Canary {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

@@ -14,7 +14,7 @@ use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::driver::{Driver, DriverSpec};
 use seekwise_model::host::ports::Ports;
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
-use seekwise_model::record::Record;
+use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
@@ -162,6 +162,8 @@ pub struct Outcome {
     pub stream_hash: u64,
     /// Requests issued.
     pub issued: u64,
+    /// What the drives did.
+    pub log: DriveLog,
 }
 
 /// Why a job did not run.
@@ -253,7 +255,7 @@ pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), SimError> {
 
 fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {
     let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
-    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued }
+    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued, log: engine.device().log() }
 }
 
 /// Runs `job` on `stack` until it ends, and the device for as long after as `witness` wants; `witness` sees every

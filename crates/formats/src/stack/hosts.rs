@@ -44,7 +44,7 @@ pub static DRIVER_KEYS: &[Key] = &[
     key("merge_reads", "", Accepts::Flag, false),
     key("plug.commands", "", Accepts::Whole(1, 65_536), false),
     key("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), false),
-    key("flush", "", Accepts::Word(&["forward", "drop", "never"]), false),
+    key("flush", "", Accepts::Word(&["forward", "cached", "drop", "never"]), false),
     key("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), false),
     key("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), false),
     key("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), false),
@@ -70,7 +70,7 @@ const BELONGS: &[(&str, &str, &[&str])] = &[
     ("queue.sync_writes", "queue.policy", &["fair"]),
     ("plug.commands", "plug.wait_ms", &[]),
     ("plug.wait_ms", "plug.commands", &[]),
-    ("write_through", "flush", &["forward", ""]),
+    ("write_through", "flush", &["forward", "cached", ""]),
     ("power_off_pause_ms", "power_off", &["pause"]),
     ("retries", "timeout_ms", &[]),
 ];

@@ -32,7 +32,7 @@ use super::carried::Carried;
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status,
 };
-use crate::record::{Effort, Ledger, Part};
+use crate::record::{DriveLog, Effort, Ledger, Part};
 use crate::time::{Instant, Span};
 
 /// Runs that are written out at once while something waits for them: as many commands as a drive of the field queues.
@@ -696,6 +696,10 @@ impl Device for Accelerator {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

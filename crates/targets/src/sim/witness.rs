@@ -2,6 +2,7 @@
 //! as they are reported. It changes nothing and keeps only what is in flight.
 
 use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
+use seekwise_model::record::DriveLog;
 use seekwise_model::time::Instant;
 
 /// Sees what passes between a job and its device, in the order in which it does; instants never run back.
@@ -111,6 +112,10 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
     }
 
     /// Nothing: the witness has them.
+    fn log(&self) -> DriveLog {
+        self.device.log()
+    }
+
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
