@@ -84,6 +84,41 @@ fn landings_of_merged_writes_keep_their_stamps() {
     assert_eq!(landed, expected.collect::<Vec<_>>());
 }
 
+/// The drive counts what reaches it; whether it caches is asked at each flush.
+#[test]
+fn flushes_go_to_a_drive_that_caches_writes() {
+    let reached = |flush, cached| {
+        let mut device = driver(DriverSpec { flush, ..PLAIN }, &self::cached());
+        let value = if cached { "on" } else { "off" };
+        device.control(Instant::ZERO, &Control::Set { key: "drive.cache.write_back", value }).expect("a known key");
+        submit(&mut device, &[write(0, 800), request(1, Op::Flush, 0, 0), write(2, 1_600), request(3, Op::Flush, 0, 0)]);
+        assert_eq!(answers(&mut device).len(), 4);
+        device.log().flushes
+    };
+    for (flush, counts) in
+        [(FlushPolicy::Forward, (2, 2)), (FlushPolicy::Cached, (2, 0)), (FlushPolicy::Drop, (0, 0))]
+    {
+        assert_eq!((reached(flush, true), reached(flush, false)), counts, "{flush:?}");
+    }
+}
+
+/// Between two places the heads turn round at every seek, upwards they never do.
+#[test]
+fn a_drive_counts_its_seeks_and_their_turns() {
+    let log = |places: &[u64]| {
+        let mut device = driver(PLAIN, &Small::default());
+        for (tag, &lba) in (0..).zip(places) {
+            submit(&mut device, &[read(tag, lba)]);
+        }
+        answers(&mut device);
+        let log = device.log();
+        (log.seeks, log.reversals)
+    };
+    assert_eq!(log(&[0, 4_000, 0, 4_000, 0]), (4, 3));
+    assert_eq!(log(&[0, 1_000, 2_000, 3_000, 4_000]), (4, 0));
+    assert_eq!(log(&[0, 8, 16, 24]), (0, 0));
+}
+
 #[test]
 fn a_plug_waits_for_company_or_for_its_time() {
     let wait = Span::from_millis(3);

@@ -179,3 +179,27 @@ fn what_does_not_fit_an_array_is_named() {
     }
     assert!(of("name = \"raid-5\"\nlevel = \"raid-7\"").contains("one of raid-0, raid-1, raid-10, raid-5, raid-6"));
 }
+
+#[test]
+fn an_accelerator_is_a_name_and_overrides() {
+    let text = "drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nsize_mb = 64\nidle_ms = 2.5\n";
+    let mut stack = Stack::parse("s.toml", text).unwrap();
+    stack.set("accelerator.flush", "forward").unwrap();
+    let spec = stack.build(&drives).unwrap().accelerator.unwrap();
+    assert_eq!((spec.size, spec.write_back, spec.drops_flushes), (64 << 20, true, false));
+    assert_eq!((spec.idle, spec.dirty_share), (Span::from_micros(2_500), 500));
+    assert!(Stack::named_drive("barracuda").build(&drives).unwrap().accelerator.is_none());
+    let said = error_of("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
+    assert!(said.contains("no accelerator `maxbost`") && said.contains("maxboost"), "{said}");
+    let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
+    assert!(said.contains("accelerator.hit_us") && said.contains("missing key"), "{said}");
+}
+
+#[test]
+fn windows_flushes_where_the_drive_caches() {
+    for name in ["windows-2000", "windows-xp"] {
+        let mut stack = Stack::named_drive("barracuda");
+        stack.set("driver", name).unwrap();
+        assert_eq!(stack.build(&drives).unwrap().driver.unwrap().flush, FlushPolicy::Cached);
+    }
+}
