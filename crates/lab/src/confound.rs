@@ -27,7 +27,11 @@ const fn concern(name: &'static str, keys: &'static [&'static str], words: &'sta
 
 /// The first that fits counts.
 const CONCERNS: [Concern; 13] = [
-    concern("the flush policy", &["driver.flush", "driver.write_through", "driver.power_off", "accelerator.flush"], &["flush"]),
+    concern(
+        "the flush policy",
+        &["driver.flush", "driver.write_through", "driver.power_off", "accelerator.flush"],
+        &["flush"],
+    ),
     concern("the write cache", &["drive.cache.write_back", "drive.power.protected"], &["cache"]),
     concern("the drive's buffer", &["drive.cache"], &["buffer", "cache", "segment", "read-ahead"]),
     concern(

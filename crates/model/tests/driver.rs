@@ -91,12 +91,14 @@ fn flushes_go_to_a_drive_that_caches_writes() {
         let mut device = driver(DriverSpec { flush, ..PLAIN }, &self::cached());
         let value = if cached { "on" } else { "off" };
         device.control(Instant::ZERO, &Control::Set { key: "drive.cache.write_back", value }).expect("a known key");
-        submit(&mut device, &[write(0, 800), request(1, Op::Flush, 0, 0), write(2, 1_600), request(3, Op::Flush, 0, 0)]);
+        submit(
+            &mut device,
+            &[write(0, 800), request(1, Op::Flush, 0, 0), write(2, 1_600), request(3, Op::Flush, 0, 0)],
+        );
         assert_eq!(answers(&mut device).len(), 4);
         device.log().flushes
     };
-    for (flush, counts) in
-        [(FlushPolicy::Forward, (2, 2)), (FlushPolicy::Cached, (2, 0)), (FlushPolicy::Drop, (0, 0))]
+    for (flush, counts) in [(FlushPolicy::Forward, (2, 2)), (FlushPolicy::Cached, (2, 0)), (FlushPolicy::Drop, (0, 0))]
     {
         assert_eq!((reached(flush, true), reached(flush, false)), counts, "{flush:?}");
     }

@@ -4,7 +4,7 @@
 //! | what comes | what becomes of it |
 //! |---|---|
 //! | a read that is wholly there | ends after `hit` |
-//! | another read | goes down, and is kept; what follows a sequential one may be read ahead |
+//! | another read | goes down, and is kept; what follows a sequential one may be read ahead, if nothing else is in flight |
 //! | a write | ends after `hit`, if there is room; else when there is |
 //! | with forced unit access, zeroes, a trim, *ordered*, longer than the cache, or any write without write-back | goes down itself, when what of its place is dirty has; all that meets it waits |
 //! | a flush | goes down when all that was dirty has, or ends after `hit` where flushes are dropped |
@@ -29,9 +29,7 @@ use alloc::vec::Vec;
 
 use self::pages::{PAGE, Pages, Range};
 use super::carried::Carried;
-use crate::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status,
-};
+use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::record::{DriveLog, Effort, Ledger, Part};
 use crate::time::{Instant, Span};
 
@@ -206,7 +204,8 @@ impl Accelerator {
         if request.unit > 0 || request.sectors == 0 || request.end() > self.limits.sectors {
             return self.outbox.push_back(slot);
         }
-        let locked = self.passing.iter().any(|&other| self.slots[other as usize].is_some_and(|it| it.range().meets(place)));
+        let locked =
+            self.passing.iter().any(|&other| self.slots[other as usize].is_some_and(|it| it.range().meets(place)));
         if locked || self.reading.is_some_and(|reading| reading.meets(place)) {
             return self.blocked.push_back(slot);
         }
@@ -338,7 +337,8 @@ impl Accelerator {
                 return Some(run);
             }
         }
-        let covered = self.flushes.front().is_some_and(|&(_, epoch)| self.pages.oldest().is_some_and(|it| it.1 <= epoch));
+        let covered =
+            self.flushes.front().is_some_and(|&(_, epoch)| self.pages.oldest().is_some_and(|it| it.1 <= epoch));
         let all = self.power == Power::Closing || !self.roomless.is_empty();
         if covered || all { self.pages.next_run(most) } else { None }
     }
@@ -410,10 +410,11 @@ impl Accelerator {
         self.start(now, Own { range: run, run: Some((stamp, epoch)) }, stamp);
     }
 
+    /// Only for a reader that is alone: beside other requests it would take the place of what was asked for, or read what
+    /// is on its way already.
     fn read_ahead(&mut self, now: Instant, place: Range) {
-        let meets = |other: &Held| other.request.op != Op::Read && other.range().meets(place);
-        let passing = self.passing.iter().any(|&slot| self.slots[slot as usize].as_ref().is_some_and(meets));
-        if self.reading.is_none() && !passing && self.power == Power::On {
+        let alone = self.live() <= 1 && self.passing.is_empty() && self.reading.is_none();
+        if alone && self.power == Power::On {
             self.reading = Some(place);
             self.start(now, Own { range: place, run: None }, 0);
         }
