@@ -109,6 +109,12 @@ pub struct Queue<T> {
     rising: bool,
 }
 
+/// What a choice is made from: the oldest that wait, as far as they are admitted.
+struct Open<'a, A> {
+    waiting: &'a [u32],
+    admit: A,
+}
+
 /// A choice: where it stands, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
@@ -281,38 +287,49 @@ impl<T: Copy> Queue<T> {
         cost: impl FnMut(&T, u64) -> u64,
         least: impl Fn(u64) -> u64,
     ) -> Option<Choice> {
-        self.choose_of_oldest(self.waiting.len(), now, head, cost, least)
+        self.choose_among(|_| true, now, head, cost, least)
     }
 
-    /// The next to serve of the so many oldest.
+    /// The next to serve of those that `admit` names; one that waited beyond the limit goes first even so.
     #[inline]
-    pub fn choose_of_oldest(
+    pub fn choose_among(
         &self,
-        oldest: usize,
+        admit: impl Fn(&T) -> bool,
         now: Instant,
         head: u64,
         mut cost: impl FnMut(&T, u64) -> u64,
         least: impl Fn(u64) -> u64,
     ) -> Option<Choice> {
-        let open = match self.discipline.window {
-            0 => oldest,
-            window => oldest.min(window as usize),
-        };
-        let open = &self.waiting[..open];
-        let first = self.at(*open.first()?);
+        let admit = |waiting: &Waiting<T>| admit(&waiting.item);
+        let oldest = self.waiting.iter().position(|&number| admit(self.at(number)))?;
+        let open = Open { waiting: &self.waiting[..self.within_window(&admit)], admit };
         let index = match self.discipline.policy {
-            _ if self.overdue(now, first) => 0,
-            Policy::Fcfs => 0,
-            Policy::Sstf => self.lowest(open, |waiting| waiting.position.abs_diff(head)),
-            Policy::CLook => self.above(open).unwrap_or_else(|| self.lowest(open, |waiting| waiting.position)),
-            Policy::Look => self.elevator(open),
-            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, open, cost, least)),
+            _ if self.overdue(now, self.at(self.waiting[0])) => 0,
+            Policy::Fcfs => oldest,
+            Policy::Sstf => self.lowest(&open, |waiting| waiting.position.abs_diff(head)).unwrap_or(oldest),
+            Policy::CLook => self.circle(&open).unwrap_or(oldest),
+            Policy::Look => self.elevator(&open).unwrap_or(oldest),
+            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, cost, least)),
             Policy::Sptf if self.discipline.nearest == 0 && self.discipline.ageing == 0 => {
-                return Some(self.shortest_of_few(open, cost));
+                return Some(self.shortest_of_few(&open, oldest, cost));
             }
-            Policy::Sptf => return Some(self.shortest_of_nearest(now, head, open, cost)),
+            Policy::Sptf => return Some(self.shortest_of_nearest(now, head, &open, cost)),
         };
-        Some(self.choice(index, cost(&self.at(open[index]).item, u64::MAX)))
+        Some(self.choice(index, cost(&self.at(self.waiting[index]).item, u64::MAX)))
+    }
+
+    /// How many of the oldest hold as many that are admitted as the window has room for.
+    #[inline]
+    fn within_window(&self, admit: impl Fn(&Waiting<T>) -> bool) -> usize {
+        let all = self.waiting.len();
+        match self.discipline.window as usize {
+            0 => all,
+            window if window >= all => all,
+            window => {
+                let mut admitted = (0..all).filter(|&index| admit(self.at(self.waiting[index])));
+                admitted.nth(window - 1).map_or(all, |last| last + 1)
+            }
+        }
     }
 
     /// When the oldest has waited as long as the limit allows; nothing without a limit, or when none waits.
@@ -345,12 +362,12 @@ impl<T: Copy> Queue<T> {
         &self,
         now: Instant,
         head: u64,
-        open: &[u32],
+        open: &Open<impl Fn(&Waiting<T>) -> bool>,
         mut cost: impl FnMut(&T, u64) -> u64,
         least: impl Fn(u64) -> u64,
     ) -> Choice {
-        let youngest = self.at(open[open.len() - 1]).order;
-        let most = self.credit(now, self.at(open[0]).since);
+        let youngest = self.at(open.waiting[open.waiting.len() - 1]).order;
+        let most = self.credit(now, self.at(open.waiting[0]).since);
         let mut above = self.places.partition_point(|&(position, _)| position < head);
         let mut below = above;
         // The aged cost, the order and the plain cost of the best so far.
@@ -375,7 +392,7 @@ impl<T: Copy> Queue<T> {
                 waiting = self.at(self.places[below].1);
                 down = nearest_below(below);
             }
-            if waiting.order <= youngest {
+            if waiting.order <= youngest && (open.admit)(waiting) {
                 let credit = self.credit(now, waiting.since);
                 let limit = best.0.saturating_add(credit).saturating_add(i64::from(waiting.order < best.1)).max(0);
                 let plain = cost(&waiting.item, limit as u64);
@@ -385,16 +402,21 @@ impl<T: Copy> Queue<T> {
                 }
             }
         }
-        let index = open.partition_point(|&number| self.at(number).order < best.1);
+        let index = open.waiting.partition_point(|&number| self.at(number).order < best.1);
         self.choice(index, best.2)
     }
 
     /// The least cost among `open`, the oldest of equals: each is looked at.
     #[inline(always)]
-    fn shortest_of_few(&self, open: &[u32], mut cost: impl FnMut(&T, u64) -> u64) -> Choice {
-        let mut best = (u64::MAX, 0);
-        for (index, &number) in open.iter().enumerate() {
-            let cost = cost(&self.at(number).item, best.0);
+    fn shortest_of_few(
+        &self,
+        open: &Open<impl Fn(&Waiting<T>) -> bool>,
+        oldest: usize,
+        mut cost: impl FnMut(&T, u64) -> u64,
+    ) -> Choice {
+        let mut best = (u64::MAX, oldest);
+        for (index, waiting) in self.each(open) {
+            let cost = cost(&waiting.item, best.0);
             if cost < best.0 {
                 best = (cost, index);
             }
@@ -407,13 +429,13 @@ impl<T: Copy> Queue<T> {
         &self,
         now: Instant,
         head: u64,
-        open: &[u32],
+        open: &Open<impl Fn(&Waiting<T>) -> bool>,
         mut cost: impl FnMut(&T, u64) -> u64,
     ) -> Choice {
         let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
         let mut least = i64::MAX;
         let farthest = self.farthest(head, open);
-        for (index, waiting) in open.iter().map(|&number| self.at(number)).enumerate() {
+        for (index, waiting) in self.each(open) {
             if (waiting.position.abs_diff(head), waiting.order) > farthest {
                 continue;
             }
@@ -429,17 +451,27 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Distance and order of the last of the `nearest`; beyond everything when they are all.
-    fn farthest(&self, head: u64, open: &[u32]) -> (u64, u64) {
+    fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> (u64, u64) {
         let count = self.discipline.nearest as usize;
-        if count == 0 || count >= open.len() {
+        if count == 0 || count >= open.waiting.len() {
             return (u64::MAX, u64::MAX);
         }
-        let far = |&number: &u32| (self.at(number).position.abs_diff(head), self.at(number).order);
-        let mut last = open.iter().map(far).min().unwrap_or((0, 0));
+        let far = |(_, waiting): (usize, &Waiting<T>)| (waiting.position.abs_diff(head), waiting.order);
+        let mut last = self.each(open).map(far).min().unwrap_or((0, 0));
         for _ in 1..count {
-            last = open.iter().map(far).filter(|&other| other > last).min().unwrap_or(last);
+            last = self.each(open).map(far).filter(|&other| other > last).min().unwrap_or(last);
         }
         last
+    }
+
+    /// The candidates, oldest first, with their places among all that wait.
+    #[inline(always)]
+    fn each<'a>(
+        &'a self,
+        open: &'a Open<impl Fn(&Waiting<T>) -> bool>,
+    ) -> impl Iterator<Item = (usize, &'a Waiting<T>)> {
+        let all = open.waiting.iter().map(|&number| self.at(number)).enumerate();
+        all.filter(|(_, waiting)| (open.admit)(waiting))
     }
 
     /// May be served at its position in this sweep.
@@ -447,43 +479,39 @@ impl<T: Copy> Queue<T> {
         waiting.position != self.sweep || waiting.order < self.sweep_fence
     }
 
-    fn above(&self, open: &[u32]) -> Option<usize> {
+    fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
         let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| waiting.position)
     }
 
-    fn below(&self, open: &[u32]) -> Option<usize> {
+    fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
         let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)
     }
 
-    fn elevator(&self, open: &[u32]) -> usize {
-        let onward = if self.rising { self.above(open) } else { self.below(open) };
-        let back = |_: ()| {
-            if self.rising { self.below(open) } else { self.above(open) }
-        };
-        onward.or_else(|| back(())).unwrap_or(0)
+    fn circle(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+        self.above(open).or_else(|| self.lowest(open, |waiting| waiting.position))
     }
 
-    fn lowest(&self, open: &[u32], key: impl Fn(&Waiting<T>) -> u64) -> usize {
-        self.nearest(open, |_| true, key).unwrap_or(0)
+    fn elevator(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+        match self.rising {
+            true => self.above(open).or_else(|| self.below(open)),
+            false => self.below(open).or_else(|| self.above(open)),
+        }
+    }
+
+    fn lowest(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>, key: impl Fn(&Waiting<T>) -> u64) -> Option<usize> {
+        self.nearest(open, |_| true, key)
     }
 
     fn nearest(
         &self,
-        open: &[u32],
-        admit: impl Fn(&Waiting<T>) -> bool,
+        open: &Open<impl Fn(&Waiting<T>) -> bool>,
+        ahead: impl Fn(&Waiting<T>) -> bool,
         key: impl Fn(&Waiting<T>) -> u64,
     ) -> Option<usize> {
-        let mut best = None;
-        let mut least = u64::MAX;
-        for (index, waiting) in open.iter().map(|&number| self.at(number)).enumerate() {
-            if admit(waiting) && (best.is_none() || key(waiting) < least) {
-                least = key(waiting);
-                best = Some(index);
-            }
-        }
-        best
+        let candidates = self.each(open).filter(|(_, waiting)| ahead(waiting));
+        candidates.min_by_key(|(_, waiting)| key(waiting)).map(|(index, _)| index)
     }
 }
 
@@ -531,13 +559,14 @@ mod tests {
     }
 
     impl Plain {
-        fn pick(&self, now: Instant, head: u64, slope: u64) -> Item {
+        fn pick(&self, admit: impl Fn(&Item) -> bool, now: Instant, head: u64, slope: u64) -> Item {
             let (since, oldest) = self.waiting[0];
             if self.discipline.max_wait.is_some_and(|limit| since + limit < now) {
                 return oldest;
             }
             let window = if self.discipline.window == 0 { usize::MAX } else { self.discipline.window as usize };
-            let mut open: Vec<(Instant, Item)> = self.waiting.iter().copied().take(window).collect();
+            let admitted = self.waiting.iter().copied().filter(|(_, item)| admit(item));
+            let mut open: Vec<(Instant, Item)> = admitted.take(window).collect();
             let ahead = |item: &Item| item.1 != self.sweep || item.0 < self.fence;
             let up = |item: &Item| item.1 >= self.sweep && ahead(item);
             let down = |item: &Item| item.1 <= self.sweep && ahead(item);
@@ -600,8 +629,12 @@ mod tests {
                     continue;
                 }
                 let cost = |item: &Item, limit: u64| far(item, head).min(limit);
-                if let Some(choice) = queue.choose(at(now), head, cost, |distance| distance * slope) {
-                    let expected = plain.pick(at(now), head, slope);
+                // All, or one of two or three.
+                let share = [1, 1, 2, 3][rng.below(4) as usize];
+                let admit = |item: &Item| item.0 % share == 0;
+                let least = |distance| distance * slope;
+                if let Some(choice) = queue.choose_among(admit, at(now), head, cost, least) {
+                    let expected = plain.pick(admit, at(now), head, slope);
                     let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
                     assert_eq!(choice.passed as usize, older);
                     assert_eq!(choice.cost, far(&expected, head));

@@ -212,3 +212,49 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
     let later = burst(&mut drive, 40);
     assert_eq!(later, 40, "of 40 found room in 48 segments");
 }
+
+/// How long a program writes `writes` times four sectors in sequence, beginning anew after `area`.
+fn round_and_round(policy: Policy, area: u64, writes: u64) -> Span {
+    let mut small = Small::default().buffered(6, 64).write_back(5);
+    small.firmware.destage.policy = policy;
+    let mut drive = small.drive();
+    let mut now = Instant::ZERO;
+    for write in 0..writes {
+        submit(&mut drive, now, 0, Op::Write, write * 4 % area, 4);
+        now = next(&mut drive).finished;
+    }
+    now.since(Instant::ZERO)
+}
+
+/// Destaging what a stream is still filling would cost it a revolution a write for as long as others wait.
+#[test]
+fn a_stream_that_begins_anew_is_not_written_out_block_by_block() {
+    for policy in [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf] {
+        let (straight, round) = (round_and_round(policy, 7000, 1700), round_and_round(policy, 1400, 1700));
+        // Each of five rounds costs a seek back, not more.
+        let allowed = straight + Span::from_nanos(6 * 4 * REVOLUTION);
+        assert!(round <= allowed, "{policy:?}: {round:?}, {straight:?} straight on");
+    }
+}
+
+/// What stays behind of a stream is no longer spared when others have written as often as there are segments.
+#[test]
+fn the_end_of_a_stream_is_written_out_among_others() {
+    let mut small = Small::default().buffered(6, 64).write_back(5).queued(1, Policy::Fcfs);
+    small.firmware.destage.policy = Policy::Fcfs;
+    small.cache.destage_idle = Span::from_millis(1000);
+    let mut drive = small.drive();
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    let mut now = Instant::ZERO;
+    let scattered = (0..40).map(|write| 1000 + write * 777 % 6000);
+    for (write, lba) in [0, 4, 8].into_iter().chain(scattered).enumerate() {
+        submit(&mut drive, now, 0, Op::Write, lba, 4);
+        now = next(&mut drive).finished;
+        // The buffer is full from the seventh write on; without sparing, the stream's end would be the first to go.
+        if std::iter::from_fn(|| drive.poll_landing()).any(|landing| landing.lba < 12) {
+            assert!((8..14).contains(&write), "after {write} writes");
+            return;
+        }
+    }
+    panic!("the stream's end was never written");
+}

@@ -55,6 +55,8 @@ pub struct Dirty {
     pub serial: u64,
     /// On its way to the medium: closed.
     pub leaving: bool,
+    /// The number of the last write that joined it, or began it where another had ended.
+    grew: Option<u64>,
 }
 
 /// The buffer.
@@ -83,6 +85,8 @@ pub struct Buffer {
     serial: u64,
     /// How many dirty segments have been closed or dropped.
     left: u64,
+    /// Writes so far.
+    writes: u64,
 }
 
 /// How the buffer is divided.
@@ -128,6 +132,7 @@ impl Buffer {
             dirty_limit,
             serial: 0,
             left: 0,
+            writes: 0,
         };
         (segments as usize..n).for_each(|segment| buffer.recency.retire(segment));
         buffer
@@ -400,17 +405,45 @@ impl Buffer {
     pub fn write(&mut self, segment: usize, piece: Piece, now: Instant, arrived: Instant) {
         self.touch(segment);
         let (start, stop) = self.span(segment);
+        let grew = self.continues(segment, piece.lba).then_some(self.writes);
+        self.writes += 1;
         self.set_span(segment, start, stop.max(piece.end()));
         if let Some(dirty) = &mut self.dirty[segment] {
             dirty.arrived = dirty.arrived.max(arrived);
             dirty.pieces.push(piece);
+            dirty.grew = grew;
             return;
         }
         let mut pieces = self.spare.pop().unwrap_or_default();
         pieces.push(piece);
-        self.dirty[segment] = Some(Dirty { pieces, since: now, arrived, serial: self.serial, leaving: false });
+        self.dirty[segment] = Some(Dirty { pieces, since: now, arrived, serial: self.serial, leaving: false, grew });
         self.order.push(segment);
         self.serial += 1;
+    }
+
+    /// A write at `lba` into `segment` goes on where one ended: in it, or in another, which is then as long as it gets.
+    fn continues(&mut self, segment: usize, lba: u64) -> bool {
+        if self.is_dirty(segment) {
+            return true;
+        }
+        let rows = [lba >> self.row, (lba >> self.row).wrapping_sub(1)];
+        let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|&other| {
+            let (start, stop) = self.span(other);
+            other != segment && start < stop && stop == lba
+        });
+        if let Some(dirty) = before.and_then(|before| self.dirty[before].as_mut()) {
+            dirty.grew = None;
+        }
+        before.is_some()
+    }
+
+    /// A stream of writes still fills the dirty segment: one of the last few writes, as many as segments may be dirty,
+    /// joined it, and it has room for another block.
+    pub fn is_growing(&self, segment: usize) -> bool {
+        let (start, stop) = self.span(segment);
+        let grew = self.dirty[segment].as_ref().and_then(|dirty| dirty.grew);
+        let lately = |grew: u64| self.writes - grew <= u64::from(self.dirty_limit);
+        stop - start < self.dirty_sectors && grew.is_some_and(lately)
     }
 
     /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.

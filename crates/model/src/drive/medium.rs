@@ -222,7 +222,8 @@ impl Drive {
         }
     }
 
-    /// The dirty segment to write out next. Segments that a flush waits for go before.
+    /// The dirty segment to write out next. Segments that a flush waits for go before; those that a stream of writes
+    /// still fills come last: a part of one written now leaves the next write a revolution behind.
     fn choose_destage(&mut self, now: Instant) -> Option<Rival> {
         let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
         if let Some((segment, place)) = self.next_for_media_cache(now, fence) {
@@ -231,15 +232,15 @@ impl Drive {
             return Some(Rival { segment, since, cost, queued: None });
         }
         self.sort_out_destages();
-        // As they became dirty one after another, those before the fence are the oldest.
-        let oldest = match fence {
-            u64::MAX => self.destages.len(),
-            _ => self.destages.iter().filter(|(_, destage)| destage.serial < fence).count(),
-        };
         let head = u64::from(self.arm.cylinder);
         let cost = self.costs(now);
         let cost = |destage: &Destage, limit: u64| cost(&destage.target, limit);
-        let choice = self.destages.choose_of_oldest(oldest, now, head, cost, self.least())?;
+        let choose =
+            |admit: &dyn Fn(&Destage) -> bool| self.destages.choose_among(admit, now, head, cost, self.least());
+        let choice = match fence {
+            u64::MAX => choose(&|destage| !self.buffer.is_growing(destage.segment)).or_else(|| choose(&|_| true)),
+            _ => choose(&|destage| destage.serial < fence),
+        }?;
         let (since, destage) = self.destages.chosen(&choice);
         Some(Rival { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
     }
@@ -538,8 +539,9 @@ impl Drive {
         if self.commands.overdue(now) {
             return;
         }
-        let next = self.buffer.destageable().map(|(segment, _)| segment).find(|&s| self.buffer.span(s).0 == end);
-        if let Some(segment) = next {
+        let next = self.buffer.destageable().find(|&(segment, _)| self.buffer.span(segment).0 == end);
+        // Data that are still on the link come too late for the block that passes now.
+        if let Some((segment, _)) = next.filter(|(_, dirty)| dirty.arrived <= now) {
             self.start_destage(now, segment);
         }
     }
