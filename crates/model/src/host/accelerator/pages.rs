@@ -312,14 +312,14 @@ impl Pages {
         let length = u64::from((!(dirty >> first)).trailing_zeros());
         let mut run = Range { lba: page * PAGE + first, end: page * PAGE + first + length };
         // Whole pages, so that a cut falls between physical sectors.
-        while run.lba % PAGE == 0 && run.lba > 0 && run.end + PAGE - run.lba <= most {
+        while run.lba.is_multiple_of(PAGE) && run.lba > 0 && run.end + PAGE - run.lba <= most {
             let before = u64::from(self.leaving(run.lba / PAGE - 1).leading_ones());
             run.lba -= before;
             if before < PAGE {
                 break;
             }
         }
-        while run.end % PAGE == 0 && run.end + PAGE - run.lba <= most {
+        while run.end.is_multiple_of(PAGE) && run.end + PAGE - run.lba <= most {
             let behind = u64::from(self.leaving(run.end / PAGE).trailing_ones());
             run.end += behind;
             if behind < PAGE {
