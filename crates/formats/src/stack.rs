@@ -352,7 +352,7 @@ impl Stack {
         if !missing.is_empty() {
             return Err(missing);
         }
-        if let Some((key, needs)) = hosts::meaningless(&figures).filter(|_| kind == "driver") {
+        if let Some((key, needs)) = hosts::meaningless(kind, &figures) {
             let wrong = Diagnostic::at(&self.file, layer.line, "changes nothing here").key(format!("{kind}.{key}"));
             return Err(vec![wrong.expected(needs)]);
         }

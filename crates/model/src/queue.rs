@@ -98,7 +98,8 @@ pub struct Queue<T> {
     free: Vec<u32>,
     /// Oldest first.
     waiting: Vec<u32>,
-    /// SPTF among many: positions and numbers, rising, for a choice that begins at the head and goes outwards.
+    /// Among many, for policies that go by position: positions and numbers, rising, for a choice that begins at a place
+    /// and goes on from there.
     places: Vec<(u64, u32)>,
     sorted: bool,
     capacity: usize,
@@ -302,7 +303,7 @@ impl<T: Copy> Queue<T> {
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
         let oldest = self.waiting.iter().position(|&number| admit(self.at(number)))?;
-        let open = Open { waiting: &self.waiting[..self.within_window(&admit)], admit };
+        let open = Open { waiting: &self.waiting[..self.within_window(admit)], admit };
         let index = match self.discipline.policy {
             _ if self.overdue(now, self.at(self.waiting[0])) => 0,
             Policy::Fcfs => oldest,
@@ -479,14 +480,38 @@ impl<T: Copy> Queue<T> {
         waiting.position != self.sweep || waiting.order < self.sweep_fence
     }
 
+    /// The first at or above the sweep.
     fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+        if self.sorted {
+            let first = self.places.partition_point(|&(position, _)| position < self.sweep);
+            return self.first_place(open, self.places[first..].iter());
+        }
         let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| waiting.position)
     }
 
+    /// The first at or below the sweep.
     fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+        if self.sorted {
+            let last = self.places.partition_point(|&(position, _)| position <= self.sweep);
+            return self.first_place(open, self.places[..last].iter().rev());
+        }
         let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)
+    }
+
+    /// The oldest at the first of `places` at which one may be served in this sweep.
+    fn first_place<'a>(
+        &self,
+        open: &Open<impl Fn(&Waiting<T>) -> bool>,
+        places: impl Iterator<Item = &'a (u64, u32)>,
+    ) -> Option<usize> {
+        let admitted = |waiting: &&Waiting<T>| (open.admit)(waiting) && self.ahead(waiting);
+        let mut served = places.map(|&(_, number)| self.at(number)).filter(admitted);
+        let first = served.next()?;
+        let same = served.take_while(|other| other.position == first.position);
+        let oldest = same.map(|other| other.order).fold(first.order, u64::min);
+        Some(self.waiting.partition_point(|&number| self.at(number).order < oldest))
     }
 
     fn circle(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
@@ -520,7 +545,12 @@ const FEW: usize = 64;
 
 /// Keeps its requests by position too.
 fn sorts(discipline: &Discipline, capacity: usize) -> bool {
-    discipline.policy == Policy::Sptf && discipline.nearest == 0 && capacity > FEW
+    let by_place = match discipline.policy {
+        Policy::Fcfs | Policy::Sstf => false,
+        Policy::Look | Policy::CLook => discipline.window == 0,
+        Policy::Sptf => discipline.nearest == 0,
+    };
+    by_place && capacity > FEW
 }
 
 #[cfg(test)]
@@ -631,7 +661,7 @@ mod tests {
                 let cost = |item: &Item, limit: u64| far(item, head).min(limit);
                 // All, or one of two or three.
                 let share = [1, 1, 2, 3][rng.below(4) as usize];
-                let admit = |item: &Item| item.0 % share == 0;
+                let admit = |item: &Item| item.0.is_multiple_of(share);
                 let least = |distance| distance * slope;
                 if let Some(choice) = queue.choose_among(admit, at(now), head, cost, least) {
                     let expected = plain.pick(admit, at(now), head, slope);

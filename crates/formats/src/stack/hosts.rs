@@ -53,40 +53,66 @@ pub static DRIVER_KEYS: &[Key] = &[
     key("request_us", "us", Accepts::Number(0.0, 1e6), false),
 ];
 
-/// Driver keys that mean something only where another has a certain value, or is there at all.
-const BELONGS: &[(&str, &str, &[&str])] = &[
-    ("queue.window", "queue.policy", &["fcfs", "sstf", "look", "clook"]),
-    ("queue.max_wait_ms", "queue.policy", &["fcfs", "sstf", "look", "clook"]),
-    ("queue.read_expire_ms", "queue.policy", &["deadline"]),
-    ("queue.write_expire_ms", "queue.policy", &["deadline"]),
-    ("queue.writes_starved", "queue.policy", &["deadline"]),
-    ("queue.fifo_batch", "queue.policy", &["deadline"]),
-    ("queue.prio_aging_ms", "queue.policy", &["deadline"]),
-    ("queue.slice_idle_ms", "queue.policy", &["fair"]),
-    ("queue.seeky_idle_ms", "queue.policy", &["fair"]),
-    ("queue.turn_ms", "queue.policy", &["fair"]),
-    ("queue.max_budget_sectors", "queue.policy", &["fair"]),
-    ("queue.async_charge", "queue.policy", &["fair"]),
-    ("queue.sync_writes", "queue.policy", &["fair"]),
-    ("plug.commands", "plug.wait_ms", &[]),
-    ("plug.wait_ms", "plug.commands", &[]),
-    ("write_through", "flush", &["forward", "cached", ""]),
-    ("power_off_pause_ms", "power_off", &["pause"]),
-    ("retries", "timeout_ms", &[]),
+/// A key of a layer that means something only where another, or one of several, has a certain value or is there at all.
+type Belongs = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const DRIVER_BELONGS: &[Belongs] = &[
+    ("queue.window", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
+    ("queue.max_wait_ms", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
+    ("queue.read_expire_ms", &["queue.policy"], &["deadline"]),
+    ("queue.write_expire_ms", &["queue.policy"], &["deadline"]),
+    ("queue.writes_starved", &["queue.policy"], &["deadline"]),
+    ("queue.fifo_batch", &["queue.policy"], &["deadline"]),
+    ("queue.prio_aging_ms", &["queue.policy"], &["deadline"]),
+    ("queue.slice_idle_ms", &["queue.policy"], &["fair"]),
+    ("queue.seeky_idle_ms", &["queue.policy"], &["fair"]),
+    ("queue.turn_ms", &["queue.policy"], &["fair"]),
+    ("queue.max_budget_sectors", &["queue.policy"], &["fair"]),
+    ("queue.async_charge", &["queue.policy"], &["fair"]),
+    ("queue.sync_writes", &["queue.policy"], &["fair"]),
+    ("merge_reads", &["merge"], &[]),
+    ("plug.commands", &["plug.wait_ms"], &[]),
+    ("plug.wait_ms", &["plug.commands"], &[]),
+    ("write_through", &["flush"], &["forward", "cached", ""]),
+    ("power_off_pause_ms", &["power_off"], &["pause"]),
+    ("retries", &["timeout_ms"], &[]),
 ];
 
-/// What the user sets must mean something: the first key that does not, and what it would need.
-pub(super) fn meaningless(figures: &[Figure]) -> Option<(&'static str, String)> {
+const CONTROLLER_BELONGS: &[Belongs] = &[
+    ("interrupt_block_sectors", &["mode"], &["pio-0", "pio-1", "pio-2", "pio-3", "pio-4"]),
+    ("coalesce", &["coalesce_us"], &[]),
+    ("coalesce_us", &["coalesce"], &[]),
+];
+
+const ACCELERATOR_BELONGS: &[Belongs] = &[
+    ("dirty_percent", &["write_back"], &["true"]),
+    ("dirty_ms", &["write_back"], &["true"]),
+    ("idle_ms", &["write_back"], &["true"]),
+];
+
+const ARRAY_BELONGS: &[Belongs] =
+    &[("read", &["level", "second"], &["raid-1", "raid-10"]), ("parity", &["level", "second"], &["raid-5", "raid-6"])];
+
+/// What the user sets in a layer must mean something: the first key that does not, and what it would need.
+pub(super) fn meaningless(layer: &str, figures: &[Figure]) -> Option<(&'static str, String)> {
+    let belongs = match layer {
+        "accelerator" => ACCELERATOR_BELONGS,
+        "driver" => DRIVER_BELONGS,
+        "controller" => CONTROLLER_BELONGS,
+        "array" => ARRAY_BELONGS,
+        _ => return None,
+    };
     let has = |key: &str| figures.iter().any(|figure| figure.key == key);
     let set = |key: &str| figures.iter().any(|figure| figure.key == key && figure.kind == Kind::Set);
-    let fits = |needs: &str, values: &[&str]| match values {
-        [] => has(needs),
-        _ => values.contains(&word(figures, needs)),
+    let fits = |needs: &[&str], values: &[&str]| match values {
+        [] => needs.iter().any(|needs| has(needs)),
+        _ => needs.iter().any(|needs| values.contains(&word(figures, needs))),
     };
-    let (key, needs, values) = *BELONGS.iter().find(|(key, needs, values)| set(key) && !fits(needs, values))?;
+    let (key, needs, values) = *belongs.iter().find(|(key, needs, values)| set(key) && !fits(needs, values))?;
     let values: Vec<&str> = values.iter().copied().filter(|value| !value.is_empty()).collect();
     let wanted = if values.is_empty() { String::new() } else { format!(" = {}", values.join(" or ")) };
-    Some((key, format!("`driver.{needs}`{wanted} beside it")))
+    let needs: Vec<String> = needs.iter().map(|needs| format!("`{layer}.{needs}`")).collect();
+    Some((key, format!("{}{wanted} beside it", needs.join(" or "))))
 }
 
 /// The keys of a controller.
@@ -214,6 +240,8 @@ fn number(figures: &[Figure], key: &str) -> f64 {
 fn word<'a>(figures: &'a [Figure], key: &str) -> &'a str {
     match figures.iter().find(|f| f.key == key).map(|f| &f.value) {
         Some(Value::Word(word)) => word,
+        Some(Value::Flag(true)) => "true",
+        Some(Value::Flag(false)) => "false",
         _ => "",
     }
 }

@@ -119,6 +119,15 @@ fn a_key_that_changes_nothing_is_an_error() {
         error_of("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nretries = 2\n"),
         "s.toml:2: `driver.retries`: changes nothing here; expected `driver.timeout_ms` beside it\n"
     );
+    assert_eq!(
+        error_of("drive = \"barracuda\"\n[controller]\nname = \"ahci\"\ncoalesce = 4\n"),
+        "s.toml:2: `controller.coalesce`: changes nothing here; expected `controller.coalesce_us` beside it\n"
+    );
+    assert_eq!(
+        error_of("drive = \"barracuda\"\n[array]\nname = \"raid-0\"\nparity = \"modify\"\n"),
+        "s.toml:2: `array.parity`: changes nothing here; \
+         expected `array.level` or `array.second` = raid-5 or raid-6 beside it\n"
+    );
 }
 
 #[test]
@@ -193,6 +202,8 @@ fn an_accelerator_is_a_name_and_overrides() {
     assert!(said.contains("no accelerator `maxbost`") && said.contains("maxboost"), "{said}");
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
     assert!(said.contains("accelerator.hit_us") && said.contains("missing key"), "{said}");
+    let said = error_of("drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nwrite_back = false\nidle_ms = 3\n");
+    assert!(said.contains("changes nothing") && said.contains("`accelerator.write_back` = true beside it"), "{said}");
 }
 
 #[test]
