@@ -118,7 +118,10 @@ fn switching_off_loses_what_the_driver_lets_go() {
     let folder = folder();
     let of = |set: &[&str]| cut(folder.path(), "few.fio", &[set, &["--shutdown", "--cuts", "5"]].concat());
     let orderly = of(&[]).done();
-    assert!(orderly.contains("5 power-offs in order") && orderly.contains("nothing acknowledged was lost"), "{orderly}");
+    assert!(
+        orderly.contains("5 power-offs in order") && orderly.contains("nothing acknowledged was lost"),
+        "{orderly}"
+    );
     let at_once = of(&["--set", "driver=windows-xp", "--set", "driver.power_off=at-once"]);
     assert_eq!(at_once.code, 1);
     assert!(at_once.out.contains("5 of 5 power-offs lost acknowledged writes"), "{}", at_once.out);

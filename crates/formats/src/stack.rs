@@ -3,6 +3,7 @@
 //! ```toml
 //! drive = "barracuda-7200.7"        # a built-in name or a profile's path
 //! driver = "windows-xp"             # default: direct
+//! accelerator = "maxboost"          # default: none
 //! [controller]                      # default: none
 //! name = "sii-3112"
 //! rate_mb_s = 90
@@ -23,6 +24,7 @@ mod hosts;
 mod modes;
 
 use seekwise_model::drive::profile::Profile;
+use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::ArraySpec;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
@@ -35,7 +37,7 @@ use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Figure, Key, Kind, Reader};
 use crate::profile::{self, in_order, keys::KEYS, setting};
 use crate::study::{Duration, flatten};
-pub use hosts::{ARRAY_KEYS, BUS_KEYS, CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
+pub use hosts::{ACCELERATOR_KEYS, ARRAY_KEYS, BUS_KEYS, CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
 
 /// A stack as asked for, not built yet.
 #[derive(Clone, Debug)]
@@ -85,6 +87,8 @@ pub struct Setting {
 pub struct BuiltStack {
     /// The processor.
     pub processor: Option<ProcessorSpec>,
+    /// A driver's cache of the whole disk in host memory.
+    pub accelerator: Option<AcceleratorSpec>,
     /// The operating system's driver.
     pub driver: Option<DriverSpec>,
     /// Several drives, each with a controller's channel of its own.
@@ -120,7 +124,7 @@ impl Layer {
 }
 
 /// The layers of a stack, from the program's side down.
-pub const LAYERS: [&str; 6] = ["processor", "driver", "array", "bus", "controller", "drive"];
+pub const LAYERS: [&str; 7] = ["processor", "accelerator", "driver", "array", "bus", "controller", "drive"];
 
 fn keys_of(layer: &str) -> &'static [Key] {
     let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);
@@ -259,11 +263,12 @@ impl Stack {
             drive.replace(figure.clone());
         }
         let processor = self.host(&hosts, "processor")?;
+        let accelerator = self.host(&hosts, "accelerator")?;
         let driver = self.host(&hosts, "driver")?;
         let array = self.host(&hosts, "array")?;
         let bus = self.host(&hosts, "bus")?;
         let controller = self.host(&hosts, "controller")?;
-        let hosted = [&processor, &driver, &array, &bus, &controller];
+        let hosted = [&processor, &accelerator, &driver, &array, &bus, &controller];
         let mut settings: Vec<Setting> = LAYERS.iter().map(|layer| self.layer(layer).named(layer)).collect();
         for (layer, figures) in LAYERS.into_iter().zip(hosted) {
             settings.extend(figures.iter().flatten().map(|f| recorded(layer, f)));
@@ -279,6 +284,7 @@ impl Stack {
         let link = profile.link.rate;
         Ok(BuiltStack {
             processor: processor.as_deref().map(|it| hosts::processor(it, driver.as_deref().unwrap_or_default())),
+            accelerator: accelerator.as_deref().map(hosts::accelerator),
             driver: driver.as_deref().map(hosts::driver),
             array: array.as_deref().map(|figures| self.array(figures)).transpose()?,
             bus: bus.as_deref().map(hosts::bus),

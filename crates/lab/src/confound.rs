@@ -26,8 +26,12 @@ const fn concern(name: &'static str, keys: &'static [&'static str], words: &'sta
 }
 
 /// The first that fits counts.
-const CONCERNS: [Concern; 12] = [
-    concern("the flush policy", &["driver.flush", "driver.write_through", "driver.power_off"], &["flush"]),
+const CONCERNS: [Concern; 13] = [
+    concern(
+        "the flush policy",
+        &["driver.flush", "driver.write_through", "driver.power_off", "accelerator.flush"],
+        &["flush"],
+    ),
     concern("the write cache", &["drive.cache.write_back", "drive.power.protected"], &["cache"]),
     concern("the drive's buffer", &["drive.cache"], &["buffer", "cache", "segment", "read-ahead"]),
     concern(
@@ -39,6 +43,7 @@ const CONCERNS: [Concern; 12] = [
     concern("the interface", &["controller.mode", "drive.link"], &["interface", "link", "mode"]),
     concern("the controller", &["controller", "bus"], &["controller", "board", "bus"]),
     concern("the driver", &["driver"], &["driver"]),
+    concern("the cache in memory", &["accelerator"], &["accelerat", "host memory", "cache in memory"]),
     concern("the processor", &["processor"], &["processor"]),
     concern("the array", &["array"], &["array", "raid"]),
     concern("the drive", &["drive"], &["drive", "firmware"]),

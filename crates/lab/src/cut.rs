@@ -202,7 +202,7 @@ const STEP: u64 = 1 << 16;
 
 /// Runs `job` and judges cuts.
 pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, SimError> {
-    let terms = Terms::of(&stack.profile);
+    let terms = Terms::of(stack);
     let view = View::of(stack).map_err(SimError::Job)?;
     let new = |cuts, pause| Judge::new(terms, view.clone(), cuts, pause);
     let linger = Ending::Linger;

@@ -61,6 +61,12 @@ pub const JOBS: &[BuiltInJob] = &[
         ],
     },
     BuiltInJob {
+        name: "file-and-table",
+        purpose: "small writes that are to be on the platter at once, to a file and to its table by turns",
+        text: include_str!("../../../studies/jobs/file-and-table.fio"),
+        variables: &[("BS", "4k"), ("GAP", "4g"), ("SIZE", "8g"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
         name: "one-block",
         purpose: "one block read again and again, as programs do that measure the interface",
         text: include_str!("../../../studies/jobs/one-block.fio"),

@@ -95,6 +95,7 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
     let stack = Stack {
         changes: built.changes.iter().map(change).collect(),
         processor: built.processor,
+        accelerator: built.accelerator,
         driver: built.driver,
         array: built.array,
         bus: built.bus,

@@ -5,7 +5,7 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
-use seekwise_model::record::{Part, Record};
+use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
@@ -46,6 +46,9 @@ pub struct RunRecord {
     pub write: View,
     /// Processor use, where a stack models it.
     pub cpu: Option<Cpu>,
+    /// What the drives did, from the run's beginning to its end.
+    #[serde(default)]
+    pub drive: Drives,
     /// What power cuts lost, where a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuts: Option<Cuts>,
@@ -153,6 +156,24 @@ impl Cpu {
             iops_per_percent: share(all.iops(), percent),
             mb_per_s_per_percent: share(all.bytes_per_s() / 1e6, percent),
         }
+    }
+}
+
+/// What the drives of a run did, whoever asked for it: a request, a layer above, or the drive itself.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Drives {
+    /// Flush commands that reached them.
+    pub flushes: u64,
+    /// Accesses that began on another cylinder than the heads were at.
+    pub seeks: u64,
+    /// Of these, those that went the other way than the one before. Two places by turns: all; at random: two of three.
+    pub reversals: u64,
+}
+
+impl Drives {
+    fn of(log: &DriveLog) -> Drives {
+        let DriveLog { flushes, seeks, reversals } = *log;
+        Drives { flushes, seeks, reversals }
     }
 }
 
@@ -278,6 +299,8 @@ pub struct Measured {
     pub failures: u64,
     /// Requests issued, counted or not.
     pub issued: u64,
+    /// What the drives did.
+    pub log: DriveLog,
     /// What the drive's link carries, bytes a second.
     pub link: u64,
     /// Cores of the processor, where there is one.
@@ -356,6 +379,7 @@ pub fn measure_first(
         stream_hash: outcome.stream_hash,
         failures: outcome.failures,
         issued: outcome.issued,
+        log: outcome.log,
         link: stack.profile.link.rate,
         cores: stack.processor.map(|processor| processor.cores),
         names: names(job),
@@ -421,6 +445,7 @@ impl Measured {
             read: View::of(&self.run.kind(Kind::Read)),
             write: View::of(&self.run.kind(Kind::Write)),
             cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
+            drive: Drives::of(&self.log),
             cuts: None,
             shutdowns: None,
             anatomy_ms: Part::ALL.into_iter().map(part).collect(),

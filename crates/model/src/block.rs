@@ -24,7 +24,7 @@
 
 pub mod cut;
 
-use crate::record::{Effort, Parts};
+use crate::record::{DriveLog, Effort, Parts};
 use crate::time::{Instant, Span};
 
 /// Bytes in one sector of the vocabulary: every `lba` and `sectors` counts these.
@@ -294,6 +294,8 @@ pub trait Device {
     fn poll_completion(&mut self) -> Option<Completion>;
     /// The next landing; nothing unless `landings` was set `on`.
     fn poll_landing(&mut self) -> Option<Landing>;
+    /// What the drives did until now.
+    fn log(&self) -> DriveLog;
     /// Virtual time: does what is due, instant after instant, until one has a completion, and answers it (others of
     /// that instant can be polled); nothing when there is none by `until`, which may be `FAR`.
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
@@ -328,6 +330,9 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         (**self).poll_landing()
+    }
+    fn log(&self) -> DriveLog {
+        (**self).log()
     }
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         (**self).proceed(until)

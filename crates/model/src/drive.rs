@@ -21,7 +21,6 @@ mod medium;
 mod power;
 pub mod profile;
 mod queuing;
-pub mod recency;
 pub mod recovery;
 pub mod segmentation;
 pub mod stream;
@@ -40,7 +39,7 @@ use self::segmentation::Segmentation;
 use self::stream::{Platter, Stream};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::Queue;
-use crate::record::{Effort, Ledger};
+use crate::record::{DriveLog, Effort, Ledger};
 use crate::time::{Instant, Rate, Span};
 
 /// A drive. Built from a checked [`Profile`].
@@ -75,6 +74,9 @@ pub struct Drive {
     landings_wanted: bool,
     activity: Activity,
     arm: Arm,
+    log: DriveLog,
+    /// The last seek went to higher cylinders.
+    inward: bool,
     /// The block, inside a physical sector, before which the last write ended.
     half_written: Option<u64>,
     /// The next access may be chosen from here on.
@@ -278,6 +280,8 @@ impl Drive {
             landings_wanted: false,
             activity: Activity::Idle,
             arm: Arm::default(),
+            log: DriveLog::default(),
+            inward: true,
             half_written: None,
             choose_from: Instant::ZERO,
             electronics: Instant::ZERO,
@@ -307,6 +311,16 @@ impl Drive {
             return false;
         };
         self.slots[usize::from(slot)].stage == Stage::Draining
+    }
+
+    /// An access begins at `cylinder`, the heads being at `from`.
+    fn note_seek(&mut self, from: u32, cylinder: u32) {
+        if from != cylinder {
+            let inward = cylinder > from;
+            self.log.reversals += u64::from(self.log.seeks > 0 && inward != self.inward);
+            self.log.seeks += 1;
+            self.inward = inward;
+        }
     }
 
     fn platter(&self) -> Platter<'_> {
@@ -406,6 +420,10 @@ impl Device for Drive {
     #[inline]
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.log
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

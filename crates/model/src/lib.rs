@@ -8,7 +8,8 @@
 //! | [`record`] | what happened to one request: the parts of its response |
 //! | [`engine`] | joins a source to a device, in whatever time the caller has |
 //! | [`queue`] | who is next: one queue for host and drive |
-//! | [`host`] | layers above the drive: processor, driver, array, controller |
+//! | [`recency`] | which of a number of things was used longest ago |
+//! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
 //! | [`testing`] | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
@@ -22,6 +23,7 @@ pub mod drive;
 pub mod engine;
 pub mod host;
 pub mod queue;
+pub mod recency;
 pub mod record;
 pub mod rng;
 pub mod testing;

@@ -204,6 +204,26 @@ impl Effort {
     }
 }
 
+/// What drives did since the beginning, whoever asked for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveLog {
+    /// Flush commands that reached them.
+    pub flushes: u64,
+    /// Accesses that began on another cylinder than the heads were at, for commands and for what is written back.
+    pub seeks: u64,
+    /// Of these, those that went the other way than the one before.
+    pub reversals: u64,
+}
+
+impl DriveLog {
+    /// Adds another drive's.
+    pub fn add(&mut self, other: &DriveLog) {
+        self.flushes += other.flushes;
+        self.seeks += other.seeks;
+        self.reversals += other.reversals;
+    }
+}
+
 /// One counted request of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {

@@ -41,12 +41,13 @@ use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
 use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ReadAhead, Until};
 use crate::drive::recovery::Weak;
+use crate::host::accelerator::{Accelerator, AcceleratorSpec};
 use crate::host::array::layout::{Level, Share, volumes};
 use crate::host::array::{Array, ArraySpec, Balance, ParityWrite};
 use crate::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
-use crate::host::driver::{Driver, DriverSpec, Plug, SchedulerSpec, WriteThrough};
+use crate::host::driver::{Driver, DriverSpec, FlushPolicy, Plug, SchedulerSpec, WriteThrough};
 use crate::host::identity::Identity;
 use crate::host::ports::Ports;
 use crate::host::processor::{Processor, ProcessorSpec};
@@ -290,6 +291,8 @@ pub enum Layer {
     Array(ArraySpec, Option<u64>),
     /// [`Processor`].
     Processor(ProcessorSpec),
+    /// [`Accelerator`].
+    Accelerator(AcceleratorSpec),
 }
 
 /// A small drive with layers above it, the lowest first.
@@ -326,6 +329,7 @@ impl Stack {
             Layer::Controller(spec) => Box::new(Controller::new(spec, below)),
             Layer::Driver(spec) => Box::new(Driver::new(spec, below)),
             Layer::Processor(spec) => Box::new(Processor::new(spec, below)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::new(spec, below)),
             _ => Box::new(Identity::new(below)),
         }
     }
@@ -539,8 +543,28 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
         1 => Layer::Controller(random_controller(rng)),
         _ => Layer::Driver(random_driver(rng, resends)),
     });
-    let layers = layers.collect();
+    let mut layers: Vec<Layer> = layers.collect();
+    // From a stream of its own: the seeds of older cases stand for the same stacks below it.
+    let rng = &mut Seed(drive.phase).stream("accelerator");
+    if rng.percent(30) {
+        let height = rng.below(layers.len() as u64 + 1) as usize;
+        layers.insert(height, Layer::Accelerator(random_accelerator(rng)));
+    }
     Stack { drive, layers }
+}
+
+/// One that keeps its promises, from a single page to more than a small drive holds.
+fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
+    AcceleratorSpec {
+        size: 4096 * pick(rng, &[1, 3, 16, 256, 4096]),
+        hit: Span::from_nanos(1 + rng.below(20_000)),
+        write_back: rng.percent(80),
+        drops_flushes: false,
+        dirty_share: pick(rng, &[0, 100, 500, 1000]),
+        dirty_age: pick(rng, &[Span::from_millis(3), Span::from_millis(200), Span::from_secs(5)]),
+        idle: pick(rng, &[Span::ZERO, Span::from_millis(2), Span::from_millis(100)]),
+        read_ahead: pick(rng, &[0, 16, 128]),
+    }
 }
 
 /// A driver that keeps its promises. What came later is drawn from a stream of its own, so that the seeds of older cases
@@ -577,6 +601,8 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         write_through: pick(rng, &[WriteThrough::Fua, WriteThrough::Flush]),
         timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
+        // One that ends at once is not refused for its marks, as an ATA drive does.
+        flush: if resends { FlushPolicy::Forward } else { pick(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
         ..plain
     }
 }
@@ -621,9 +647,12 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
     let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]);
     let height = rng.below(stack.layers.len() as u64 + 1) as usize;
     // Above an array, landings are places on its members: a driver cannot tell whose part of a merged command they are.
-    for layer in &mut stack.layers {
-        if let Layer::Driver(spec) = layer {
-            spec.merge = false;
+    // So is what memory loses.
+    for (place, layer) in stack.layers.iter_mut().enumerate() {
+        match layer {
+            Layer::Driver(spec) => spec.merge = false,
+            Layer::Accelerator(_) if place >= height => *layer = Layer::Identity,
+            _ => {}
         }
     }
     stack.layers.insert(height, Layer::Array(spec, bus));

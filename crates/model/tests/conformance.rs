@@ -7,10 +7,11 @@ use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request, Status,
 };
 use seekwise_model::drive::recovery::Weak;
+use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
-use seekwise_model::record::{Effort, Part, Parts};
+use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::testing::{Layer, Small, Stack, conformance, conformance_through, random_array, random_stack};
 use seekwise_model::time::{Instant, Span};
@@ -38,6 +39,16 @@ fn of_kind(kind: Queuing) -> Small {
 }
 
 const CONTROLLER: Layer = Layer::Controller(ControllerSpec::plain(4, Span::from_micros(30), 20_000_000));
+const ACCELERATOR: AcceleratorSpec = AcceleratorSpec {
+    size: 256 * 1024,
+    hit: Span::from_micros(2),
+    write_back: true,
+    drops_flushes: false,
+    dirty_share: 500,
+    dirty_age: Span::from_millis(500),
+    idle: Span::from_millis(10),
+    read_ahead: 64,
+};
 const DRIVER: Layer = Layer::Driver(DriverSpec::plain(64, 4, Discipline::plain(Policy::CLook), 40));
 
 #[test]
@@ -64,6 +75,20 @@ fn layers_keep_the_contract() {
     check("controller", &layered(vec![CONTROLLER]), 0..10);
     check("driver", &layered(vec![DRIVER]), 0..10);
     check("all", &layered(vec![Layer::Identity, CONTROLLER, CONTROLLER, DRIVER]), 0..10);
+}
+
+/// Of one page, of some, of all that a script uses; above drives with and without a cache, alone and among layers.
+#[test]
+fn an_accelerator_keeps_the_contract() {
+    for size in [4096, 64 * 1024, 16 << 20] {
+        for write_back in [true, false] {
+            let layer = || Layer::Accelerator(AcceleratorSpec { size, write_back, ..ACCELERATOR });
+            check("plain", &Stack { drive: Small::default(), layers: vec![layer()] }, 0..10);
+            check("cached", &Stack { drive: cached(), layers: vec![layer()] }, 0..10);
+            check("driven", &Stack { drive: of_kind(Queuing::Ncq), layers: vec![DRIVER, layer()] }, 0..10);
+            check("twice", &Stack { drive: cached(), layers: vec![layer(), DRIVER, layer()] }, 0..5);
+        }
+    }
 }
 
 #[test]
@@ -218,6 +243,10 @@ impl Device for Canary {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

@@ -76,9 +76,49 @@ fn landings_of_merged_writes_keep_their_stamps() {
     submit(&mut device, &[write(0, 4_000), write(1, 108), write(2, 100), write(3, 116)]);
     answers(&mut device);
     let landed = std::iter::from_fn(|| device.poll_landing()).filter(|landing| landing.kind == LandingKind::Landed);
-    let mut landed: Vec<(u64, u32, u64)> = landed.map(|run| (run.lba, run.sectors, run.stamp)).collect();
+    let sectors = landed.flat_map(|run| (run.lba..run.end()).map(move |lba| (lba, run.stamp)));
+    let mut landed: Vec<(u64, u64)> = sectors.collect();
     landed.sort_unstable();
-    assert_eq!(landed, [(100, 8, 3), (108, 8, 2), (116, 8, 4), (4_000, 8, 1)]);
+    let written = [(100, 3), (108, 2), (116, 4), (4_000, 1)];
+    let expected = written.into_iter().flat_map(|(lba, stamp)| (lba..lba + 8).map(move |lba| (lba, stamp)));
+    assert_eq!(landed, expected.collect::<Vec<_>>());
+}
+
+/// The drive counts what reaches it; whether it caches is asked at each flush.
+#[test]
+fn flushes_go_to_a_drive_that_caches_writes() {
+    let reached = |flush, cached| {
+        let mut device = driver(DriverSpec { flush, ..PLAIN }, &self::cached());
+        let value = if cached { "on" } else { "off" };
+        device.control(Instant::ZERO, &Control::Set { key: "drive.cache.write_back", value }).expect("a known key");
+        submit(
+            &mut device,
+            &[write(0, 800), request(1, Op::Flush, 0, 0), write(2, 1_600), request(3, Op::Flush, 0, 0)],
+        );
+        assert_eq!(answers(&mut device).len(), 4);
+        device.log().flushes
+    };
+    for (flush, counts) in [(FlushPolicy::Forward, (2, 2)), (FlushPolicy::Cached, (2, 0)), (FlushPolicy::Drop, (0, 0))]
+    {
+        assert_eq!((reached(flush, true), reached(flush, false)), counts, "{flush:?}");
+    }
+}
+
+/// Between two places the heads turn round at every seek, upwards they never do.
+#[test]
+fn a_drive_counts_its_seeks_and_their_turns() {
+    let log = |places: &[u64]| {
+        let mut device = driver(PLAIN, &Small::default());
+        for (tag, &lba) in (0..).zip(places) {
+            submit(&mut device, &[read(tag, lba)]);
+        }
+        answers(&mut device);
+        let log = device.log();
+        (log.seeks, log.reversals)
+    };
+    assert_eq!(log(&[0, 4_000, 0, 4_000, 0]), (4, 3));
+    assert_eq!(log(&[0, 1_000, 2_000, 3_000, 4_000]), (4, 0));
+    assert_eq!(log(&[0, 8, 16, 24]), (0, 0));
 }
 
 #[test]

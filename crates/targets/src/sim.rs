@@ -9,12 +9,13 @@ use seekwise_model::block::{Completion, Control, ControlError, Counted, Device, 
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
 use seekwise_model::host::array::{Array, ArraySpec};
 use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::driver::{Driver, DriverSpec};
 use seekwise_model::host::ports::Ports;
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
-use seekwise_model::record::Record;
+use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
@@ -34,6 +35,8 @@ const SLOWEST: u64 = 200;
 pub struct Stack {
     /// The processor.
     pub processor: Option<ProcessorSpec>,
+    /// A driver's cache of the whole disk in host memory.
+    pub accelerator: Option<AcceleratorSpec>,
     /// The operating system's driver.
     pub driver: Option<DriverSpec>,
     /// Several drives: controller and drive are there once a member, each drive with its own phase and speed.
@@ -65,7 +68,17 @@ impl Stack {
     /// The drive with nothing above it.
     pub fn bare(profile: Profile) -> Stack {
         let (layers, changes) = (Vec::new(), Vec::new());
-        Stack { processor: None, driver: None, array: None, bus: None, controller: None, layers, profile, changes }
+        Stack {
+            processor: None,
+            accelerator: None,
+            driver: None,
+            array: None,
+            bus: None,
+            controller: None,
+            layers,
+            profile,
+            changes,
+        }
     }
 
     /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
@@ -84,6 +97,9 @@ impl Stack {
         };
         if let Some(spec) = self.driver {
             device = Box::new(Driver::new(spec, device));
+        }
+        if let Some(spec) = self.accelerator {
+            device = Box::new(Accelerator::new(spec, device));
         }
         if let Some(spec) = self.processor {
             device = Box::new(Processor::new(spec, device));
@@ -136,6 +152,7 @@ impl Stack {
     /// Nothing stands above the drive.
     fn is_bare(&self) -> bool {
         self.processor.is_none()
+            && self.accelerator.is_none()
             && self.driver.is_none()
             && self.array.is_none()
             && self.bus.is_none()
@@ -156,6 +173,8 @@ pub struct Outcome {
     pub stream_hash: u64,
     /// Requests issued.
     pub issued: u64,
+    /// What the drives did.
+    pub log: DriveLog,
 }
 
 /// Why a job did not run.
@@ -256,7 +275,7 @@ pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), SimError> {
 
 fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {
     let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
-    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued }
+    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued, log: engine.device().log() }
 }
 
 /// How a run that is watched ends.

@@ -6,15 +6,16 @@ use super::source::{code, without_tests, words};
 
 /// Which rooms of the model a room may name. `host`, `drive` and `workload` never see one another: they meet at
 /// `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("time", &[]),
     ("rng", &["time"]),
     ("block", &["time", "record"]),
     ("record", &["time", "block"]),
     ("queue", &["time", "block"]),
     ("engine", &["time", "block", "record"]),
-    ("drive", &["time", "rng", "block", "record", "queue"]),
-    ("host", &["time", "rng", "block", "record", "queue"]),
+    ("recency", &[]),
+    ("drive", &["time", "rng", "block", "record", "queue", "recency"]),
+    ("host", &["time", "rng", "block", "record", "queue", "recency"]),
     ("workload", &["time", "rng", "block"]),
     ("testing", &["time", "rng", "block", "record", "queue", "engine", "drive", "host", "workload"]),
 ];

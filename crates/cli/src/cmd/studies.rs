@@ -25,6 +25,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("segments-streams", include_str!("../../../../studies/segments-streams.toml")),
     ("d-drivers", include_str!("../../../../studies/d-drivers.toml")),
     ("f-flush", include_str!("../../../../studies/f-flush.toml")),
+    ("f-heads", include_str!("../../../../studies/f-heads.toml")),
     ("f-power", include_str!("../../../../studies/f-power.toml")),
     ("f-switch", include_str!("../../../../studies/f-switch.toml")),
     ("two-programs", include_str!("../../../../studies/two-programs.toml")),

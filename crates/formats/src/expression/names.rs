@@ -13,7 +13,7 @@ const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
 const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
 /// Figures of a whole run.
-const WHOLE: [&str; 7] = [
+const WHOLE: [&str; 10] = [
     "elapsed_s",
     "failures",
     "warnings",
@@ -21,6 +21,9 @@ const WHOLE: [&str; 7] = [
     "cpu.ios_per_cpu_second",
     "cpu.iops_per_percent",
     "cpu.mb_per_s_per_percent",
+    "drive.flushes",
+    "drive.seeks",
+    "drive.reversals",
 ];
 /// What power cuts count, and orderly power-offs; the names are those of `seekwise power-cut --json` below these.
 const ENDS: [&str; 2] = ["cuts", "shutdowns"];

@@ -1,5 +1,6 @@
 //! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
 
+use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
 use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
@@ -43,7 +44,7 @@ pub static DRIVER_KEYS: &[Key] = &[
     key("merge_reads", "", Accepts::Flag, false),
     key("plug.commands", "", Accepts::Whole(1, 65_536), false),
     key("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), false),
-    key("flush", "", Accepts::Word(&["forward", "drop", "never"]), false),
+    key("flush", "", Accepts::Word(&["forward", "cached", "drop", "never"]), false),
     key("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), false),
     key("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), false),
     key("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), false),
@@ -72,7 +73,7 @@ const DRIVER_BELONGS: &[Belongs] = &[
     ("merge_reads", &["merge"], &[]),
     ("plug.commands", &["plug.wait_ms"], &[]),
     ("plug.wait_ms", &["plug.commands"], &[]),
-    ("write_through", &["flush"], &["forward", ""]),
+    ("write_through", &["flush"], &["forward", "cached", ""]),
     ("power_off_pause_ms", &["power_off"], &["pause"]),
     ("retries", &["timeout_ms"], &[]),
 ];
@@ -83,12 +84,19 @@ const CONTROLLER_BELONGS: &[Belongs] = &[
     ("coalesce_us", &["coalesce"], &[]),
 ];
 
+const ACCELERATOR_BELONGS: &[Belongs] = &[
+    ("dirty_percent", &["write_back"], &["true"]),
+    ("dirty_ms", &["write_back"], &["true"]),
+    ("idle_ms", &["write_back"], &["true"]),
+];
+
 const ARRAY_BELONGS: &[Belongs] =
     &[("read", &["level", "second"], &["raid-1", "raid-10"]), ("parity", &["level", "second"], &["raid-5", "raid-6"])];
 
 /// What the user sets in a layer must mean something: the first key that does not, and what it would need.
 pub(super) fn meaningless(layer: &str, figures: &[Figure]) -> Option<(&'static str, String)> {
     let belongs = match layer {
+        "accelerator" => ACCELERATOR_BELONGS,
         "driver" => DRIVER_BELONGS,
         "controller" => CONTROLLER_BELONGS,
         "array" => ARRAY_BELONGS,
@@ -128,6 +136,18 @@ pub static PROCESSOR_KEYS: &[Key] = &[
     key("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
 ];
 
+/// The keys of an accelerator.
+pub static ACCELERATOR_KEYS: &[Key] = &[
+    key("size_mb", "MiB", Accepts::Whole(1, 65_536), true),
+    key("hit_us", "us", Accepts::Number(0.001, 1e6), true),
+    key("write_back", "", Accepts::Flag, true),
+    key("flush", "", Accepts::Word(&["forward", "drop"]), true),
+    key("dirty_percent", "%", Accepts::Whole(0, 100), true),
+    key("dirty_ms", "ms", Accepts::Number(0.0, 1e7), true),
+    key("idle_ms", "ms", Accepts::Number(0.0, 1e7), true),
+    key("read_ahead_kib", "KiB", Accepts::Whole(0, 65_536), true),
+];
+
 /// The keys of an array.
 pub static ARRAY_KEYS: &[Key] = &[
     key("level", "", Accepts::Word(LEVELS), true),
@@ -153,6 +173,7 @@ pub static BUS_KEYS: &[Key] = &[key("rate_mb_s", "MB/s", Accepts::Number(0.001, 
 /// The layers that come ready-made, and their keys.
 pub static HOST_LAYERS: &[(&str, &[Key])] = &[
     ("processor", PROCESSOR_KEYS),
+    ("accelerator", ACCELERATOR_KEYS),
     ("driver", DRIVER_KEYS),
     ("array", ARRAY_KEYS),
     ("bus", BUS_KEYS),
@@ -220,6 +241,8 @@ fn number(figures: &[Figure], key: &str) -> f64 {
 fn word<'a>(figures: &'a [Figure], key: &str) -> &'a str {
     match figures.iter().find(|f| f.key == key).map(|f| &f.value) {
         Some(Value::Word(word)) => word,
+        Some(Value::Flag(true)) => "true",
+        Some(Value::Flag(false)) => "false",
         _ => "",
     }
 }
@@ -302,6 +325,19 @@ pub(super) fn processor(figures: &[Figure], driver: &[Figure]) -> ProcessorSpec 
         interrupt: at_speed(number(figures, "interrupt_us")),
         copy: (number(figures, "copy_mb_s") * 1e6).round() as u64,
         parity: (number(figures, "parity_mb_s") * 1e6).round() as u64,
+    }
+}
+
+pub(super) fn accelerator(figures: &[Figure]) -> AcceleratorSpec {
+    AcceleratorSpec {
+        size: whole(figures, "size_mb") << 20,
+        hit: span(number(figures, "hit_us") / 1e3),
+        write_back: flag(figures, "write_back").unwrap_or(true),
+        drops_flushes: word(figures, "flush") == "drop",
+        dirty_share: whole(figures, "dirty_percent") as u32 * 10,
+        dirty_age: span(number(figures, "dirty_ms")),
+        idle: span(number(figures, "idle_ms")),
+        read_ahead: whole(figures, "read_ahead_kib") as u32 * 2,
     }
 }
 

@@ -105,7 +105,11 @@ fn a_driver_has_its_policies() {
     let mut stack = Stack::named_drive("barracuda");
     stack.set("driver", "windows-xp").unwrap();
     let driver = stack.build(&drives).unwrap().driver.unwrap();
-    assert_eq!((driver.flush, driver.write_through), (FlushPolicy::Forward, WriteThrough::Fua));
+    assert_eq!(
+        (driver.flush, driver.write_through),
+        (FlushPolicy::Cached, WriteThrough::Fua),
+        "flushed where the drive caches"
+    );
 }
 
 #[test]
@@ -187,4 +191,21 @@ fn what_does_not_fit_an_array_is_named() {
         assert_eq!(of(keys), format!("s.toml:2: `{expected}\n"));
     }
     assert!(of("name = \"raid-5\"\nlevel = \"raid-7\"").contains("one of raid-0, raid-1, raid-10, raid-5, raid-6"));
+}
+
+#[test]
+fn an_accelerator_is_a_name_and_overrides() {
+    let text = "drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nsize_mb = 64\nidle_ms = 2.5\n";
+    let mut stack = Stack::parse("s.toml", text).unwrap();
+    stack.set("accelerator.flush", "forward").unwrap();
+    let spec = stack.build(&drives).unwrap().accelerator.unwrap();
+    assert_eq!((spec.size, spec.write_back, spec.drops_flushes), (64 << 20, true, false));
+    assert_eq!((spec.idle, spec.dirty_share), (Span::from_micros(2_500), 500));
+    assert!(Stack::named_drive("barracuda").build(&drives).unwrap().accelerator.is_none());
+    let said = error_of("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
+    assert!(said.contains("no accelerator `maxbost`") && said.contains("maxboost"), "{said}");
+    let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
+    assert!(said.contains("accelerator.hit_us") && said.contains("missing key"), "{said}");
+    let said = error_of("drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nwrite_back = false\nidle_ms = 3\n");
+    assert!(said.contains("changes nothing") && said.contains("`accelerator.write_back` = true beside it"), "{said}");
 }

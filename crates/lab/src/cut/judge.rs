@@ -16,9 +16,8 @@
 use std::collections::VecDeque;
 
 use seekwise_model::block::{Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
-use seekwise_model::drive::profile::Profile;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::sim::Witness;
+use seekwise_targets::sim::{Stack, Witness};
 
 use super::curve::Curve;
 use super::heads::{self, Heads};
@@ -49,16 +48,18 @@ pub struct Terms {
 type Part = (Run, u64);
 
 impl Terms {
-    /// Of a drive.
-    pub fn of(profile: &Profile) -> Terms {
+    /// Of a drive, or of one below a cache in memory: what is there outlives no cut.
+    pub fn of(stack: &Stack) -> Terms {
+        let profile = &stack.profile;
+        let cached = stack.accelerator.is_some_and(|accelerator| accelerator.write_back);
         let cache = &profile.cache;
         let caches = cache.write_back || cache.flash_sectors > 0 || profile.faults.caches_when_off;
         Terms {
             unit: u64::from(profile.physical_sector) / SECTOR,
             cut_sector: profile.cut_sector,
             // The profile's word: a fault is found out by it.
-            volatile: cache.write_back && !profile.saves_buffer(),
-            saves: caches && profile.saves_buffer(),
+            volatile: cached || cache.write_back && !profile.saves_buffer(),
+            saves: !cached && caches && profile.saves_buffer(),
         }
     }
 

@@ -37,6 +37,11 @@ impl View {
                     .to_owned(),
             );
         }
+        if stack.accelerator.is_some() {
+            return Err("power cuts are not judged where a cache in memory (`accelerator`) stands above an array: it \
+                        joins writes, whose parts reach the drives one by one"
+                .to_owned());
+        }
         if view.has_parity() && view.lost != 0 {
             return Err("power cuts are not judged on rows with parity that have lost a member (`array.lose`): what \
                         is lost there is not on any drive, but in what all others have together"

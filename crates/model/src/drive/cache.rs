@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::recency::Recency;
+use crate::recency::Recency;
 use crate::time::Instant;
 
 /// How a wanted run of blocks stands to the buffer.

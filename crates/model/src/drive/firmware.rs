@@ -34,6 +34,7 @@ impl Drive {
     #[inline]
     pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) -> Instant {
         self.tidying = false;
+        self.log.flushes += u64::from(request.op == Op::Flush);
         let seen = match request.op {
             Op::Read => self.buffer.look_up(request.lba, request.end()),
             _ => Lookup::Miss,

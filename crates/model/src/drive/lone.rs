@@ -65,6 +65,7 @@ impl Drive {
         let then =
             segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment, ahead));
         self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
+        self.note_seek(arm.cylinder, first.cylinder);
         self.arm = sweep.arm;
         self.choose_from = sweep.end + self.profile.firmware.dispatch;
         (self.link, self.moving) = (sent, (sent, sent));

@@ -415,6 +415,7 @@ impl Drive {
             let unit = u64::from(self.profile.physical_sector) / SECTOR;
             self.half_written = Some(access.end()).filter(|end| end % unit != 0);
         }
+        self.note_seek(self.arm.cylinder, first.cylinder);
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 

@@ -43,7 +43,7 @@ pub use self::rebuild::Progress;
 use self::rebuild::Rebuild;
 use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use crate::queue::{Discipline, Queue};
-use crate::record::{Effort, Ledger, Part};
+use crate::record::{DriveLog, Effort, Ledger, Part};
 use crate::time::{Instant, Rate, Span};
 
 /// Which copy of a mirror is read.
@@ -580,6 +580,10 @@ impl Device for Array {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

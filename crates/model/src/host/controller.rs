@@ -14,7 +14,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request, SECTOR, Status};
-use crate::record::{Effort, Ledger, Part};
+use crate::record::{DriveLog, Effort, Ledger, Part};
 use crate::time::{Instant, Rate, Span};
 
 /// What a controller does.
@@ -357,6 +357,10 @@ impl Device for Controller {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

@@ -33,13 +33,14 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::commands::{Commands, Piece, Stage};
-use self::merge::{Carried, Neighbours, joins};
+use self::merge::{Neighbours, joins};
 use self::scheduler::Scheduler;
 pub use self::spec::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
-use crate::record::{Effort, Ledger, Part};
+use crate::host::carried::Carried;
+use crate::record::{DriveLog, Effort, Ledger, Part};
 use crate::time::Instant;
 
 /// The driver.
@@ -142,13 +143,20 @@ impl Driver {
         self.sent.len() as u32 - self.idle_tags.len() as u32
     }
 
+    /// A flush goes down. Whether the device below caches writes may change while it runs.
+    fn forwards_flushes(&self) -> bool {
+        match self.spec.flush {
+            FlushPolicy::Forward => true,
+            FlushPolicy::Cached => self.below.limits(0).volatile_cache,
+            FlushPolicy::Drop | FlushPolicy::Never => false,
+        }
+    }
+
     /// The request as it is treated here, without a mark that the policy forgets; and whether a flush is to follow it.
     /// The mark is a matter of writes: on anything else it is forgotten with the others.
     fn policed(&self, request: Request) -> (Request, bool) {
-        let write_through = match self.spec.flush {
-            FlushPolicy::Forward => self.spec.write_through,
-            FlushPolicy::Drop | FlushPolicy::Never => WriteThrough::Ignore,
-        };
+        let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes();
+        let write_through = if forwards { self.spec.write_through } else { WriteThrough::Ignore };
         if !request.flags.has(Flags::FUA) || write_through == WriteThrough::Fua {
             return (request, false);
         }
@@ -165,7 +173,7 @@ impl Driver {
             self.parents[index as usize].status = Status::PowerLost;
             return self.answer(index, now);
         }
-        if down.op == Op::Flush && self.spec.flush != FlushPolicy::Forward {
+        if down.op == Op::Flush && !self.forwards_flushes() {
             return self.answer(index, now);
         }
         let barrier = self.stands_alone(&down) || self.is_ordered(&down);
@@ -342,7 +350,7 @@ impl Driver {
         };
         let Request { op, stamp, .. } = self.commands.get(number).request;
         for piece in self.commands.pieces_of(number).filter(|piece| op == Op::Write && piece.stamp != stamp) {
-            carried.note(stamp, piece.stamp, piece.lba, piece.sectors);
+            carried.note(stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
         }
     }
 
@@ -640,6 +648,10 @@ impl Device for Driver {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
+use crate::record::DriveLog;
 use crate::time::Instant;
 
 /// Passes everything on.
@@ -35,6 +36,9 @@ impl Device for Identity {
     }
     fn poll_completion(&mut self) -> Option<Completion> {
         self.below.poll_completion()
+    }
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         self.below.poll_landing()

@@ -10,6 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
+use crate::record::DriveLog;
 use crate::time::Instant;
 
 /// One of them.
@@ -160,6 +161,12 @@ impl Device for Ports {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        let mut log = DriveLog::default();
+        self.members.iter().for_each(|member| log.add(&member.device.log()));
+        log
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

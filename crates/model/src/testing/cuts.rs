@@ -69,7 +69,11 @@ impl Fault {
                 drive.faults = Faults { early_flush: true, ..Faults::default() };
             }
             Fault::ForgetsOnPowerOff => drive.faults = Faults { forgets_on_power_off: true, ..Faults::default() },
-            Fault::CachesWhenOff => drive.faults = Faults { caches_when_off: true, ..Faults::default() },
+            Fault::CachesWhenOff => {
+                drive.faults = Faults { caches_when_off: true, ..Faults::default() };
+                // Above one, nothing is promised without a flush anyhow.
+                stack.layers.retain(|layer| !matches!(layer, Layer::Accelerator(_)));
+            }
         }
     }
 }
@@ -169,10 +173,14 @@ fn promise_of(stack: &Stack) -> Promise {
         let least = drive.cache.adaptive.map_or(u32::MAX, |adaptive| adaptive.sectors / adaptive.most);
         in_one = in_one.min(drive.cache.segment_sectors).min(least);
     }
+    let mut in_order = drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none();
     for layer in &stack.layers {
-        if let Layer::Driver(spec) = layer {
+        match layer {
             // A command of several requests may be split anywhere.
-            in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) };
+            Layer::Driver(spec) => in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) },
+            // So may what leaves memory, and it leaves in an order of its own.
+            Layer::Accelerator(_) => (in_one, in_order) = (0, false),
+            _ => {}
         }
     }
     let array = stack.sight().is_array();
@@ -181,7 +189,7 @@ fn promise_of(stack: &Stack) -> Promise {
     Promise {
         saves_buffer: drive.protected || drive.cache.flash_sectors > 0,
         in_one: if array { 0 } else { in_one },
-        in_order: !array && drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none(),
+        in_order: in_order && !array,
         ..Promise::of(&limits, drive.cut_sector)
     }
 }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Request};
+use seekwise_model::record::DriveLog;
 use seekwise_model::time::Instant;
 
 /// Writes that have gone down and were not told of yet: number and request.
@@ -59,6 +60,10 @@ impl Device for Numbered {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.below.poll_completion()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

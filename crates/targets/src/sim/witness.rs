@@ -3,6 +3,7 @@
 
 use super::numbered::Entries;
 use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
+use seekwise_model::record::DriveLog;
 use seekwise_model::time::Instant;
 
 /// Sees what passes between a job and its device, in the order in which it does; instants never run back.
@@ -140,6 +141,10 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
     }
 
     /// Nothing: the witness has them.
+    fn log(&self) -> DriveLog {
+        self.device.log()
+    }
+
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }

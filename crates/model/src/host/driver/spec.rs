@@ -62,6 +62,8 @@ pub enum FlushPolicy {
     /// It goes down.
     #[default]
     Forward,
+    /// It goes down to a device that says that its write cache is volatile; else as [`FlushPolicy::Drop`].
+    Cached,
     /// It completes at once, and forced unit access is forgotten: Windows' "power protected".
     Drop,
     /// The same, and nothing is written back before a power-off either: Windows 98 and ME know of no write cache.
@@ -113,7 +115,7 @@ impl DriverSpec {
 
     /// Flushes and the mark of forced unit access reach the drive, in one form or the other.
     pub fn keeps_promises(&self) -> bool {
-        self.flush == FlushPolicy::Forward
+        matches!(self.flush, FlushPolicy::Forward | FlushPolicy::Cached)
             && self.write_through != WriteThrough::Ignore
             && self.power_off == PowerOff::Orderly
     }
@@ -155,6 +157,7 @@ impl FlushPolicy {
     pub fn named(word: &str) -> Option<FlushPolicy> {
         match word {
             "forward" => Some(FlushPolicy::Forward),
+            "cached" => Some(FlushPolicy::Cached),
             "drop" => Some(FlushPolicy::Drop),
             "never" => Some(FlushPolicy::Never),
             _ => None,

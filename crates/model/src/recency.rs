@@ -19,6 +19,20 @@ impl Recency {
         Recency { newer, older }
     }
 
+    /// One more thing, used now.
+    pub fn add(&mut self) {
+        let (was, end) = (self.end(), self.newer.len() as u32);
+        let alone = self.newer[was as usize] == was;
+        let (newer, older) = if alone { (end, end) } else { (self.newer[was as usize], self.older[was as usize]) };
+        self.newer.push(newer);
+        self.older.push(older);
+        (self.older[newer as usize], self.newer[older as usize]) = (end, end);
+        // Its number was the end's.
+        self.newer[was as usize] = was;
+        self.older[was as usize] = was;
+        self.touch(was as usize);
+    }
+
     #[inline]
     fn end(&self) -> u32 {
         self.newer.len() as u32 - 1
@@ -106,5 +120,12 @@ mod tests {
         recency.demote(0);
         assert_eq!(order(&recency), [0, 3, 2, 1]);
         assert_eq!(order(&Recency::new(0)), []);
+        recency.add();
+        assert_eq!(order(&recency), [0, 3, 2, 1, 4]);
+        let mut grown = Recency::new(0);
+        (0..3).for_each(|_| grown.add());
+        grown.retire(1);
+        grown.add();
+        assert_eq!(order(&grown), [0, 2, 3]);
     }
 }

@@ -1,0 +1,731 @@
+//! A driver that caches a whole disk in the host's memory, above the driver proper: reads that are wholly there and writes
+//! end in memory, the data go down in the background.
+//!
+//! | what comes | what becomes of it |
+//! |---|---|
+//! | a read that is wholly there | ends after `hit` |
+//! | another read | goes down, and is kept; what follows a sequential one may be read ahead, if nothing else is in flight |
+//! | a write | ends after `hit`, if there is room; else when there is |
+//! | with forced unit access, zeroes, a trim, *ordered*, longer than the cache, or any write without write-back | goes down itself, when what of its place is dirty has; all that meets it waits |
+//! | a flush | goes down when all that was dirty has, or ends after `hit` where flushes are dropped |
+//!
+//! Dirty data are written out by runs of neighbours, those that have been dirty for longest first: one run at a time when
+//! nothing has been in flight for `idle`, when data have been dirty for `dirty_age`, or when more than `dirty_share` of
+//! the cache is; [`RUNS`] at a time while something waits for it. The order among these is the driver's.
+//!
+//! Memory is volatile: a cut loses all that is dirty, and the landings say so. An orderly power-off writes it out first.
+//! A reset ends what came from above; what the cache does for itself goes on. Waiting here is *driver*. What runs in the
+//! background costs the processor too: it is added to the next request that ends. The bytes that go through the cache
+//! are the processor's to copy ([`Effort::copied`]), so without a processor they take no time.
+//!
+//! Not here: sizes that adapt, prefetches of several streams at once, a cache that outlives a power-off. Above an array,
+//! landings are places on members, and what memory loses cannot be told among them.
+
+mod pages;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use self::pages::{PAGE, Pages, Range};
+use super::carried::Carried;
+use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
+use crate::record::{DriveLog, Effort, Ledger, Part};
+use crate::time::{Instant, Span};
+
+/// Runs that are written out at once while something waits for them: as many commands as a drive of the field queues.
+pub const RUNS: usize = 32;
+
+/// Sectors of a run at most: 128 KiB, what one ATA command of 28 bits carries.
+const RUN: u32 = 256;
+
+/// Sequential readers that are told apart: as many streams as a drive of the field follows.
+const STREAMS: usize = 8;
+
+/// What an accelerator does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceleratorSpec {
+    /// Bytes of memory.
+    pub size: u64,
+    /// Finding a request's pages, before anything is copied; more than nothing.
+    pub hit: Span,
+    /// Writes end in memory.
+    pub write_back: bool,
+    /// Flushes and forced unit access are forgotten.
+    pub drops_flushes: bool,
+    /// Thousandths of the cache that may be dirty before data are written out for that alone.
+    pub dirty_share: u32,
+    /// Data are written out after so long.
+    pub dirty_age: Span,
+    /// Nothing has come or gone for so long: data are written out.
+    pub idle: Span,
+    /// Sectors read ahead of a sequential reader.
+    pub read_ahead: u32,
+}
+
+/// A request from above.
+#[derive(Clone, Copy)]
+struct Held {
+    request: Request,
+    ledger: Ledger,
+    effort: Effort,
+    /// It is below.
+    below: bool,
+}
+
+impl Held {
+    fn range(&self) -> Range {
+        range(&self.request)
+    }
+}
+
+/// What the cache does for itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Own {
+    range: Range,
+    /// Of a run that is written out: its stamp, and the count of flushes when it became dirty. A read-ahead has none.
+    run: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Power {
+    On,
+    /// Writing out before it goes.
+    Closing,
+    Off,
+}
+
+/// The accelerator.
+pub struct Accelerator {
+    spec: AcceleratorSpec,
+    below: Box<dyn Device>,
+    limits: Limits,
+    pages: Pages,
+    /// Pages that may be dirty.
+    dirty_pages: u32,
+    slots: Vec<Option<Held>>,
+    free: Vec<u32>,
+    /// Ended in memory, by when the answer is due; rising.
+    answering: VecDeque<(Instant, u32)>,
+    /// Writes that wait for room.
+    roomless: VecDeque<u32>,
+    /// Behind something that has their place.
+    blocked: VecDeque<u32>,
+    /// Go down themselves; all that meets them waits. Those that are `settling` wait for their place.
+    passing: Vec<u32>,
+    settling: VecDeque<u32>,
+    /// Flushes that wait for what was dirty, with their count.
+    flushes: VecDeque<(u32, u64)>,
+    epoch: u64,
+    /// On their way down.
+    outbox: VecDeque<u32>,
+    own: Vec<Option<Own>>,
+    writing: usize,
+    reading: Option<Range>,
+    /// What is to be read ahead.
+    ahead: Option<Range>,
+    /// Where sequential readers left off, and which is forgotten next.
+    streams: [u64; STREAMS],
+    oldest_stream: usize,
+    in_flight: u32,
+    /// The last command was the cache's own.
+    own_turn: bool,
+    /// Nothing has come or gone since.
+    quiet: Instant,
+    /// What was done in the background.
+    debt: Effort,
+    carried: Option<Carried>,
+    power: Power,
+    ready: VecDeque<Completion>,
+    own_next: Instant,
+}
+
+fn range(request: &Request) -> Range {
+    Range { lba: request.lba, end: request.end() }
+}
+
+impl Accelerator {
+    /// A cache above `below`.
+    pub fn new(spec: AcceleratorSpec, below: Box<dyn Device>) -> Accelerator {
+        let limits = below.limits(0);
+        let depth = limits.depth.max(1);
+        let pages = u32::try_from(spec.size / (PAGE * SECTOR)).unwrap_or(u32::MAX - 1).max(1);
+        let dirty_pages = u64::from(pages) * u64::from(spec.dirty_share) / 1000;
+        Accelerator {
+            below,
+            limits,
+            pages: Pages::new(pages),
+            dirty_pages: dirty_pages as u32,
+            slots: alloc::vec![None; depth as usize],
+            free: (0..depth).rev().collect(),
+            answering: VecDeque::new(),
+            roomless: VecDeque::new(),
+            blocked: VecDeque::new(),
+            passing: Vec::new(),
+            settling: VecDeque::new(),
+            flushes: VecDeque::new(),
+            epoch: 0,
+            outbox: VecDeque::new(),
+            own: alloc::vec![None; RUNS + 1],
+            writing: 0,
+            reading: None,
+            ahead: None,
+            streams: [u64::MAX; STREAMS],
+            oldest_stream: 0,
+            in_flight: 0,
+            own_turn: false,
+            quiet: Instant::ZERO,
+            debt: Effort::default(),
+            carried: None,
+            power: Power::On,
+            ready: VecDeque::new(),
+            own_next: Instant::FAR,
+            spec,
+        }
+    }
+
+    fn held(&mut self, slot: u32) -> &mut Held {
+        self.slots[slot as usize].as_mut().expect("a request in flight")
+    }
+
+    fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    // ---- what comes
+
+    /// Decides what becomes of the request in `slot`.
+    fn accept(&mut self, now: Instant, slot: u32) {
+        let request = self.held(slot).request;
+        let place = range(&request);
+        if request.op == Op::Flush {
+            return self.flush(now, slot);
+        }
+        if request.unit > 0 || request.sectors == 0 || request.end() > self.limits.sectors {
+            return self.outbox.push_back(slot);
+        }
+        let locked =
+            self.passing.iter().any(|&other| self.slots[other as usize].is_some_and(|it| it.range().meets(place)));
+        if locked || self.reading.is_some_and(|reading| reading.meets(place)) {
+            return self.blocked.push_back(slot);
+        }
+        let plain = [Flags::FUA, Flags::ORDERED, Flags::HEAD_OF_QUEUE].iter().all(|&mark| !request.flags.has(mark));
+        match request.op {
+            Op::Read if plain => self.read(now, slot),
+            Op::Write if plain && self.spec.write_back && self.pages.can_hold(place) => {
+                self.roomless.push_back(slot);
+                self.store_waiting(now);
+            }
+            _ => {
+                self.passing.push(slot);
+                match self.pages.is_settled(place) {
+                    true => self.pass(slot),
+                    false => self.settling.push_back(slot),
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self, now: Instant, slot: u32) {
+        if self.spec.drops_flushes {
+            return self.answering.push_back((now + self.spec.hit, slot));
+        }
+        self.epoch += 1;
+        self.flushes.push_back((slot, self.epoch - 1));
+        self.release_flushes();
+    }
+
+    fn read(&mut self, now: Instant, slot: u32) {
+        let place = self.held(slot).range();
+        match self.pages.serves(place) {
+            true => self.answering.push_back((now + self.spec.hit, slot)),
+            false => self.outbox.push_back(slot),
+        }
+        self.follow(place);
+    }
+
+    /// Notes where a reader left off; of one that went on from there, says what is to be read ahead.
+    fn follow(&mut self, place: Range) {
+        if self.spec.read_ahead == 0 {
+            return;
+        }
+        let Some(stream) = self.streams.iter().position(|&end| end == place.lba) else {
+            self.streams[self.oldest_stream] = place.end;
+            self.oldest_stream = (self.oldest_stream + 1) % STREAMS;
+            return;
+        };
+        self.streams[stream] = place.end;
+        let most = u64::from(self.spec.read_ahead);
+        let window = Range { lba: place.end, end: (place.end + most).min(self.limits.sectors) };
+        let first = if window.lba < window.end { self.pages.known(window) } else { window.end };
+        // At least half of it at a time.
+        if first - window.lba <= most / 2 && first < window.end {
+            let end = window.end.min(first + u64::from(self.limits.max_transfer));
+            self.ahead = Some(Range { lba: first, end });
+        }
+    }
+
+    /// Writes that wait for room end in memory as long as there is some.
+    fn store_waiting(&mut self, now: Instant) {
+        while let Some(&slot) = self.roomless.front() {
+            let Held { request, .. } = *self.held(slot);
+            if !self.pages.has_room(range(&request)) {
+                return;
+            }
+            self.roomless.pop_front();
+            let carried = &mut self.carried;
+            self.pages.write(range(&request), request.stamp, (now, self.epoch), |lba, stamp| {
+                if let Some(carried) = carried {
+                    carried.discard(now, lba, lba + 1, stamp);
+                }
+            });
+            self.answering.push_back((now + self.spec.hit, slot));
+        }
+    }
+
+    /// A request whose place is settled goes down itself.
+    fn pass(&mut self, slot: u32) {
+        let Held { request, .. } = *self.held(slot);
+        if request.op != Op::Read {
+            self.pages.forget(range(&request));
+        }
+        self.outbox.push_back(slot);
+    }
+
+    /// Flushes go down when all that was dirty before them has.
+    fn release_flushes(&mut self) {
+        while let Some(&(slot, epoch)) = self.flushes.front() {
+            let waits = self.pages.oldest().is_some_and(|(_, dirty)| dirty <= epoch);
+            let leaving = self.own.iter().flatten().any(|own| own.run.is_some_and(|(_, dirty)| dirty <= epoch));
+            if waits || leaving {
+                return;
+            }
+            self.flushes.pop_front();
+            self.outbox.push_back(slot);
+        }
+    }
+
+    /// What waited for a place has it, or room.
+    fn release(&mut self, now: Instant) {
+        for _ in 0..self.settling.len() {
+            let slot = self.settling.pop_front().expect("as many as counted");
+            let place = self.held(slot).range();
+            match self.pages.is_settled(place) {
+                true => self.pass(slot),
+                false => self.settling.push_back(slot),
+            }
+        }
+        self.release_flushes();
+        self.store_waiting(now);
+    }
+
+    fn unblock(&mut self, now: Instant) {
+        for _ in 0..self.blocked.len() {
+            let slot = self.blocked.pop_front().expect("as many as counted");
+            self.accept(now, slot);
+        }
+    }
+
+    // ---- what goes down
+
+    /// The next run that something waits for.
+    fn wanted(&self) -> Option<Range> {
+        let most = u64::from(RUN.min(self.limits.max_transfer));
+        for &slot in &self.settling {
+            let place = self.slots[slot as usize].as_ref().map(Held::range)?;
+            if let Some(run) = self.pages.next_run_in(place, most) {
+                return Some(run);
+            }
+        }
+        let covered =
+            self.flushes.front().is_some_and(|&(_, epoch)| self.pages.oldest().is_some_and(|it| it.1 <= epoch));
+        let all = self.power == Power::Closing || !self.roomless.is_empty();
+        if covered || all { self.pages.next_run(most) } else { None }
+    }
+
+    /// When the next run is to be written out: by what something waits for, or in the background.
+    fn writes_at(&self) -> Instant {
+        let (full, busy) = (self.in_flight >= self.limits.depth, self.writing >= RUNS);
+        let Some((since, _)) = self.pages.oldest().filter(|_| !full && !busy) else { return Instant::FAR };
+        if self.wanted().is_some() {
+            return Instant::ZERO;
+        }
+        if self.writing > 0 || self.pages.next_run(PAGE).is_none() {
+            return Instant::FAR;
+        }
+        if self.pages.unsettled() > self.dirty_pages {
+            return Instant::ZERO;
+        }
+        let idle = if self.live() == 0 { self.quiet + self.spec.idle } else { Instant::FAR };
+        idle.min(since + self.spec.dirty_age)
+    }
+
+    /// Sends one command down, if there is one and room for it. The cache's own and those from above take turns.
+    fn send(&mut self, now: Instant) -> bool {
+        if self.in_flight >= self.limits.depth {
+            return false;
+        }
+        let writes = self.writes_at() <= now;
+        let own = writes && (self.outbox.is_empty() || !self.own_turn);
+        self.own_turn = own;
+        if own {
+            self.write_out(now);
+        } else if let Some(slot) = self.outbox.pop_front() {
+            let held = self.held(slot);
+            held.below = true;
+            let request = Request { tag: slot, ..held.request };
+            self.submit_below(now, request);
+        } else if let Some(place) = self.ahead.take() {
+            self.read_ahead(now, place);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn submit_below(&mut self, now: Instant, request: Request) {
+        self.in_flight += 1;
+        self.below.submit(now, request).expect("room below for the depth it states");
+    }
+
+    fn start(&mut self, now: Instant, own: Own, stamp: u64) {
+        let index = self.own.iter().position(Option::is_none).expect("fewer than there are places");
+        self.own[index] = Some(own);
+        let (lba, sectors) = (own.range.lba, (own.range.end - own.range.lba) as u32);
+        let op = if own.run.is_some() { Op::Write } else { Op::Read };
+        let tag = (self.slots.len() + index) as u32;
+        self.submit_below(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
+    }
+
+    fn write_out(&mut self, now: Instant) {
+        let most = u64::from(RUN.min(self.limits.max_transfer));
+        let run = self.wanted().or_else(|| self.pages.next_run(most)).expect("something is due");
+        let mut stamp = 0;
+        self.pages.stamps(run, |_, own| stamp = stamp.max(own));
+        if let Some(carried) = &mut self.carried {
+            self.pages.stamps(run, |lba, own| carried.note(stamp, own, lba, lba + 1));
+        }
+        let epoch = self.pages.leave(run);
+        self.writing += 1;
+        self.start(now, Own { range: run, run: Some((stamp, epoch)) }, stamp);
+    }
+
+    /// Only for a reader that is alone: beside other requests it would take the place of what was asked for, or read what
+    /// is on its way already.
+    fn read_ahead(&mut self, now: Instant, place: Range) {
+        let alone = self.live() <= 1 && self.passing.is_empty() && self.reading.is_none();
+        if alone && self.power == Power::On {
+            self.reading = Some(place);
+            self.start(now, Own { range: place, run: None }, 0);
+        }
+    }
+
+    // ---- what comes back
+
+    fn returned(&mut self, completion: &Completion) {
+        // What landed before is told before what its end lets be superseded.
+        self.collect_landings();
+        self.in_flight -= 1;
+        match (completion.tag as usize).checked_sub(self.slots.len()) {
+            Some(index) => self.own_returned(index, completion),
+            None => self.request_returned(completion),
+        }
+    }
+
+    fn own_returned(&mut self, index: usize, completion: &Completion) {
+        let Own { range, run } = self.own[index].take().expect("a command of the cache's own");
+        let (now, done) = (completion.finished, completion.status == Status::Done);
+        self.debt.add(&completion.effort);
+        let Some((stamp, epoch)) = run else {
+            self.reading = self.reading.filter(|&reading| reading != range);
+            if done {
+                self.pages.fill(range);
+            }
+            return self.unblock(now);
+        };
+        self.writing -= 1;
+        match done {
+            true => self.pages.written(range),
+            false => self.take_back(now, range, (stamp, epoch)),
+        }
+        self.release(now);
+    }
+
+    /// A run that was aborted below is dirty again.
+    fn take_back(&mut self, now: Instant, run: Range, (stamp, epoch): (u64, u64)) {
+        if let Some(carried) = &mut self.carried {
+            self.pages.superseded(run, |lba| carried.settle(now, stamp, lba));
+            carried.withdraw(stamp, run.lba, run.end);
+        }
+        self.pages.returned(run, epoch);
+    }
+
+    fn request_returned(&mut self, completion: &Completion) {
+        let (slot, now) = (completion.tag, completion.finished);
+        let held = self.held(slot);
+        held.ledger.adopt(Part::Driver, completion);
+        held.effort.add(&completion.effort);
+        let Held { request, .. } = *held;
+        let moved = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
+        if moved && request.unit == 0 && self.power != Power::Off {
+            self.pages.fill(range(&request));
+        }
+        let passed = self.passing.iter().position(|&other| other == slot);
+        if let Some(place) = passed {
+            self.passing.swap_remove(place);
+        }
+        self.answer(now, slot, completion.status);
+        if passed.is_some() {
+            self.unblock(now);
+        }
+    }
+
+    /// Ends the request in `slot`, with what was done in the background since the last one.
+    fn answer(&mut self, now: Instant, slot: u32, status: Status) {
+        let Held { request, mut ledger, mut effort, .. } = *self.held(slot);
+        ledger.until(Part::Driver, now);
+        effort.add(&core::mem::take(&mut self.debt));
+        if matches!(request.op, Op::Read | Op::Write) && status == Status::Done {
+            effort.copied = effort.copied.saturating_add(request.sectors);
+        }
+        let (tag, submitted, parts) = (request.tag, ledger.start(), ledger.parts());
+        self.ready.push_back(Completion { tag, status, submitted, finished: now, parts, effort });
+        self.slots[slot as usize] = None;
+        self.free.push(slot);
+        self.quiet = now;
+    }
+
+    /// Takes back, answers and sends down all that is due at `now`.
+    fn pump(&mut self, now: Instant) {
+        self.collect_landings();
+        loop {
+            while let Some(completion) = self.below.poll_completion() {
+                self.returned(&completion);
+            }
+            while let Some(&(_, slot)) = self.answering.front().filter(|&&(at, _)| at <= now) {
+                self.answering.pop_front();
+                self.answer(now, slot, Status::Done);
+            }
+            self.close(now);
+            if !self.send(now) {
+                break;
+            }
+        }
+        let answer = self.answering.front().map_or(Instant::FAR, |&(at, _)| at);
+        self.own_next = answer.min(self.writes_at());
+    }
+
+    /// The power goes when nothing is left to do.
+    fn close(&mut self, now: Instant) {
+        let done = self.live() == 0 && self.pages.unsettled() == 0 && self.own.iter().all(Option::is_none);
+        if self.power == Power::Closing && done {
+            self.go_off();
+            self.below.control(now, &Control::PowerOff).expect("a power-off is never refused");
+        }
+    }
+
+    /// Memory holds nothing any more.
+    fn go_off(&mut self) {
+        self.power = Power::Off;
+        self.pages.clear();
+        self.ahead = None;
+        self.streams = [u64::MAX; STREAMS];
+    }
+
+    // ---- controls
+
+    /// Takes the request in `slot`, which is not below, out of all that waits.
+    fn withdraw(&mut self, slot: u32) {
+        for queue in [&mut self.roomless, &mut self.blocked, &mut self.settling, &mut self.outbox] {
+            queue.retain(|&other| other != slot);
+        }
+        self.answering.retain(|&(_, other)| other != slot);
+        self.flushes.retain(|&(other, _)| other != slot);
+        self.passing.retain(|&other| other != slot);
+    }
+
+    /// Ends the request in `slot`, here or below.
+    fn end(&mut self, now: Instant, slot: u32, status: Status) -> Result<(), ControlError> {
+        if self.held(slot).below {
+            return self.below.control(now, &Control::Abort(slot));
+        }
+        self.withdraw(slot);
+        self.answer(now, slot, status);
+        Ok(())
+    }
+
+    fn slots_of(&self, chosen: impl Fn(&Held) -> bool) -> Vec<u32> {
+        let held = |slot: &u32| self.slots[*slot as usize].as_ref().is_some_and(&chosen);
+        (0..self.slots.len() as u32).filter(held).collect()
+    }
+
+    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
+        let slot = *self.slots_of(|held| held.request.tag == tag).first().ok_or(ControlError::UnknownTag)?;
+        self.end(now, slot, Status::Aborted)
+    }
+
+    fn reset(&mut self, now: Instant) -> Result<(), ControlError> {
+        for slot in self.slots_of(|held| !held.below) {
+            self.end(now, slot, Status::Aborted)?;
+        }
+        for slot in self.slots_of(|held| held.below) {
+            if self.slots[slot as usize].is_some() {
+                self.end(now, slot, Status::Aborted)?;
+                self.collect();
+            }
+        }
+        Ok(())
+    }
+
+    fn cut_power(&mut self, now: Instant) -> Result<(), ControlError> {
+        self.power = Power::Off;
+        for slot in self.slots_of(|held| !held.below) {
+            self.end(now, slot, Status::PowerLost)?;
+        }
+        // They may come back when the power is on again, and concern nothing then.
+        self.own.iter_mut().flatten().for_each(|own| *own = Own { range: Range { lba: 0, end: 0 }, run: None });
+        (self.writing, self.reading) = (0, None);
+        let done = self.below.control(now, &Control::PowerCut);
+        self.collect();
+        self.collect_landings();
+        if let Some(carried) = &mut self.carried {
+            carried.lose(now);
+            self.pages.dirty().for_each(|(lba, stamp)| carried.discard(now, lba, lba + 1, stamp));
+        }
+        self.go_off();
+        done
+    }
+
+    fn set(&mut self, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+        match key.strip_prefix("accelerator.") {
+            Some("flush") => {
+                let words = [("forward", false), ("drop", true)];
+                let found = words.iter().find(|(word, _)| *word == value).ok_or(ControlError::BadValue)?;
+                self.spec.drops_flushes = found.1;
+                Ok(())
+            }
+            Some(_) => Err(ControlError::UnknownKey),
+            None => {
+                let done = self.below.control(now, &Control::Set { key, value });
+                if key == "landings" && done.is_ok() {
+                    self.carried = (value == "on").then(Carried::default);
+                }
+                done
+            }
+        }
+    }
+
+    fn obey(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match *control {
+            Control::Abort(tag) => self.abort(now, tag),
+            Control::Reset => self.reset(now),
+            Control::PowerCut => self.cut_power(now),
+            Control::PowerOff if self.power == Power::Off => self.below.control(now, control),
+            Control::PowerOff => {
+                (self.power, self.ahead) = (Power::Closing, None);
+                Ok(())
+            }
+            Control::PowerOn => {
+                self.power = Power::On;
+                self.below.control(now, control)
+            }
+            Control::Set { key, value } => self.set(now, key, value),
+        }
+    }
+
+    fn collect(&mut self) {
+        while let Some(completion) = self.below.poll_completion() {
+            self.returned(&completion);
+        }
+    }
+
+    fn collect_landings(&mut self) {
+        if let Some(carried) = &mut self.carried {
+            while let Some(landing) = self.below.poll_landing() {
+                carried.tell(landing);
+            }
+        }
+    }
+}
+
+impl Device for Accelerator {
+    fn limits(&self, unit: u8) -> Limits {
+        let below = self.below.limits(unit);
+        Limits { volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        self.handle_timeout(now);
+        let Some(slot) = self.free.pop() else {
+            return Err(request);
+        };
+        let flags = if self.spec.drops_flushes { request.flags.without(Flags::FUA) } else { request.flags };
+        let (ledger, effort) = (Ledger::open(now), Effort::default());
+        let held = Held { request: Request { flags, ..request }, ledger, effort, below: false };
+        self.slots[slot as usize] = Some(held);
+        self.quiet = now;
+        match self.power {
+            Power::On => self.accept(now, slot),
+            Power::Closing | Power::Off => self.answer(now, slot, Status::PowerLost),
+        }
+        self.pump(now);
+        Ok(())
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.handle_timeout(now);
+        let done = self.obey(now, control);
+        self.collect();
+        self.unblock(now);
+        self.release(now);
+        self.pump(now);
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let below = self.below.poll_timeout().unwrap_or(Instant::FAR);
+        let next = self.own_next.min(below);
+        (next != Instant::FAR).then_some(next)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
+            self.below.handle_timeout(next);
+            self.pump(next);
+        }
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.below.log()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.collect_landings();
+        self.carried.as_mut()?.poll()
+    }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.ready.pop_front() {
+                return Some(completion);
+            }
+            let first = self.own_next.min(until);
+            let at = match self.below.proceed(first) {
+                Some(completion) => {
+                    let at = completion.finished;
+                    self.returned(&completion);
+                    self.pump(at);
+                    at
+                }
+                None if first == until && self.own_next > until => return None,
+                None if first == Instant::FAR => return None,
+                None => first,
+            };
+            self.handle_timeout(at);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What a cache in host memory does, by hand: what ends in memory, what goes down and when, what a cut leaves.
+
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
+use seekwise_model::queue::Policy;
+use seekwise_model::testing::{Held, Image, Small};
+use seekwise_model::time::{Instant, Span};
+
+const HIT: Span = Span::from_micros(5);
+
+/// Writes out for nobody within the time of a test.
+const LAZY: AcceleratorSpec = AcceleratorSpec {
+    size: 1 << 20,
+    hit: HIT,
+    write_back: true,
+    drops_flushes: false,
+    dirty_share: 1000,
+    dirty_age: Span::from_secs(1000),
+    idle: Span::from_secs(1000),
+    read_ahead: 0,
+};
+
+fn drive() -> Small {
+    Small::default().buffered(4, 64)
+}
+
+/// The cache, the time, and what the medium holds.
+struct Scene {
+    device: Accelerator,
+    now: Instant,
+    image: Image,
+    landed: Vec<(u64, u64)>,
+    stamp: u64,
+}
+
+impl Scene {
+    fn new(spec: AcceleratorSpec, small: &Small) -> Scene {
+        let mut device = Accelerator::new(spec, Box::new(small.drive()));
+        device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+        Scene { device, now: Instant::ZERO, image: Image::new(), landed: Vec::new(), stamp: 0 }
+    }
+
+    fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
+        self.stamp += 1;
+        let tag = self.stamp as u32;
+        let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.stamp };
+        self.device.submit(self.now, request).expect("room");
+        self.stamp
+    }
+
+    /// Until the next answer.
+    fn answer(&mut self) -> Completion {
+        let completion = self.device.proceed(Instant::FAR).expect("an answer");
+        self.now = completion.finished;
+        assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
+        self.listen();
+        completion
+    }
+
+    fn listen(&mut self) {
+        while let Some(landing) = self.device.poll_landing() {
+            self.image.apply(&landing);
+            if landing.kind == LandingKind::Landed {
+                self.landed.push((landing.lba, landing.stamp));
+            }
+        }
+    }
+
+    /// One request by itself, and how long it took.
+    fn takes(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> Span {
+        self.submit(op, flags, lba, sectors);
+        let done = self.answer();
+        assert_eq!(done.status, Status::Done);
+        done.finished.since(done.submitted)
+    }
+
+    fn write(&mut self, lba: u64) -> Span {
+        self.takes(Op::Write, Flags::NONE, lba, 8)
+    }
+
+    fn read(&mut self, lba: u64) -> Span {
+        self.takes(Op::Read, Flags::NONE, lba, 8)
+    }
+
+    fn flush(&mut self) -> Span {
+        self.takes(Op::Flush, Flags::NONE, 0, 0)
+    }
+
+    fn control(&mut self, control: &Control<'_>) {
+        self.device.control(self.now, control).expect("a control that it knows");
+        self.listen();
+    }
+
+    /// Lets `span` pass.
+    fn rest(&mut self, span: Span) {
+        self.now += span;
+        self.device.handle_timeout(self.now);
+        self.listen();
+    }
+
+    fn holds(&self, lba: u64) -> Option<u64> {
+        match self.image.get(0, lba) {
+            Some(Held::Stamp(stamp)) => Some(stamp),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn what_is_there_takes_a_look_and_a_copy() {
+    let mut scene = Scene::new(LAZY, &drive());
+    assert_eq!(scene.write(800), HIT);
+    assert_eq!(scene.read(800), HIT, "what was written");
+    assert!(scene.read(2_000) > HIT, "from the drive");
+    assert_eq!(scene.read(2_000), HIT, "kept");
+    assert!(scene.takes(Op::Read, Flags::NONE, 2_004, 8) > HIT, "half of it is not there");
+    scene.submit(Op::Read, Flags::NONE, 800, 8);
+    let effort = scene.answer().effort;
+    assert_eq!((effort.copied, effort.commands, effort.interrupts), (8, 0, 0));
+}
+
+#[test]
+fn a_cut_loses_what_no_flush_covered() {
+    let mut scene = Scene::new(LAZY, &drive());
+    let kept = scene.stamp + 1;
+    scene.write(800);
+    assert!(scene.flush() > HIT, "it waits for the platter");
+    scene.write(1_600);
+    scene.write(804);
+    scene.control(&Control::PowerCut);
+    assert_eq!((scene.holds(800), scene.holds(804), scene.holds(1_600)), (Some(kept), Some(kept), None));
+    scene.control(&Control::PowerOn);
+    assert!(scene.read(800) > HIT, "memory holds nothing any more");
+}
+
+#[test]
+fn a_dropped_flush_is_a_lie() {
+    let mut scene = Scene::new(AcceleratorSpec { drops_flushes: true, ..LAZY }, &drive());
+    scene.write(800);
+    assert_eq!(scene.flush(), HIT);
+    assert_eq!(scene.takes(Op::Write, Flags::FUA, 1_600, 8), HIT, "the mark is forgotten with it");
+    scene.control(&Control::PowerCut);
+    assert_eq!((scene.holds(800), scene.holds(1_600)), (None, None));
+}
+
+#[test]
+fn an_orderly_power_off_writes_out_first() {
+    let mut scene = Scene::new(AcceleratorSpec { drops_flushes: true, ..LAZY }, &drive());
+    let stamps = [800, 1_600, 2_400].map(|lba| {
+        scene.write(lba);
+        scene.stamp
+    });
+    scene.control(&Control::PowerOff);
+    scene.submit(Op::Write, Flags::NONE, 3_200, 8);
+    assert_eq!(scene.answer().status, Status::PowerLost, "nothing new is taken");
+    scene.rest(Span::from_secs(1));
+    assert_eq!([800, 1_600, 2_400].map(|lba| scene.holds(lba)), stamps.map(Some));
+}
+
+/// The page is on its way to the medium when it is written again: the new data follow the old.
+#[test]
+fn no_update_is_lost_while_its_page_is_written_out() {
+    let mut scene = Scene::new(LAZY, &drive().queued(4, Policy::Fcfs));
+    scene.write(800);
+    let old = scene.stamp;
+    scene.submit(Op::Flush, Flags::NONE, 0, 0);
+    let new = scene.submit(Op::Write, Flags::NONE, 800, 8);
+    assert_eq!(scene.answer().tag as u64, new, "it does not wait for the page");
+    assert_eq!(scene.answer().tag as u64, old + 1, "the flush is for what was before it");
+    assert_eq!(scene.holds(800), Some(old));
+    assert_eq!(scene.read(800), HIT);
+    scene.flush();
+    assert_eq!((scene.holds(800), scene.landed.len()), (Some(new), 2));
+}
+
+#[test]
+fn neighbours_leave_in_one_command_under_their_own_stamps() {
+    let mut scene = Scene::new(LAZY, &drive());
+    for index in [3, 0, 2, 1] {
+        scene.write(800 + index * 8);
+    }
+    scene.write(4_000);
+    scene.submit(Op::Flush, Flags::NONE, 0, 0);
+    let effort = scene.answer().effort;
+    assert_eq!(effort.commands, 3, "two runs and the flush");
+    assert_eq!([800, 808, 816, 824].map(|lba| scene.holds(lba)), [2, 4, 3, 1].map(Some));
+}
+
+#[test]
+fn data_go_down_when_idle_old_or_too_many() {
+    let after = |spec: AcceleratorSpec, busy: bool| {
+        let mut scene = Scene::new(spec, &drive());
+        scene.write(800);
+        scene.write(4_000);
+        for step in 0..10 {
+            scene.rest(Span::from_millis(100));
+            if busy {
+                scene.read(1_000 + step * 200);
+            }
+            if scene.holds(800).is_some() {
+                return Some(step);
+            }
+        }
+        None
+    };
+    assert_eq!(after(LAZY, false), None);
+    assert_eq!(after(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, false), Some(2));
+    assert_eq!(after(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, true), None, "never idle for so long");
+    assert_eq!(after(AcceleratorSpec { dirty_age: Span::from_millis(500), ..LAZY }, true), Some(4));
+    assert_eq!(after(AcceleratorSpec { dirty_share: 0, ..LAZY }, true), Some(0));
+}
+
+#[test]
+fn a_full_cache_waits_for_the_medium() {
+    let mut scene = Scene::new(AcceleratorSpec { size: 2 * 4096, ..LAZY }, &drive());
+    assert_eq!((scene.write(800), scene.write(1_600)), (HIT, HIT));
+    assert!(scene.write(2_400) > Span::from_millis(1));
+    assert_eq!(scene.write(2_400), HIT, "in its place");
+    // Longer than the cache: past it, behind what is dirty of its place.
+    assert!(scene.takes(Op::Write, Flags::NONE, 2_400, 24) > Span::from_millis(1));
+    assert_eq!(scene.holds(2_400), Some(scene.stamp));
+}
+
+#[test]
+fn a_forced_write_is_on_the_medium_behind_older_data_of_its_place() {
+    let mut scene = Scene::new(LAZY, &drive());
+    scene.write(800);
+    let first = scene.stamp;
+    scene.takes(Op::Write, Flags::FUA, 804, 8);
+    let forced = scene.stamp;
+    assert_eq!((scene.holds(800), scene.holds(804)), (Some(first), Some(forced)));
+    assert_eq!(scene.read(804), HIT);
+    scene.control(&Control::PowerCut);
+    assert_eq!(scene.holds(811), Some(forced));
+}
+
+#[test]
+fn a_sequential_reader_finds_what_was_read_ahead() {
+    let hits = |read_ahead| {
+        let mut scene = Scene::new(AcceleratorSpec { read_ahead, ..LAZY }, &Small::default());
+        let step = |index: u64| {
+            scene.rest(Span::from_millis(30));
+            scene.read(index * 8) == HIT
+        };
+        (0..40).map(step).filter(|&hit| hit).count()
+    };
+    assert_eq!(hits(0), 0);
+    assert!(hits(64) >= 36, "{}", hits(64));
+}
+
+#[test]
+fn without_write_back_a_write_takes_what_it_took() {
+    let mut bare = Scene::new(AcceleratorSpec { write_back: false, ..LAZY }, &drive());
+    assert!(bare.write(800) > HIT && bare.holds(800) == Some(1));
+    assert_eq!(bare.read(800), HIT);
+    assert!(!bare.device.limits(0).volatile_cache);
+}
