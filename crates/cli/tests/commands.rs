@@ -223,3 +223,22 @@ fn a_synchronous_write_is_a_write_whether_the_drive_knows_fua_or_not() {
     let (fua, flush) = (rate("true"), rate("false"));
     assert!((50.0..200.0).contains(&fua) && (50.0..200.0).contains(&flush), "{fua} and {flush} writes a second");
 }
+
+#[test]
+fn a_program_that_spins_keeps_the_processor_as_long_as_it_says() {
+    let folder = folder();
+    let job = "[think]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=100m\nruntime=10\ntime_based\n\
+               thinktime=10000\nthinktime_spin=4000\n";
+    fs::write(folder.path().join("think.fio"), job).unwrap();
+    let run = |processor: &str| {
+        let set = format!("processor={processor}");
+        seekwise(folder.path(), &["run", "think.fio", "--on", DRIVE, "--set", &set, "--json"]).json()
+    };
+    let (with, without) = (run("athlon-xp-2000"), run("none"));
+    let rate = |run: &Value| run["all"]["iops"].as_f64().unwrap();
+    assert!((rate(&with) / rate(&without) - 1.0).abs() < 0.02, "the pause is as long either way");
+    // 4 ms for each request, and a little for the request itself.
+    let (percent, spun) = (with["cpu"]["percent"].as_f64().unwrap(), 0.4 * rate(&with));
+    assert!((spun..spun + 1.0).contains(&percent), "{percent} %, {spun} % of it spun");
+    assert!(without["cpu"].is_null());
+}

@@ -382,7 +382,7 @@ fn durability_pace_and_verification() {
     let pace = &paced.0[0].pace;
     assert_eq!(pace.rate, [Some(Rate::Requests(100)), Some(Rate::Requests(50)), None]);
     assert_eq!(pace.process, Process::Poisson);
-    assert_eq!(pace.think, Some(Think { time: Span::from_millis(1), blocks: 4, on_issue: true }));
+    assert_eq!(pace.think, Some(Think { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: true }));
     assert_eq!(workers("rate=,1m").0[0].pace.rate, [None, Some(Rate::Bytes(1 << 20)), Some(Rate::Bytes(1 << 20))]);
     assert!(pattern("rw=randwrite\nverify=crc32c").verify);
     assert!(!pattern("rw=randwrite\nverify=crc32c\ndo_verify=0").verify);

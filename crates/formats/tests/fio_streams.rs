@@ -253,6 +253,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         fua: false,
         volatile_cache: true,
         queuing: seekwise_model::block::Queuing::Ncq,
+        computes: false,
     };
     let job = Job { name: "job".into(), workers: vec![worker] };
     let mut workload = Workload::new(&job, &limits, seed).expect("a sound job");

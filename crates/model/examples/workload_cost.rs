@@ -95,6 +95,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         fua: false,
         volatile_cache: true,
         queuing: seekwise_model::block::Queuing::Ncq,
+        computes: false,
     };
     let job = Job { name: name.into(), workers: vec![worker; workers] };
     let began = Clock::now();

@@ -276,6 +276,8 @@ pub struct Limits {
     pub volatile_cache: bool,
     /// How its commands stand to one another.
     pub queuing: Queuing,
+    /// Takes [`Op::Compute`]: there is a processor.
+    pub computes: bool,
 }
 
 /// A thing that serves block requests. See the module's contract for the rules.

@@ -381,6 +381,7 @@ impl Device for Drive {
             fua: self.profile.link.fua,
             volatile_cache: self.profile.cache.write_back,
             queuing: self.profile.link.queuing,
+            computes: false,
         }
     }
 

@@ -83,6 +83,8 @@ pub struct Pace {
 pub struct Think {
     /// How long.
     pub time: Span,
+    /// So much of it the program computes, where there is a processor; the pause is longer when that takes longer.
+    pub spin: Span,
     /// After how many blocks; at least 1.
     pub blocks: u32,
     /// Counts blocks when issued rather than when completed.

@@ -161,7 +161,8 @@ fn loops_sizes_and_numbers_end_a_job() {
 #[test]
 fn think_time_pauses_after_its_blocks_with_nothing_in_flight() {
     let mut job = one(fio(Direction::Read, 0, 81_920));
-    job.workers[0].pace.think = Some(Think { time: Span::from_millis(1), blocks: 4, on_issue: false });
+    job.workers[0].pace.think =
+        Some(Think { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: false });
     let run = run(&job, Span::from_micros(10));
     let at: Vec<u64> = run.issued.iter().map(|i| i.at.nanos() / 10_000).collect();
     assert_eq!(at[..6], [0, 1, 2, 3, 104, 105]);

@@ -235,7 +235,7 @@ impl Check<'_> {
             self.refuse("rate_iops", "rate and rate_iops exclude one another");
         }
         if settings.rate_ignore_thinktime
-            && settings.thinktime > 0
+            && settings.think.time > Span::ZERO
             && (given(settings.rate) || given(settings.rate_iops))
         {
             self.refuse("rate_ignore_thinktime", "a rate here always makes up for think time");
@@ -245,16 +245,13 @@ impl Check<'_> {
             (0, requests) => Some(Rate::Requests(requests)),
             (bytes, _) => Some(Rate::Bytes(bytes)),
         };
-        let think = Think {
-            time: Span::from_nanos(settings.thinktime),
-            blocks: settings.thinktime_blocks,
-            on_issue: settings.think_on_issue,
-        };
-        Pace {
-            think: (settings.thinktime > 0).then_some(think),
-            rate: [rate(0), rate(1), rate(2)],
-            process: settings.rate_process,
+        let thinks = settings.think.time > Span::ZERO;
+        if settings.think.spin > Span::ZERO && !thinks {
+            self.warn("thinktime_spin", "without a thinktime it does nothing, as in fio");
         }
+        // As in fio: no longer than the pause.
+        let think = Think { spin: settings.think.spin.min(settings.think.time), ..settings.think };
+        Pace { think: thinks.then_some(think), rate: [rate(0), rate(1), rate(2)], process: settings.rate_process }
     }
 
     /// The pattern without files and bytes, which differ between clones.

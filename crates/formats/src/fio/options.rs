@@ -226,7 +226,7 @@ pub(super) const OPTIONS: &[Known] = &[
     o("startdelay", "", TimeRange(1_000_000), Honoured),
     o("loops", "", Int(0, MANY), Honoured),
     o("thinktime", "", MICROSECONDS, Honoured),
-    o("thinktime_spin", "", MICROSECONDS, Harmless("a pause lasts as long whether the processor spins or sleeps")),
+    o("thinktime_spin", "", MICROSECONDS, Honoured),
     o("thinktime_blocks", "", Int(1, MANY), Honoured),
     o("thinktime_blocks_type", "", Word(&["complete", "issue"]), Honoured),
     o("thinktime_iotime", "", SECONDS, Refused("think time is counted in blocks here, not in time", &[])),

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process};
+use seekwise_model::time::Span;
+use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process, Think};
 
 use super::draw;
 use super::engines::{self, Engine, Runs};
@@ -88,9 +89,7 @@ pub(super) struct Settings {
     pub(super) ramp: u64,
     pub(super) start_delay: (u64, u64),
     pub(super) loops: u32,
-    pub(super) thinktime: u64,
-    pub(super) thinktime_blocks: u32,
-    pub(super) think_on_issue: bool,
+    pub(super) think: Think,
     pub(super) rate: [u64; 3],
     pub(super) rate_iops: [u64; 3],
     pub(super) rate_process: Process,
@@ -161,9 +160,7 @@ impl Default for Settings {
             ramp: 0,
             start_delay: (0, 0),
             loops: 1,
-            thinktime: 0,
-            thinktime_blocks: 1,
-            think_on_issue: false,
+            think: Think { time: Span::ZERO, spin: Span::ZERO, blocks: 1, on_issue: false },
             rate: [0; 3],
             rate_iops: [0; 3],
             rate_process: Process::Linear,
@@ -382,9 +379,10 @@ impl Settings {
             ("ramp_time", _) => self.ramp = value.number(),
             ("startdelay", Value::TimeRange(low, high)) => self.start_delay = (*low, *high),
             ("loops", _) => self.loops = (value.number() as u32).max(1),
-            ("thinktime", _) => self.thinktime = value.number(),
-            ("thinktime_blocks", _) => self.thinktime_blocks = value.number() as u32,
-            ("thinktime_blocks_type", _) => self.think_on_issue = value.is_word("issue"),
+            ("thinktime", _) => self.think.time = Span::from_nanos(value.number()),
+            ("thinktime_spin", _) => self.think.spin = Span::from_nanos(value.number()),
+            ("thinktime_blocks", _) => self.think.blocks = value.number() as u32,
+            ("thinktime_blocks_type", _) => self.think.on_issue = value.is_word("issue"),
             ("rate", Value::Ints(given)) => keep(&mut self.rate, given),
             ("rate_iops", Value::Ints(given)) => keep(&mut self.rate_iops, given),
             ("rate_process", _) => {

@@ -288,7 +288,7 @@ impl Processor {
 
 impl Device for Processor {
     fn limits(&self, unit: u8) -> Limits {
-        Limits { depth: self.depth, ..self.below.limits(unit) }
+        Limits { depth: self.depth, computes: true, ..self.below.limits(unit) }
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {

@@ -121,6 +121,8 @@ pub(crate) struct Thinking {
 enum Pause {
     None,
     Draining,
+    /// The program computes since then.
+    Computing(Instant),
     Until(Instant),
 }
 
@@ -130,6 +132,8 @@ pub(crate) enum Thought {
     Issue,
     /// Not before requests in flight are done.
     Drain,
+    /// Compute for so long.
+    Compute(Span),
     /// Not before this instant.
     At(Instant),
 }
@@ -151,6 +155,14 @@ impl Thinking {
         self.completed += 1;
     }
 
+    /// Computing is over: the rest of the time is slept.
+    pub(crate) fn computed(&mut self, now: Instant) {
+        if let Pause::Computing(since) = self.pause {
+            let rest = self.think.time.saturating_sub(self.think.spin);
+            self.pause = Pause::Until((since + self.think.time).max(now + rest));
+        }
+    }
+
     /// Whether to issue at `now` with so many in flight. fio looks at its count once after each issue.
     pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> Thought {
         if core::mem::take(&mut self.look) {
@@ -164,9 +176,14 @@ impl Thinking {
             if in_flight > 0 {
                 return Thought::Drain;
             }
+            if self.think.spin > Span::ZERO {
+                self.pause = Pause::Computing(now);
+                return Thought::Compute(self.think.spin);
+            }
             self.pause = Pause::Until(now + self.think.time);
         }
         match self.pause {
+            Pause::Computing(_) => Thought::Drain,
             Pause::Until(end) if now < end => Thought::At(end),
             _ => {
                 self.pause = Pause::None;

@@ -23,7 +23,7 @@ use super::fio::{Draw, Drawn, FioStream, READ, WRITE};
 use super::iometer::IometerStream;
 use super::script::ScriptStream;
 use super::tausworthe::{self, Seeds, Tausworthe88};
-use super::{Pattern, Worker};
+use super::{Pattern, Think, Worker};
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -35,6 +35,8 @@ pub(crate) enum Purpose {
     Plain,
     /// A flush that holds back later requests.
     Flush,
+    /// The program's own work.
+    Compute,
     /// A write that is durable only after a flush of its own.
     Pair,
     /// An Iometer request that is answered by one of the other direction.
@@ -197,7 +199,10 @@ impl Running {
             follow: VecDeque::new(),
             pending: None,
             arrival: Arrival::new(&worker.pace, seed, index),
-            thinking: worker.pace.think.map(Thinking::new),
+            thinking: worker.pace.think.map(|think| {
+                let spin = if limits.computes { think.spin } else { Span::ZERO };
+                Thinking::new(Think { spin, ..think })
+            }),
             begin: Instant::ZERO,
             ramp_end: Instant::ZERO,
             end: Instant::FAR,
@@ -337,6 +342,7 @@ impl Running {
             match thinking.ask(now, self.in_flight) {
                 Thought::Issue => {}
                 Thought::Drain => return Poll::Wait,
+                Thought::Compute(span) => return Poll::Issue(self.compute(now, span)),
                 Thought::At(instant) => return self.until(instant),
             }
         }
@@ -566,6 +572,14 @@ impl Running {
         Issue { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
     }
 
+    /// The program's own work, in whole microseconds.
+    fn compute(&mut self, now: Instant, span: Span) -> Issue {
+        self.in_flight += 1;
+        let sectors = u32::try_from(span.nanos() / 1000).unwrap_or(u32::MAX);
+        let (op, flags, purpose) = (Op::Compute, Flags::NONE, Purpose::Compute);
+        Issue { op, flags, lba: 0, sectors, intended: now, purpose, tag: None }
+    }
+
     /// What follows under the same tag.
     fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> Issue {
         let issue = match (follow, &mut self.stream) {
@@ -592,10 +606,11 @@ impl Running {
             }
             _ => {
                 self.in_flight -= 1;
-                if purpose == Purpose::Flush {
-                    self.flushing = false;
-                } else if let Some(thinking) = &mut self.thinking {
-                    thinking.completed();
+                match (purpose, &mut self.thinking) {
+                    (Purpose::Flush, _) => self.flushing = false,
+                    (Purpose::Compute, Some(thinking)) => thinking.computed(now),
+                    (_, Some(thinking)) => thinking.completed(),
+                    _ => {}
                 }
                 return true;
             }

@@ -56,6 +56,7 @@ pub(crate) fn limits(fua: bool) -> Limits {
         fua,
         volatile_cache: true,
         queuing: Queuing::Ncq,
+        computes: false,
     }
 }
 
