@@ -209,3 +209,18 @@ fn an_accelerator_is_a_name_and_overrides() {
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nwrite_back = false\nidle_ms = 3\n");
     assert!(said.contains("changes nothing") && said.contains("`accelerator.write_back` = true beside it"), "{said}");
 }
+
+#[test]
+fn the_guide_names_every_layer_key_and_word() {
+    let guide = include_str!("../../../../docs/stack.md");
+    let named = |word: &str| guide.contains(&format!("`{word}`"));
+    let missing: Vec<String> = hosts()
+        .unwrap()
+        .into_iter()
+        .map(|host| host.name)
+        .chain(HOST_LAYERS.iter().flat_map(|(_, keys)| keys.iter().map(|key| key.path.to_owned())))
+        .chain(HOST_LAYERS.iter().map(|(layer, _)| (*layer).to_owned()))
+        .filter(|word| !named(word))
+        .collect();
+    assert!(missing.is_empty(), "docs/stack.md does not name {missing:?}");
+}
