@@ -439,6 +439,9 @@ impl Buffer {
 
     /// A stream of writes still fills the dirty segment: one of the last few writes, as many as segments may be dirty,
     /// joined it, and it has room for another block.
+    ///
+    /// Inferred, for makers do not say it; that a part written early costs the stream a revolution is geometry. With that
+    /// many writes each of as many streams as there is room for has had its turn; whoever has not come again has left.
     pub fn is_growing(&self, segment: usize) -> bool {
         let (start, stop) = self.span(segment);
         let grew = self.dirty[segment].as_ref().and_then(|dirty| dirty.grew);
