@@ -384,7 +384,7 @@ pub fn measure_first(
         cores: stack.processor.map(|processor| processor.cores),
         names: names(job),
         phases: stretches,
-        troubles: troubles(stack, job, outcome.failures),
+        troubles: troubles(stack, job, outcome.failures, outcome.end),
     })
 }
 

@@ -6,9 +6,9 @@ use seekwise_model::time::Instant;
 use seekwise_model::workload::{Job, Worker};
 use seekwise_targets::sim::{Change, Stack};
 
-/// In words, one line each.
-pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64) -> Vec<String> {
-    let mut troubles = lost_volumes(stack);
+/// In words, one line each, of a run that ended at `end`.
+pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64, end: Instant) -> Vec<String> {
+    let mut troubles = lost_volumes(stack, end);
     let ends = |worker: &Worker| worker.survives != [true; 2];
     if failures > 0 && job.workers.iter().any(ends) {
         troubles
@@ -17,15 +17,15 @@ pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64) -> Vec<String> {
     troubles
 }
 
-/// Volumes of the array that lost more drives than they can bear, and since when.
-fn lost_volumes(stack: &Stack) -> Vec<String> {
+/// Volumes of the array that had lost more drives by `end` than they can bear, and since when.
+fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
     let (Some(spec), Some(array)) = (&stack.array, stack.build_array(Seed(0))) else { return Vec::new() };
     // A new drive brings nothing of a lost volume back: the first state that it does not survive counts. That its rebuild
     // takes time is left out: a second loss meanwhile shows in the errors alone.
     let member = |change: &Change| change.value.parse::<u32>().ok().filter(|_| change.key == "array.lose");
     let mut lost = spec.lost;
     let mut states: Vec<(Instant, u64)> = vec![(Instant::ZERO, lost)];
-    for change in &stack.changes {
+    for change in stack.changes.iter().filter(|change| change.at <= end) {
         if change.key == "array.replace" {
             lost &= !change.value.parse().map_or(0, |member: u32| 1 << member);
         }
@@ -61,7 +61,8 @@ mod tests {
             value: value.to_owned(),
         };
         let changes = changes.iter().map(change).collect();
-        lost_volumes(&Stack { array: built.array, changes, ..Stack::bare(built.profile) })
+        let end = Instant::from_nanos(200 * 1_000_000_000);
+        lost_volumes(&Stack { array: built.array, changes, ..Stack::bare(built.profile) }, end)
     }
 
     #[test]
@@ -74,6 +75,7 @@ mod tests {
         assert!(said(&(of("raid-5") + "lose = 1\n"), &rebuilt).is_empty(), "a new drive came between");
         let second = said(&(of("raid-5") + "lose = 1\n"), &rebuilt[1..]);
         assert!(second[0].contains("from 99 s on: 2 of 3 drives"), "{second:?}");
+        assert!(said(&of("raid-0"), &[(201, "array.lose", "0")]).is_empty(), "the run had ended");
         assert_eq!(said(&of("matrix"), &[(10, "array.lose", "0")]).len(), 1, "the second volume is a mirror");
     }
 }
