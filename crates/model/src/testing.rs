@@ -39,7 +39,7 @@ use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
-use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Link, Overhead, Profile, ReadAhead, Until};
+use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Hold, Link, Overhead, Profile, ReadAhead, Until};
 use crate::drive::recovery::Weak;
 use crate::host::accelerator::{Accelerator, AcceleratorSpec};
 use crate::host::array::layout::{Level, Share, volumes};
@@ -120,11 +120,11 @@ pub const NO_CACHE: Cache = Cache {
     read_ahead: ReadAhead {
         max: 0,
         min: 0,
-        resume_percent: 50,
+        after: 1,
         until: Until::Segment,
         over_requested: false,
         free_blocks: false,
-        holds: false,
+        hold: Hold::Never,
         discards: false,
     },
     write_back: false,
@@ -415,11 +415,11 @@ fn random_cache(rng: &mut Rng) -> Cache {
         read_ahead: ReadAhead {
             max,
             min: rng.below(u64::from(max.min(64)) + 1) as u32,
-            resume_percent: pick(rng, &[1, 50, 100]),
+            after: pick(rng, &[1, 1, 2, 3]),
             until: pick(rng, &[Until::Segment, Until::Track, Until::Cylinder, Until::NextTrack]),
             over_requested: rng.percent(40),
             free_blocks: rng.percent(30),
-            holds: rng.percent(40),
+            hold: pick(rng, &[Hold::Never, Hold::Track, Hold::Segment, Hold::Stream]),
             discards: rng.percent(30),
         },
         write_back: segments > 0 && rng.percent(60),

@@ -97,7 +97,7 @@ fn a_cut_loses_what_of_it_has_not_passed() {
 /// A read that goes on where a segment ends, then at once one elsewhere: when the second begins its seek.
 fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
     let mut small = Small::default().buffered(4, 32).queued(4, Policy::Fcfs);
-    small.cache.read_ahead.holds = holds;
+    small.cache.read_ahead.hold = if holds { Hold::Segment } else { Hold::Never };
     small.cache.read_ahead.over_requested = true;
     small.firmware.queue.max_wait = max_wait;
     let mut drive = small.drive();

@@ -132,7 +132,6 @@ fn read_ahead(disk: &Fields<'_>, segment: u64, text: &mut Text) -> Result<(), Er
     text.section("cache.read_ahead");
     text.given("max_sectors", most, disk.at("Maximum read-ahead (blks)"), "Maximum read-ahead");
     text.given("min_sectors", least.min(most), disk.at("Minimum read-ahead (blks)"), "Minimum read-ahead");
-    text.inferred("resume_percent", 50, "not said; half of the segment read again");
     text.given("until", format!("\"{}\"", until.unwrap_or("segment")), disk.at(key), key);
     let (over, free) = ("Read-ahead over requested", "Read any free blocks");
     text.given("over_requested", yes(disk, over)?, disk.at(over), over);

@@ -4,7 +4,7 @@ use seekwise_model::block::{CutSector, Queuing};
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{
-    Adaptive, After, Cache, Faults, Firmware, Link, MediaCache, Overhead, Profile, ProfileError, ReadAhead, Until,
+    Adaptive, After, Cache, Faults, Firmware, Hold, Link, MediaCache, Overhead, Profile, ProfileError, ReadAhead, Until,
 };
 use seekwise_model::drive::recovery::Weak;
 use seekwise_model::queue::{Discipline, Policy};
@@ -116,7 +116,7 @@ fn read_ahead(figures: &Figures<'_>) -> ReadAhead {
     ReadAhead {
         max: figures.whole("cache.read_ahead.max_sectors") as u32,
         min: figures.whole("cache.read_ahead.min_sectors") as u32,
-        resume_percent: figures.whole("cache.read_ahead.resume_percent") as u32,
+        after: figures.whole_or("cache.read_ahead.after", 1) as u32,
         until: match figures.word("cache.read_ahead.until") {
             "track" => Until::Track,
             "cylinder" => Until::Cylinder,
@@ -125,7 +125,12 @@ fn read_ahead(figures: &Figures<'_>) -> ReadAhead {
         },
         over_requested: figures.flag("cache.read_ahead.over_requested"),
         free_blocks: figures.flag("cache.read_ahead.free_blocks"),
-        holds: figures.word("cache.read_ahead.hold") == "streams",
+        hold: match figures.word("cache.read_ahead.hold") {
+            "track" => Hold::Track,
+            "segment" => Hold::Segment,
+            "stream" => Hold::Stream,
+            _ => Hold::Never,
+        },
         discards: figures.flag("cache.read_ahead.discard"),
     }
 }

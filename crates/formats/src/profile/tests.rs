@@ -38,7 +38,6 @@ dirty_percent = { value = 75, inferred = "a" }
 destage_idle_ms = { value = 10, inferred = "a" }
 read_ahead.max_sectors = { value = 100, inferred = "a" }
 read_ahead.min_sectors = { value = 0, inferred = "a" }
-read_ahead.resume_percent = { value = 50, inferred = "a" }
 [firmware]
 depth = { value = 32, inferred = "a" }
 dispatch_ms = { value = 0, inferred = "a" }

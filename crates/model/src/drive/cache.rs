@@ -67,6 +67,8 @@ pub struct Buffer {
     dirty_sectors: u64,
     /// First block and the block after the last, of each segment.
     spans: Vec<(u64, u64)>,
+    /// The last read from each segment: the block behind it, and how many in a row it was the last of.
+    readers: Vec<(u64, u32)>,
     /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
     /// number modulo `rows.len()`), going on in `following`. None is longer than a row, so those that may hold a block
     /// begin in its row or the one before.
@@ -121,6 +123,7 @@ impl Buffer {
             segment_sectors: u64::from(segment_sectors),
             dirty_sectors: u64::from(segment_sectors),
             spans: alloc::vec![(0, 0); n],
+            readers: alloc::vec![(u64::MAX, 0); n],
             rows: alloc::vec![NONE; (2 * n).next_power_of_two().max(2)],
             following: alloc::vec![NONE; n],
             row: segment_sectors.max(1).next_power_of_two().ilog2(),
@@ -285,6 +288,15 @@ impl Buffer {
         self.spans[segment]
     }
 
+    /// The host reads `lba..end` by way of a segment. Answers how many reads in a row this is the last of, each going on
+    /// where the one before ended.
+    pub fn reads_on(&mut self, segment: usize, lba: u64, end: u64) -> u32 {
+        let (before, run) = self.readers[segment];
+        let run = if before == lba { run.saturating_add(1) } else { 1 };
+        self.readers[segment] = (end, run);
+        run
+    }
+
     /// A segment is the first to be used anew.
     pub fn give_up(&mut self, segment: usize) {
         self.recency.demote(segment);
@@ -326,6 +338,7 @@ impl Buffer {
     pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
         let segment = self.oldest_clean(filling)?;
         self.set_span(segment, start, start);
+        self.readers[segment] = (u64::MAX, 0);
         self.touch(segment);
         Some(segment)
     }

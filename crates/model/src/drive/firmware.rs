@@ -15,19 +15,13 @@
 //! `read_ahead.holds` that of a stream fills its segment first, unless the command has waited for too long.
 
 use super::cache::{Lookup, Piece, Room};
-use super::profile::Until;
+use super::profile::{Hold, Until};
 use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Slot, Stage, Target};
 use crate::block::{Flags, LandingKind, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
-
-/// When the part of a read-ahead behind `end` that is not broken off is done: at least `min` blocks.
-#[inline]
-pub(super) fn kept(platter: Platter<'_>, min: u32, stream: &Stream, end: u64) -> Instant {
-    if min == 0 { Instant::ZERO } else { stream.when(platter, (end + u64::from(min)).min(stream.limit)) }
-}
 
 impl Drive {
     /// Takes a command into `slot`: the electronics decode it after those before it. Answers when something happens to it.
@@ -207,7 +201,22 @@ impl Drive {
 
     /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.
     fn is_held_up(&self) -> bool {
-        self.profile.cache.read_ahead.holds && !self.commands.is_empty()
+        matches!(self.profile.cache.read_ahead.hold, Hold::Track | Hold::Segment) && !self.commands.is_empty()
+    }
+
+    /// Until when a waiting command leaves `stream` alone behind a read that ended before `end`, the `run`-th of its kind.
+    pub(super) fn holds(&self, stream: &Stream, end: u64, run: u32) -> Instant {
+        let ahead = &self.profile.cache.read_ahead;
+        let until = |block: u64| stream.when(self.platter(), block.min(stream.limit));
+        let least = if ahead.min == 0 { Instant::ZERO } else { until(end + u64::from(ahead.min)) };
+        let held = match ahead.hold {
+            _ if run < 2 => Instant::ZERO,
+            Hold::Never => Instant::ZERO,
+            Hold::Track => until(self.track_end(end - 1, false)),
+            Hold::Segment => until(stream.limit),
+            Hold::Stream => Instant::FAR,
+        };
+        least.max(held)
     }
 
     /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end: it tries no
@@ -252,11 +261,12 @@ impl Drive {
     /// The data are in the buffer, or a prefetch brings them.
     pub(super) fn read_hit(&mut self, now: Instant, slot: u16, request: &Request, segment: usize) {
         self.buffer.touch(segment);
+        let run = self.buffer.reads_on(segment, request.lba, request.end());
         let (mut first, mut here) = (now, now);
         if self.filling(now) == Some(segment) {
-            (first, here) = self.follow(now, request, segment);
+            (first, here) = self.follow(now, request, segment, run);
         } else if !self.buffer.is_dirty(segment) {
-            self.resume(now, request, segment);
+            self.resume(now, request, segment, run);
         }
         if self.profile.cache.read_ahead.discards && self.buffer.span(segment).1 == request.end() {
             self.buffer.give_up(segment);
@@ -270,37 +280,54 @@ impl Drive {
 
     /// A read from the segment being filled moves the prefetch's limit on. Answers when its first block and all its
     /// blocks are there.
-    fn follow(&mut self, now: Instant, request: &Request, segment: usize) -> (Instant, Instant) {
+    fn follow(&mut self, now: Instant, request: &Request, segment: usize, run: u32) -> (Instant, Instant) {
         let limit = match self.is_held_up() {
             true => request.end(),
-            false => self.read_ahead_limit(request, segment),
+            false => self.read_ahead_limit(request, segment, run),
         };
-        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
-        let (stream, earliest) = match &mut self.activity {
-            Activity::Prefetch(stream) => (stream, now),
-            Activity::Access { then: Some(stream), sweep, .. } => (stream, sweep.end.max(now)),
+        let free = self.profile.cache.read_ahead.free_blocks;
+        let (mut stream, earliest) = match &self.activity {
+            Activity::Prefetch(stream) => (*stream, now),
+            // They were there before it began.
+            Activity::Access { access, .. } if request.end() <= access.lba() && !free => return (now, now),
+            Activity::Access { then: Some(stream), sweep, .. } => (*stream, sweep.end.max(now)),
             Activity::Access { sweep, .. } => return (sweep.end.max(now), sweep.end.max(now)),
             Activity::Idle => return (now, now),
         };
         stream.go_on_to(limit);
+        let platter = self.platter();
         let here = stream.when(platter, request.end()).max(earliest);
-        let kept = kept(platter, self.profile.cache.read_ahead.min, stream, request.end());
-        stream.committed = stream.committed.max(here).max(kept);
-        if self.profile.cache.read_ahead.holds {
-            stream.held = stream.when(platter, stream.limit);
-        }
         let first = stream.when(platter, request.lba + 1).max(earliest).min(here);
+        stream.promised = stream.promised.max(here);
+        stream.held = self.holds(&stream, request.end(), run);
+        if let Activity::Prefetch(ahead) | Activity::Access { then: Some(ahead), .. } = &mut self.activity {
+            *ahead = stream;
+        }
         self.buffer.extend(segment, stream.limit);
         (first, here)
     }
 
-    /// How far to read after `request` into `segment`: as far as the segment, `read_ahead.max` and `read_ahead.until`
-    /// allow.
+    /// How far to read after `request` into `segment`, the `run`-th read of its stream: as far as the segment,
+    /// `read_ahead.max` and `read_ahead.until` allow.
+    ///
+    /// The blocks of a request stay in its segment where they are not read over. Those of a stream are not asked for
+    /// again, nor can those of a request be kept that is longer than the segment: of them no more than half a segment
+    /// stays. (Inferred: a ring of which all was full of what has been sent could not be read ahead into, and each
+    /// request of a stream would wait for a revolution.)
     #[inline]
-    pub(super) fn read_ahead_limit(&self, request: &Request, segment: usize) -> u64 {
+    pub(super) fn read_ahead_limit(&self, request: &Request, segment: usize, run: u32) -> u64 {
         let ahead = &self.profile.cache.read_ahead;
         let end = request.end();
-        let ring = if ahead.over_requested { end } else { request.lba } + self.buffer.segment_sectors();
+        if run < ahead.after {
+            return end;
+        }
+        let (length, room) = (u64::from(request.sectors), self.buffer.segment_sectors());
+        let stay = match ahead.over_requested {
+            true => 0,
+            false if run > 1 || length > room => length.min(room / 2),
+            false => length,
+        };
+        let ring = end - stay + room;
         let limit = ring.min(end + u64::from(ahead.max)).max(end).min(self.profile.geometry.sectors());
         let limit = self.first_weak(end, limit).unwrap_or(limit);
         match ahead.until {
@@ -337,16 +364,20 @@ impl Drive {
         end
     }
 
-    /// A stopped prefetch goes on when enough of its segment has been read and nothing else wants the medium.
-    fn resume(&mut self, now: Instant, request: &Request, segment: usize) {
+    /// A stopped prefetch goes on when nothing else wants the medium and no more than a track lies ahead of the host: to
+    /// find its place again takes it a revolution at most, in which a host can take no more than that.
+    fn resume(&mut self, now: Instant, request: &Request, segment: usize, run: u32) {
         let (_, end) = self.buffer.span(segment);
-        let unread = end.saturating_sub(request.end()) * 100;
-        let full = u64::from(100 - self.profile.cache.read_ahead.resume_percent) * self.buffer.segment_sectors();
-        let limit = self.read_ahead_limit(request, segment);
+        let limit = self.read_ahead_limit(request, segment, run);
         let idle = matches!(self.activity, Activity::Idle) && self.commands.is_empty();
-        if idle && unread <= full && limit > end && self.choose_from <= now {
-            let extent = self.profile.geometry.extent(end, u32::MAX);
-            let stream = Stream::start(self.platter(), now, self.arm, extent, limit, segment);
+        if !idle || limit <= end || self.choose_from > now {
+            return;
+        }
+        let extent = self.profile.geometry.extent(end, u32::MAX);
+        let track = u64::from(extent.before) + u64::from(extent.sectors) + u64::from(extent.behind);
+        if end.saturating_sub(request.end()) <= track {
+            let mut stream = Stream::start(self.platter(), now, self.arm, extent, limit, segment);
+            stream.held = self.holds(&stream, request.end(), run);
             self.buffer.extend(segment, limit);
             self.activity = Activity::Prefetch(stream);
         }

@@ -6,7 +6,6 @@
 //! command is or when its data cross the link.
 
 use super::cache::Lookup;
-use super::firmware::kept;
 use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::media::Access;
@@ -150,9 +149,9 @@ impl Drive {
         self.commands.deadline().into_iter().chain(self.destage_due()).min()
     }
 
-    /// When a read-ahead gives way to what waits and is `fed_up` then.
+    /// When a read-ahead gives way to what waits and is `fed_up` then. What commands were promised it still brings.
     pub(super) fn breaks_off(&self, stream: &Stream, fed_up: Option<Instant>) -> Instant {
-        stream.committed.max(stream.held.min(fed_up.unwrap_or(Instant::FAR)))
+        stream.promised.max(stream.held.min(fed_up.unwrap_or(Instant::FAR)))
     }
 
     pub(super) fn choose(&mut self, now: Instant) {
@@ -301,7 +300,6 @@ impl Drive {
                 self.buffer.touch(segment);
                 let first = self.profile.geometry.extent(end.max(request.lba), u32::MAX);
                 self.read_into(now, slot, &request, first, |_| Some(segment));
-                self.hold_stream();
             }
             _ => {
                 self.break_off(now);
@@ -340,16 +338,6 @@ impl Drive {
         }
     }
 
-    /// The read-ahead behind the read in progress is that of a stream.
-    fn hold_stream(&mut self) {
-        let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
-        if self.profile.cache.read_ahead.holds
-            && let Activity::Access { then: Some(stream), .. } = &mut self.activity
-        {
-            stream.held = stream.when(platter, stream.limit);
-        }
-    }
-
     /// What `segment` will hold of a read that starts, and the read-ahead that follows it when the read has ended then and
     /// there.
     #[inline]
@@ -365,15 +353,15 @@ impl Drive {
             let free = self.free_blocks(access);
             self.buffer.reach_back(segment, access.lba() - free);
         }
-        let limit = if ahead { self.read_ahead_limit(request, segment) } else { request.end() };
+        let run = self.buffer.reads_on(segment, request.lba, request.end());
+        let limit = if ahead { self.read_ahead_limit(request, segment, run) } else { request.end() };
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return None;
         }
         let platter = self.platter();
         let mut stream = Stream::start(platter, end, arm, access.following(platter.geometry), limit, segment);
-        // What a command may not break off counts from the plan's beginning.
-        stream.committed = end.max(kept(platter, self.profile.cache.read_ahead.min, &stream, request.end()));
+        stream.held = self.holds(&stream, request.end(), run);
         Some(stream)
     }
 

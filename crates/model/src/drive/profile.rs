@@ -125,9 +125,9 @@ pub struct ReadAhead {
     pub max: u32,
     /// Sectors past the request that are read even when another command waits: the pre-emption rule.
     pub min: u32,
-    /// A prefetch that stopped because its segment was full goes on when this share of the segment, in percent, has
-    /// been read by the host.
-    pub resume_percent: u32,
+    /// It begins behind the read of a stream that has this number, counted from 1; a stream is reads of which each goes on
+    /// where the one before ended.
+    pub after: u32,
     /// Where a read-ahead ends if nothing else ends it.
     pub until: Until,
     /// What is read ahead may take the place of the blocks just read, so that the segment's whole length lies ahead;
@@ -135,9 +135,8 @@ pub struct ReadAhead {
     pub over_requested: bool,
     /// What passes under the head before the first wanted block of a track is kept too.
     pub free_blocks: bool,
-    /// The read-ahead of a stream, once a read has gone on where its segment ended, fills the segment though a command
-    /// waits; it goes no farther for that stream while one does.
-    pub holds: bool,
+    /// What a command that waits leaves to the read-ahead of a stream.
+    pub hold: Hold,
     /// A segment that has been read to its end is the first to be used anew.
     pub discards: bool,
 }
@@ -154,6 +153,22 @@ pub enum Until {
     Cylinder,
     /// At the end of the track; one track farther for a run that began before this track.
     NextTrack,
+}
+
+/// How long a stream is read ahead of though a command waits, from the second of its reads on. What the queue's limit of
+/// waiting says goes before. (SCSI's caching mode page: with ABPF a command ends a read-ahead at once; without, the
+/// drive decides, and with DISC a read-ahead goes on beyond a track's end.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hold {
+    /// Not at all.
+    #[default]
+    Never,
+    /// To the end of the track on which the last read ended.
+    Track,
+    /// Until the segment is full; it goes no farther while a command waits.
+    Segment,
+    /// As long as the stream goes on.
+    Stream,
 }
 
 /// How the drive takes and orders commands.
@@ -283,7 +298,7 @@ impl Profile {
                 !cache.write_back || (1..=cache.segments).contains(&cache.dirty_segments),
             ),
             ("cache.read_ahead.min", "at most cache.read_ahead.max", cache.read_ahead.min <= cache.read_ahead.max),
-            ("cache.read_ahead.resume_percent", "from 1 to 100", (1..=100).contains(&cache.read_ahead.resume_percent)),
+            ("cache.read_ahead.after", "at least 1", cache.read_ahead.after >= 1),
             (
                 "firmware.depth",
                 "1 where link.queuing is none",

@@ -12,8 +12,8 @@ pub struct Stream {
     pub segment: usize,
     /// The block after the last to be read.
     pub limit: u64,
-    /// It may be broken off from here on.
-    pub committed: Instant,
+    /// What it brings for commands that were told so has passed.
+    pub promised: Instant,
     /// A waiting command leaves it alone until here, unless it has waited for too long.
     pub held: Instant,
     /// The extent that is passing, and when its first block began to.
@@ -35,7 +35,7 @@ impl Stream {
     #[inline]
     pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        Stream { segment, limit, committed: at, held: at, extent, begin }
+        Stream { segment, limit, promised: at, held: at, extent, begin }
     }
 
     /// Moves the limit on to `limit`, never back.
@@ -50,9 +50,13 @@ impl Stream {
         (over <= now).then_some(over)
     }
 
-    /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer.
+    /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer. What
+    /// the stream found there, and what lies before the extent that passes, has been there all the time.
     #[inline]
     pub fn when(&self, platter: Platter<'_>, end: u64) -> Instant {
+        if end <= self.extent.lba {
+            return Instant::ZERO;
+        }
         if end <= self.extent.end() {
             return self.passed(platter, end);
         }
