@@ -11,6 +11,7 @@
 //! ```
 
 pub mod cache;
+pub mod dirty;
 mod firmware;
 pub mod geometry;
 mod lone;
@@ -77,7 +78,7 @@ pub struct Drive {
     log: DriveLog,
     /// The last seek went to higher cylinders.
     inward: bool,
-    /// The block, inside a physical sector, before which the last write ended.
+    /// The physical sector, counted from 0, that the last write ended in the middle of: the drive knows all of it.
     half_written: Option<u64>,
     /// The next access may be chosen from here on.
     choose_from: Instant,
@@ -253,21 +254,13 @@ impl Drive {
         let capacity = depth as usize + usize::from(cache.wraps);
         Drive {
             media_cache: cache.media_cache.as_ref().map(MediaCache::new),
-            buffer: Buffer::new(
-                cache.segments,
-                cache.segment_sectors,
-                cache.dirty_segments,
-                cache.adaptive.map_or(cache.segments, |it| it.most),
-            ),
+            buffer: Buffer::of(&cache),
             segmentation: cache.adaptive.map(|adaptive| Segmentation::new(adaptive, cache.segments)),
             slots: alloc::vec![Slot::free(); capacity],
             free: (0..capacity as u16).rev().collect(),
             arriving: VecDeque::with_capacity(capacity),
             commands: Candidates::new(profile.firmware.queue, capacity),
-            destages: Queue::new(
-                profile.firmware.destage,
-                cache.adaptive.map_or(cache.segments, |it| it.most) as usize,
-            ),
+            destages: Queue::new(profile.firmware.destage, cache.most_dirty() as usize),
             joined: 0,
             left: 0,
             held: VecDeque::new(),

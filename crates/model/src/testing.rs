@@ -39,7 +39,9 @@ use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
-use crate::drive::profile::{Adaptive, After, Cache, Faults, Firmware, Hold, Link, Overhead, Profile, ReadAhead, Until};
+use crate::drive::profile::{
+    Adaptive, After, Cache, Faults, Firmware, Hold, Link, Overhead, Profile, ReadAhead, Until,
+};
 use crate::drive::recovery::Weak;
 use crate::host::accelerator::{Accelerator, AcceleratorSpec};
 use crate::host::array::layout::{Level, Share, volumes};
@@ -129,6 +131,7 @@ pub const NO_CACHE: Cache = Cache {
     },
     write_back: false,
     dirty_segments: 0,
+    dirty_runs: None,
     destage_idle: Span::ZERO,
     flash_sectors: 0,
     media_cache: None,
@@ -424,6 +427,7 @@ fn random_cache(rng: &mut Rng) -> Cache {
         },
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
+        dirty_runs: if segments > 4 { pick(rng, &[None, Some(1), Some(5), Some(40)]) } else { None },
         destage_idle: some_span(rng, 50_000_000),
         flash_sectors: 0,
         media_cache: None,

@@ -4,7 +4,7 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::profile::Adaptive;
+use seekwise_model::drive::profile::{Adaptive, Hold};
 use seekwise_model::queue::Policy;
 use seekwise_model::rng::Seed;
 use seekwise_model::testing::{Small, conformance};
@@ -99,11 +99,12 @@ fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
     let mut small = Small::default().buffered(4, 32).queued(4, Policy::Fcfs);
     small.cache.read_ahead.hold = if holds { Hold::Segment } else { Hold::Never };
     small.cache.read_ahead.over_requested = true;
+    small.cache.read_ahead.after = 2;
     small.firmware.queue.max_wait = max_wait;
     let mut drive = small.drive();
-    submit(&mut drive, Instant::ZERO, 0, Op::Read, 0, 8);
+    submit(&mut drive, Instant::ZERO, 0, Op::Read, 8, 32);
     let first = ends(&mut drive, 1)[0];
-    // Long after the prefetch up to 40 is over: this one goes on behind it, and is read ahead of up to 80.
+    // Only the second of a stream is read ahead of: it goes on where the first ended, up to 80.
     submit(&mut drive, at(first + 3 * REVOLUTION), 0, Op::Read, 40, 8);
     let second = ends(&mut drive, 1)[0];
     near(second % REVOLUTION, 48 * SECTOR);

@@ -265,7 +265,7 @@ fn half_a_physical_sector_costs_a_revolution() {
         small.cache.destage_idle = Span::from_millis(10);
         let mut drive = drive(&small);
         let first = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 0, middle);
-        answer(&mut drive, first.finished, Op::Write, Flags::NONE, u64::from(middle), 24);
+        answer(&mut drive, first.finished, Op::Write, Flags::NONE, u64::from(middle), 40 - middle);
         drive.handle_timeout(Instant::ZERO + Span::from_secs(1));
         let left = landings(&mut drive);
         assert_eq!(left.len(), 2, "{left:?}");

@@ -550,10 +550,10 @@ fn nobody_waits_longer_than_the_limit_allows() {
         small.firmware.queue.max_wait = Some(Span::from_millis(50));
         small.firmware.destage.max_wait = Some(Span::from_millis(80));
         let (queue, flush) = longest_queue_wait(&small, seed);
-        let rivals = u64::from(small.firmware.depth + small.cache.dirty_segments) + 2;
+        let rivals = u64::from(small.firmware.depth + small.cache.most_dirty()) + 2;
         let turns = Span::from_nanos(longest_access(&small).nanos() * rivals);
         assert!(queue <= Span::from_millis(50) + turns, "seed {seed}: {queue}, {turns}\n{small:?}");
-        let segments = Span::from_nanos(turns.nanos() * (u64::from(small.cache.dirty_segments) + 1));
+        let segments = Span::from_nanos(turns.nanos() * (u64::from(small.cache.most_dirty()) + 1));
         assert!(flush <= Span::from_millis(80) + segments, "seed {seed}: {flush}, {segments}\n{small:?}");
         limited += u32::from(queue > Span::from_millis(50));
     }

@@ -1,15 +1,17 @@
-//! The segmented buffer: which blocks it holds, which of them are not on the medium yet, and who gives way. When
-//! blocks arrive and leave is the firmware's affair.
+//! The segmented buffer: which blocks it holds, and who gives way. Which of them are not on the medium yet is in
+//! `dirty`; when blocks arrive and leave is the firmware's affair.
 //!
 //! Equal segments, each a run of consecutive blocks. A segment being filled by a prefetch counts as holding all that
 //! the prefetch is to bring; the stream says from when on. Segments are replaced in the order of their last use, the
 //! one being filled and the dirty ones never. The buffer can be divided anew; into how many segments is for
-//! `segmentation` to say.
+//! `segmentation` to say. Where written runs take only as much memory as they are long, there are more segments than
+//! memory for them: those used longest ago lose theirs.
 
 use alloc::vec::Vec;
 
+use super::dirty::{Dirty, Piece};
+use super::profile::Cache;
 use crate::recency::Recency;
-use crate::time::Instant;
 
 /// How a wanted run of blocks stands to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,48 +27,14 @@ pub enum Lookup {
 /// No segment.
 const NONE: u32 = u32::MAX;
 
-/// A run written by one request and not yet on the medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// First block.
-    pub lba: u64,
-    /// Blocks.
-    pub sectors: u32,
-    /// The stamp of the write.
-    pub stamp: u64,
-}
-
-impl Piece {
-    fn end(&self) -> u64 {
-        self.lba + u64::from(self.sectors)
-    }
-}
-
-/// A dirty segment.
-#[derive(Clone, Debug)]
-pub struct Dirty {
-    /// Its pieces in LBA order, without gaps.
-    pub pieces: Vec<Piece>,
-    /// Since when it is dirty.
-    pub since: Instant,
-    /// All its data are in the buffer from here on.
-    pub arrived: Instant,
-    /// Numbers dirty segments in the order in which they became so.
-    pub serial: u64,
-    /// On its way to the medium: closed.
-    pub leaving: bool,
-    /// The number of the last write that joined it, or began it where another had ended.
-    grew: Option<u64>,
-}
-
 /// The buffer.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    segment_sectors: u64,
+    pub(super) segment_sectors: u64,
     /// Blocks that a dirty segment may grow to: fewer while the buffer waits to be divided into shorter segments.
-    dirty_sectors: u64,
+    pub(super) dirty_sectors: u64,
     /// First block and the block after the last, of each segment.
-    spans: Vec<(u64, u64)>,
+    pub(super) spans: Vec<(u64, u64)>,
     /// The last read from each segment: the block behind it, and how many in a row it was the last of.
     readers: Vec<(u64, u32)>,
     /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
@@ -74,21 +42,37 @@ pub struct Buffer {
     /// begin in its row or the one before.
     rows: Vec<u32>,
     following: Vec<u32>,
-    row: u32,
+    pub(super) row: u32,
     /// Counts the changes of what is in the buffer.
     version: u64,
     recency: Recency,
-    dirty: Vec<Option<Dirty>>,
+    pub(super) dirty: Vec<Option<Dirty>>,
     /// Dirty segments, the first to become so first.
-    order: Vec<usize>,
+    pub(super) order: Vec<usize>,
     /// Kept allocations of pieces.
-    spare: Vec<Vec<Piece>>,
-    dirty_limit: u32,
-    serial: u64,
+    pub(super) spare: Vec<Vec<Piece>>,
+    pub(super) dirty_limit: u32,
+    pub(super) serial: u64,
     /// How many dirty segments have been closed or dropped.
-    left: u64,
+    pub(super) left: u64,
     /// Writes so far.
-    writes: u64,
+    pub(super) writes: u64,
+    /// Where written runs are no longer than their blocks.
+    memory: Option<Memory>,
+}
+
+/// The memory that segments share when some of them are short.
+#[derive(Clone, Debug)]
+struct Memory {
+    /// Sectors that nothing holds.
+    free: u64,
+    /// Sectors that each segment holds.
+    held: Vec<u32>,
+    /// Segments that hold nothing.
+    empty: Vec<usize>,
+    /// Sectors of unwritten data, and how many there may be.
+    dirty: u64,
+    dirty_at_most: u64,
 }
 
 /// How the buffer is divided.
@@ -102,20 +86,31 @@ pub struct Division {
     pub dirty: u32,
 }
 
-/// What a cached write meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// Joins the dirty segment whose end it continues.
-    Join(usize),
-    /// Overwrites blocks inside this dirty segment.
-    Within(usize),
-    /// Takes a segment of its own.
-    New,
-    /// Must wait until a dirty segment has been destaged.
-    Wait,
-}
-
 impl Buffer {
+    /// The buffer of a profile, empty.
+    pub fn of(cache: &Cache) -> Buffer {
+        let most = cache.adaptive.map_or(cache.segments, |it| it.most);
+        match cache.dirty_runs {
+            None => Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, most),
+            Some(runs) => Buffer::of_runs(cache, runs),
+        }
+    }
+
+    /// One in which at most `runs` may be dirty, each taking as much memory as it is long.
+    fn of_runs(cache: &Cache, runs: u32) -> Buffer {
+        let n = cache.segments + runs;
+        let mut buffer = Buffer::new(n, cache.segment_sectors, runs, n);
+        (0..n as usize).for_each(|segment| buffer.recency.retire(segment));
+        buffer.memory = Some(Memory {
+            free: u64::from(cache.segments) * u64::from(cache.segment_sectors),
+            held: alloc::vec![0; n as usize],
+            empty: (0..n as usize).rev().collect(),
+            dirty: 0,
+            dirty_at_most: u64::from(cache.dirty_segments) * u64::from(cache.segment_sectors),
+        });
+        buffer
+    }
+
     /// `segments` of `segment_sectors` blocks, at most `dirty_limit` of them dirty; never more than `most` segments.
     pub fn new(segments: u32, segment_sectors: u32, dirty_limit: u32, most: u32) -> Buffer {
         let n = most.max(segments) as usize;
@@ -136,6 +131,7 @@ impl Buffer {
             serial: 0,
             left: 0,
             writes: 0,
+            memory: None,
         };
         (segments as usize..n).for_each(|segment| buffer.recency.retire(segment));
         buffer
@@ -216,7 +212,7 @@ impl Buffer {
 
     /// The segments whose row has the place of `row`; they may begin in other rows too.
     #[inline]
-    fn in_row(&self, row: u64) -> impl Iterator<Item = usize> {
+    pub(super) fn in_row(&self, row: u64) -> impl Iterator<Item = usize> {
         let first = self.rows[row as usize & (self.rows.len() - 1)];
         let known = |segment: u32| (segment != NONE).then_some(segment);
         let segments = core::iter::successors(known(first), move |&last| known(self.following[last as usize]));
@@ -253,7 +249,7 @@ impl Buffer {
 
     /// Sets the blocks of a segment and its place in the rows.
     #[inline]
-    fn set_span(&mut self, segment: usize, start: u64, end: u64) {
+    pub(super) fn set_span(&mut self, segment: usize, start: u64, end: u64) {
         let (before, stop) = core::mem::replace(&mut self.spans[segment], (start, end));
         let (was, is) = (before < stop, start < end);
         self.version += 1;
@@ -336,11 +332,99 @@ impl Buffer {
     /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
     #[inline]
     pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
-        let segment = self.oldest_clean(filling)?;
+        let segment = self.take(filling)?;
+        if !self.widen(segment, filling) {
+            self.memory.as_mut()?.empty.push(segment);
+            self.recency.retire(segment);
+            return None;
+        }
+        self.give(segment, start)
+    }
+
+    /// A segment for a written run from `start`, sparing `filling`.
+    pub fn allocate_run(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
+        let segment = self.take(filling)?;
+        self.give(segment, start)
+    }
+
+    /// A segment without memory of its own, or the one used longest ago.
+    #[inline]
+    fn take(&mut self, filling: Option<usize>) -> Option<usize> {
+        let empty = self.memory.as_mut().and_then(|memory| {
+            let place = memory.empty.iter().rposition(|&segment| Some(segment) != filling)?;
+            Some(memory.empty.swap_remove(place))
+        });
+        match empty {
+            Some(segment) => Some(segment),
+            None if self.memory.is_some() => {
+                let segment = self.oldest_clean(filling)?;
+                self.forget(segment);
+                self.memory.as_mut()?.empty.pop()
+            }
+            None => self.oldest_clean(filling),
+        }
+    }
+
+    #[inline]
+    fn give(&mut self, segment: usize, start: u64) -> Option<usize> {
         self.set_span(segment, start, start);
         self.readers[segment] = (u64::MAX, 0);
         self.touch(segment);
         Some(segment)
+    }
+
+    /// A segment gets the memory of a whole one, clean ones giving theirs up but `filling`. Answers false where that is
+    /// not enough.
+    pub fn widen(&mut self, segment: usize, filling: Option<usize>) -> bool {
+        let Some(memory) = &self.memory else { return true };
+        let more = self.segment_sectors.saturating_sub(u64::from(memory.held[segment]));
+        self.recency.retire(segment);
+        let found = self.find_memory(more, filling);
+        self.recency.touch(segment);
+        if found && let Some(memory) = &mut self.memory {
+            memory.free -= more;
+            memory.held[segment] += more as u32;
+        }
+        found
+    }
+
+    /// Clean segments, those used longest ago first, give up their memory until `sectors` are free; `filling` does not.
+    pub fn find_memory(&mut self, sectors: u64, filling: Option<usize>) -> bool {
+        while self.memory.as_ref().is_some_and(|memory| memory.free < sectors) {
+            let Some(segment) = self.oldest_clean(filling) else { return false };
+            self.forget(segment);
+        }
+        true
+    }
+
+    /// So many more blocks may be dirty.
+    pub(super) fn has_memory_for(&self, sectors: u64) -> bool {
+        self.memory.as_ref().is_none_or(|memory| memory.dirty + sectors <= memory.dirty_at_most)
+    }
+
+    /// A written run has grown by so many blocks, for which there is memory.
+    pub(super) fn fills(&mut self, segment: usize, sectors: u64) {
+        if let Some(memory) = &mut self.memory {
+            memory.free -= sectors;
+            memory.held[segment] += sectors as u32;
+            memory.dirty += sectors;
+        }
+    }
+
+    /// A written run has lost so many blocks.
+    pub(super) fn empties(&mut self, segment: usize, sectors: u64) {
+        if let Some(memory) = &mut self.memory {
+            memory.free += sectors;
+            memory.held[segment] -= sectors as u32;
+            memory.dirty -= sectors;
+        }
+    }
+
+    /// A written run is clean.
+    pub(super) fn cleans(&mut self, segment: usize) {
+        if let Some(memory) = &mut self.memory {
+            memory.dirty -= u64::from(memory.held[segment]);
+        }
     }
 
     /// The least recently used clean segment, sparing `filling`.
@@ -380,188 +464,14 @@ impl Buffer {
 
     fn forget(&mut self, segment: usize) {
         self.set_span(segment, 0, 0);
-        if !self.recency.is_retired(segment) {
-            self.recency.demote(segment);
-        }
-    }
-
-    /// What a write of `lba..end` meets; segments below `fence` take no more (a flush waits for them).
-    pub fn room(&self, lba: u64, end: u64, fence: u64) -> Room {
-        let mut join = None;
-        for &segment in &self.order {
-            let (start, stop) = self.span(segment);
-            let overlaps = start < end && lba < stop;
-            // Mostly it is neither.
-            if !overlaps && stop != lba {
-                continue;
+        match &mut self.memory {
+            _ if self.recency.is_retired(segment) => {}
+            Some(memory) => {
+                memory.free += u64::from(core::mem::take(&mut memory.held[segment]));
+                memory.empty.push(segment);
+                self.recency.retire(segment);
             }
-            let Some(dirty) = &self.dirty[segment] else {
-                continue;
-            };
-            let open = !dirty.leaving && dirty.serial >= fence;
-            if overlaps {
-                let inside = start <= lba && end <= stop;
-                return if inside && !dirty.leaving { Room::Within(segment) } else { Room::Wait };
-            }
-            if open && stop == lba && end - start <= self.dirty_sectors {
-                join = Some(segment);
-            }
+            None => self.recency.demote(segment),
         }
-        match join {
-            Some(segment) => Room::Join(segment),
-            None if !self.is_full() => Room::New,
-            None => Room::Wait,
-        }
-    }
-
-    /// A written piece joins a segment that is dirty or becomes so.
-    pub fn write(&mut self, segment: usize, piece: Piece, now: Instant, arrived: Instant) {
-        self.touch(segment);
-        let (start, stop) = self.span(segment);
-        let grew = self.continues(segment, piece.lba).then_some(self.writes);
-        self.writes += 1;
-        self.set_span(segment, start, stop.max(piece.end()));
-        if let Some(dirty) = &mut self.dirty[segment] {
-            dirty.arrived = dirty.arrived.max(arrived);
-            dirty.pieces.push(piece);
-            dirty.grew = grew;
-            return;
-        }
-        let mut pieces = self.spare.pop().unwrap_or_default();
-        pieces.push(piece);
-        self.dirty[segment] = Some(Dirty { pieces, since: now, arrived, serial: self.serial, leaving: false, grew });
-        self.order.push(segment);
-        self.serial += 1;
-    }
-
-    /// A write at `lba` into `segment` goes on where one ended: in it, or in another, which is then as long as it gets.
-    fn continues(&mut self, segment: usize, lba: u64) -> bool {
-        if self.is_dirty(segment) {
-            return true;
-        }
-        let rows = [lba >> self.row, (lba >> self.row).wrapping_sub(1)];
-        let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|&other| {
-            let (start, stop) = self.span(other);
-            other != segment && start < stop && stop == lba
-        });
-        if let Some(dirty) = before.and_then(|before| self.dirty[before].as_mut()) {
-            dirty.grew = None;
-        }
-        before.is_some()
-    }
-
-    /// A stream of writes still fills the dirty segment: one of the last few writes, as many as segments may be dirty,
-    /// joined it, and it has room for another block.
-    ///
-    /// Inferred, for makers do not say it; that a part written early costs the stream a revolution is geometry. With that
-    /// many writes each of as many streams as there is room for has had its turn; whoever has not come again has left.
-    pub fn is_growing(&self, segment: usize) -> bool {
-        let (start, stop) = self.span(segment);
-        let grew = self.dirty[segment].as_ref().and_then(|dirty| dirty.grew);
-        let lately = |grew: u64| self.writes - grew <= u64::from(self.dirty_limit);
-        stop - start < self.dirty_sectors && grew.is_some_and(lately)
-    }
-
-    /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
-    pub fn overwrite(&mut self, segment: usize, piece: Piece, arrived: Instant, mut superseded: impl FnMut(Piece)) {
-        self.touch(segment);
-        let Some(dirty) = &mut self.dirty[segment] else {
-            return;
-        };
-        dirty.arrived = dirty.arrived.max(arrived);
-        let mut kept = self.spare.pop().unwrap_or_default();
-        for old in dirty.pieces.drain(..) {
-            let (from, to) = (old.lba.max(piece.lba), old.end().min(piece.end()));
-            if from >= to {
-                kept.push(old);
-                continue;
-            }
-            superseded(Piece { lba: from, sectors: (to - from) as u32, ..old });
-            if old.lba < from {
-                kept.push(Piece { sectors: (from - old.lba) as u32, ..old });
-            }
-            if to < old.end() {
-                kept.push(Piece { lba: to, sectors: (old.end() - to) as u32, ..old });
-            }
-        }
-        kept.push(piece);
-        kept.sort_unstable_by_key(|piece| piece.lba);
-        self.spare.push(core::mem::replace(&mut dirty.pieces, kept));
-    }
-
-    /// The dirty segment, if it is one.
-    pub fn dirty(&self, segment: usize) -> Option<&Dirty> {
-        self.dirty[segment].as_ref()
-    }
-
-    /// Closes a dirty segment: it is on its way to the medium.
-    pub fn leave(&mut self, segment: usize) {
-        if let Some(dirty) = &mut self.dirty[segment] {
-            dirty.leaving = true;
-            self.left += 1;
-        }
-    }
-
-    /// A segment's data are on the medium; its blocks stay as clean ones.
-    pub fn drop_dirty(&mut self, segment: usize) {
-        if let Some(mut dirty) = self.dirty[segment].take() {
-            self.left += 1;
-            dirty.pieces.clear();
-            self.spare.push(dirty.pieces);
-            self.order.retain(|&other| other != segment);
-        }
-    }
-
-    /// All dirty segments, the first to become dirty first.
-    pub fn dirty_segments(&self) -> impl Iterator<Item = &Dirty> {
-        self.order.iter().filter_map(|&segment| self.dirty[segment].as_ref())
-    }
-
-    /// Blocks of the dirty segments.
-    pub fn unwritten(&self) -> u64 {
-        self.order.iter().map(|&segment| self.spans[segment].1 - self.spans[segment].0).sum()
-    }
-
-    /// The dirty segments that may be destaged, the first to become dirty first.
-    pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
-        let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
-        dirty.filter(|(_, dirty)| !dirty.leaving)
-    }
-
-    /// The dirty segments from the number `serial` on, the first to become dirty first.
-    pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &Dirty)> {
-        let dirty = |segment: usize| self.dirty[segment].as_ref();
-        let first = self.order.partition_point(|&segment| dirty(segment).is_some_and(|dirty| dirty.serial < serial));
-        self.order[first..].iter().filter_map(move |&segment| Some((segment, dirty(segment)?)))
-    }
-
-    /// Changes whenever a dirty segment is closed or gone.
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// True when a dirty segment holds any of `lba..end`.
-    pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
-        self.order.iter().any(|&segment| self.spans[segment].0 < end && lba < self.spans[segment].1)
-    }
-
-    /// Dirty segments.
-    pub fn dirty_count(&self) -> usize {
-        self.order.len()
-    }
-
-    /// No more segments may become dirty.
-    pub fn is_full(&self) -> bool {
-        self.order.len() >= self.dirty_limit as usize
-    }
-
-    /// The number that the next segment to become dirty will have.
-    pub fn next_serial(&self) -> u64 {
-        self.serial
-    }
-
-    /// The lowest number among the dirty segments.
-    pub fn oldest_serial(&self) -> Option<u64> {
-        self.order.first().and_then(|&segment| self.dirty[segment].as_ref()).map(|dirty| dirty.serial)
     }
 }

@@ -14,7 +14,8 @@
 //! commands. A read ahead is broken off when a command wants the medium, not before `read_ahead.min`; with
 //! `read_ahead.holds` that of a stream fills its segment first, unless the command has waited for too long.
 
-use super::cache::{Lookup, Piece, Room};
+use super::cache::Lookup;
+use super::dirty::{Piece, Room};
 use super::profile::{Hold, Until};
 use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
@@ -213,8 +214,7 @@ impl Drive {
             _ if run < 2 => Instant::ZERO,
             Hold::Never => Instant::ZERO,
             Hold::Track => until(self.track_end(end - 1, false)),
-            Hold::Segment => until(stream.limit),
-            Hold::Stream => Instant::FAR,
+            Hold::Segment | Hold::Stream => until(stream.limit),
         };
         least.max(held)
     }
@@ -249,7 +249,7 @@ impl Drive {
     }
 
     /// The segment that the medium is filling, by a read or the prefetch that follows it.
-    fn filling(&mut self, now: Instant) -> Option<usize> {
+    pub(super) fn filling(&mut self, now: Instant) -> Option<usize> {
         self.settle_stream(now);
         match &self.activity {
             Activity::Prefetch(stream) => Some(stream.segment),
@@ -375,7 +375,7 @@ impl Drive {
         }
         let extent = self.profile.geometry.extent(end, u32::MAX);
         let track = u64::from(extent.before) + u64::from(extent.sectors) + u64::from(extent.behind);
-        if end.saturating_sub(request.end()) <= track {
+        if end.saturating_sub(request.end()) <= track && self.buffer.widen(segment, None) {
             let mut stream = Stream::start(self.platter(), now, self.arm, extent, limit, segment);
             stream.held = self.holds(&stream, request.end(), run);
             self.buffer.extend(segment, limit);
@@ -610,20 +610,22 @@ impl Drive {
     /// Puts a part of a write, no longer than a segment, into the buffer if there is room.
     fn store_part(&mut self, now: Instant, slot: u16, part: &Request) -> bool {
         let fence = self.flushes.back().map_or(0, |&(_, fence)| fence);
-        let room = self.buffer.room(part.lba, part.end(), fence);
+        let passed = self.destaged(now, part.lba);
+        let room = self.buffer.room(part.lba, part.end(), fence, passed);
         if room == Room::Wait {
             return false;
         }
         self.buffer_loses(now, part);
+        self.find_memory(now, u64::from(part.sectors));
         let bytes = if part.op == Op::Write { u64::from(part.sectors) * SECTOR } else { 0 };
         let from = self.link.max(now) + self.service(slot);
         let arrived = from + self.write_rate.time(bytes);
-        let piece = Piece { lba: part.lba, sectors: part.sectors, stamp: part.stamp };
+        let piece = Piece { lba: part.lba, sectors: part.sectors, stamp: part.stamp, arrived };
         match room {
-            Room::Join(segment) => self.buffer.write(segment, piece, now, arrived),
-            Room::Within(segment) => self.overwrite(now, segment, piece, arrived),
+            Room::Join(segment) => self.buffer.write(segment, piece, now),
+            Room::Within(segment) => self.overwrite(now, segment, piece),
             _ => match self.take_segment(now, part.lba) {
-                Some(segment) => self.buffer.write(segment, piece, now, arrived),
+                Some(segment) => self.buffer.write(segment, piece, now),
                 None => return false,
             },
         }
@@ -635,10 +637,10 @@ impl Drive {
         true
     }
 
-    fn overwrite(&mut self, now: Instant, segment: usize, piece: Piece, arrived: Instant) {
+    fn overwrite(&mut self, now: Instant, segment: usize, piece: Piece) {
         let wanted = self.landings_wanted;
         let landings = &mut self.landings;
-        self.buffer.overwrite(segment, piece, arrived, |old| {
+        self.buffer.overwrite(segment, piece, |old| {
             if wanted {
                 landings.push_back(old.landing(now, now, LandingKind::Discarded));
             }
@@ -648,15 +650,40 @@ impl Drive {
     /// A segment for a run from `start`; a prefetch gives its own up if there is no other.
     fn take_segment(&mut self, now: Instant, start: u64) -> Option<usize> {
         let filling = self.filling(now);
-        if let Some(segment) = self.buffer.allocate(start, filling) {
+        if let Some(segment) = self.buffer.allocate_run(start, filling) {
             return Some(segment);
         }
+        self.give_up_segment(now);
+        self.buffer.allocate_run(start, None)
+    }
+
+    /// Memory for so many written blocks; a prefetch gives its own up if there is no other.
+    fn find_memory(&mut self, now: Instant, sectors: u64) {
+        let filling = self.filling(now);
+        if !self.buffer.find_memory(sectors, filling) {
+            self.give_up_segment(now);
+            self.buffer.find_memory(sectors, None);
+        }
+    }
+
+    /// A prefetch ends; a read in progress goes on past the buffer.
+    fn give_up_segment(&mut self, now: Instant) {
         self.break_off(now);
         if let Activity::Access { purpose: Purpose::Command { segment, .. }, .. } = &mut self.activity {
-            // The read in progress goes on past the buffer.
             *segment = None;
         }
-        self.buffer.allocate(start, None)
+    }
+
+    /// The block before which all of the run that is being destaged is on the medium at `now`; asked for where a write
+    /// at `lba` might join it.
+    fn destaged(&self, now: Instant, lba: u64) -> u64 {
+        let Activity::Access { access, purpose: Purpose::Destage(segment), .. } = &self.activity else { return 0 };
+        if self.buffer.span(*segment).1 != lba {
+            return 0;
+        }
+        let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
+        let passes = access.passes(geometry, mechanics).take_while(|pass| pass.end <= now);
+        passes.last().map_or(0, |pass| pass.extent.end())
     }
 
     fn flush(&mut self, now: Instant, slot: u16) {

@@ -30,6 +30,9 @@ pub struct Access {
     pub zero_latency: bool,
     /// So many blocks, from the first on, are in the buffer before the link takes any.
     pub lead: u32,
+    /// A write that begins, or ends, inside a physical sector of which the drive does not know the rest: it reads the
+    /// sector, and writes it when it comes round again.
+    pub rereads: (bool, bool),
 }
 
 /// One extent of an access, with its instants.
@@ -193,8 +196,16 @@ impl Access {
         if self.zero_latency {
             rotation = rotation.min(mechanics.revolution().saturating_sub(transfer));
         }
+        if self.rereads != (false, false) && self.comes_round(&extent) {
+            rotation += mechanics.revolution();
+        }
         let end = ready + rotation + transfer;
         Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end }
+    }
+
+    /// This part of a write is read before it is written. Both of its ends are read in one turn.
+    fn comes_round(&self, extent: &Extent) -> bool {
+        (self.rereads.0 && extent.lba == self.lba()) || (self.rereads.1 && extent.end() == self.end())
     }
 
     /// Writes the access into `ledger` as far as it went by `now`.

@@ -170,13 +170,16 @@ impl Stretch {
 }
 
 impl Drive {
-    /// Where a dirty segment goes in the media cache, if it goes there now.
-    fn place_in_media_cache(&self, now: Instant, segment: usize) -> Option<(Extent, usize)> {
+    /// Where a dirty run goes in the media cache, if it goes there now.
+    fn place_in_media_cache(&self, now: Instant, start: u64, sectors: u32) -> Option<(Extent, usize)> {
         let media = self.media_cache.as_ref()?;
-        let (start, end) = self.buffer.span(segment);
-        let sectors = (end - start) as u32;
         let goes = sectors <= media.largest && self.pressing(now);
         goes.then(|| media.place(&self.profile, self.arm.cylinder, start, sectors)).flatten()
+    }
+
+    /// What is written now goes into the media cache.
+    pub(super) fn writes_to_media_cache(&self) -> bool {
+        self.media_cache.as_ref().is_some_and(|media| media.writing.is_some())
     }
 
     /// The oldest dirty segment that goes into the media cache now, and its place there. Segments from number `fence` on
@@ -184,21 +187,24 @@ impl Drive {
     pub(super) fn next_for_media_cache(&self, now: Instant, fence: u64) -> Option<(usize, Extent)> {
         self.media_cache.as_ref()?;
         let mut waiting = self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence);
-        waiting.find_map(|(segment, _)| Some((segment, self.place_in_media_cache(now, segment)?.0)))
+        waiting.find_map(|(segment, _)| {
+            let (start, _) = self.buffer.span(segment);
+            let (end, _) = self.buffer.ready(segment, now, self.unit());
+            Some((segment, self.place_in_media_cache(now, start, (end - start) as u32)?.0))
+        })
     }
 
-    /// Where a dirty segment is written now, in the media cache or at home.
-    pub(super) fn destination(&mut self, now: Instant, segment: usize) -> Extent {
-        let (start, end) = self.buffer.span(segment);
-        let Some((extent, stretch)) = self.place_in_media_cache(now, segment) else {
-            return self.profile.geometry.extent(start, u32::MAX);
+    /// Where a dirty run is written now, in the media cache or at home.
+    pub(super) fn destination(&mut self, now: Instant, run: &Request) -> Extent {
+        let Some((extent, stretch)) = self.place_in_media_cache(now, run.lba, run.sectors) else {
+            return self.profile.geometry.extent(run.lba, u32::MAX);
         };
         // What follows in its stretch begins in a physical sector of its own.
         self.half_written = None;
         if let Some(media) = &mut self.media_cache {
-            media.begin(start, (end - start) as u32, extent.lba, stretch);
+            media.begin(run.lba, run.sectors, extent.lba, stretch);
         }
-        Extent { lba: start, ..extent }
+        Extent { lba: run.lba, ..extent }
     }
 
     /// A write of `lba..end` has ended, perhaps in the media cache; answers whether it was there.

@@ -5,7 +5,8 @@
 //! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a
 //! command is or when its data cross the link.
 
-use super::cache::Lookup;
+use super::cache::{Buffer, Lookup};
+use super::dirty::Dirty;
 use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::media::Access;
@@ -41,6 +42,15 @@ impl Target {
             false => Span::from_nanos(u64::MAX),
         };
         Target { slot, head, write, cylinder, angle, longest }
+    }
+}
+
+impl Destage {
+    fn of(segment: usize, dirty: &Dirty, buffer: &Buffer, profile: &Profile) -> Destage {
+        let (start, end) = buffer.span(segment);
+        let track = profile.geometry.extent(start, u32::MAX);
+        let target = Target::of(0, &track, (end - start) as u32, true, profile);
+        Destage { segment, serial: dirty.serial, target }
     }
 }
 
@@ -251,17 +261,22 @@ impl Drive {
         if buffer.left() != self.left {
             self.left = buffer.left();
             self.destages.retain(|destage| {
-                buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.leaving)
+                buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.is_leaving())
             });
         }
-        for (segment, dirty) in self.buffer.dirty_from(self.joined).filter(|(_, dirty)| !dirty.leaving) {
-            let (start, end) = self.buffer.span(segment);
-            let track = self.profile.geometry.extent(start, u32::MAX);
-            let target = Target::of(0, &track, (end - start) as u32, true, &self.profile);
-            let destage = Destage { segment, serial: dirty.serial, target };
-            self.destages.push(dirty.since, u64::from(target.cylinder), destage);
+        for (segment, dirty) in self.buffer.dirty_from(self.joined).filter(|(_, dirty)| !dirty.is_leaving()) {
+            let destage = Destage::of(segment, dirty, &self.buffer, &self.profile);
+            self.destages.push(dirty.since, u64::from(destage.target.cylinder), destage);
         }
         self.joined = self.buffer.next_serial();
+    }
+
+    /// The rest of a dirty segment, part of which was written out, waits again.
+    fn rejoin(&mut self, segment: usize) {
+        self.destages.retain(|destage| destage.segment != segment);
+        let Some(dirty) = self.buffer.dirty(segment).filter(|dirty| dirty.serial < self.joined) else { return };
+        let destage = Destage::of(segment, dirty, &self.buffer, &self.profile);
+        self.destages.push(dirty.since, u64::from(destage.target.cylinder), destage);
     }
 
     fn start_command(&mut self, now: Instant, choice: Chosen) {
@@ -279,6 +294,7 @@ impl Drive {
             }
             return;
         }
+        let filling = self.filling(now);
         match self.look_up(slot) {
             // It came into the buffer while the command waited.
             Lookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
@@ -294,7 +310,7 @@ impl Drive {
             Lookup::Extends(segment) if self.streams_into(now, segment, &request) => {
                 self.read_hit(now, slot, &request, segment);
             }
-            Lookup::Extends(segment) if !self.buffer.is_dirty(segment) => {
+            Lookup::Extends(segment) if !self.buffer.is_dirty(segment) && self.buffer.widen(segment, filling) => {
                 let (_, end) = self.buffer.span(segment);
                 self.break_off(now);
                 self.buffer.touch(segment);
@@ -397,12 +413,12 @@ impl Drive {
         if let Purpose::Command { slot, .. } = purpose {
             self.slots[usize::from(slot)].stage = Stage::Medium;
         }
-        let access = self.access(now, self.arm, request, first, data);
-        let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
-        if access.write {
-            let unit = u64::from(self.profile.physical_sector) / SECTOR;
-            self.half_written = Some(access.end()).filter(|end| end % unit != 0);
+        let mut access = self.access(now, self.arm, request, first, data);
+        if access.write && self.unit() > 1 {
+            access.rereads = self.rereads(access.lba(), access.end());
+            self.half_written = (access.end() % self.unit() != 0).then_some(access.end() / self.unit());
         }
+        let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
         self.note_seek(self.arm.cylinder, first.cylinder);
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
@@ -428,6 +444,7 @@ impl Drive {
             data_at: if write { self.writable_at(&first, sectors, data).max(self.whole_at(now, &first)) } else { now },
             zero_latency: self.profile.firmware.zero_latency && !write,
             lead: (sectors * self.profile.link.buffer_full / 100).max(1),
+            rereads: (false, false),
         }
     }
 
@@ -440,23 +457,43 @@ impl Drive {
         (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing)))
     }
 
+    /// Blocks of a physical sector.
+    pub(super) fn unit(&self) -> u64 {
+        u64::from(self.profile.physical_sector) / SECTOR
+    }
+
+    /// Whether a write of `lba..end` begins, and ends, inside a physical sector that must be read first: the rest of it
+    /// is neither in the buffer nor what was written last. A place in the media cache is fresh.
+    fn rereads(&self, lba: u64, end: u64) -> (bool, bool) {
+        if self.writes_to_media_cache() {
+            return (false, false);
+        }
+        let unit = self.unit();
+        let known = |from: u64, to: u64| {
+            from == to
+                || self.half_written == Some(from / unit)
+                || matches!(self.buffer.look_up(from, to), Lookup::Hit(_))
+        };
+        (!known(lba / unit * unit, lba), !known(end, end.next_multiple_of(unit)))
+    }
+
     /// When a write to `first` may begin that goes on in the physical sector in which the last one ended: that sector must
-    /// come round again, to be read and written as a whole.
+    /// come round again, to be written as a whole.
     fn whole_at(&self, now: Instant, first: &Extent) -> Instant {
-        let sectors = u64::from(self.profile.physical_sector) / SECTOR;
-        match self.half_written == Some(first.lba) {
-            true => now + self.profile.mechanics.turn(first.slot.saturating_mul(sectors)),
+        let unit = self.unit();
+        match first.lba % unit != 0 && self.half_written == Some(first.lba / unit) {
+            true => now + self.profile.mechanics.turn(first.slot.saturating_mul(unit)),
             false => Instant::ZERO,
         }
     }
 
     fn start_destage(&mut self, now: Instant, segment: usize) {
         self.break_off(now);
-        let (start, end) = self.buffer.span(segment);
-        let arrived = self.buffer.dirty(segment).map_or(now, |dirty| dirty.arrived);
-        self.buffer.leave(segment);
+        let (start, _) = self.buffer.span(segment);
+        let (end, arrived) = self.buffer.ready(segment, now, self.unit());
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
-        let first = self.destination(now, segment);
+        let first = self.destination(now, &run);
+        self.buffer.leave(segment, end);
         self.start(now, &run, first, Purpose::Destage(segment), (arrived, arrived));
     }
 
@@ -465,7 +502,7 @@ impl Drive {
         let Activity::Access { access, sweep, purpose, then } = &self.activity else {
             return;
         };
-        let (purpose, led, end) = (*purpose, sweep.led, access.end());
+        let (purpose, led, begun, end) = (*purpose, sweep.led, access.start, access.end());
         let written = access.write.then_some(*access);
         if let Purpose::Command { slot, .. } = purpose
             && !self.slots[usize::from(slot)].round
@@ -499,11 +536,14 @@ impl Drive {
             Purpose::Command { slot, .. } if self.gather(now, slot) => return,
             Purpose::Command { slot, .. } => self.send(slot, now, led + self.profile.overhead.reselect),
             Purpose::Destage(segment) => {
-                self.buffer.drop_dirty(segment);
+                let rest = self.buffer.drained(segment, end).then_some(segment);
+                if rest.is_some() {
+                    self.rejoin(segment);
+                }
                 self.end_flushes(now);
                 self.unpark(now);
                 if !in_media_cache {
-                    self.go_on_destaging(now, end);
+                    self.go_on_destaging(now, begun, end, rest);
                 }
                 return;
             }
@@ -522,15 +562,24 @@ impl Drive {
         }
     }
 
-    /// A dirty segment that continues the one just written follows at once: one long write.
-    fn go_on_destaging(&mut self, now: Instant, end: u64) {
+    /// What continues the run that ended at `end` follows at once, as one long write: the `rest` of its segment, else
+    /// another segment. That one is made ready while the one before is written, which takes as long as to make a write
+    /// ready that comes from the host.
+    fn go_on_destaging(&mut self, now: Instant, begun: Instant, end: u64, rest: Option<usize>) {
         if self.commands.overdue(now) {
             return;
         }
-        let next = self.buffer.destageable().find(|&(segment, _)| self.buffer.span(segment).0 == end);
+        let next = |drive: &Drive| {
+            let (segment, _) = drive.buffer.destageable().find(|&(segment, _)| drive.buffer.span(segment).0 == end)?;
+            Some((segment, begun + drive.profile.overhead.write_miss.write))
+        };
+        let Some((segment, ready)) = rest.map(|segment| (segment, now)).or_else(|| next(self)) else { return };
+        let (_, arrived) = self.buffer.ready(segment, now, 1);
         // Data that are still on the link come too late for the block that passes now.
-        if let Some((segment, _)) = next.filter(|(_, dirty)| dirty.arrived <= now) {
+        if arrived <= now && ready <= now {
             self.start_destage(now, segment);
+        } else {
+            self.choose_from = self.choose_from.max(ready);
         }
     }
 }

@@ -10,7 +10,8 @@
 
 use alloc::vec::Vec;
 
-use super::cache::{Buffer, Piece};
+use super::cache::Buffer;
+use super::dirty::Piece;
 use super::media::{Access, Pass};
 use super::segmentation::Segmentation;
 use super::{Activity, Drive, Power, Purpose, Stage};
@@ -103,7 +104,7 @@ impl Drive {
                 Purpose::Moving => {}
                 Purpose::Destage(segment) => {
                     self.land(&access, purpose, now);
-                    self.buffer.drop_dirty(segment);
+                    self.buffer.drained(segment, access.end());
                 }
                 Purpose::Command { slot, .. } => {
                     self.land(&access, purpose, now);
@@ -137,7 +138,7 @@ impl Drive {
         self.buffer.clear();
         let cache = &self.profile.cache;
         if let Some(adaptive) = cache.adaptive {
-            self.buffer = Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, adaptive.most);
+            self.buffer = Buffer::of(cache);
             self.segmentation = Some(Segmentation::new(adaptive, cache.segments));
             // A new buffer counts from nought.
             self.destages.clear();
@@ -223,7 +224,8 @@ impl Drive {
         let pieces: &[Piece] = match purpose {
             Purpose::Command { slot, .. } => {
                 let request = &self.slots[usize::from(slot)].request;
-                single = [Piece { lba: access.lba(), sectors: access.sectors, stamp: request.stamp }];
+                let (lba, sectors, stamp) = (access.lba(), access.sectors, request.stamp);
+                single = [Piece { lba, sectors, stamp, arrived: access.start }];
                 &single
             }
             Purpose::Destage(segment) => match self.buffer.dirty(segment) {

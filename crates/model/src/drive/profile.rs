@@ -75,6 +75,9 @@ pub struct Cache {
     pub write_back: bool,
     /// Segments that may hold unwritten data at once, at most `segments`; at least 1 with `write_back`.
     pub dirty_segments: u32,
+    /// Runs of written blocks that may be dirty at once, each taking as much of the buffer as it is long, all together no
+    /// more than `dirty_segments` are; nothing: each takes a segment.
+    pub dirty_runs: Option<u32>,
     /// An idle drive begins to destage after this long.
     pub destage_idle: Span,
     /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive that
@@ -167,7 +170,7 @@ pub enum Hold {
     Track,
     /// Until the segment is full; it goes no farther while a command waits.
     Segment,
-    /// As long as the stream goes on.
+    /// The same, and each read of the stream that comes in time moves its end on.
     Stream,
 }
 
@@ -221,6 +224,13 @@ pub struct After {
     pub read: Span,
     /// After a write.
     pub write: Span,
+}
+
+impl Cache {
+    /// Runs of written blocks that may be dirty at once, at most.
+    pub fn most_dirty(&self) -> u32 {
+        self.dirty_runs.unwrap_or(self.adaptive.map_or(self.segments, |it| it.most))
+    }
 }
 
 impl After {
@@ -290,6 +300,11 @@ impl Profile {
                 cache.adaptive.is_none_or(|it| {
                     (3..=it.most).contains(&cache.segments) && it.most <= 4096 && it.sectors >= 8 * it.most
                 }),
+            ),
+            (
+                "cache.dirty_runs",
+                "from 1 to 4096, with segments that are not adaptive",
+                cache.dirty_runs.is_none_or(|runs| (1..=4096).contains(&runs) && cache.adaptive.is_none()),
             ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (

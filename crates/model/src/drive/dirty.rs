@@ -1,0 +1,303 @@
+//! What is in the buffer and not on the medium yet: runs of written blocks, how they grow, leave and drain. When one is
+//! written out is the firmware's affair, which command waits for which is `queuing`'s.
+//!
+//! A run lies in a segment of its own, or, where `cache.dirty_runs` says how many there may be, takes as much of the
+//! buffer as it is long. A write that goes on where a run ends joins it. A run is a ring: while its first part is on its
+//! way to the medium its end may go on growing, and what has left it makes room.
+
+use alloc::vec::Vec;
+
+use super::cache::Buffer;
+use crate::time::Instant;
+
+/// A run written by one request and not yet on the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First block.
+    pub lba: u64,
+    /// Blocks.
+    pub sectors: u32,
+    /// The stamp of the write.
+    pub stamp: u64,
+    /// Its data are in the buffer from here on.
+    pub arrived: Instant,
+}
+
+impl Piece {
+    pub(super) fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+}
+
+/// A dirty segment.
+#[derive(Clone, Debug)]
+pub struct Dirty {
+    /// Its pieces in LBA order, without gaps.
+    pub pieces: Vec<Piece>,
+    /// Since when it is dirty.
+    pub since: Instant,
+    /// Numbers dirty segments in the order in which they became so.
+    pub serial: u64,
+    /// It is on its way to the medium as far as this block.
+    leaving: Option<u64>,
+    /// The number, and since when it is dirty, of what lies behind that.
+    tail: Option<(u64, Instant)>,
+    /// The number of the last write that joined it, or began it where another had ended.
+    grew: Option<u64>,
+}
+
+impl Dirty {
+    /// On its way to the medium.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+}
+
+/// What a cached write meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Joins the dirty segment whose end it continues.
+    Join(usize),
+    /// Overwrites blocks inside this dirty segment.
+    Within(usize),
+    /// Takes a segment of its own.
+    New,
+    /// Must wait until a dirty segment has been destaged.
+    Wait,
+}
+
+impl Buffer {
+    /// What a write of `lba..end` meets; segments below `fence` take no more (a flush waits for them). Of the segment on
+    /// its way to the medium all before `passed` is there.
+    pub fn room(&self, lba: u64, end: u64, fence: u64, passed: u64) -> Room {
+        let mut join = None;
+        for &segment in &self.order {
+            let (start, stop) = self.span(segment);
+            let overlaps = start < end && lba < stop;
+            // Mostly it is neither.
+            if !overlaps && stop != lba {
+                continue;
+            }
+            let Some(dirty) = &self.dirty[segment] else {
+                continue;
+            };
+            if overlaps {
+                let inside = start <= lba && end <= stop;
+                return if inside && dirty.leaving.is_none() { Room::Within(segment) } else { Room::Wait };
+            }
+            let (serial, first) = match (dirty.leaving, dirty.tail) {
+                (None, _) => (dirty.serial, start),
+                (Some(until), Some((serial, _))) => (serial, start.max(passed.min(until))),
+                (Some(until), None) => (self.serial, start.max(passed.min(until))),
+            };
+            if stop == lba && serial >= fence && end - first <= self.dirty_sectors {
+                join = Some(segment);
+            }
+        }
+        match join {
+            _ if !self.has_memory_for(end - lba) => Room::Wait,
+            Some(segment) => Room::Join(segment),
+            None if !self.is_full() => Room::New,
+            None => Room::Wait,
+        }
+    }
+
+    /// A written piece joins a segment that is dirty or becomes so.
+    pub fn write(&mut self, segment: usize, piece: Piece, now: Instant) {
+        self.touch(segment);
+        let (start, stop) = self.span(segment);
+        let grew = self.continues(segment, piece.lba).then_some(self.writes);
+        self.writes += 1;
+        self.set_span(segment, start, stop.max(piece.end()));
+        self.fills(segment, piece.end().saturating_sub(stop));
+        let serial = self.serial;
+        if let Some(dirty) = &mut self.dirty[segment] {
+            dirty.pieces.push(piece);
+            dirty.grew = grew;
+            if dirty.leaving.is_some() && dirty.tail.is_none() {
+                dirty.tail = Some((serial, now));
+                self.serial += 1;
+            }
+            return;
+        }
+        let mut pieces = self.spare.pop().unwrap_or_default();
+        pieces.push(piece);
+        self.dirty[segment] = Some(Dirty { pieces, since: now, serial, leaving: None, tail: None, grew });
+        self.order.push(segment);
+        self.serial += 1;
+    }
+
+    /// A write at `lba` into `segment` goes on where one ended: in it, or in another, which is then as long as it gets.
+    fn continues(&mut self, segment: usize, lba: u64) -> bool {
+        if self.is_dirty(segment) {
+            return true;
+        }
+        let rows = [lba >> self.row, (lba >> self.row).wrapping_sub(1)];
+        let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|&other| {
+            let (start, stop) = self.span(other);
+            other != segment && start < stop && stop == lba
+        });
+        if let Some(dirty) = before.and_then(|before| self.dirty[before].as_mut()) {
+            dirty.grew = None;
+        }
+        before.is_some()
+    }
+
+    /// A stream of writes still fills the dirty segment: one of the last few writes, as many as segments may be dirty,
+    /// joined it, and it has room for another block.
+    ///
+    /// Inferred, for makers do not say it; that a part written early costs the stream a revolution is geometry. With that
+    /// many writes each of as many streams as there is room for has had its turn; whoever has not come again has left.
+    pub fn is_growing(&self, segment: usize) -> bool {
+        let (start, stop) = self.span(segment);
+        let grew = self.dirty[segment].as_ref().and_then(|dirty| dirty.grew);
+        let lately = |grew: u64| self.writes - grew <= u64::from(self.dirty_limit);
+        stop - start < self.dirty_sectors && grew.is_some_and(lately)
+    }
+
+    /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
+    pub fn overwrite(&mut self, segment: usize, piece: Piece, mut superseded: impl FnMut(Piece)) {
+        self.touch(segment);
+        let Some(dirty) = &mut self.dirty[segment] else {
+            return;
+        };
+        let mut kept = self.spare.pop().unwrap_or_default();
+        for old in dirty.pieces.drain(..) {
+            let (from, to) = (old.lba.max(piece.lba), old.end().min(piece.end()));
+            if from >= to {
+                kept.push(old);
+                continue;
+            }
+            superseded(Piece { lba: from, sectors: (to - from) as u32, ..old });
+            if old.lba < from {
+                kept.push(Piece { sectors: (from - old.lba) as u32, ..old });
+            }
+            if to < old.end() {
+                kept.push(Piece { lba: to, sectors: (old.end() - to) as u32, ..old });
+            }
+        }
+        kept.push(piece);
+        kept.sort_unstable_by_key(|piece| piece.lba);
+        self.spare.push(core::mem::replace(&mut dirty.pieces, kept));
+    }
+
+    /// The dirty segment, if it is one.
+    pub fn dirty(&self, segment: usize) -> Option<&Dirty> {
+        self.dirty[segment].as_ref()
+    }
+
+    /// How far a dirty segment can be written out from its start at `now`, and when: of what is still on the link, as much
+    /// as has arrived, in whole physical sectors of `unit` blocks where more follows. Where nothing has arrived, all of
+    /// it as soon as it is there.
+    pub fn ready(&self, segment: usize, now: Instant, unit: u64) -> (u64, Instant) {
+        let (start, stop) = self.span(segment);
+        let Some(dirty) = &self.dirty[segment] else {
+            return (stop, now);
+        };
+        let late = dirty.pieces.iter().find(|piece| piece.arrived > now);
+        match late.map(|piece| piece.lba / unit * unit) {
+            None => (stop, now),
+            Some(until) if until > start => (until, now),
+            Some(_) => (stop, dirty.pieces.iter().map(|piece| piece.arrived).fold(now, Instant::max)),
+        }
+    }
+
+    /// A dirty segment is on its way to the medium as far as block `until`.
+    pub fn leave(&mut self, segment: usize, until: u64) {
+        let behind = self.span(segment).1 > until;
+        if let Some(dirty) = &mut self.dirty[segment] {
+            dirty.leaving = Some(until);
+            dirty.tail = behind.then_some((dirty.serial, dirty.since));
+            self.left += 1;
+        }
+    }
+
+    /// A segment's data are on the medium as far as block `until`. Where that is all, its blocks stay as clean ones; what
+    /// lies behind is dirty as before. Answers whether anything does.
+    pub fn drained(&mut self, segment: usize, until: u64) -> bool {
+        let (start, stop) = self.span(segment);
+        let Some((serial, since)) = self.dirty[segment].as_ref().and_then(|dirty| dirty.tail).filter(|_| until < stop)
+        else {
+            self.drop_dirty(segment);
+            return false;
+        };
+        self.set_span(segment, until, stop);
+        self.empties(segment, until - start);
+        self.order.retain(|&other| other != segment);
+        let place =
+            self.order.partition_point(|&other| self.dirty[other].as_ref().is_some_and(|it| it.serial < serial));
+        self.order.insert(place, segment);
+        if let Some(dirty) = &mut self.dirty[segment] {
+            dirty.pieces.retain(|piece| piece.end() > until);
+            if let Some(piece) = dirty.pieces.first_mut().filter(|piece| piece.lba < until) {
+                *piece = Piece { lba: until, sectors: (piece.end() - until) as u32, ..*piece };
+            }
+            (dirty.serial, dirty.since, dirty.leaving, dirty.tail) = (serial, since, None, None);
+        }
+        true
+    }
+
+    /// A segment's data are on the medium, or lost; its blocks stay as clean ones.
+    pub fn drop_dirty(&mut self, segment: usize) {
+        if let Some(mut dirty) = self.dirty[segment].take() {
+            self.left += 1;
+            dirty.pieces.clear();
+            self.spare.push(dirty.pieces);
+            self.order.retain(|&other| other != segment);
+            self.cleans(segment);
+        }
+    }
+
+    /// All dirty segments, the first to become dirty first.
+    pub fn dirty_segments(&self) -> impl Iterator<Item = &Dirty> {
+        self.order.iter().filter_map(|&segment| self.dirty[segment].as_ref())
+    }
+
+    /// Blocks of the dirty segments.
+    pub fn unwritten(&self) -> u64 {
+        self.order.iter().map(|&segment| self.spans[segment].1 - self.spans[segment].0).sum()
+    }
+
+    /// The dirty segments that may be destaged, the first to become dirty first.
+    pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
+        let dirty = self.order.iter().filter_map(|&segment| Some((segment, self.dirty[segment].as_ref()?)));
+        dirty.filter(|(_, dirty)| !dirty.is_leaving())
+    }
+
+    /// The dirty segments from the number `serial` on, the first to become dirty first.
+    pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &Dirty)> {
+        let dirty = |segment: usize| self.dirty[segment].as_ref();
+        let first = self.order.partition_point(|&segment| dirty(segment).is_some_and(|dirty| dirty.serial < serial));
+        self.order[first..].iter().filter_map(move |&segment| Some((segment, dirty(segment)?)))
+    }
+
+    /// Changes whenever a dirty segment is closed or gone.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// True when a dirty segment holds any of `lba..end`.
+    pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
+        self.order.iter().any(|&segment| self.spans[segment].0 < end && lba < self.spans[segment].1)
+    }
+
+    /// Dirty segments.
+    pub fn dirty_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// No more segments may become dirty.
+    pub fn is_full(&self) -> bool {
+        self.order.len() >= self.dirty_limit as usize || !self.has_memory_for(1)
+    }
+
+    /// The number that the next segment to become dirty will have.
+    pub fn next_serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// The lowest number among the dirty segments.
+    pub fn oldest_serial(&self) -> Option<u64> {
+        self.order.first().and_then(|&segment| self.dirty[segment].as_ref()).map(|dirty| dirty.serial)
+    }
+}
