@@ -2,8 +2,10 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::profile::{self, DriveFile};
-use seekwise_lab::catalogue::everyday::{self, Report};
+use seekwise_lab::catalogue::everyday::arithmetic::Law;
+use seekwise_lab::catalogue::everyday::{self, Report, Verdict};
 use seekwise_lab::catalogue::{self, plot, show};
+use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
@@ -57,7 +59,7 @@ fn load(name: &str) -> Result<DriveFile, Failure> {
 }
 
 /// Everyday work on one drive, or on all of the catalogue.
-fn check(name: Option<&str>, json: bool) -> Outcome {
+fn check(name: Option<&str>, as_json: bool) -> Outcome {
     let drives = match name {
         Some(name) => vec![load(name)?],
         None => catalogue::names().map(load).collect::<Result<_, _>>()?,
@@ -73,12 +75,27 @@ fn check(name: Option<&str>, json: bool) -> Outcome {
     let reports = plan.run(|| bar.inc(1));
     bar.finish_and_clear();
     let reports = reports?;
-    match (json, reports.as_slice()) {
-        (true, reports) => print_json(&reports)?,
+    match (as_json, reports.as_slice()) {
+        (true, reports) => print_json(&in_all(reports))?,
         (false, [report]) => print(&everyday::show::one(report))?,
         (false, reports) => print(&everyday::show::many(reports))?,
     }
     Ok(if reports.iter().all(Report::holds) { Answer::Done } else { Answer::No })
+}
+
+/// The comparison for JSON: how many rows came out how, the laws in words, and all rows.
+fn in_all(reports: &[Report]) -> serde_json::Value {
+    let count = |verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
+    let laws = Law::ALL.map(|law| (json!(law).as_str().unwrap_or_default().to_owned(), json!(law.words())));
+    json!({
+        "cases": reports.iter().map(|report| report.rows.len()).sum::<usize>(),
+        "as_expected": count(Verdict::AsExpected),
+        "known_misses": count(Verdict::KnownMiss),
+        "off": count(Verdict::Off),
+        "not_off": count(Verdict::NotOff),
+        "laws": laws.into_iter().collect::<serde_json::Map<_, _>>(),
+        "drives": reports,
+    })
 }
 
 /// Both curves, one above the other.

@@ -42,7 +42,7 @@ pub enum Verdict {
     /// Otherwise.
     Off,
     /// As arithmetic says, though the profile says otherwise.
-    NoMiss,
+    NotOff,
 }
 
 /// One comparison. Rates are in its unit.
@@ -223,7 +223,7 @@ impl Todo<'_> {
             (true, None) => Verdict::AsExpected,
             (false, Some(_)) => Verdict::KnownMiss,
             (false, None) => Verdict::Off,
-            (true, Some(_)) => Verdict::NoMiss,
+            (true, Some(_)) => Verdict::NotOff,
         };
         Row {
             case: name,
@@ -254,5 +254,83 @@ fn outside(expected: &Expected, found: f64) -> f64 {
         _ if found < expected.low => found / expected.low - 1.0,
         _ if found > expected.high => found / expected.high - 1.0,
         _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load;
+    use super::*;
+
+    /// The row of one case of a drive.
+    fn row(drive: &DriveFile, case: &str) -> Row {
+        let drives = [drive.clone()];
+        let mut plan = plan(&drives).unwrap();
+        plan.todo.retain(|todo| todo.case.name == case);
+        plan.run(|| {}).unwrap().remove(0).rows.remove(0)
+    }
+
+    #[test]
+    fn a_flush_that_lies_is_off() {
+        let mut drive = load("caviar-wd400jb").unwrap();
+        assert_eq!(row(&drive, "overwrite and flush, 4 KiB").verdict, Verdict::AsExpected);
+        drive.set("faults.early_flush", "true").unwrap();
+        let row = row(&drive, "overwrite and flush, 4 KiB");
+        assert_eq!(row.verdict, Verdict::Off);
+        assert!(row.off_percent > 100.0, "{row:?}");
+    }
+
+    #[test]
+    fn a_cache_that_is_not_off_is_off() {
+        let mut drive = load("caviar-wd400jb").unwrap();
+        drive.set("faults.caches_when_off", "true").unwrap();
+        for case in ["sequential uncached writes, 4 KiB, depth 1", "random uncached writes, 4 KiB, depth 1"] {
+            assert_eq!(row(&drive, case).verdict, Verdict::Off, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_profile_may_say_that_its_drive_does_otherwise() {
+        let case = "random reads, 4 KiB, depth 1";
+        let mut drive = load("caviar-wd400jb").unwrap();
+        drive.otherwise.push(Otherwise {
+            case,
+            misses: "it reads in its sleep".to_owned(),
+            kind: Kind::Measured,
+            source: "a diary".to_owned(),
+        });
+        // It does not: an agreement that is not expected fails.
+        let found = row(&drive, case);
+        assert_eq!((found.verdict, found.holds()), (Verdict::NotOff, false));
+        drive.otherwise[0].case = "overwrite and flush, 4 KiB";
+        drive.set("faults.early_flush", "true").unwrap();
+        let found = row(&drive, "overwrite and flush, 4 KiB");
+        assert_eq!((found.verdict, found.holds()), (Verdict::KnownMiss, true));
+        assert_eq!(found.misses.as_deref(), Some("it reads in its sleep"));
+    }
+
+    #[test]
+    fn cases_are_left_out_where_they_say_nothing() {
+        let has = |drive: &DriveFile, case: &str| {
+            let drives = [drive.clone()];
+            plan(&drives).unwrap().todo.iter().any(|todo| todo.case.name == case)
+        };
+        let part = "random uncached writes, 512 B, depth 1";
+        assert!(has(&load("exos-x18").unwrap(), part) && !has(&load("caviar-wd400jb").unwrap(), part));
+        let mut drive = load("caviar-wd400jb").unwrap();
+        drive.set("power.protected", "true").unwrap();
+        assert!(!has(&drive, "overwrite and flush, 4 KiB") && has(&drive, "random cached writes, 4 KiB, depth 1"));
+        drive.set("cache.segments", "0").unwrap();
+        drive.set("cache.write_back", "false").unwrap();
+        assert!(!has(&drive, "random cached writes, 4 KiB, depth 1") && has(&drive, "random reads, 4 KiB, depth 8"));
+        assert!(!has(&drive, "sequential reads, 4 KiB, depth 1"));
+    }
+
+    #[test]
+    fn bounds_have_an_inside() {
+        let expected = Expected { low: 100.0, high: 200.0, law: Law::Queue };
+        assert_eq!(outside(&expected, 150.0), 0.0);
+        assert!((outside(&expected, 90.0) + 0.1).abs() < 1e-12);
+        assert!((outside(&expected, 220.0) - 0.1).abs() < 1e-12);
     }
 }

@@ -31,7 +31,7 @@ pub struct Expected {
 pub enum Law {
     /// A stream: medium or commands.
     Stream,
-    /// A stream whose commands are slower than the medium, and whose segment is used up within a revolution.
+    /// A stream whose commands are slower than the medium, and use up within a revolution what is ahead of them.
     ShortSegment,
     /// A stream of reads each longer than a track, on a drive that begins anywhere in a track.
     LongReads,
@@ -50,50 +50,73 @@ pub enum Law {
 }
 
 impl Law {
+    /// All of them.
+    pub const ALL: [Law; 9] = [
+        Law::Stream,
+        Law::ShortSegment,
+        Law::LongReads,
+        Law::Access,
+        Law::Queue,
+        Law::Destage,
+        Law::Behind,
+        Law::Part,
+        Law::Again,
+    ];
+
+    /// Its letter in tables.
+    pub const fn letter(self) -> char {
+        (b'A' + self as u8) as char
+    }
+
     /// In words, with the reason of its tolerance.
     pub const fn words(self) -> &'static str {
         match self {
             Law::Stream => {
-                "the smaller of medium (sectors a track over 1 + skew revolutions, in the zone in use) and commands \
-                 (depth 1: link command + overhead of a hit + data over the link + completion; deeper: the longer of \
-                 electronics and link). 3 %: the window's edges and zones that change within it"
+                "The smaller of two rates. Medium: the sectors of a track in 1 + skew revolutions, in the zone in use. \
+                 Commands: at depth 1 link command + overhead of a hit + data over the link + completion, one after \
+                 another; deeper, the longer of electronics (command and overhead) and link. Off by 3 % at most: whole \
+                 requests at the window's edges, and waits at a track's end when both rates are alike"
             }
             Law::ShortSegment => {
-                "commands take less than the medium gives, and use a segment up within a revolution: at most the \
-                 commands' rate; at least what a segment of S bytes, filled at rate M and used at rate C, gives when \
-                 each filling waits a revolution T for its place: M S / (S + T (M - C)). 3 %, as a stream"
+                "The medium gives more than the commands take, so the drive stops when it is as far ahead as its figures \
+                 let it be, and must wait a revolution for the place; the commands have then used up what was ahead. At \
+                 most the commands' rate C. At least what S bytes ahead, filled at the medium's rate M, give when \
+                 each filling waits a revolution T: M S / (S + T (M - C)). Off by 3 % at most, as a stream"
             }
             Law::LongReads => {
-                "as a stream, at least; a read that takes in whole tracks need not wait for the first sector of each: at \
-                 most a track in a revolution and the arm's movement to the next. 3 %, as a stream"
+                "A read that takes in whole tracks may begin each wherever the head comes to it. At least as a stream; \
+                 at most a track in a revolution and the arm's movement to the next. Off by 3 % at most, as a stream"
             }
             Law::Access => {
-                "link command + overhead + mean seek between places drawn from the blocks in use (settled for a write) \
-                 + half a revolution + the data with their track changes (reads that may begin anywhere in a track: \
-                 less) + what of the link and the choice of the next comes behind them. 2 %: 20,000 draws leave 0.3, \
-                 the sums 0.5, the arm that has read ahead the rest"
+                "Link command + overhead + mean seek between places drawn from the blocks in use (settled, for a write) + \
+                 half a revolution + the data with their changes of track (less for reads that may begin anywhere in a \
+                 track) + what remains on the link behind the medium + completion. Off by 2 % at most: the draws leave \
+                 0.3 %, sums over 400 places 0.5 %, and an arm that has read ahead starts a track or two farther on"
             }
             Law::Queue => {
-                "at least the rate of depth 1, since nobody is made to choose badly; at most that of a drive which has so many new \
-                 places to choose from at each access, each a seek and a wait away, and takes the nearest in time. 3 %: \
-                 the draws at both ends"
+                "At least the rate of depth 1: nothing makes a drive choose worse. At most that of a drive which at each \
+                 access has as many new places to choose from, each a seek and a wait away, and takes the soonest: the \
+                 sum over time t of (1 - share of places reached by t) to the power of the depth. Without a choice by \
+                 time: the nearest seek and half a revolution. Off by 3 % at most: both ends are sums over draws"
             }
             Law::Destage => {
-                "at least the rate of uncached writes in the same place, since the buffer's owner may write them in order; \
-                 at most that of a drive which chooses each time among as many as fit the unwritten share of the buffer \
-                 (by time where its destaging knows the angle, else by seek and half a revolution), more by those that \
-                 are overwritten or joined in the buffer; never more than commands allow. 3 %, as a queue"
+                "At least the rate of uncached writes at depth 1 in the same place: what waits in the buffer could be \
+                 written as it came. At most that of a drive which chooses each time among as many writes as fit the \
+                 share of its buffer that may be unwritten (by time where destaging knows the angle, else by seek and \
+                 half a revolution), and saves those that overwrite or touch one that waits; never more than the \
+                 commands' rate. Off by 3 % at most, as a queue"
             }
             Law::Behind => {
-                "the next write comes when its sector has passed: the sectors + a revolution each, less where the change of track \
-                 is time enough. 1 %: the window's edges"
+                "The next write comes when its first sector has just passed: the data and a revolution each, less at a \
+                 change of track whose skew leaves time enough. Off by 1 % at most: the window's edges"
             }
             Law::Part => {
-                "as a random write, of whole physical sectors: they are read, come round again and are written: a \
-                 revolution more. 3 %: settling for the write may or may not come before the read"
+                "As a random write, but the whole physical sector is read, comes round again and is written: a revolution \
+                 more. Off by 3 % at most: settling for the write may come before the read or within the revolution"
             }
             Law::Again => {
-                "one revolution a loop, while commands and settling together take less. 1 %: the window's edges"
+                "The same sectors come round once a revolution: one loop in each, as commands and settling take less. \
+                 Off by 1 % at most: the window's edges"
             }
         }
     }
@@ -281,15 +304,10 @@ impl<'a> Figures<'a> {
             (_, Queuing::Tcq) => (alone, overlapped),
             _ => (overlapped, overlapped),
         };
-        let segment = match (self.case.op, self.profile.cache.adaptive) {
-            (Op::Read, None) => f64::from(self.profile.cache.segment_sectors) * SECTOR as f64,
-            (Op::Read, Some(it)) => f64::from(it.sectors) * SECTOR as f64,
-            _ => self.unwritten(),
-        };
-        let revolution = self.revolution();
+        let (ahead, revolution) = (self.ahead(), self.revolution());
         let (low, high) = (least.min(medium) / bytes, most.min(medium) / bytes);
-        if least < medium && segment < least * revolution {
-            let filled = medium * segment / (segment + revolution * (medium - least));
+        if least < medium && ahead < least * revolution {
+            let filled = medium * ahead / (ahead + revolution * (medium - least));
             return Expected { low: filled / bytes, high, law: Law::ShortSegment };
         }
         let track = self.profile.geometry.extent(self.first, u32::MAX);
@@ -298,6 +316,16 @@ impl<'a> Figures<'a> {
             return Expected { low, high, law: Law::LongReads };
         }
         Expected { low, high, law: Law::Stream }
+    }
+
+    /// Bytes by which the medium may be ahead of a stream of reads, or behind one of writes.
+    fn ahead(&self) -> f64 {
+        let cache = &self.profile.cache;
+        let room = cache.adaptive.map_or(cache.segment_sectors, |it| it.sectors);
+        match self.case.op {
+            Op::Read => f64::from(room.min(cache.read_ahead.max)) * SECTOR as f64,
+            _ => self.unwritten(),
+        }
     }
 
     /// A read may begin with whichever wanted sector of a track comes first.
@@ -501,4 +529,129 @@ impl<'a> Figures<'a> {
 
 fn exactly(rate: f64, law: Law) -> Expected {
     Expected { low: rate, high: rate, law }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::load;
+    use super::super::matrix::cases;
+    use super::*;
+
+    /// What is expected of a case of a drive with some settings changed.
+    fn expected(drive: &str, set: &[(&str, &str)], case: &str) -> Expected {
+        let mut drive = load(drive).unwrap();
+        for (key, value) in set {
+            drive.set(key, value).unwrap();
+        }
+        let profile = drive.profile().unwrap();
+        let case = cases(&drive, &profile).into_iter().find(|known| known.name == case).expect("a case");
+        Figures::new(&profile, case).expected()
+    }
+
+    #[track_caller]
+    fn near(found: f64, by_hand: f64, share: f64) {
+        assert!((found / by_hand - 1.0).abs() <= share, "{found}, by hand {by_hand}");
+    }
+
+    #[test]
+    fn streams_by_hand() {
+        // 1109 sectors of 512 bytes in 1.155 revolutions, 120 a second; a change of surface every 128 tracks costs up to a
+        // quarter of a revolution more.
+        let medium = expected("barracuda-7200.7-ncq", &[], "sequential reads, 64 KiB, depth 1");
+        near(medium.low * 65_536.0, 58.99e6, 0.002);
+        assert_eq!((medium.low, medium.law), (medium.high, Law::Stream));
+        // 0.005 + 0.1 ms, and 4096 bytes at 550 MB/s: 112.4 us; deeper the electronics alone: 105 us.
+        let commands = expected("exos-x18", &[], "sequential reads, 4 KiB, depth 1");
+        near(commands.low, 1e6 / 112.447, 0.0001);
+        near(expected("exos-x18", &[], "sequential reads, 4 KiB, depth 8").low, 1e6 / 105.0, 0.0001);
+        // Without a queue depth 8 is depth 1: 10 + 14 us, and 4096 bytes at 88.25 MB/s 46.4 us: less than the medium's time.
+        let one = expected("fireball-plus-as-30", &[("link.rate_mb_s", "30")], "sequential reads, 4 KiB, depth 8");
+        near(one.low, 1e6 / (24.0 + 4096.0 / 30.0), 0.0001);
+    }
+
+    #[test]
+    fn a_segment_too_short_for_a_revolution_by_hand() {
+        // 122 us and 4096 bytes at 272 MB/s: 29.89 MB/s. A segment of 64 KiB fills at 78.2 in 65,536 / 48.3e6 s = 1.357 ms, while
+        // 106,100 bytes pass; then a revolution of 5.999 ms.
+        let short = expected("atlas-10k-v-300", &[], "sequential reads, 4 KiB, depth 1");
+        assert_eq!(short.law, Law::ShortSegment);
+        near(short.low * 4096.0, 106_100.0 / 7.356e-3, 0.002);
+        near(short.high * 4096.0, 29.89e6, 0.001);
+    }
+
+    #[test]
+    fn accesses_by_hand() {
+        // 0.16 ms, a seek of 8.5, half a revolution of 4.167, eight of some 900 sectors 0.075: 12.90 ms.
+        near(expected("barracuda-7200.7-ncq", &[], "random reads, 4 KiB, depth 1").low, 1e3 / 12.9, 0.01);
+        // A write settles for 0.25 ms.
+        near(expected("barracuda-7200.7-ncq", &[], "random uncached writes, 4 KiB, depth 1").low, 1e3 / 13.15, 0.01);
+        // 0.105 + 8.0 + 4.167 + 0.018 ms, and a revolution of 8.333.
+        let part = expected("exos-x18", &[], "random uncached writes, 512 B, depth 1");
+        near(part.low, 1e3 / 20.62, 0.01);
+        assert_eq!(part.law, Law::Part);
+    }
+
+    #[test]
+    fn a_read_that_begins_anywhere_saves_what_is_worked_out_by_hand() {
+        // A share f of a track, 2048 of 4000 sectors: turned by f + (1 - f^2) / 2 revolutions, else by f + 1 / 2.
+        let case = "random reads, 1 MiB, depth 1";
+        let set = |anywhere| {
+            [
+                ("firmware.zero_latency", anywhere),
+                ("geometry.zones", "[{ first = 0, cylinders = 600000, spt = 4000 }]"),
+                ("link.rate_mb_s", "100000"),
+            ]
+        };
+        let (saving, plain) = (expected("exos-x18", &set("true"), case), expected("exos-x18", &set("false"), case));
+        // Of the places, 2048 of 4000 reach into the next track, where the share is smaller: the saving is between half and all.
+        let saved = 1.0 / plain.low - 1.0 / saving.low;
+        let whole = 0.512 * 0.512 / 2.0 / 120.0;
+        assert!((0.4 * whole..=whole).contains(&saved), "{saved} s, at most {whole}");
+    }
+
+    #[test]
+    fn revolutions_by_hand() {
+        near(expected("barracuda-7200.7", &[], "overwrite and flush, 4 KiB").low, 120.0, 0.0001);
+        // Eight of 1109 sectors and a revolution: 8.393 ms.
+        near(
+            expected("barracuda-7200.7-ncq", &[], "sequential uncached writes, 4 KiB, depth 1").low,
+            1e3 / 8.393,
+            0.002,
+        );
+    }
+
+    #[test]
+    fn the_nearest_of_many_by_hand() {
+        // Where no movement takes time, the soonest of n places is a revolution over n + 1 away.
+        let still = [
+            ("mechanics.seek.form", "lee"),
+            ("mechanics.seek.single_ms", "0"),
+            ("mechanics.seek.average_ms", "0"),
+            ("mechanics.seek.full_ms", "0"),
+            ("mechanics.head_switch_ms", "0"),
+            ("link.rate_mb_s", "100000"),
+            ("overhead.read_miss_ms", "0"),
+        ];
+        // Eight of 1109 sectors: 0.060 ms.
+        for (depth, case) in [(2.0, "random reads, 4 KiB, depth 2"), (32.0, "random reads, 4 KiB, depth 32")] {
+            let most = expected("barracuda-7200.7-ncq", &still, case).high;
+            near(most, 1e3 / (8.333 / (depth + 1.0) + 0.060), 0.02);
+        }
+    }
+
+    #[test]
+    fn no_expectation_is_empty_and_every_law_is_used() {
+        let mut used = Vec::new();
+        for name in super::super::super::names() {
+            let drive = load(name).unwrap();
+            let profile = drive.profile().unwrap();
+            for case in cases(&drive, &profile) {
+                let expected = Figures::new(&profile, case).expected();
+                let sound = 0.0 < expected.low && expected.low <= expected.high && expected.high.is_finite();
+                assert!(sound, "{name}, {}: {expected:?}", case.name);
+                used.push(expected.law);
+            }
+        }
+        assert!(Law::ALL.iter().all(|law| used.contains(law)));
+    }
 }
