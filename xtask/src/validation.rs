@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::steps::{Ended, command};
 
 /// One thread, so that what is read back has been written.
-const WORDS: [&str; 13] = [
+const WORDS: [&str; 15] = [
     "cargo",
     "test",
     "-p",
@@ -16,6 +16,8 @@ const WORDS: [&str; 13] = [
     "validation",
     "--test",
     "published",
+    "--test",
+    "everyday",
     "--",
     "--nocapture",
     "--test-threads",

@@ -35,7 +35,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// The modelled drives; with a name, its figures, checks and curves.
-    #[command(after_help = "Example:\n  seekwise drives atlas-10k-v-300 --svg atlas.svg")]
+    #[command(after_help = "\
+Examples:
+  seekwise drives atlas-10k-v-300 --svg atlas.svg
+  seekwise drives exos-x18 --check
+  seekwise drives --check
+
+With --check, everyday work (streams, cached writes, random reads, parts of a sector) is run in the simulator and compared
+with arithmetic from the drive's own figures; on all drives where none is named. What the rows mean stands in
+docs/everyday.md. Exit code 1: a row is off, or is not though the profile says that it is.")]
     Drives(Drives),
     /// The built-in studies.
     #[command(after_help = "Example:\n  seekwise studies")]
@@ -108,6 +116,9 @@ pub struct Drives {
     /// Also write the curves as a picture.
     #[arg(long, value_name = "FILE", requires = "name")]
     pub svg: Option<PathBuf>,
+    /// Compare everyday work with arithmetic from the drive's figures.
+    #[arg(long, conflicts_with = "svg")]
+    pub check: bool,
 }
 
 /// What a job runs on.

@@ -242,3 +242,34 @@ fn a_program_that_spins_keeps_the_processor_as_long_as_it_says() {
     assert!((spun..spun + 1.0).contains(&percent), "{percent} %, {spun} % of it spun");
     assert!(without["cpu"].is_null());
 }
+
+#[test]
+fn everyday_work_is_compared_with_arithmetic() {
+    const CAVIAR: &str = include_str!("../../../drives/caviar-wd400jb.toml");
+    const CASE: &str = "overwrite and flush, 4 KiB";
+    let folder = tempfile::tempdir().unwrap();
+    let text = seekwise(folder.path(), &["drives", "caviar-wd400jb", "--check"]).done();
+    assert!(text.ends_with("0 of 41 cases are off.\n"), "{text}");
+    // A drive that acknowledges a flush before anything is written.
+    let lies = format!("{CAVIAR}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
+    fs::write(folder.path().join("lies.toml"), &lies).unwrap();
+    let said = seekwise(folder.path(), &["drives", "lies.toml", "--check"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.out.contains("OFF") && said.out.ends_with("1 of 41 cases are off.\n"), "{}", said.out);
+    // One that says so.
+    let owns_up = format!("{lies}[everyday]\n\"{CASE}\" = {{ misses = \"it lies\", inferred = \"a test\" }}\n");
+    fs::write(folder.path().join("owns-up.toml"), owns_up).unwrap();
+    let json = seekwise(folder.path(), &["drives", "owns-up.toml", "--check", "--json"]).json();
+    assert_eq!(
+        (json["cases"].as_u64(), json["off"].as_u64(), json["known_misses"].as_u64()),
+        (Some(41), Some(0), Some(1))
+    );
+    let rows = json["drives"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["case"] == CASE).unwrap();
+    assert_eq!((row["verdict"].as_str(), row["misses"].as_str()), (Some("known-miss"), Some("it lies")));
+    has(
+        row,
+        &["low", "high", "found", "unit", "off_percent", "tolerance_percent", "law", "job", "set", "kind", "source"],
+    );
+    assert!(json["laws"][row["law"].as_str().unwrap()].as_str().unwrap().contains("revolution"));
+}

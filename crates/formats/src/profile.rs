@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`figure`] | one figure, from TOML or from the command line |
 //! | [`keys`] | which keys there are |
+//! | [`everyday`] | where a drive does otherwise than arithmetic says |
 //! | `build` | figures to the model's profile |
 //! | `seek` | the curve of a sibling, scaled |
 
 mod build;
 pub(crate) use build::{discipline, span};
+pub mod everyday;
 pub mod figure;
 pub mod keys;
 mod seek;
@@ -24,6 +26,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::diagnostic::Diagnostic;
+use everyday::Otherwise;
 use figure::{Figure, Kind, Reader, Value};
 use keys::KEYS;
 
@@ -44,6 +47,8 @@ pub struct DriveFile {
     pub interface: String,
     /// Citations by their short names; the figures' sources carry them in full.
     pub sources: BTreeMap<String, String>,
+    /// Everyday cases in which it does otherwise than arithmetic from its figures says.
+    pub otherwise: Vec<Otherwise>,
     figures: Vec<Figure>,
 }
 
@@ -61,10 +66,14 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
         studies: Vec::new(),
         interface: String::new(),
         sources: BTreeMap::new(),
+        otherwise: Vec::new(),
         figures: Vec::new(),
     };
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
+    }
+    if let Some(everyday) = table.remove("everyday") {
+        drive.otherwise = reader.read_everyday(&everyday);
     }
     for key in HEAD {
         if let Some(value) = table.remove(key) {

@@ -3,6 +3,7 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`check`] | what the model's drive does, against its datasheet or measurements |
+//! | [`everyday`] | everyday work on the model's drive, against arithmetic from its figures |
 //! | [`curves`] | seek times and transfer rates as points |
 //! | [`plot`] | curves in a terminal and as SVG |
 //! | [`show`] | the list of drives and one drive in full, as text and as JSON |
@@ -11,6 +12,7 @@
 
 pub mod check;
 pub mod curves;
+pub mod everyday;
 pub mod plot;
 pub mod show;
 

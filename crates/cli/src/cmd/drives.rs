@@ -1,7 +1,11 @@
-//! `seekwise drives`: the catalogue as a list; one drive with its figures, checks and curves.
+//! `seekwise drives`: the catalogue as a list; one drive with its figures, checks and curves; everyday work on them.
 
-use seekwise_formats::profile;
+use indicatif::{ProgressBar, ProgressStyle};
+use seekwise_formats::profile::{self, DriveFile};
+use seekwise_lab::catalogue::everyday::arithmetic::Law;
+use seekwise_lab::catalogue::everyday::{self, Report, Verdict};
 use seekwise_lab::catalogue::{self, plot, show};
+use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
@@ -18,6 +22,9 @@ const PICTURE: (u32, u32) = (760, 400);
 /// Runs the command.
 pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     let width = comfy_table::Table::new().width().unwrap_or(WIDTH);
+    if args.check {
+        return check(args.name.as_deref(), json);
+    }
     let Some(name) = &args.name else {
         if json {
             print_json(&show::summaries()?)?;
@@ -26,10 +33,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
         }
         return Ok(Answer::Done);
     };
-    let drive = match (catalogue::text(name), files::find(name)?) {
-        (None, Some(text)) => profile::parse(name, &text)?,
-        _ => catalogue::load(name)?,
-    };
+    let drive = load(name)?;
     let sheet = show::sheet(&drive)?;
     warn(&drive.warnings());
     if let Some(path) = &args.svg {
@@ -44,6 +48,54 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     }
     // "No" is a figure that the drive does not meet and the profile does not own up to.
     Ok(if sheet.checks.iter().all(|check| check.ok) { Answer::Done } else { Answer::No })
+}
+
+/// A built-in drive, or a profile's file.
+fn load(name: &str) -> Result<DriveFile, Failure> {
+    Ok(match (catalogue::text(name), files::find(name)?) {
+        (None, Some(text)) => profile::parse(name, &text)?,
+        _ => catalogue::load(name)?,
+    })
+}
+
+/// Everyday work on one drive, or on all of the catalogue.
+fn check(name: Option<&str>, as_json: bool) -> Outcome {
+    let drives = match name {
+        Some(name) => vec![load(name)?],
+        None => catalogue::names().map(load).collect::<Result<_, _>>()?,
+    };
+    for drive in &drives {
+        warn(&drive.warnings());
+    }
+    let plan = everyday::plan(&drives)?;
+    let bar = ProgressBar::new(plan.cases() as u64).with_style(
+        ProgressStyle::with_template("{bar:30} {pos}/{len} cases, {elapsed} gone, about {eta} left")
+            .expect("the template is well formed"),
+    );
+    let reports = plan.run(|| bar.inc(1));
+    bar.finish_and_clear();
+    let reports = reports?;
+    match (as_json, reports.as_slice()) {
+        (true, reports) => print_json(&in_all(reports))?,
+        (false, [report]) => print(&everyday::show::one(report))?,
+        (false, reports) => print(&everyday::show::many(reports))?,
+    }
+    Ok(if reports.iter().all(Report::holds) { Answer::Done } else { Answer::No })
+}
+
+/// The comparison for JSON: how many rows came out how, the laws in words, and all rows.
+fn in_all(reports: &[Report]) -> serde_json::Value {
+    let count = |verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
+    let laws = Law::ALL.map(|law| (json!(law).as_str().unwrap_or_default().to_owned(), json!(law.words())));
+    json!({
+        "cases": reports.iter().map(|report| report.rows.len()).sum::<usize>(),
+        "as_expected": count(Verdict::AsExpected),
+        "known_misses": count(Verdict::KnownMiss),
+        "off": count(Verdict::Off),
+        "not_off": count(Verdict::NotOff),
+        "laws": laws.into_iter().collect::<serde_json::Map<_, _>>(),
+        "drives": reports,
+    })
 }
 
 /// Both curves, one above the other.

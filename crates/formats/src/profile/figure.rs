@@ -39,7 +39,8 @@ impl fmt::Display for Kind {
     }
 }
 
-const KINDS: [(&str, Kind); 3] =
+/// The words for a kind.
+pub(super) const KINDS: [(&str, Kind); 3] =
     [("measured", Kind::Measured), ("datasheet", Kind::Datasheet), ("inferred", Kind::Inferred)];
 
 /// What a key takes; bounds are inclusive.
@@ -362,7 +363,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts citations in place of their `@names`.
-    fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
+    pub(super) fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
         let mut full = String::new();
         let mut rest = text;
         while let Some(at) = rest.find('@') {

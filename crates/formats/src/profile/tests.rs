@@ -361,3 +361,31 @@ fn a_media_cache_takes_slots_of_the_layout() {
     drive.set("geometry.sectors", "7900").unwrap();
     assert!(!drive.profile().unwrap_err().is_empty());
 }
+
+#[test]
+fn a_profile_names_where_its_drive_does_otherwise() {
+    let says = |entries: &str| parse("small.toml", &format!("{SMALL}[everyday]\n{entries}"));
+    let drive =
+        says("\"random reads, 4 KiB, depth 2\" = { misses = \"it sleeps\", measured = \"a diary\" }\n").unwrap();
+    let known = &drive.otherwise[0];
+    assert_eq!((known.case, known.misses.as_str()), ("random reads, 4 KiB, depth 2", "it sleeps"));
+    assert_eq!((known.kind, known.source.as_str()), (Kind::Measured, "a diary"));
+    let line = SMALL.lines().count() + 2;
+    let error = |entries: &str| says(entries).unwrap_err()[0].to_string();
+    assert_eq!(
+        error("\"random read, 4 KiB, depth 2\" = { misses = \"a\", measured = \"b\" }\n"),
+        format!(
+            "small.toml:{line}: everyday.\"random read, 4 KiB, depth 2\": no such case; \
+             did you mean `random reads, 4 KiB, depth 2`?"
+        )
+    );
+    for entry in ["{ misses = \"a\" }", "{ measured = \"b\" }", "{ misses = \"a\", measured = \"\" }", "7"] {
+        let error = error(&format!("\"random reads, 4 KiB, depth 2\" = {entry}\n"));
+        assert!(error.contains("is not a case with its reason and its source"), "{error}");
+        assert!(error.contains("misses = \"why\""), "{error}");
+    }
+    assert!(
+        error("\"random reads, 4 KiB, depth 2\" = { misses = \"a\", measured = \"@b\" }\n")
+            .contains("unknown source `@b`")
+    );
+}

@@ -255,7 +255,8 @@ fn table(width: u16) -> Table {
     table
 }
 
-fn right(table: &mut Table, columns: &[usize]) {
+/// Sets columns flush right, as figures are read.
+pub(super) fn right(table: &mut Table, columns: &[usize]) {
     for &column in columns {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);

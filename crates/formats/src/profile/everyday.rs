@@ -1,0 +1,120 @@
+//! `[everyday]`: what a drive honestly does otherwise than arithmetic from its own figures says, case by case, with the
+//! source. The cases are those of `seekwise drives NAME --check`; what they run and what is expected is the lab's.
+//!
+//! ```toml
+//! [everyday]
+//! "random cached writes, 4 KiB, depth 1" = { misses = "why", measured = "who measured it" }
+//! ```
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::figure::{KINDS, Kind, Reader};
+
+/// The names of all cases, in the order of the table.
+pub const CASES: [&str; 44] = [
+    "sequential reads, 4 KiB, depth 1",
+    "sequential reads, 16 KiB, depth 1",
+    "sequential reads, 64 KiB, depth 1",
+    "sequential reads, 256 KiB, depth 1",
+    "sequential reads, 1 MiB, depth 1",
+    "sequential reads, 4 MiB, depth 1",
+    "sequential reads, 4 KiB, depth 8",
+    "sequential reads, 16 KiB, depth 8",
+    "sequential reads, 64 KiB, depth 8",
+    "sequential reads, 256 KiB, depth 8",
+    "sequential reads, 1 MiB, depth 8",
+    "sequential reads, 4 MiB, depth 8",
+    "sequential reads, 64 KiB, depth 1, inner zone",
+    "sequential cached writes, 4 KiB, depth 1",
+    "sequential cached writes, 16 KiB, depth 1",
+    "sequential cached writes, 64 KiB, depth 1",
+    "sequential cached writes, 256 KiB, depth 1",
+    "sequential cached writes, 1 MiB, depth 1",
+    "sequential cached writes, 4 MiB, depth 1",
+    "sequential cached writes, 4 KiB, depth 8",
+    "sequential cached writes, 16 KiB, depth 8",
+    "sequential cached writes, 64 KiB, depth 8",
+    "sequential cached writes, 256 KiB, depth 8",
+    "sequential cached writes, 1 MiB, depth 8",
+    "sequential cached writes, 4 MiB, depth 8",
+    "sequential cached writes, 512 B, depth 1",
+    "sequential cached writes, 512 B, depth 8",
+    "sequential uncached writes, 4 KiB, depth 1",
+    "random reads, 4 KiB, depth 1",
+    "random reads, 4 KiB, depth 2",
+    "random reads, 4 KiB, depth 8",
+    "random reads, 4 KiB, depth 32",
+    "random reads, 64 KiB, depth 1",
+    "random reads, 1 MiB, depth 1",
+    "random reads, 4 KiB, depth 1, inside 1 GB",
+    "random uncached writes, 4 KiB, depth 1",
+    "random uncached writes, 4 KiB, depth 1, inside 1 GB",
+    "random uncached writes, 64 KiB, depth 1",
+    "random uncached writes, 512 B, depth 1",
+    "random cached writes, 4 KiB, depth 1",
+    "random cached writes, 4 KiB, depth 32",
+    "random cached writes, 4 KiB, depth 1, inside 1 GB",
+    "random cached writes, 4 KiB, depth 32, inside 1 GB",
+    "overwrite and flush, 4 KiB",
+];
+
+/// A case in which the drive does otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Otherwise {
+    /// Which, one of [`CASES`].
+    pub case: &'static str,
+    /// Why.
+    pub misses: String,
+    /// How that is known.
+    pub kind: Kind,
+    /// Citation or derivation.
+    pub source: String,
+}
+
+impl Reader<'_> {
+    /// Reads `[everyday]`; what is wrong goes to `errors`.
+    pub(super) fn read_everyday(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Otherwise> {
+        let line = self.line(value.span().start);
+        let Some(table) = value.get_ref().as_table() else {
+            let wrong = self.wrong(line, "not a table").key("everyday");
+            self.errors.push(wrong);
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (name, entry) in table {
+            let name = name.get_ref().as_ref();
+            let line = self.line(entry.span().start);
+            let key = format!("everyday.\"{name}\"");
+            let Some(case) = CASES.iter().find(|case| **case == name) else {
+                let wrong = self.wrong(line, "no such case").key(key).nearest_to(name, CASES);
+                self.errors.push(wrong);
+                continue;
+            };
+            match self.otherwise(entry.get_ref(), &key, line) {
+                Some((misses, kind, source)) => all.push(Otherwise { case, misses, kind, source }),
+                None => {
+                    let wrong = self.wrong(line, "is not a case with its reason and its source").key(key);
+                    self.errors.push(wrong.expected("{ misses = \"why\", measured | datasheet | inferred = \"…\" }"));
+                }
+            }
+        }
+        all
+    }
+
+    fn otherwise(&mut self, entry: &DeValue<'_>, key: &str, line: usize) -> Option<(String, Kind, String)> {
+        let (mut misses, mut source) = (None, None);
+        for (word, text) in entry.as_table()? {
+            let (word, text) = (word.get_ref().as_ref(), text.get_ref().as_str()?.trim());
+            let kind = KINDS.iter().find(|kind| kind.0 == word);
+            match (word, kind) {
+                _ if text.is_empty() => return None,
+                ("misses", _) => misses = Some(text.to_owned()),
+                (_, Some(&(_, kind))) if source.is_none() => source = Some((kind, self.cite(text, key, line))),
+                _ => return None,
+            }
+        }
+        let (kind, source) = source?;
+        Some((misses?, kind, source))
+    }
+}

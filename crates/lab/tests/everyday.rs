@@ -1,0 +1,130 @@
+//! Everyday work on every built-in drive against arithmetic from its figures: `seekwise drives --check`, all of it.
+//!
+//! `SEEKWISE_UPDATE=1` rewrites the tables of `docs/everyday.md`; they must be what the drives do now.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::everyday::CASES;
+use seekwise_lab::catalogue::everyday::arithmetic::Law;
+use seekwise_lab::catalogue::everyday::{Report, Row, Verdict, plan};
+use seekwise_lab::catalogue::{load, names};
+
+/// The drive that is shown in full.
+const EXAMPLE: &str = "barracuda-7200.7-ncq";
+
+const BEGIN: &str = "<!-- drives -->\n";
+const END: &str = "<!-- end -->";
+
+fn said(row: &Row) -> &'static str {
+    match row.verdict {
+        Verdict::AsExpected => "as expected",
+        Verdict::KnownMiss => "known",
+        Verdict::Off => "**off**",
+        Verdict::NotOff => "**not off**",
+    }
+}
+
+fn number(value: f64) -> String {
+    if value < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") }
+}
+
+fn expected(row: &Row) -> String {
+    match (number(row.low), number(row.high)) {
+        (low, high) if low == high => low,
+        (low, high) => format!("{low} to {high}"),
+    }
+}
+
+/// How far off; rows with bounds are mostly inside of them.
+fn off(row: &Row) -> String {
+    if row.off_percent == 0.0 { "inside".to_owned() } else { format!("{:+.1} %", row.off_percent) }
+}
+
+/// The part of the page that is written from data.
+fn page(reports: &[Report]) -> String {
+    let mut page = String::new();
+    for law in Law::ALL {
+        let _ = writeln!(page, "- **{}** {}.", law.letter(), law.words());
+    }
+    page += "\n## All drives\n\n| drive | cases | as expected | known misses | off |\n|---|---|---|---|---|\n";
+    for report in reports {
+        let [met, known, off] = [Verdict::AsExpected, Verdict::KnownMiss, Verdict::Off].map(|it| report.count(it));
+        let _ = writeln!(page, "| {} | {} | {met} | {known} | {off} |", report.drive, report.rows.len());
+    }
+    let all = reports.iter().flat_map(|report| report.rows.iter().map(move |row| (report, row)));
+    let otherwise: Vec<_> = all.filter(|(_, row)| row.verdict != Verdict::AsExpected).collect();
+    if !otherwise.is_empty() {
+        page += "\n| drive | case | expected | found | off | law | | why |\n|---|---|---|---|---|---|---|---|\n";
+    }
+    for (report, row) in otherwise {
+        let why = match (&row.misses, &row.source) {
+            (Some(why), Some(source)) => format!("{why} ({source})"),
+            _ => String::new(),
+        };
+        let (case, unit, off) = (row.case, row.unit, off(row));
+        let _ = writeln!(
+            page,
+            "| {} | {case} | {} {unit} | {} | {off} | {} | {} | {why} |",
+            report.drive,
+            expected(row),
+            number(row.found),
+            row.law.letter(),
+            said(row)
+        );
+    }
+    let _ =
+        writeln!(page, "\n## One in full: {EXAMPLE}\n\n| case | expected | found | off | law |\n|---|---|---|---|---|");
+    for row in reports.iter().filter(|report| report.drive == EXAMPLE).flat_map(|report| &report.rows) {
+        let (case, unit, off) = (row.case, row.unit, off(row));
+        let found = number(row.found);
+        let _ = writeln!(page, "| {case} | {} {unit} | {found} | {off} | {} |", expected(row), row.law.letter());
+    }
+    page
+}
+
+#[test]
+fn everyday_work_is_as_arithmetic_says_on_every_drive() {
+    let drives: Vec<DriveFile> = names().map(|name| load(name).unwrap()).collect();
+    let reports = plan(&drives).unwrap().run(|| {}).unwrap();
+    assert_eq!(reports.len(), drives.len());
+    for (report, drive) in reports.iter().zip(&drives) {
+        assert_eq!(report.drive, drive.name);
+        // Only writes of parts of a sector need larger sectors, and all drives of the catalogue cache and read ahead.
+        let parts = CASES.iter().filter(|case| case.contains("512 B")).count();
+        let larger = drive.number("geometry.physical_sector") == Some(4096.0);
+        assert_eq!(report.rows.len(), CASES.len() - if larger { 0 } else { parts }, "{}", drive.name);
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/everyday.md");
+    let text = fs::read_to_string(&path).expect("the page");
+    let (before, rest) = text.split_once(BEGIN).expect("a place for the tables");
+    let (stands, after) = rest.split_once(END).expect("an end of the tables");
+    let page = page(&reports);
+    if std::env::var_os("SEEKWISE_UPDATE").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{page}{END}{after}")).expect("the page is written");
+    } else {
+        assert!(stands == page, "docs/everyday.md is not what the drives do now: cargo xtask validation");
+    }
+    let wrong: Vec<String> = reports
+        .iter()
+        .flat_map(|report| report.rows.iter().filter(|row| !row.holds()).map(move |row| (report, row)))
+        .map(|(report, row)| {
+            let (found, off) = (number(row.found), row.off_percent);
+            format!("{}, {}: {found} for {} {} ({off:+.1} %)", report.drive, row.case, expected(row), row.unit)
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} otherwise than arithmetic says:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_same_whichever_core_is_first() {
+    let drives = [load("caviar-wd400jb").unwrap()];
+    let rows = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let reports = pool.install(|| plan(&drives).unwrap().run(|| {}).unwrap());
+        serde_json::to_string(&reports).unwrap()
+    };
+    assert_eq!(rows(1), rows(3));
+}
