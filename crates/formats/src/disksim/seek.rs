@@ -50,7 +50,7 @@ pub(super) fn mechanics(
         return Err(vec![block.at.says("unknown mechanical model").key(&block.kind).expected("dm_mech_g1")]);
     }
     let fields = Fields::of(block, MECHANICS);
-    let errors = fields.unknown();
+    let errors = fields.unknown(text);
     if !errors.is_empty() {
         return Err(errors);
     }
