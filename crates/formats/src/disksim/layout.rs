@@ -257,7 +257,8 @@ pub(super) fn written(hole: &Hole) -> String {
 }
 
 fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
-    let range = fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0)? as u64;
+    // Only one scheme has ranges; others leave the figure at any value.
+    let range = || fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0);
     let plain = |unit| Scheme { unit, front: false, tracks: false, to_end: false, spares: true, slips: true };
     let to_end = |unit| Scheme { to_end: true, ..plain(unit) };
     Ok(match fields.whole("Sparing scheme used", 0, 10)? {
@@ -269,7 +270,7 @@ fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
         5 => Scheme { front: true, ..plain(Unit::Cylinders(1)) },
         6 => Scheme { front: true, ..to_end(Unit::Cylinders(1)) },
         7 => Scheme { spares: false, ..to_end(Unit::Zone) },
-        8 => plain(Unit::Cylinders(range)),
+        8 => plain(Unit::Cylinders(range()? as u64)),
         9 => plain(Unit::Zone),
         _ => to_end(Unit::Zone),
     })
@@ -289,9 +290,9 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
     }
     let spt = fields.whole("Blocks per track", 1, 1 << 20)?;
     let revolutions = revolutions(fields, rules.revolutions)?;
-    // A part of a sector is dropped, as the reference program does.
-    let turn = |given: f64| if revolutions { given % 1.0 } else { given.trunc() / spt as f64 % 1.0 };
-    let skew = |key: &str| Ok::<f64, Errors>(turn(fields.number_or(key, 0.0, 1e6, 0.0)?));
+    // A part of a sector is dropped, as the reference program does. Below zero the disk is only turned the other way.
+    let turn = |given: f64| if revolutions { given } else { given.trunc() / spt as f64 }.rem_euclid(1.0);
+    let skew = |key: &str| Ok::<f64, Errors>(turn(fields.number_or(key, -1e6, 1e6, 0.0)?));
     Ok(Zone {
         first,
         last,

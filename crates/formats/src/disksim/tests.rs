@@ -201,6 +201,26 @@ fn contradictions_that_can_be_laid_out_are_warnings() {
 }
 
 #[test]
+fn what_is_written_otherwise_is_the_same() {
+    let plain = with("", "", "").unwrap();
+    let same = |file: &str, from: &str, to: &str| assert_eq!(with(file, from, to).unwrap(), plain, "{to}");
+    same("tiny.seek", "3, 2.0", "3 2.0");
+    same("tiny.seek", "3, 2.0", "\t3,\t2.0");
+    let left = |found: &Import| found.toml.clone();
+    // Eight sectors back are two forth on a track of ten.
+    let turned = with(
+        "tiny.model",
+        "track switch = 2,\n Skew for cylinder switch = 5",
+        "track switch = -8,\n Skew for cylinder switch = -5",
+    );
+    assert_eq!(left(&turned.unwrap()), left(&plain));
+    assert_eq!(
+        left(&with("tiny.model", "Rangesize for sparing = 1", "Rangesize for sparing = 0").unwrap()),
+        left(&plain)
+    );
+}
+
+#[test]
 fn strangers_are_named_and_misspellings_refused() {
     let count = "tiny.model:4: `Block count`: 130 blocks, but its zones without spares and slips hold 133, which count";
     let speed = "tiny.diskspecs:18: `Spindle lubricant`: unknown parameter with `oil`, not taken over";
