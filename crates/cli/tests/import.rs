@@ -33,3 +33,31 @@ fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
     );
     assert_eq!(names(folder.path()), before);
 }
+
+/// A small drive with slips in no order and a block count of its own.
+const CONTRADICTORY: &str = "disksim_disk T { Model = dm_disk T {\n Number of data surfaces = 2, Number of cylinders = 8,\n\
+Block count = 1000,\n Layout Model = dm_layout_g1 { LBN-to-PBN mapping scheme = 0, Sparing scheme used = 2, Zones = [\n\
+dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 7, Blocks per track = 10, Number of spares = 1,\n\
+slips = [ 24, 7, 24 ] } ] },\n Mechanical Model = dm_mech_g1 { Seek type = constant, Constant seek time = 2.0,\n\
+Head switch time = 0.5, Rotation speed (in rpms) = 6000 } },\n Bulk sector transfer time = 0.0, Paint = red,\n\
+Scheduler = disksim_ioqueue { Scheduling policy = 1 }, Number of buffer segments = 4, Segment size (in blks) = 16,\n\
+Buffer continuous read = 3, Fast write level = 1 }\n";
+
+#[test]
+fn contradictions_are_warnings_that_name_both_figures() {
+    let folder = folder(&[("t.parv", CONTRADICTORY)]);
+    let said = seekwise(folder.path(), &["import", "disksim", "t.parv", "-o", "t.toml"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(
+        said.err.lines().collect::<Vec<_>>(),
+        [
+            "warning: t.parv:6: `slips`: 7 stands behind 24: they are taken in rising order",
+            "warning: t.parv:6: `slips`: of 3 slots 2 are different: each is slipped once",
+            "warning: t.parv:3: `Block count`: 1000 blocks, but its zones without spares and slips hold 152, which count",
+            "warning: t.parv:9: `Paint`: unknown parameter with `red`, not taken over",
+        ]
+    );
+    let shown = seekwise(folder.path(), &["import", "disksim", "t.parv", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&shown.out).expect("JSON");
+    assert_eq!(value["warnings"].as_array().map(Vec::len), Some(4), "{value}");
+}

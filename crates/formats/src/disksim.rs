@@ -1,5 +1,6 @@
 //! DiskSim 4's parameter files: a set-up (.parv) with all it sources becomes a drive profile in our TOML, each value
-//! with its origin; what the model has no counterpart for is listed.
+//! with its origin; what the model has no counterpart for is listed. Of figures that contradict each other the one that can be
+//! laid out counts, with a warning that names both; only what cannot be laid out is an error.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -34,6 +35,8 @@ pub struct Import {
     pub toml: String,
     /// What the model does not take over.
     pub left: Vec<Left>,
+    /// What is contradictory or unknown in the parameters, and what was made of it.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A parameter that the model has no counterpart for.
@@ -76,16 +79,16 @@ pub fn import(
     let cylinders = layout::layout(&model, &mut text)?;
     seek::mechanics(&fields, &model, cylinders, load, &mut text)?;
     behaviour::behaviour(&fields, &buses, &mut text)?;
-    let mut errors = fields.unknown();
-    errors.extend(model.unknown());
+    let mut errors = fields.unknown(&mut text);
+    errors.extend(model.unknown(&mut text));
     if !errors.is_empty() {
         return Err(errors);
     }
-    let (toml, left) = text.finish();
+    let (toml, left, warnings) = text.finish();
     // What we wrote must be a profile: its own checks find what contradicts itself.
     let drive = profile::parse(name, &toml)?;
     drive.profile().map_err(|errors| errors.into_iter().map(|error| from_profile(file, error)).collect::<Errors>())?;
-    Ok(Import { drive: disk.name.clone(), toml, left })
+    Ok(Import { drive: disk.name.clone(), toml, left, warnings })
 }
 
 /// Keys of a `dm_disk`.

@@ -89,7 +89,7 @@ Fast write level = 1 }\n#file model\ndm_disk T { Number of data surfaces = 2, Nu
 Block count = 110, Layout Model = dm_layout_g1 { LBN-to-PBN mapping scheme = 1, Sparing scheme used = 2,\n\
 Rangesize for sparing = 1, Zones = [ dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 7,\n\
 Blocks per track = 10, Empty space at zone front = 3, Skew for track switch = 2, Skew for cylinder switch = 5,\n\
-Number of spares = 1, slips = [ 24 ], defects = [] } ] },\nMechanical Model = dm_mech_g1 { Seek type = extracted,\n\
+Number of spares = 1, slips = [ 24, 7, 24 ], defects = [ 3, 19 ] } ] },\nMechanical Model = dm_mech_g1 { Seek type = extracted,\n\
 Full seek curve = seek, Head switch time = 0.5, Rotation speed (in rpms) = 6000 } }\n#file seek\n1, 1.0\n3, 2.0\n";
 
 const STACK: &[u8] = b"driver = \"windows-xp\"\n[drive]\nname = \"barracuda-7200.7\"\ncache.segments = 4\n\

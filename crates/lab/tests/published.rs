@@ -1,7 +1,8 @@
 //! Published behaviour of drives against their profiles: `validation/published.toml`, case by case.
 //!
-//! A case that is said to hold must hold, and one that is said not to must still not: so the file stays true.
-//! `SEEKWISE_UPDATE=1` rewrites the table of `docs/published.md`.
+//! A case that is said to hold must hold, and one that is said not to must still not; and `docs/published.md` must say what
+//! the run gives, to the last digit: so neither goes stale. `SEEKWISE_UPDATE=1` writes the page's figures instead of
+//! comparing them. Drives that are not built in have their profiles in `validation/published`.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,13 +16,23 @@ use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cases {
+struct Published {
+    drive: Vec<Drive>,
     case: Vec<Case>,
+}
+
+/// A measured drive, and who measured it in what way.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Drive {
+    name: String,
+    source: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
+    /// Built in, or the stem of a profile in `validation/published`.
     drive: String,
     what: String,
     /// Lines of a fio job.
@@ -57,8 +68,9 @@ fn figure(case: &Case, job: &str, set: &[String]) -> f64 {
     let mut settings = vec![("job".to_owned(), "case.fio".to_owned()), ("drive".to_owned(), case.drive.clone())];
     settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
     let cell = Cell { levels: Vec::new(), settings };
-    let prepared = plan::prepare("published", &cell, &|name: &str| {
-        if name == "case.fio" { Ok(text.clone()) } else { Err(std::io::ErrorKind::NotFound.into()) }
+    let prepared = plan::prepare("published", &cell, &|name: &str| match name {
+        "case.fio" => Ok(text.clone()),
+        drive => fs::read_to_string(workspace().join(format!("validation/published/{drive}.toml"))),
     });
     let prepared = prepared.unwrap_or_else(|errors| panic!("{}: {errors:?}", case.what));
     let measured = measure(&prepared.stack, &prepared.job, 1, |_| {}).expect("runs");
@@ -90,41 +102,116 @@ fn simulated(case: &Case) -> f64 {
     }
 }
 
-#[test]
-fn published_behaviour_holds_where_the_table_says_so() {
-    let text = fs::read_to_string(workspace().join("validation/published.toml")).expect("the cases");
-    let cases: Cases = toml::from_str(&text).expect("cases");
-    let found: Vec<f64> = cases.case.par_iter().map(simulated).collect();
-    let mut table = String::from(
-        "| drive | what | measured | simulated | off | tolerance | | used |\n|---|---|---|---|---|---|---|---|\n",
+impl Case {
+    fn off(&self, found: f64) -> f64 {
+        100.0 * (found / self.measured - 1.0)
+    }
+
+    fn met(&self, found: f64) -> bool {
+        self.off(found).abs() <= self.within
+    }
+}
+
+/// How many of the cases hold, as a sentence.
+fn summary(published: &Published, found: &[f64]) -> String {
+    let held = |role: &str| {
+        let of_role = || published.case.iter().zip(found).filter(|(case, _)| case.role == role);
+        (of_role().filter(|(case, found)| case.met(**found)).count(), of_role().count())
+    };
+    let ((fitted, all_fitted), (tried, all_tried)) = (held("fitted"), held("tried"));
+    format!(
+        "Of {} cases {} hold: {fitted} of {all_fitted} fitted, {tried} of {all_tried} tried.\n",
+        found.len(),
+        fitted + tried
+    )
+}
+
+/// What the page says of a drive: who measured it, and its cases.
+fn section(drive: &Drive, cases: &[(&Case, f64)]) -> String {
+    let mut text = format!(
+        "\n## {}\n\n{}\n\n| what | measured | simulated | off | tolerance | | used |\n|---|---|---|---|---|---|---|\n",
+        drive.name, drive.source
     );
-    let mut wrong = Vec::new();
-    for (case, found) in cases.case.iter().zip(&found) {
-        let off = 100.0 * (found / case.measured - 1.0);
-        let holds = off.abs() <= case.within;
-        let says = if holds { "holds" } else { "**does not hold**" };
+    for (case, found) in cases {
+        let says = if case.met(*found) { "holds".to_owned() } else { format!("**does not hold**: {}", case.because) };
         let _ = writeln!(
-            table,
-            "| {} | {} | {} | {found:.2} | {off:+.1} % | {} % | {says}{} | {} |",
-            case.drive,
+            text,
+            "| {} | {} | {found:.2} | {:+.1} % | {} % | {says} | {} |",
             case.what,
             case.measured,
+            case.off(*found),
             case.within,
-            if case.because.is_empty() { String::new() } else { format!(": {}", case.because) },
             case.role
         );
-        assert!(!case.why.is_empty() && (case.holds || !case.because.is_empty()), "{}: give the reason", case.what);
-        if holds != case.holds {
-            wrong.push(format!("{}, {}: {found:.3} against {} ({off:+.1} %)", case.drive, case.what, case.measured));
-        }
     }
-    eprintln!("{table}");
+    text
+}
+
+/// All that the page has from the run.
+fn figures(published: &Published, found: &[f64]) -> String {
+    let all = || published.case.iter().zip(found.iter().copied());
+    let of = |drive: &Drive| section(drive, &all().filter(|(case, _)| case.drive == drive.name).collect::<Vec<_>>());
+    summary(published, found) + &published.drive.iter().map(of).collect::<String>()
+}
+
+/// Writes the page's figures if asked to; else says where it differs from them.
+fn page(figures: &str) -> Option<String> {
+    let path = workspace().join("docs/published.md");
+    let page = fs::read_to_string(&path).expect("the page");
+    let (before, rest) = page.split_once("<!-- cases -->\n").expect("a place for the figures");
+    let (committed, after) = rest.split_once("<!-- end -->").expect("an end of the figures");
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
-        let path = workspace().join("docs/published.md");
-        let page = fs::read_to_string(&path).expect("the page");
-        let (before, rest) = page.split_once("<!-- cases -->\n").expect("a place for the table");
-        let (_, after) = rest.split_once("<!-- end -->").expect("an end of the table");
-        fs::write(&path, format!("{before}<!-- cases -->\n{table}<!-- end -->{after}")).expect("the page is written");
+        fs::write(&path, format!("{before}<!-- cases -->\n{figures}<!-- end -->{after}")).expect("the page is written");
+        return None;
     }
-    assert!(wrong.is_empty(), "otherwise than the table says:\n{}", wrong.join("\n"));
+    let stale: Vec<_> = committed.lines().filter(|line| !figures.lines().any(|now| now == *line)).collect();
+    let new: Vec<_> = figures.lines().filter(|line| !committed.lines().any(|was| was == *line)).collect();
+    (committed != figures).then(|| {
+        format!(
+            "docs/published.md is stale; SEEKWISE_UPDATE=1 writes it.\n- {}\n+ {}",
+            stale.join("\n- "),
+            new.join("\n+ ")
+        )
+    })
+}
+
+/// What is wrong with a case before it is run.
+fn told(published: &Published, case: &Case) -> Result<(), &'static str> {
+    let checks = [
+        (!case.why.is_empty(), "give the reason of its tolerance"),
+        (case.holds == case.because.is_empty(), "a case that does not hold, and no other, says because of what"),
+        (["fitted", "tried"].contains(&case.role.as_str()), "it is fitted or tried"),
+        (published.drive.iter().any(|drive| drive.name == case.drive), "its drive has no source"),
+    ];
+    checks.into_iter().try_for_each(|(right, fault)| if right { Ok(()) } else { Err(fault) })
+}
+
+#[test]
+fn published_behaviour_is_what_the_table_and_the_page_say() {
+    let text = fs::read_to_string(workspace().join("validation/published.toml")).expect("the cases");
+    let published: Published = toml::from_str(&text).expect("cases");
+    let name = |case: &Case| format!("{}, {}", case.drive, case.what);
+    for case in &published.case {
+        told(&published, case).unwrap_or_else(|fault| panic!("{}: {fault}", name(case)));
+    }
+    let found: Vec<f64> = published.case.par_iter().map(simulated).collect();
+    let figures = figures(&published, &found);
+    eprintln!("{figures}");
+    let otherwise = |(case, found): &(&Case, &f64)| case.met(**found) != case.holds;
+    let mut wrong: Vec<String> = published
+        .case
+        .iter()
+        .zip(&found)
+        .filter(otherwise)
+        .map(|(case, found)| {
+            let off = case.off(*found);
+            format!(
+                "otherwise than validation/published.toml says: {}: {found:.3} against {} ({off:+.1} %)",
+                name(case),
+                case.measured
+            )
+        })
+        .collect();
+    wrong.extend(page(&figures));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

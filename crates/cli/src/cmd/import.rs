@@ -5,7 +5,7 @@ use std::path::Path;
 use seekwise_formats::disksim::{self, Import};
 use serde::Serialize;
 
-use super::{print, print_json};
+use super::{print, print_json, warn};
 use crate::args::{self, Foreign};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
@@ -18,6 +18,7 @@ struct Shown<'a> {
     drive: &'a str,
     profile: &'a str,
     left: Vec<ShownLeft<'a>>,
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -44,6 +45,7 @@ pub fn import(args: &args::Import, json: bool) -> Outcome {
         return Err(Failure::new(format!("--name: `{name}` will not do; expected letters, digits, `-`, `_` and `.`")));
     }
     let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
+    warn(&found.warnings);
     if let Some(path) = &args.out {
         write_whole(path, found.toml.as_bytes())
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
@@ -67,7 +69,8 @@ fn shown(found: &Import) -> Shown<'_> {
         why: &left.why,
         active: left.active,
     });
-    Shown { drive: &found.drive, profile: &found.toml, left: left.collect() }
+    let warnings = found.warnings.iter().map(ToString::to_string).collect();
+    Shown { drive: &found.drive, profile: &found.toml, left: left.collect(), warnings }
 }
 
 /// What the model does not take over, what matters first.

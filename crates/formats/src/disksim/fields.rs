@@ -3,6 +3,7 @@
 
 use super::Errors;
 use super::syntax::{At, Block, Entry, Value, short};
+use super::write::Text;
 use crate::diagnostic::Diagnostic;
 
 /// A block whose keys are known.
@@ -16,17 +17,25 @@ impl<'a> Fields<'a> {
         Fields { block, known }
     }
 
-    /// Keys that the block has and should not have.
-    pub(super) fn unknown(&self) -> Errors {
+    /// Keys that the block has and should not have: an error where one is near to a key that the block lacks, and so
+    /// misspells it; else a warning.
+    pub(super) fn unknown(&self, text: &mut Text) -> Errors {
         let known = |key: &str| self.known.iter().any(|known| known.eq_ignore_ascii_case(key));
-        let strange = self.block.entries.iter().filter(|entry| !known(&entry.key));
-        let fault = |entry: &Entry| {
-            let fault = entry.at.says("unknown parameter").key(short(&entry.key));
-            fault
-                .expected(format!("a parameter of {}", self.block.kind))
-                .nearest_to(&entry.key, self.known.iter().copied())
-        };
-        strange.map(fault).collect()
+        let lacking = || self.known.iter().copied().filter(|key| self.block.get(key).is_none());
+        let mut errors = Vec::new();
+        for entry in self.block.entries.iter().filter(|entry| !known(&entry.key)) {
+            let expected = format!("a parameter of {}", self.block.kind);
+            let fault = entry.at.says("unknown parameter").key(short(&entry.key)).expected(expected);
+            let fault = fault.nearest_to(&entry.key, lacking());
+            match fault.nearest {
+                Some(_) => errors.push(fault),
+                None => {
+                    let what = format!("unknown parameter with {}, not taken over", shown(&entry.value));
+                    text.warn(entry.at.says(what).key(short(&entry.key)));
+                }
+            }
+        }
+        errors
     }
 
     pub(super) fn entry(&self, key: &str) -> Result<&'a Entry, Errors> {

@@ -12,11 +12,15 @@
 //! | offset | where slot 0 of the zone lies, in sectors; skews add up from there anew in each zone |
 //! | ranges | counted from the zone's first cylinder; a part range at its end has no spares |
 //!
+//! Where figures contradict each other the zones count, and a warning names both: a block count, a number of cylinders.
+//! Slips may stand in any order, more than once and beyond the zone; defects whose place is no spare stay where they are.
+//!
 //! A block that a slip pushes into the spares of its cylinder lives there. The reference program folds it onto the next
 //! cylinder instead, where another block lives already (scheme 2); its inverse then disagrees, and it stops. It also turns
 //! all tracks behind a slip by a sector in schemes 2 to 6, which is an assumption of its own; ours stay where the skews put
 //! them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Errors;
@@ -43,35 +47,59 @@ const ZONE: &[&str] = &[
 ];
 
 /// A hole: first slot, slots, and how many times again each so many slots further.
-type Hole = [u64; 4];
+pub(super) type Hole = [u64; 4];
+
+/// More cylinders than any drive has.
+pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
 
 /// Writes the geometry; answers how many cylinders there are.
 pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors> {
     let heads = model.whole("Number of data surfaces", 1, 64)?;
-    let cylinders = model.whole("Number of cylinders", 1, 10_000_000)?;
-    let blocks = model.whole("Block count", 1, 1 << 40)?;
+    let cylinders = model.whole("Number of cylinders", 1, MOST_CYLINDERS)?;
     let block = model.block("Layout Model")?;
     text.section("geometry");
-    text.given("sectors", blocks, model.at("Block count"), "Block count");
     text.inferred("physical_sector", 512, "DiskSim's blocks are sectors of 512 bytes");
     text.given("heads", heads, model.at("Number of data surfaces"), "Number of data surfaces");
     let end = match block.kind.as_str() {
-        "dm_layout_g1" => generation_1(&Fields::of(block, GENERATION_1), heads, cylinders, text)?,
-        "dm_layout_g4" => super::layout_g4::layout(block, cylinders, text)?,
+        "dm_layout_g1" => generation_1(&Fields::of(block, GENERATION_1), heads, model, text)?,
+        "dm_layout_g4" => super::layout_g4::layout(block, model, text)?,
         kind => {
             let known = ["dm_layout_g1", "dm_layout_g4"];
             let fault = block.at.says("no layout that can be read").key(kind);
             return Err(vec![fault.expected(known.join(" or ")).nearest_to(kind, known)]);
         }
     };
-    let why = "the layout ends at another cylinder, and counts";
-    text.leave(
-        model,
-        "Number of cylinders",
-        end != cylinders,
-        if end == cylinders { "the layout says it" } else { why },
-    );
+    let why = if end == cylinders { "the layout says it" } else { &format!("the layout has {end}, and counts") };
+    text.leave(model, "Number of cylinders", end != cylinders, why);
     Ok(end as u32)
+}
+
+/// Writes how many blocks the drive has: as many as its layout holds, whatever it claims.
+pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut Text) -> Result<(), Errors> {
+    let key = "Block count";
+    let claims = match model.block.get(key) {
+        Some(_) => Some(model.whole(key, 0, 1 << 40)?),
+        None => None,
+    };
+    let holds = slots - holes.iter().map(|hole| hole[1] * (hole[3] + 1)).sum::<u64>();
+    if claims == Some(holds) && holds > 0 {
+        text.given("sectors", holds, model.at(key), key);
+        return Ok(());
+    }
+    let (at, layout) = (model.at("Layout Model"), "Layout Model");
+    if holds == 0 {
+        return Err(vec![at.says("its zones hold no block besides spares and slips").key(layout)]);
+    }
+    let claims = claims.map_or("no number of".to_owned(), |claims| claims.to_string());
+    let message = format!("{claims} blocks, but its zones without spares and slips hold {holds}, which count");
+    text.warn(model.at(key).says(message).key(key));
+    text.given(
+        "sectors",
+        holds,
+        at,
+        &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"),
+    );
+    Ok(())
 }
 
 /// One zone's figures.
@@ -120,7 +148,6 @@ struct Rules {
     mapping: u64,
     scheme: Scheme,
     heads: u64,
-    cylinders: u64,
     /// Skews are shares of a revolution, not sectors.
     revolutions: bool,
 }
@@ -135,11 +162,11 @@ struct Laid {
     slots: u64,
 }
 
-fn generation_1(fields: &Fields<'_>, heads: u64, cylinders: u64, text: &mut Text) -> Result<u64, Errors> {
-    let mut errors = fields.unknown();
+fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut Text) -> Result<u64, Errors> {
+    let mut errors = fields.unknown(text);
     let mapping = fields.whole("LBN-to-PBN mapping scheme", 0, 2)?;
     let scheme = scheme(fields)?;
-    let rules = Rules { mapping, scheme, heads, cylinders, revolutions: revolutions(fields, false)? };
+    let rules = Rules { mapping, scheme, heads, revolutions: revolutions(fields, false)? };
     let entry = fields.entry("Zones")?;
     let Value::List(values) = &entry.value else {
         return Err(vec![entry.at.says("it is no list").key("Zones").expected("[ dm_layout_g1_zone { … }, … ]")]);
@@ -150,12 +177,13 @@ fn generation_1(fields: &Fields<'_>, heads: u64, cylinders: u64, text: &mut Text
             return Err(vec![entry.at.says(format!("{} is no zone", shown(value))).key("Zones")]);
         };
         let fields = Fields::of(block, ZONE);
-        errors.extend(fields.unknown());
+        errors.extend(fields.unknown(text));
         lay(&fields, rules, &mut laid, text)?;
     }
     if !errors.is_empty() {
         return Err(errors);
     }
+    sectors(model, laid.slots, &laid.holes, text)?;
     let at = fields.at("LBN-to-PBN mapping scheme");
     let order = if mapping == 0 { "cylinder" } else { "switchback" };
     text.given("order", format!("\"{order}\""), at, "LBN-to-PBN mapping scheme");
@@ -177,13 +205,18 @@ fn generation_1(fields: &Fields<'_>, heads: u64, cylinders: u64, text: &mut Text
 
 /// Lays one zone behind those that are there.
 fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> Result<(), Errors> {
-    let zone = zone(fields, laid.cylinders, rules)?;
+    let mut zone = zone(fields, laid.cylinders, rules, text)?;
     let tracks = (zone.last + 1 - zone.first) * rules.heads;
+    // Slips and defects are slots or tracks.
+    let inside = if rules.scheme.tracks {
+        Places { all: tracks, slots: zone.spt }
+    } else {
+        Places { all: tracks * zone.spt, slots: 1 }
+    };
+    keep_inside(fields, &mut zone.slips, inside.all, text);
     let holes = zone_holes(fields, &zone, rules, tracks)?;
-    laid.remaps.extend(remaps(fields, &zone, rules.scheme, &holes)?.iter().map(|(own, lives)| {
-        let at = laid.slots;
-        (own + at, lives + at)
-    }));
+    let at = laid.slots;
+    laid.remaps.extend(remaps(fields, &zone, inside, &holes, text).iter().map(|(own, lives)| (own + at, lives + at)));
     laid.holes.extend(holes.iter().map(|hole| shifted(hole, laid.slots)));
     laid.rows.extend(rows(&zone, laid.cylinders, rules));
     laid.cylinders = zone.last + 1;
@@ -224,7 +257,8 @@ pub(super) fn written(hole: &Hole) -> String {
 }
 
 fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
-    let range = fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0)? as u64;
+    // Only one scheme has ranges; others leave the figure at any value.
+    let range = || fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0);
     let plain = |unit| Scheme { unit, front: false, tracks: false, to_end: false, spares: true, slips: true };
     let to_end = |unit| Scheme { to_end: true, ..plain(unit) };
     Ok(match fields.whole("Sparing scheme used", 0, 10)? {
@@ -236,16 +270,15 @@ fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
         5 => Scheme { front: true, ..plain(Unit::Cylinders(1)) },
         6 => Scheme { front: true, ..to_end(Unit::Cylinders(1)) },
         7 => Scheme { spares: false, ..to_end(Unit::Zone) },
-        8 => plain(Unit::Cylinders(range)),
+        8 => plain(Unit::Cylinders(range()? as u64)),
         9 => plain(Unit::Zone),
         _ => to_end(Unit::Zone),
     })
 }
 
-fn zone(fields: &Fields<'_>, next: u64, rules: Rules) -> Result<Zone, Errors> {
-    let first = fields.whole("First cylinder number", 0, rules.cylinders - 1)?;
-    // Extractions are known to be one out in their number of cylinders; the zones count.
-    let last = fields.whole("Last cylinder number", 0, rules.cylinders)?;
+fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result<Zone, Errors> {
+    let first = fields.whole("First cylinder number", 0, MOST_CYLINDERS - 1)?;
+    let last = fields.whole("Last cylinder number", 0, MOST_CYLINDERS - 1)?;
     let (key, at) = ("First cylinder number", fields.at("First cylinder number"));
     if last < first {
         let fault = fields.at("Last cylinder number").says(format!("{last} lies before the zone's first, {first}"));
@@ -257,9 +290,9 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules) -> Result<Zone, Errors> {
     }
     let spt = fields.whole("Blocks per track", 1, 1 << 20)?;
     let revolutions = revolutions(fields, rules.revolutions)?;
-    // A part of a sector is dropped, as the reference program does.
-    let turn = |given: f64| if revolutions { given % 1.0 } else { given.trunc() / spt as f64 % 1.0 };
-    let skew = |key: &str| Ok::<f64, Errors>(turn(fields.number_or(key, 0.0, 1e6, 0.0)?));
+    // A part of a sector is dropped, as the reference program does. Below zero the disk is only turned the other way.
+    let turn = |given: f64| if revolutions { given } else { given.trunc() / spt as f64 }.rem_euclid(1.0);
+    let skew = |key: &str| Ok::<f64, Errors>(turn(fields.number_or(key, -1e6, 1e6, 0.0)?));
     Ok(Zone {
         first,
         last,
@@ -268,31 +301,57 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules) -> Result<Zone, Errors> {
         front: fields.number_or("Empty space at zone front", 0.0, 1e12, 0.0)? as u64,
         skews: (skew("Skew for cylinder switch")?, skew("Skew for track switch")?),
         spares: fields.number_or("Number of spares", 0.0, 1e9, 0.0)? as u64,
-        slips: slots(fields, "slips")?,
+        slips: slips(fields, text)?,
         defects: pairs(fields)?,
     })
 }
 
-/// A rising list of slots.
-fn slots(fields: &Fields<'_>, key: &str) -> Result<Vec<u64>, Errors> {
-    let numbers = fields.numbers(key)?;
-    let whole = |number: &f64| *number >= 0.0 && number.fract() == 0.0 && *number < 1e15;
-    if !numbers.iter().all(whole) || !numbers.windows(2).all(|pair| pair[0] < pair[1]) {
-        return Err(vec![fields.at(key).says("it does not rise").key(key).expected("whole numbers that rise")]);
+/// The slips, rising, each once.
+fn slips(fields: &Fields<'_>, text: &mut Text) -> Result<Vec<u64>, Errors> {
+    let (key, numbers) = ("slips", fields.numbers("slips")?);
+    if let Some(strange) = numbers.iter().find(|number| !is_slot(number)) {
+        let fault = fields.at(key).says(format!("{strange} is no slot")).key(key);
+        return Err(vec![fault.expected("whole numbers from 0")]);
     }
-    Ok(numbers.into_iter().map(|number| number as u64).collect())
+    let mut slips: Vec<u64> = numbers.iter().map(|&number| number as u64).collect();
+    if let Some(pair) = slips.windows(2).find(|pair| pair[1] < pair[0]) {
+        let message = format!("{} stands behind {}: they are taken in rising order", pair[1], pair[0]);
+        text.warn(fields.at(key).says(message).key(key));
+        slips.sort_unstable();
+    }
+    let all = slips.len();
+    slips.dedup();
+    if slips.len() < all {
+        let message = format!("of {all} slots {} are different: each is slipped once", slips.len());
+        text.warn(fields.at(key).says(message).key(key));
+    }
+    Ok(slips)
 }
 
-/// Pairs of a defect and what stands for it; a pair of equals moves nothing.
+/// Leaves out slips beyond the zone.
+fn keep_inside(fields: &Fields<'_>, slips: &mut Vec<u64>, end: u64, text: &mut Text) {
+    if let Some(&last) = slips.last().filter(|&&last| last >= end) {
+        let all = slips.len();
+        slips.retain(|&slip| slip < end);
+        let message = format!("{last} lies beyond the zone's {end}: {} of {all} left out", all - slips.len());
+        text.warn(fields.at("slips").says(message).key("slips"));
+    }
+}
+
+fn is_slot(number: &f64) -> bool {
+    *number >= 0.0 && number.fract() == 0.0 && *number < 1e15
+}
+
+/// Pairs of a defect and what stands for it, each once; a pair of equals moves nothing.
 fn pairs(fields: &Fields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
     let numbers = fields.numbers("defects")?;
-    let whole = |number: &f64| *number >= 0.0 && number.fract() == 0.0 && *number < 1e15;
-    if !numbers.iter().all(whole) || numbers.len() % 2 != 0 {
+    if !numbers.iter().all(is_slot) || numbers.len() % 2 != 0 {
         let fault = fields.at("defects").says("they are no pairs").key("defects");
         return Err(vec![fault.expected("slot, slot that stands for it; whole numbers")]);
     }
     let pairs = numbers.chunks(2).map(|pair| (pair[0] as u64, pair[1] as u64));
-    Ok(pairs.filter(|(own, lives)| own != lives).collect())
+    let mut seen = BTreeSet::new();
+    Ok(pairs.filter(|pair| pair.0 != pair.1 && seen.insert(*pair)).collect())
 }
 
 /// The profile's rows of a zone: two where its first cylinder runs backwards.
@@ -326,23 +385,36 @@ fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
     rows
 }
 
-/// The slots that live elsewhere, in the zone's own numbers.
-fn remaps(fields: &Fields<'_>, zone: &Zone, scheme: Scheme, holes: &[Hole]) -> Result<Vec<(u64, u64)>, Errors> {
-    let scale = if scheme.tracks { zone.spt } else { 1 };
+/// What slips and defects of a zone count: how many there are, and how many slots each has.
+#[derive(Clone, Copy)]
+struct Places {
+    all: u64,
+    slots: u64,
+}
+
+/// The slots that live elsewhere, in the zone's own numbers. A defect whose place is no free spare stays where it is.
+fn remaps(fields: &Fields<'_>, zone: &Zone, places: Places, holes: &[Hole], text: &mut Text) -> BTreeMap<u64, u64> {
+    let slots = |place: u64| (place * places.slots..).take(places.slots as usize);
     let empty = |slot: u64| holes.iter().any(|hole| covers(hole, slot));
-    let mut remaps = Vec::new();
+    let (mut remaps, mut taken, mut stay) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
     for &(own, lives) in &zone.defects {
-        for slot in 0..scale {
-            let (own, lives) = (own * scale + slot, lives * scale + slot);
-            if !empty(lives) {
-                let fault = fields.at("defects").says(format!("slot {lives} of the zone is no spare")).key("defects");
-                return Err(vec![fault.expected("pairs of a slot and a spare slot")]);
-            }
-            // Where no block lies there is nothing to move.
-            remaps.extend((!empty(own)).then_some((own, lives)));
+        let spare =
+            own < places.all && lives < places.all && slots(lives).all(|slot| empty(slot) && !taken.contains(&slot));
+        if !spare || slots(own).any(|slot| remaps.contains_key(&slot)) {
+            stay.push((own, lives));
+            continue;
         }
+        // Where no block lies there is nothing to move.
+        remaps.extend(slots(own).zip(slots(lives)).filter(|&(own, _)| !empty(own)));
+        taken.extend(slots(lives));
     }
-    Ok(remaps)
+    if let Some((own, lives)) = stay.first() {
+        let (stay, all) = (stay.len(), zone.defects.len());
+        let message =
+            format!("{own} cannot live in {lives}, no free spare of the zone: {stay} of {all} stay in their place");
+        text.warn(fields.at("defects").says(message).key("defects"));
+    }
+    remaps
 }
 
 fn covers(&[first, length, period, times]: &Hole, slot: u64) -> bool {
@@ -362,10 +434,6 @@ fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Re
     };
     let known = if scheme.slips { zone.slips.as_slice() } else { &[] };
     let slips: Vec<(u64, u64)> = known.iter().map(|slip| (slip * scale, scale)).collect();
-    if let Some(&(slip, _)) = slips.iter().find(|slip| slip.0 + slip.1 > slots) {
-        let fault = fields.at("slips").says(format!("slot {slip} lies beyond the zone's {slots}"));
-        return Err(vec![fault.key("slips").expected(format!("below {slots}"))]);
-    }
     let spares = if scheme.spares && unit <= slots { zone.spares * scale } else { 0 };
     if spares >= unit {
         let fault = fields.at("Number of spares").says(format!("{spares} spare slots in every {unit}"));

@@ -8,7 +8,8 @@
 //! begins at its highest; its turn still counts in the order of blocks.
 
 use super::Errors;
-use super::layout::{list, repeated, written};
+use super::fields::Fields;
+use super::layout::{self, list, repeated, written};
 use super::syntax::{Block, Value};
 use super::write::{Text, share};
 use crate::diagnostic::Diagnostic;
@@ -43,12 +44,11 @@ enum What {
 /// A run of tracks: surface, first cylinder, tracks (below zero: inwards first), sectors a track, angle, skew.
 struct Run(u64, i64, i64, u64, f64, f64);
 
-pub(super) fn layout(block: &Block, cylinders: u64, text: &mut Text) -> Result<u64, Errors> {
+pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Result<u64, Errors> {
     let one = |error: Diagnostic| vec![error];
-    let known = ["TP", "IDX", "Slips", "Remaps"];
-    if let Some(entry) = block.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-        let fault = entry.at.says("unknown parameter").key(&entry.key);
-        return Err(one(fault.expected(known.join(", ")).nearest_to(&entry.key, known)));
+    let errors = Fields::of(block, &["TP", "IDX", "Slips", "Remaps"]).unknown(text);
+    if !errors.is_empty() {
+        return Err(errors);
     }
     let patterns = patterns(block).map_err(one)?;
     let indices = list(block, "IDX").map_err(one)?.iter().map(|index| rows(block, index, &patterns));
@@ -62,20 +62,23 @@ pub(super) fn layout(block: &Block, cylinders: u64, text: &mut Text) -> Result<u
     let mut used = 0;
     for row in outermost {
         let runs = band(block, &indices, row, 0, &mut used).map_err(one)?;
-        if row.cylinder < next || row.all_cylinders < 0 || row.cylinder + row.all_cylinders.abs() > cylinders as i64 + 1
-        {
-            let message = format!("cylinders from {} on overlap or lie beyond the last", row.cylinder);
+        let end = row.cylinder + row.all_cylinders;
+        if row.cylinder < next || row.all_cylinders < 0 || end > layout::MOST_CYLINDERS as i64 {
+            let message =
+                format!("cylinders from {} to {end} overlap those before, or are more than a drive has", row.cylinder);
             return Err(one(block.at.says(message).key("IDX")));
         }
         zones.push(zone(row, next, &runs));
         next = row.cylinder + row.all_cylinders.abs();
     }
     let at = &block.at;
+    let slots = outermost.last().map_or(0, |row| row.first + row.blocks * row.times);
+    let slips = slips(block, slots, text).map_err(one)?;
+    layout::sectors(model, slots, &repeated(&slips), text)?;
     text.given("order", "\"cylinder\"", at, "its index names each run of tracks");
     text.inferred("track_skew", 0.0, "each run has its own");
     text.inferred("head_skew", 0.0, "each run has its own");
     text.rows("geometry.zones", &zones, at, "its index, in bands of equal runs");
-    let slips = pairs(block, "Slips").map_err(one)?;
     if !slips.is_empty() {
         let rows: Vec<String> = repeated(&slips).iter().map(written).collect();
         text.rows("geometry.holes", &rows, at, "Slips");
@@ -243,13 +246,32 @@ fn zone(row: &Row, next: i64, runs: &[Run]) -> String {
     )
 }
 
-/// Pairs of a slot and a length, rising.
-fn pairs(block: &Block, key: &str) -> Result<Vec<(u64, u64)>, Diagnostic> {
-    let pairs = list(block, key)?.chunks(2);
+/// Slips as slots and lengths: rising, apart, and within the slots that there are.
+fn slips(block: &Block, slots: u64, text: &mut Text) -> Result<Vec<(u64, u64)>, Diagnostic> {
+    let key = "Slips";
+    let at = block.get(key).map_or(&block.at, |entry| &entry.at);
     let pair = |pair: &[Value]| Some((whole(pair.first())?, whole(pair.get(1)).filter(|&length| length > 0)?));
-    let pairs: Option<Vec<(u64, u64)>> = pairs.map(pair).collect();
-    let rising = |pairs: &Vec<(u64, u64)>| pairs.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0);
-    pairs
-        .filter(rising)
-        .ok_or_else(|| block.at.says("they do not rise").key(key).expected("slot, length; slots that rise"))
+    let pairs: Option<Vec<(u64, u64)>> = list(block, key)?.chunks(2).map(pair).collect();
+    let mut pairs =
+        pairs.ok_or_else(|| at.says("they are no pairs").key(key).expected("slot, length; whole numbers"))?;
+    if let Some(two) = pairs.windows(2).find(|two| two[1].0 < two[0].0) {
+        let message = format!("{} stands behind {}: they are taken in rising order", two[1].0, two[0].0);
+        text.warn(at.says(message).key(key));
+        pairs.sort_unstable();
+    }
+    let mut slips: Vec<(u64, u64)> = Vec::new();
+    let (mut met, mut beyond) = (0, 0);
+    for (first, length) in pairs {
+        let end = (first + length).min(slots);
+        beyond += u64::from(end < first + length);
+        let free = slips.last().map_or(0, |last| last.0 + last.1).max(first);
+        met += u64::from(free > first);
+        slips.extend((free < end).then(|| (free, end - free)));
+    }
+    if met + beyond > 0 {
+        let message =
+            format!("{met} meet others, {beyond} lie beyond the last of {slots} slots: each slot is slipped once");
+        text.warn(at.says(message).key(key));
+    }
+    Ok(slips)
 }

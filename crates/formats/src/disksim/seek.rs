@@ -50,7 +50,7 @@ pub(super) fn mechanics(
         return Err(vec![block.at.says("unknown mechanical model").key(&block.kind).expected("dm_mech_g1")]);
     }
     let fields = Fields::of(block, MECHANICS);
-    let errors = fields.unknown();
+    let errors = fields.unknown(text);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -198,7 +198,7 @@ fn round(ms: f64) -> f64 {
 }
 
 /// A table in a file of its own: `distance, time`, or `distance, mean, standard deviation`, or these and a fourth column
-/// with the time of a write seek. A first line with the number of distances may stand above it.
+/// with the time of a write seek; commas or blanks between them. A first line with the number of distances may stand above it.
 fn extracted(fields: &Fields<'_>, load: &Load<'_>) -> Result<Curves, Errors> {
     let (file, at) = fields.word("Full seek curve")?;
     let text = load(file).map_err(|error| vec![at.says(format!("cannot be read: {error}")).key(file)])?;
@@ -235,7 +235,7 @@ fn extracted(fields: &Fields<'_>, load: &Load<'_>) -> Result<Curves, Errors> {
 
 /// Distance, time, and the time of a write.
 fn point(at: &At, line: &str) -> Result<(u32, f64, Option<f64>), Errors> {
-    let words: Vec<&str> = line.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = line.split([',', ' ', '\t']).filter(|word| !word.is_empty()).collect();
     let ms = |word: &str| {
         let value = word.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST).contains(ms));
         let shown = Value::Word(word.to_owned());

@@ -44,6 +44,14 @@ fn refused(file: &str, from: &str, to: &str, expected: &str) {
     assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), expected);
 }
 
+/// The warnings of an import with one change in one file.
+#[track_caller]
+fn warned(file: &str, from: &str, to: &str, expected: &[&str]) -> Import {
+    let found = with(file, from, to).expect("it is taken over");
+    assert_eq!(found.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+    found
+}
+
 fn tiny() -> seekwise_model::drive::profile::Profile {
     let found = with("", "", "").unwrap();
     profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap()
@@ -159,12 +167,6 @@ fn contradictory_parameters_are_told_apart() {
         "tiny.model:23: `First cylinder number`: the zone begins at 4, inside the one before; expected 6 or more",
     );
     refused(
-        "tiny.model",
-        "Block count = 130",
-        "Block count = 1300",
-        "tiny.parv: `geometry.zones`: the zones hold 133 sectors, the drive claims 1300",
-    );
-    refused(
         "tiny.seek",
         "7, 4.0",
         "2, 4.0",
@@ -175,6 +177,66 @@ fn contradictory_parameters_are_told_apart() {
         "Number of data surfaces = 2",
         "Number of data surfaces = 0",
         "tiny.model:2: `Number of data surfaces`: 0 will not do; expected a number from 1 to 64",
+    );
+}
+
+#[test]
+fn contradictions_that_can_be_laid_out_are_warnings() {
+    let count = "blocks, but its zones without spares and slips hold 133, which count";
+    let found = warned("", "", "", &[&format!("tiny.model:4: `Block count`: 130 {count}")]);
+    let given = "sectors = { value = 133, measured = \"@disksim tiny.model:5: what its zones, spares and slips leave; its \
+                 Block count says 130 blocks\" }";
+    assert!(found.toml.contains(given), "{}", found.toml);
+    let told = format!("tiny.model:4: `Block count`: 1300 {count}");
+    let same = warned("tiny.model", "Block count = 130", "Block count = 1300", &[&told]);
+    assert_eq!(same.toml, found.toml.replace("says 130 ", "says 1300 "));
+    assert_eq!(tiny().geometry.sectors(), 133);
+    let found = warned("tiny.model", "Block count = 130", "Block count = 133", &[]);
+    assert!(found.toml.contains("sectors = { value = 133, measured = \"@disksim tiny.model:4: Block count\" }"));
+    for cylinders in [1, 7, 9, 4000] {
+        let found = with("tiny.model", "cylinders = 8", &format!("cylinders = {cylinders}")).expect("it is taken over");
+        let left = found.left.iter().find(|left| left.key == "Number of cylinders").expect("it is listed");
+        assert_eq!((left.why.as_str(), left.active), ("the layout has 8, and counts", true), "{cylinders}");
+    }
+}
+
+#[test]
+fn what_is_written_otherwise_is_the_same() {
+    let plain = with("", "", "").unwrap();
+    let same = |file: &str, from: &str, to: &str| assert_eq!(with(file, from, to).unwrap(), plain, "{to}");
+    same("tiny.seek", "3, 2.0", "3 2.0");
+    same("tiny.seek", "3, 2.0", "\t3,\t2.0");
+    let left = |found: &Import| found.toml.clone();
+    // Eight sectors back are two forth on a track of ten.
+    let turned = with(
+        "tiny.model",
+        "track switch = 2,\n Skew for cylinder switch = 5",
+        "track switch = -8,\n Skew for cylinder switch = -5",
+    );
+    assert_eq!(left(&turned.unwrap()), left(&plain));
+    assert_eq!(
+        left(&with("tiny.model", "Rangesize for sparing = 1", "Rangesize for sparing = 0").unwrap()),
+        left(&plain)
+    );
+}
+
+#[test]
+fn strangers_are_named_and_misspellings_refused() {
+    let count = "tiny.model:4: `Block count`: 130 blocks, but its zones without spares and slips hold 133, which count";
+    let speed = "tiny.diskspecs:18: `Spindle lubricant`: unknown parameter with `oil`, not taken over";
+    let strange = "Preseeking level = 1, Spindle lubricant = oil";
+    warned("tiny.diskspecs", "Preseeking level = 1", strange, &[count, speed]);
+    // It is near to a parameter that stands there as well, and so is one of its own.
+    let twice = "Preseeking level = 1, Preseeking levels = 2";
+    let own = "tiny.diskspecs:18: `Preseeking levels`: unknown parameter with 2, not taken over";
+    warned("tiny.diskspecs", "Preseeking level = 1", twice, &[count, own]);
+    let zone = "tiny.model:15: `Colour`: unknown parameter with `blue`, not taken over";
+    warned("tiny.model", "Offset of first block = 0", "Offset of first block = 0,\n Colour = blue", &[zone, count]);
+    refused(
+        "tiny.model",
+        "slips = [ 24 ]",
+        "slipps = [ 24 ]",
+        "tiny.model:19: `slipps`: unknown parameter; expected a parameter of dm_layout_g1_zone; did you mean `slips`?",
     );
 }
 

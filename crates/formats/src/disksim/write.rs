@@ -5,11 +5,13 @@ use std::fmt::Write;
 use super::Left;
 use super::fields::{Fields, shown};
 use super::syntax::At;
+use crate::diagnostic::Diagnostic;
 
-/// A profile being written, and what is left over.
+/// A profile being written, what is left over, and what there is to say about the parameters.
 pub(super) struct Text {
     text: String,
     left: Vec<Left>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl Text {
@@ -22,7 +24,7 @@ impl Text {
              studies = []\ninterface = \"SCSI\"\n\n[sources]\ndisksim = \"parameters in DiskSim's form, {file} and the \
              files it sources\"\n"
         );
-        Text { text, left: Vec::new() }
+        Text { text, left: Vec::new(), warnings: Vec::new() }
     }
 
     /// Begins a section.
@@ -66,10 +68,15 @@ impl Text {
         self.left.push(Left { key, value: String::new(), place: place(at), why, active: true });
     }
 
-    /// The profile, and what is left over: what would change something first.
-    pub(super) fn finish(mut self) -> (String, Vec<Left>) {
+    /// Warns of a contradiction or a stranger.
+    pub(super) fn warn(&mut self, warning: Diagnostic) {
+        self.warnings.push(warning);
+    }
+
+    /// The profile; what is left over, what would change something first; and the warnings.
+    pub(super) fn finish(mut self) -> (String, Vec<Left>, Vec<Diagnostic>) {
         self.left.sort_by_key(|left| !left.active);
-        (self.text, self.left)
+        (self.text, self.left, self.warnings)
     }
 }
 

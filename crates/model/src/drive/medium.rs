@@ -451,10 +451,12 @@ impl Drive {
     /// When the first of `sectors` blocks may go to the medium so that none is late, its data crossing the link evenly
     /// between the two instants of `data`.
     fn writable_at(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
-        let behind = first.slot.saturating_mul(u64::from(sectors - 1));
+        let mechanics = &self.profile.mechanics;
+        let behind = u128::from(first.slot) * u128::from(sectors - 1);
         let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
-        let passing = self.profile.mechanics.turn(behind).nanos();
-        (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing)))
+        // At least: a longer write changes tracks as well.
+        let passing = mechanics.revolutions((behind >> 64) as u64) + mechanics.turn(behind as u64);
+        (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing.nanos())))
     }
 
     /// Blocks of a physical sector.

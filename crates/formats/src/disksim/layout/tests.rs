@@ -238,15 +238,95 @@ fn a_bad_layout_is_told_where() {
         let errors = geometry(&layout_text(0, 9, 1, 20, &[zone_with(changes)])).expect_err("no layout");
         errors[0].to_string()
     };
-    let slips = told(&[("slips", "[3, 2]")]);
-    assert_eq!(slips, "d.model:5: `slips`: it does not rise; expected whole numbers that rise");
-    let beyond = told(&[("slips", "[30]")]);
-    assert_eq!(beyond, "d.model:5: `slips`: slot 30 lies beyond the zone's 30; expected below 30");
+    let slips = told(&[("slips", "[3, 2.5]")]);
+    assert_eq!(slips, "d.model:5: `slips`: 2.5 is no slot; expected whole numbers from 0");
     let spares = told(&[("Number of spares", "30")]);
     assert_eq!(spares, "d.model:5: `Number of spares`: 30 spare slots in every 30; expected fewer than 30");
     let front = told(&[("Empty space at zone front", "40")]);
     assert_eq!(front, "d.model:4: `Empty space at zone front`: 40 leaves nothing of the zone");
-    let defect = told(&[("defects", "[3, 4]")]);
-    let expected = "d.model:5: `defects`: slot 4 of the zone is no spare; expected pairs of a slot and a spare slot";
-    assert_eq!(defect, expected);
+    let defects = told(&[("defects", "[3, 29, 4]")]);
+    assert_eq!(
+        defects,
+        "d.model:5: `defects`: they are no pairs; expected slot, slot that stands for it; whole numbers"
+    );
+}
+
+/// A layout drawn, with what there is to say about it.
+fn drawn_with_warnings(text: &str) -> (String, Vec<String>) {
+    let blocks = syntax::read("d.model", text, &|_| Err(String::new())).expect("blocks");
+    let mut out = Text::new("d", "D", "d.model");
+    layout(&Fields::of(&blocks[0], super::super::MODEL), &mut out).expect("a layout");
+    (drawn(&geometry(text).expect("a layout")), out.finish().2.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn slips_in_no_order_are_those_in_order() {
+    let with =
+        |scheme, slips: &str| drawn_with_warnings(&layout_text(0, scheme, 2, 27, &[zone_with(&[("slips", slips)])]));
+    // Scheme 10 has one spare behind 29 slots; two slips leave 27.
+    let (expected, silent) = with(10, "[2, 13]");
+    assert_eq!(silent, [""; 0]);
+    let (found, said) = with(10, "[13, 2]");
+    assert_eq!(
+        (found, said),
+        (expected.clone(), vec!["d.model:5: `slips`: 2 stands behind 13: they are taken in rising order".to_owned()])
+    );
+    let (found, said) = with(10, "[2, 13, 2, 13]");
+    assert_eq!(found, expected);
+    assert_eq!(
+        said,
+        [
+            "d.model:5: `slips`: 2 stands behind 13: they are taken in rising order",
+            "d.model:5: `slips`: of 4 slots 2 are different: each is slipped once",
+        ]
+    );
+    let (found, said) = with(10, "[2, 13, 30, 44]");
+    assert_eq!(found, expected);
+    assert_eq!(said, ["d.model:5: `slips`: 44 lies beyond the zone's 30: 2 of 4 left out"]);
+    for scheme in 1..=10 {
+        let slips = |order: &str| if scheme == 1 { "[1]".to_owned() } else { order.to_owned() };
+        assert_eq!(with(scheme, &slips("[13, 2, 13]")).0, with(scheme, &slips("[2, 13]")).0, "scheme {scheme}");
+    }
+}
+
+#[test]
+fn a_count_that_contradicts_the_zones_gives_way() {
+    let text = |blocks| layout_text(0, 9, 1, blocks, &[ZONE_TEXT.to_owned()]);
+    let (_, silent) = drawn_with_warnings(&text(29));
+    assert_eq!(silent, [""; 0]);
+    for claims in [0, 28, 30, 2900] {
+        let (_, said) = drawn_with_warnings(&text(claims));
+        let expected = "its zones without spares and slips hold 29, which count";
+        assert_eq!(said, [format!("d.model:1: `Block count`: {claims} blocks, but {expected}")]);
+        assert_eq!(geometry(&text(claims)).expect("a layout").sectors(), 29);
+    }
+    let indexed = |blocks: &str| geometry(&INDEXED.replace("= 45", blocks)).expect("a layout").sectors();
+    assert_eq!((indexed("= 45"), indexed("= 46"), indexed("= 17")), (45, 45, 45));
+}
+
+#[test]
+fn slips_of_an_index_in_no_order_are_those_in_order() {
+    let expected = drawn_with_warnings(INDEXED).0;
+    let with = |slips: &str| drawn_with_warnings(&INDEXED.replace("5, 1, 20, 2", slips));
+    let (found, said) = with("20, 2, 5, 1");
+    assert_eq!((found.as_str(), said.len()), (expected.as_str(), 1));
+    assert_eq!(said[0], "d.model:5: `Slips`: 5 stands behind 20: they are taken in rising order");
+    let (found, said) = with("5, 1, 20, 1, 20, 2, 60, 3");
+    assert_eq!(found, expected);
+    let met = "d.model:5: `Slips`: 1 meet others, 1 lie beyond the last of 48 slots: each slot is slipped once";
+    assert_eq!(said, [met]);
+}
+
+#[test]
+fn a_defect_without_a_spare_stays_in_its_place() {
+    let with = |defects: &str| drawn_with_warnings(&layout_text(0, 9, 1, 29, &[zone_with(&[("defects", defects)])]));
+    let own = with("[]").0;
+    let told = |own: u32, lives: u32, stay: &str| {
+        format!(
+            "d.model:5: `defects`: {own} cannot live in {lives}, no free spare of the zone: {stay} stay in their place"
+        )
+    };
+    assert_eq!(with("[3, 4]"), (own.clone(), vec![told(3, 4, "1 of 1")]));
+    assert_eq!(with("[99, 29]"), (own, vec![told(99, 29, "1 of 1")]));
+    assert_eq!(with("[4, 29, 5, 29, 4, 29]"), (with("[4, 29]").0, vec![told(5, 29, "1 of 2")]));
 }
