@@ -9,26 +9,30 @@ use serde::Deserialize;
 use crate::evaluate::needed;
 use crate::plan::Cell;
 
-/// A finding of a source study.
+/// A finding of a source study. It and its condition together are what is asked.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-pub struct Known(
+#[serde(deny_unknown_fields)]
+pub struct Known {
     /// Its number.
-    pub String,
+    pub id: String,
     /// The letter of its class.
-    pub String,
+    pub class: String,
+    /// What the source found.
+    pub finding: String,
     /// Under which condition it counts as reproduced.
-    pub String,
-);
+    pub condition: String,
+}
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct List {
-    claims: Vec<Known>,
+    claim: Vec<Known>,
 }
 
 /// All findings, in the order of the sources.
 pub fn known() -> Vec<Known> {
     let list: List = toml::from_str(include_str!("../../../studies/claims.toml")).expect("the list is well formed");
-    list.claims
+    list.claim
 }
 
 /// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference.
@@ -54,9 +58,10 @@ mod tests {
     fn eighty_two_findings_each_with_its_class() {
         let known = known();
         assert_eq!(known.len(), 82);
-        for (place, Known(id, class, condition)) in known.iter().enumerate() {
-            assert!("MNSIJ".contains(class.as_str()) && class.len() == 1 && !condition.is_empty(), "{id}");
-            assert!(known[..place].iter().all(|other| other.0 != *id), "{id} stands there twice");
+        for (place, Known { id, class, finding, condition }) in known.iter().enumerate() {
+            assert!("MNSIJ".contains(class.as_str()) && class.len() == 1, "{id}");
+            assert!(!finding.is_empty() && !condition.is_empty(), "{id}");
+            assert!(known[..place].iter().all(|other| other.id != *id), "{id} stands there twice");
         }
     }
 }

@@ -30,6 +30,7 @@ use crate::tables;
 struct Verdict {
     id: String,
     class: String,
+    finding: String,
     condition: String,
     /// Null when no study carries it.
     figure: Option<String>,
@@ -45,7 +46,7 @@ struct Verdict {
     study: Option<String>,
     /// Why there is no answer.
     reason: Option<String>,
-    /// What a reader sees below the condition.
+    /// What a reader sees below finding and condition.
     #[serde(skip)]
     lines: Vec<String>,
 }
@@ -71,14 +72,14 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
     let running = Running { args, folder };
     let mut verdicts: Vec<Verdict> = Vec::new();
     for &(name, text) in BUILT_IN {
-        let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.0 == claim.id));
+        let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.id == claim.id));
         if carries {
             verdicts.extend(running.study(name, text, &wanted)?);
         }
     }
     let verdicts: Vec<Verdict> = wanted
         .iter()
-        .map(|known| verdicts.iter().find(|verdict| verdict.id == known.0).cloned().unwrap_or_else(|| absent(known)))
+        .map(|known| verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent(known)))
         .collect();
     match json {
         true => print_json(&serde_json::json!({ "claims": verdicts }))?,
@@ -90,22 +91,23 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
 
 /// The findings asked for, in the sources' order.
 fn wanted<'a>(args: &args::Claims, all: &'a [Known]) -> Result<Vec<&'a Known>, Failure> {
-    let unknown = |id: &&String| !all.iter().any(|known| known.0.eq_ignore_ascii_case(id));
+    let unknown = |id: &&String| !all.iter().any(|known| known.id.eq_ignore_ascii_case(id));
     if let Some(id) = args.ids.iter().find(unknown) {
-        let near = nearest(id, all.iter().map(|known| known.0.as_str()));
+        let near = nearest(id, all.iter().map(|known| known.id.as_str()));
         let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         return Err(Failure::new(format!("{id}: no such finding; expected D1 to C28{hint}")));
     }
-    let asked = |known: &&Known| args.ids.is_empty() || args.ids.iter().any(|id| known.0.eq_ignore_ascii_case(id));
+    let asked = |known: &&Known| args.ids.is_empty() || args.ids.iter().any(|id| known.id.eq_ignore_ascii_case(id));
     Ok(all.iter().filter(asked).collect())
 }
 
 /// What is said of a finding that no study carries.
-fn absent(Known(id, class, condition): &Known) -> Verdict {
+fn absent(known: &Known) -> Verdict {
     Verdict {
-        id: id.clone(),
-        class: class.clone(),
-        condition: condition.clone(),
+        id: known.id.clone(),
+        class: known.class.clone(),
+        finding: known.finding.clone(),
+        condition: known.condition.clone(),
         reason: Some("no study carries it yet".to_owned()),
         ..Verdict::default()
     }
@@ -123,7 +125,7 @@ impl Running<'_> {
         study::write_report(&planned, &records, &folder)?;
         let Planned { study, cells, prepared, .. } = &planned;
         let evidence = Evidence::new(study, cells, prepared, &records);
-        let carried = study.claim.iter().filter(|claim| wanted.iter().any(|known| known.0 == claim.id));
+        let carried = study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id));
         carried.map(|claim| self.claim(name, &planned, &evidence.judge_claim(claim))).collect()
     }
 
@@ -132,6 +134,7 @@ impl Running<'_> {
         let mut verdict = Verdict {
             id: claim.id.clone(),
             class: claim.class.letter().to_owned(),
+            finding: claim.finding.clone(),
             condition: claim.condition.clone(),
             figure: Some(judged.figure()),
             lines: judged.figures(),
@@ -207,7 +210,7 @@ fn tables(verdicts: &[Verdict]) -> String {
     let mut table = tables::table(["claim", "class", "reproduced", "figures and what was wanted"]);
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
-        let mut said = vec![verdict.condition.clone()];
+        let mut said = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];
         said.extend(verdict.lines.iter().cloned());
         said.extend(verdict.reason.iter().cloned());
         table.add_row([&verdict.id, &verdict.class, word(verdict), said.join("\n").as_str()]);
@@ -252,9 +255,11 @@ mod tests {
         let known = known();
         let carried = carried();
         for (place, (name, claim)) in carried.iter().enumerate() {
-            let Known(_, class, condition) =
-                known.iter().find(|known| known.0 == claim.id).unwrap_or_else(|| panic!("{name}: {}", claim.id));
-            assert_eq!((claim.class.letter(), &claim.condition), (class.as_str(), condition), "{name}: {}", claim.id);
+            let listed =
+                known.iter().find(|known| known.id == claim.id).unwrap_or_else(|| panic!("{name}: {}", claim.id));
+            assert_eq!(claim.class.letter(), listed.class, "{name}: {}", claim.id);
+            assert_eq!(claim.finding, listed.finding, "{name}: {}", claim.id);
+            assert_eq!(claim.condition, listed.condition, "{name}: {}", claim.id);
             assert!(carried[..place].iter().all(|(_, other)| other.id != claim.id), "{} in two studies", claim.id);
         }
     }
