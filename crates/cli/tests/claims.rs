@@ -50,6 +50,16 @@ fn a_null_counts_with_its_planted_difference() {
 }
 
 #[test]
+fn a_range_votes_and_a_switch_of_its_own_repeats_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = claims(folder.path(), &["N3", "--runs", "1", "--ablate"], 0);
+    let vote = &found[0]["vote"];
+    assert_eq!(vote["holds"], serde_json::json!(["split 128", "split 192", "split 256"]), "{vote}");
+    assert_eq!((&vote["fails"], &found[0]["repeats"]), (&serde_json::json!([]), &serde_json::json!([])));
+    assert_eq!((&found[0]["reproduced"], &found[0]["ablated"]), (&true.into(), &true.into()));
+}
+
+#[test]
 fn cuts_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let found = claims(folder.path(), &["n9", "--runs", "1", "--out", "out"], 0);
