@@ -358,6 +358,60 @@ mod tests {
     }
 
     #[test]
+    fn the_verdict_in_words() {
+        let vote = |holds: &[&str], fails: &[&str]| {
+            let list = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
+            Some(Vote { holds: list(holds), fails: list(fails) })
+        };
+        let of = |reproduced, ablated, vote, repeats: &[&str]| {
+            let repeats = repeats.iter().map(|level| (*level).to_owned()).collect();
+            word(&Verdict { reproduced, ablated, vote, repeats, ..Verdict::default() })
+        };
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(of(yes, yes, None, &[]), "yes; fails without its mechanism");
+        assert_eq!(of(yes, yes, None, &["queue off"]), "yes; fails at the study's other level, which is its switch");
+        assert_eq!(of(yes, no, vote(&["a", "b"], &["c"]), &[]), "yes, 2 of 3, but ALSO WITHOUT its mechanism");
+        assert_eq!(of(no, yes, vote(&["a"], &["b"]), &[]), "NO, 1 of 2: holds at a");
+        assert_eq!(of(no, yes, vote(&[], &["a", "b"]), &[]), "NO, 0 of 2");
+        assert_eq!(of(no, yes, vote(&["a"], &[]), &[]), "NO", "failed for want of the claim beside it");
+        assert_eq!(of(None, None, None, &[]), "–");
+    }
+
+    #[test]
+    fn a_claim_that_holds_with_another_needs_it_and_its_rule() {
+        let of = |c4: Option<bool>, c8: Option<bool>| {
+            let verdict = |id: &str, reproduced| Verdict { id: id.to_owned(), reproduced, ..Verdict::default() };
+            let mut verdicts = [verdict("C4", c4), verdict("C8", c8)];
+            together(&mut verdicts).unwrap();
+            let [_, c8] = verdicts;
+            (c8.reproduced, c8.with.unwrap())
+        };
+        let (yes, no) = (Some(true), Some(false));
+        let rule = "drive.cache.read_ahead is set alike under both";
+        assert_eq!(of(yes, yes), (yes, format!("C4 holds; {rule}")));
+        assert_eq!(of(no, yes), (no, format!("C4 FAILS; {rule}; its own checks hold")));
+        assert_eq!(of(yes, no).0, no);
+        assert_eq!(of(None, yes), (None, format!("C4 has no answer; {rule}; its own checks hold")));
+        // Of two claims whose cells are set in two ways there, neither holds by the other's rule.
+        let (name, study, claim) = carried("C8").unwrap().unwrap();
+        assert_eq!(ways(name, &study, &claim, "drive.cache.read_ahead").unwrap().len(), 1);
+        assert_eq!(ways(name, &study, &claim, "drive.cache").unwrap().len(), 5, "one for each count of segments");
+    }
+
+    #[test]
+    fn what_a_claim_holds_with_is_carried_and_run_with_it() {
+        for (name, claim) in carried_claims() {
+            let Some(with) = &claim.with else { continue };
+            assert!(with.claim != claim.id && carried(&with.claim).unwrap().is_some(), "{name}: {}", claim.id);
+            let all = known();
+            let ids = vec![claim.id.to_lowercase()];
+            let args = args::Claims { ids, ablate: false, out: None, resume: false, threads: 0, runs: None };
+            let ids: Vec<&str> = wanted(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
+            assert!(ids.contains(&with.claim.as_str()) && ids.contains(&claim.id.as_str()), "{ids:?}");
+        }
+    }
+
+    #[test]
     fn a_change_changes_what_runs() {
         for &(name, text) in BUILT_IN {
             let study = parse(name, text).unwrap();
