@@ -25,6 +25,7 @@ fn a_claim_holds_and_fails_without_its_mechanism() {
     assert_eq!((claim["id"].as_str(), claim["class"].as_str()), (Some("Q1"), Some("M")));
     assert_eq!((&claim["reproduced"], &claim["ablated"]), (&true.into(), &true.into()));
     assert!(claim["figure"].as_str().unwrap().contains("8.333333"), "{claim}");
+    assert_eq!(claim["repeats"], serde_json::json!(["order as they come"]), "its switch is the study's other order");
     let study = folder.path().join("out/q-two-revolutions");
     assert_eq!(names(&study), ["Q1-ablated", "report.html", "results.jsonl", "study.toml"]);
     assert!(fs::read_to_string(study.join("report.html")).unwrap().contains("8.333333"), "the page shows the claim");
@@ -46,6 +47,16 @@ fn a_null_counts_with_its_planted_difference() {
     let found = claims(folder.path(), &["C2", "--runs", "1"], 0);
     assert_eq!((&found[0]["reproduced"], &found[0]["planted"]), (&true.into(), &true.into()));
     assert_eq!(names(folder.path()), [""; 0], "nothing is kept without --out");
+}
+
+#[test]
+fn a_range_votes_and_a_switch_of_its_own_repeats_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = claims(folder.path(), &["N3", "--runs", "1", "--ablate"], 0);
+    let vote = &found[0]["vote"];
+    assert_eq!(vote["holds"], serde_json::json!(["split 128", "split 192", "split 256"]), "{vote}");
+    assert_eq!((&vote["fails"], &found[0]["repeats"]), (&serde_json::json!([]), &serde_json::json!([])));
+    assert_eq!((&found[0]["reproduced"], &found[0]["ablated"]), (&true.into(), &true.into()));
 }
 
 #[test]

@@ -127,6 +127,24 @@ fn a_claim_that_fails_is_reported_and_the_study_is_done() {
 }
 
 #[test]
+fn a_claim_over_a_range_needs_more_than_half_of_it() {
+    let claim = "[[claim]]\nid = 'T1'\nclass = 'S'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+                 over = ['depth']\ncheck = ['iops >= LEAST', 'iops > 1']\n";
+    for (least, reproduced, said) in [
+        ("2", true, "all checks hold at 2 of 2 places of the range; holds at depth 1 | depth 8; "),
+        ("85", false, "all checks hold at 1 of 2 places of the range; holds at depth 8; fails at depth 1; "),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("depth.toml"), format!("{SMALL}{}", claim.replace("LEAST", least))).unwrap();
+        let told = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--json"]).done();
+        let summary: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let figure = summary["claims"][0]["figure"].as_str().unwrap();
+        assert_eq!(summary["claims"][0]["reproduced"], reproduced, "{figure}");
+        assert!(figure.starts_with(said), "{figure}");
+    }
+}
+
+#[test]
 fn a_comparison_keeps_what_a_study_keeps() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["compare", "random-read", "--on", "barracuda-7200.7-ncq", "--vary", "job.depth=1,8"];

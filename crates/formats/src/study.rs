@@ -24,6 +24,7 @@ use serde::de::{Deserializer, Error as _};
 
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expression::Expression;
+use crate::stack::keys;
 
 /// A study.
 #[derive(Clone, Debug, Deserialize)]
@@ -162,10 +163,26 @@ pub struct Claim {
     /// Reported beside the checks.
     #[serde(default)]
     pub show: Vec<Expression>,
+    /// Factors whose levels are a range that no source decides: the checks are put to each combination of them, and
+    /// more than half decide.
+    #[serde(default)]
+    pub over: Vec<String>,
+    /// Another claim that must hold beside it, of this study or of another.
+    pub with: Option<With>,
     /// The one setting that switches the mechanism off, in the cells that the claim needs: it must then fail.
     pub ablate: Option<Change>,
     /// For a finding of no difference: one of twice the tolerance, which the same cells must show.
     pub plant: Option<Change>,
+}
+
+/// A claim that must hold beside another, under one rule: `{ claim = "C4", same = "drive.cache.read_ahead" }`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct With {
+    /// Its number.
+    pub claim: String,
+    /// The section of a stack that all cells of both set alike.
+    pub same: String,
 }
 
 /// Settings that are changed in some cells: `{ "drive.firmware.depth" = 1, in = { setup = "new" } }`.
@@ -395,6 +412,24 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         if claim.class == Class::N && claim.plant.is_none() {
             fault(format!("claim {} is of class N: `plant` names a difference that must be detected", claim.id));
         }
+        if claim.class == Class::S && !claim.check.is_empty() && claim.over.is_empty() {
+            fault(format!("claim {} is of class S: `over` names the factors whose levels vote", claim.id));
+        }
+        for name in claim.over.iter().filter(|name| !factors.iter().any(|(factor, _)| factor == *name)) {
+            let near = nearest(name, factors.iter().map(|(factor, _)| factor.as_str()));
+            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            fault(format!("claim {}: `over` names factor `{name}`, which there is none of{hint}", claim.id));
+        }
+        if let Some(with) = claim.with.as_ref() {
+            let known = keys();
+            if !known.iter().any(|key| key.strip_prefix(&with.same).is_some_and(|rest| rest.starts_with('.'))) {
+                let sections: Vec<&str> =
+                    known.iter().filter_map(|key| key.rsplit_once('.')).map(|(section, _)| section).collect();
+                let hint =
+                    nearest(&with.same, sections).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                fault(format!("claim {}: no section `{}` of a stack{hint}", claim.id, with.same));
+            }
+        }
         for (name, value) in claim.ablate.iter().chain(&claim.plant).flat_map(|change| &change.cells) {
             let known = factors.iter().any(|(factor, levels)| factor == name && levels.contains(&plain(value)));
             if !known {
@@ -403,7 +438,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         }
         let checks = claim.check.iter().map(|check| (true, check));
         for (condition, expression) in checks.chain(claim.show.iter().map(|show| (false, show))) {
-            faults.extend(expression.faults(&factors, condition).into_iter().map(|fault| {
+            faults.extend(expression.faults(&factors, &claim.over, condition).into_iter().map(|fault| {
                 let at = (expression.start + fault.at).min(text.len());
                 let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
                 let message = format!("claim {}: {}", claim.id, fault.message);
@@ -466,6 +501,25 @@ mod tests {
         assert_eq!(fault.nearest.as_deref(), Some("levels"));
         let text = format!("{SMALL}[[compare]]\nname = 'c'\nfactor = 'depth'\nfrom = '1'\nto = '9'\n");
         assert!(parse("s.toml", &text).unwrap_err()[0].to_string().contains("no level `9`"));
+    }
+
+    #[test]
+    fn a_claim_names_its_range_and_what_holds_beside_it() {
+        let claim = |class: &str, more: &str| {
+            let text = format!(
+                "{SMALL}[[claim]]\nid = 'T1'\nclass = '{class}'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+                 check = ['iops > 1']\n{more}\n"
+            );
+            parse("s.toml", &text).map_err(|faults| faults[0].to_string())
+        };
+        assert!(claim("S", "over = ['depth']\nwith = { claim = 'C4', same = 'drive.cache.read_ahead' }").is_ok());
+        let said = |class: &str, more: &str| claim(class, more).unwrap_err();
+        assert!(said("I", "").contains("`iops` leaves factor `depth` open"));
+        assert!(said("S", "").contains("claim T1 is of class S: `over` names the factors whose levels vote"));
+        assert!(said("I", "over = ['dept']").contains("`dept`, which there is none of; did you mean `depth`?"));
+        assert!(said("I", "over = ['depth']\nshow = ['iops for each depth']").contains("goes over `depth` already"));
+        let with = "over = ['depth']\nwith = { claim = 'C4', same = 'drive.cache.readahead' }";
+        assert!(said("I", with).contains("did you mean `drive.cache.read_ahead`?"), "{}", said("I", with));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The findings of the source studies as one list, and what must run to judge one: the cells that its expressions
-//! name, as they stand, without the claim's mechanism, or with a planted difference.
+//! name, as they stand, without the claim's mechanism, or with a planted difference. Also what such a run adds: whether
+//! it repeats what the study runs anyway, and whether two claims stand on one rule.
 //!
 //! Which studies carry which claims, the command line says; what a figure comes to, `evaluate`.
 
@@ -7,28 +8,34 @@ use seekwise_formats::study::{Change, Claim, Study, flatten, plain};
 use serde::Deserialize;
 
 use crate::evaluate::needed;
-use crate::plan::Cell;
+use crate::finding::Evidence;
+use crate::plan::{Cell, Prepared};
+use crate::run::RunRecord;
 
-/// A finding of a source study.
+/// A finding of a source study. It and its condition together are what is asked.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-pub struct Known(
+#[serde(deny_unknown_fields)]
+pub struct Known {
     /// Its number.
-    pub String,
+    pub id: String,
     /// The letter of its class.
-    pub String,
+    pub class: String,
+    /// What the source found.
+    pub finding: String,
     /// Under which condition it counts as reproduced.
-    pub String,
-);
+    pub condition: String,
+}
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct List {
-    claims: Vec<Known>,
+    claim: Vec<Known>,
 }
 
 /// All findings, in the order of the sources.
 pub fn known() -> Vec<Known> {
     let list: List = toml::from_str(include_str!("../../../studies/claims.toml")).expect("the list is well formed");
-    list.claims
+    list.claim
 }
 
 /// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference.
@@ -43,7 +50,61 @@ pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &Change) ->
         }
         cell
     };
-    needed(study, cells, claim.check.iter()).into_iter().map(|place| with(&cells[place])).collect()
+    needed(study, cells, claim).into_iter().map(|place| with(&cells[place])).collect()
+}
+
+/// The levels at which the study itself runs what `without` ran, the cells of a claim without its mechanism: the switch
+/// is then another level of the study's own, and says nothing that its comparison does not. Nothing when a cell that
+/// the switch changes comes out as none of the study's.
+///
+/// Cells are compared as they come out, run by run and figure by figure: settings may differ in name and do the same.
+pub fn repeated(
+    study: &Study,
+    cells: &[Cell],
+    evidence: &Evidence<'_>,
+    changed: &[Cell],
+    without: &Evidence<'_>,
+) -> Vec<String> {
+    let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| figures(evidence.runs(cell))).collect();
+    let mut levels: Vec<String> = Vec::new();
+    for (place, cell) in changed.iter().enumerate() {
+        let runs = figures(without.runs(place));
+        let original = cells.iter().position(|other| other.levels == cell.levels);
+        if original.is_some_and(|original| own[original] == runs) {
+            continue;
+        }
+        let Some(same) = own.iter().position(|other| !runs.is_empty() && *other == runs) else { return Vec::new() };
+        let named = study.factor.iter().zip(&cells[same].levels).zip(&cell.levels);
+        for ((factor, level), _) in named.filter(|((_, level), before)| level != before) {
+            let name = format!("{} {level}", factor.name);
+            if !levels.contains(&name) {
+                levels.push(name);
+            }
+        }
+    }
+    levels
+}
+
+/// What came out of each run, without the names of what ran and what was warned of.
+fn figures(runs: &[&RunRecord]) -> Vec<String> {
+    let bare = |run: &&RunRecord| {
+        let run = RunRecord { cell: 0, target: String::new(), warnings: Vec::new(), ..(*run).clone() };
+        serde_json::to_string(&run).expect("a record has no keys but strings")
+    };
+    runs.iter().map(bare).collect()
+}
+
+/// What the cells that a claim checks are set to below a key: an entry for each way, so one where all are set alike.
+pub fn settings_below(study: &Study, cells: &[Cell], prepared: &[Prepared], claim: &Claim, key: &str) -> Vec<String> {
+    let below = |cell: usize| {
+        let settings = prepared[cell].settings.iter();
+        let here = settings.filter(|setting| setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
+        here.map(|setting| format!("{} = {}", setting.key, setting.value)).collect::<Vec<_>>().join(", ")
+    };
+    let mut ways: Vec<String> = needed(study, cells, claim).into_iter().map(below).collect();
+    ways.sort();
+    ways.dedup();
+    ways
 }
 
 #[cfg(test)]
@@ -54,9 +115,10 @@ mod tests {
     fn eighty_two_findings_each_with_its_class() {
         let known = known();
         assert_eq!(known.len(), 82);
-        for (place, Known(id, class, condition)) in known.iter().enumerate() {
-            assert!("MNSIJ".contains(class.as_str()) && class.len() == 1 && !condition.is_empty(), "{id}");
-            assert!(known[..place].iter().all(|other| other.0 != *id), "{id} stands there twice");
+        for (place, Known { id, class, finding, condition }) in known.iter().enumerate() {
+            assert!("MNSIJ".contains(class.as_str()) && class.len() == 1, "{id}");
+            assert!(!finding.is_empty() && !condition.is_empty(), "{id}");
+            assert!(known[..place].iter().all(|other| other.id != *id), "{id} stands there twice");
         }
     }
 }

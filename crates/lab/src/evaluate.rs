@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use seekwise_formats::expression::{Axis, Expression, Function, Node, Operator, Order, Part, Reduction};
-use seekwise_formats::study::Study;
+use seekwise_formats::study::{Claim, Study};
 
 use crate::plan::{Cell, Prepared};
 use crate::run::RunRecord;
@@ -19,9 +19,11 @@ const ALPHA: f64 = 0.05;
 /// One check, or one figure shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
+    /// Where in the range that its claim goes over; empty without one.
+    pub place: String,
     /// What is computed, as written.
     pub of: String,
-    /// For which levels, of what is said `for each`.
+    /// For which levels, of the range and of what is said `for each`.
     pub at: String,
     /// Its value or values, each with how far the interval reaches.
     pub value: String,
@@ -90,12 +92,12 @@ pub struct Results<'a> {
     notes: RefCell<Vec<String>>,
 }
 
-/// The cells of `cells` that `expressions` ask for, in order.
-pub fn needed<'e>(study: &Study, cells: &[Cell], expressions: impl Iterator<Item = &'e Expression>) -> Vec<usize> {
+/// The cells of `cells` that the checks of `claim` ask for, in order.
+pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
     let mut results = Results::new(study, cells, &[], &[]);
     results.asked = Some(RefCell::new(BTreeSet::new()));
-    for expression in expressions {
-        results.check(expression);
+    for expression in &claim.check {
+        results.check(expression, &claim.over);
     }
     results.asked.map(|asked| asked.into_inner().into_iter().collect()).unwrap_or_default()
 }
@@ -112,17 +114,19 @@ impl<'a> Results<'a> {
         Results { study, cells, settings, records, runs, asked: None, notes: RefCell::default() }
     }
 
-    /// What an expression comes to, for each of its levels.
-    pub fn check(&self, expression: &Expression) -> Vec<Checked> {
+    /// What an expression comes to, for each of its levels, at each place of the range of some factors.
+    pub fn check(&self, expression: &Expression, over: &[String]) -> Vec<Checked> {
+        let range: Vec<Axis> =
+            over.iter().map(|name| Axis { factor: name.clone(), levels: None, log2: false }).collect();
+        let all = [&range[..], &expression.each].concat();
         let said = |scope: &Scope| {
             self.notes.borrow_mut().clear();
             let (of, value, wanted, holds) = self.describe(&expression.body, &mut scope.clone());
-            let levels: Vec<String> = scope.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
             let notes = self.notes.borrow().join("; ");
             let value = if notes.is_empty() { value } else { format!("{value} ({notes})") };
-            Checked { of, at: levels.join(", "), value, wanted, holds }
+            Checked { place: named(&scope[..range.len()]), of, at: named(scope), value, wanted, holds }
         };
-        self.scopes(&expression.each).iter().map(said).collect()
+        self.scopes(&all).iter().map(said).collect()
     }
 
     /// All combinations of levels of some factors.
@@ -357,6 +361,11 @@ fn numbers(value: &Value) -> Option<Vec<f64>> {
         Value::Word(word) => word.parse().ok().map(|number| vec![number]),
         Value::Truth(_) => None,
     }
+}
+
+/// Factors and their levels, for the reader.
+fn named(scope: &[(String, String)]) -> String {
+    scope.iter().map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>().join(", ")
 }
 
 fn level_names(place: &Scope) -> String {

@@ -1,8 +1,12 @@
 //! From records to answers: comparisons with their verdicts, and claims with their figures. Pure functions of the
 //! study, its cells and its records.
 
+use std::fmt;
+
+use seekwise_formats::expression::Expression;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, Class, Compare, Metric, Study};
+use serde::Serialize;
 
 use crate::confound;
 use crate::evaluate::{Checked, Results, lines};
@@ -55,14 +59,50 @@ pub struct Judged<'a> {
     pub claim: &'a Claim,
     /// Its checks and what it shows, with their figures.
     pub checked: Vec<Checked>,
-    /// Whether all checks hold; nothing when there are none, or when a cell is missing.
+    /// Whether all checks hold, or do at more than half of the range; nothing when there are none, or when a cell is
+    /// missing.
     pub holds: Option<bool>,
+    /// Where in the range they hold, of a claim that goes over one.
+    pub vote: Option<Vote>,
+}
+
+/// At which places of a range all checks of a claim hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Vote {
+    /// Where they hold.
+    pub holds: Vec<String>,
+    /// Where one does not.
+    pub fails: Vec<String>,
+}
+
+impl Vote {
+    /// More than half: as many for as against is no majority.
+    pub fn carried(&self) -> bool {
+        self.holds.len() > self.fails.len()
+    }
+
+    /// How many of how many.
+    pub fn count(&self) -> String {
+        format!("{} of {}", self.holds.len(), self.holds.len() + self.fails.len())
+    }
+}
+
+impl fmt::Display for Vote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "all checks hold at {} places of the range", self.count())?;
+        for (word, places) in [("holds at", &self.holds), ("fails at", &self.fails)] {
+            if !places.is_empty() {
+                write!(f, "; {word} {}", places.join(" | "))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Judged<'_> {
-    /// Its figures, each with the range it had to lie in, as lines.
+    /// How the range voted, and its figures, each with what was wanted, as lines.
     pub fn figures(&self) -> Vec<String> {
-        lines(&self.checked)
+        self.vote.iter().map(Vote::to_string).chain(lines(&self.checked)).collect()
     }
 
     /// Its figures in one line.
@@ -71,12 +111,11 @@ impl Judged<'_> {
     }
 
     /// Whether it counts as reproduced, as far as the study alone can say: a finding of no difference counts only
-    /// when the same bench detects a planted one, which `seekwise claims` tries.
+    /// when the same bench detects a planted one, and one that holds with another only when that does, which
+    /// `seekwise claims` tries.
     pub fn reproduced(&self) -> Option<bool> {
-        match self.claim.class {
-            Class::N => self.holds.filter(|holds| !holds),
-            _ => self.holds,
-        }
+        let alone = self.claim.class != Class::N && self.claim.with.is_none();
+        self.holds.filter(|holds| alone || !holds)
     }
 }
 
@@ -214,14 +253,37 @@ impl<'a> Evidence<'a> {
     /// One claim of the study, judged.
     pub fn judge_claim(&self, claim: &'a Claim) -> Judged<'a> {
         let results = Results::new(self.study, self.cells, self.prepared, &self.by_cell);
-        let checks: Vec<Checked> = claim.check.iter().flat_map(|check| results.check(check)).collect();
-        let holds = checks.iter().map(|check| check.holds).try_fold(true, |so_far, holds| Some(so_far && holds?));
-        let holds = holds.filter(|_| !checks.is_empty());
-        let shown =
-            claim.show.iter().flat_map(|show| results.check(show)).map(|shown| Checked { holds: None, ..shown });
+        let all = |expressions: &[Expression]| -> Vec<Checked> {
+            expressions.iter().flat_map(|one| results.check(one, &claim.over)).collect()
+        };
+        let checks = all(&claim.check);
+        let vote = vote(&checks);
+        let holds = vote.as_ref().map(Vote::carried);
+        let shown = all(&claim.show).into_iter().map(|shown| Checked { holds: None, ..shown });
         let checked = checks.into_iter().chain(shown).collect();
-        Judged { claim, checked, holds }
+        Judged { claim, checked, holds, vote: vote.filter(|_| !claim.over.is_empty()) }
     }
+}
+
+/// Where in a range all checks hold; without a range there is one place. Nothing when there are no checks, or when one
+/// has no answer.
+fn vote(checks: &[Checked]) -> Option<Vote> {
+    let mut places: Vec<&str> = Vec::new();
+    for check in checks {
+        if !places.contains(&check.place.as_str()) {
+            places.push(&check.place);
+        }
+    }
+    let holds_at = |place: &str| {
+        let here = checks.iter().filter(|check| check.place == place);
+        here.map(|check| check.holds).try_fold(true, |so_far, holds| Some(so_far && holds?))
+    };
+    let mut vote = Vote { holds: Vec::new(), fails: Vec::new() };
+    for place in &places {
+        let side = if holds_at(place)? { &mut vote.holds } else { &mut vote.fails };
+        side.push((*place).to_owned());
+    }
+    Some(vote).filter(|_| !places.is_empty())
 }
 
 /// The keys in which two stacks differ.
@@ -231,4 +293,35 @@ pub fn differences(from: &[Setting], to: &[Setting]) -> Vec<String> {
     keys.sort_unstable();
     keys.dedup();
     keys.into_iter().filter(|key| value(from, key) != value(to, key)).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(place: &str, holds: Option<bool>) -> Checked {
+        let (of, at, value, wanted) = Default::default();
+        Checked { place: place.to_owned(), of, at, value, wanted, holds }
+    }
+
+    #[test]
+    fn a_range_votes_by_its_places() {
+        let of = |holds: &[(&str, bool)]| {
+            let checks: Vec<Checked> = holds.iter().map(|&(place, holds)| checked(place, Some(holds))).collect();
+            vote(&checks).unwrap()
+        };
+        // A place counts once, however many checks there are, and only when all of them hold there.
+        let two = of(&[("a", true), ("b", true), ("a", false), ("b", true)]);
+        assert_eq!((two.holds.join(""), two.fails.join("")), ("b".to_owned(), "a".to_owned()));
+        assert!(!two.carried(), "as many for as against decide nothing");
+        assert_eq!(two.to_string(), "all checks hold at 1 of 2 places of the range; holds at b; fails at a");
+        assert!(of(&[("a", true), ("b", false), ("c", true)]).carried());
+        assert!(of(&[("", true)]).carried() && !of(&[("", true), ("", false)]).carried());
+    }
+
+    #[test]
+    fn no_vote_without_an_answer() {
+        assert_eq!(vote(&[]), None);
+        assert_eq!(vote(&[checked("a", Some(true)), checked("b", None)]), None);
+    }
 }

@@ -10,9 +10,9 @@
 use std::path::Path;
 
 use seekwise_formats::diagnostic::nearest;
-use seekwise_formats::study::{Change, Claim, Class, parse, placed};
-use seekwise_lab::claims::{Known, changed, known};
-use seekwise_lab::finding::{Evidence, Judged};
+use seekwise_formats::study::{Change, Claim, Class, Study, parse, placed};
+use seekwise_lab::claims::{Known, changed, known, repeated, settings_below};
+use seekwise_lab::finding::{Evidence, Vote};
 use seekwise_lab::plan::{self, Cell};
 use serde::Serialize;
 
@@ -30,14 +30,22 @@ use crate::tables;
 struct Verdict {
     id: String,
     class: String,
+    finding: String,
     condition: String,
     /// Null when no study carries it.
     figure: Option<String>,
     /// Null when it was not run, or when there is nothing to check.
     reproduced: Option<bool>,
+    /// Of a claim that goes over a range: where in it all checks hold. More than half decide.
+    vote: Option<Vote>,
+    /// Of a claim that holds only together with another: what came of that, and whether one rule stands under both.
+    with: Option<String>,
     mechanism: Option<String>,
     /// With `--ablate`: whether it fails without its mechanism. Null when it names no setting for that.
     ablated: Option<bool>,
+    /// With `--ablate`: the levels at which the study itself runs what the switched-off mechanism leaves; empty when
+    /// the switch is none of them.
+    repeats: Vec<String>,
     /// Of a finding of no difference: whether the planted one was detected.
     planted: Option<bool>,
     /// What was switched off or planted, and what came of it.
@@ -45,7 +53,7 @@ struct Verdict {
     study: Option<String>,
     /// Why there is no answer.
     reason: Option<String>,
-    /// What a reader sees below the condition.
+    /// What a reader sees below finding and condition.
     #[serde(skip)]
     lines: Vec<String>,
 }
@@ -54,6 +62,21 @@ struct Verdict {
 struct Running<'a> {
     args: &'a args::Claims,
     folder: &'a Path,
+}
+
+/// A study that was run.
+struct Ran<'a> {
+    name: &'a str,
+    planned: &'a Planned,
+    evidence: Evidence<'a>,
+}
+
+/// What came of a claim's cells with a change.
+struct Again {
+    /// Whether its condition then fails.
+    fails: Option<bool>,
+    /// The levels at which the study itself runs them.
+    repeats: Vec<String>,
 }
 
 /// Runs the command.
@@ -71,15 +94,16 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
     let running = Running { args, folder };
     let mut verdicts: Vec<Verdict> = Vec::new();
     for &(name, text) in BUILT_IN {
-        let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.0 == claim.id));
+        let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.id == claim.id));
         if carries {
             verdicts.extend(running.study(name, text, &wanted)?);
         }
     }
-    let verdicts: Vec<Verdict> = wanted
+    let mut verdicts: Vec<Verdict> = wanted
         .iter()
-        .map(|known| verdicts.iter().find(|verdict| verdict.id == known.0).cloned().unwrap_or_else(|| absent(known)))
+        .map(|known| verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent(known)))
         .collect();
+    together(&mut verdicts)?;
     match json {
         true => print_json(&serde_json::json!({ "claims": verdicts }))?,
         false => print(&tables(&verdicts))?,
@@ -88,24 +112,81 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
     Ok(if verdicts.iter().any(fails) { Answer::No } else { Answer::Done })
 }
 
-/// The findings asked for, in the sources' order.
+/// The findings asked for, and those that they hold only together with, in the sources' order.
 fn wanted<'a>(args: &args::Claims, all: &'a [Known]) -> Result<Vec<&'a Known>, Failure> {
-    let unknown = |id: &&String| !all.iter().any(|known| known.0.eq_ignore_ascii_case(id));
+    let unknown = |id: &&String| !all.iter().any(|known| known.id.eq_ignore_ascii_case(id));
     if let Some(id) = args.ids.iter().find(unknown) {
-        let near = nearest(id, all.iter().map(|known| known.0.as_str()));
+        let near = nearest(id, all.iter().map(|known| known.id.as_str()));
         let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         return Err(Failure::new(format!("{id}: no such finding; expected D1 to C28{hint}")));
     }
-    let asked = |known: &&Known| args.ids.is_empty() || args.ids.iter().any(|id| known.0.eq_ignore_ascii_case(id));
+    let mut ids = args.ids.clone();
+    for id in &args.ids {
+        let with = carried(id)?.and_then(|(_, _, claim)| claim.with);
+        ids.extend(with.map(|with| with.claim));
+    }
+    let asked = |known: &&Known| ids.is_empty() || ids.iter().any(|id| known.id.eq_ignore_ascii_case(id));
     Ok(all.iter().filter(asked).collect())
 }
 
+/// The study that carries a claim, by name and in full, and the claim.
+fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Failure> {
+    for &(name, text) in BUILT_IN {
+        let study = parse(name, text)?;
+        let claim = study.claim.iter().find(|claim| claim.id.eq_ignore_ascii_case(id)).cloned();
+        if let Some(claim) = claim {
+            return Ok(Some((name, study, claim)));
+        }
+    }
+    Ok(None)
+}
+
+/// Judges the claims that hold only together with another: both must, on one rule.
+fn together(verdicts: &mut [Verdict]) -> Result<(), Failure> {
+    for place in 0..verdicts.len() {
+        let Some((name, study, claim)) = carried(&verdicts[place].id)? else { continue };
+        let Some(with) = claim.with.clone() else { continue };
+        let other = verdicts.iter().find(|verdict| verdict.id == with.claim).and_then(|verdict| verdict.reproduced);
+        let mut ways = ways(name, &study, &claim, &with.same)?;
+        if let Some((name, study, claim)) = carried(&with.claim)? {
+            ways.extend(self::ways(name, &study, &claim, &with.same)?);
+        }
+        let alike = ways.iter().all(|way| *way == ways[0]);
+        let came = match other {
+            Some(true) => "holds",
+            Some(false) => "FAILS",
+            None => "has no answer",
+        };
+        let rule = if alike { "is set alike under both" } else { "is not set alike under both" };
+        let verdict = &mut verdicts[place];
+        let alone = verdict.reproduced;
+        verdict.reproduced = match (alone, other) {
+            (Some(true), Some(true)) => Some(alike),
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            _ => None,
+        };
+        let own = if alone == Some(true) && alone != verdict.reproduced { "; its own checks hold" } else { "" };
+        let said = format!("{} {came}; {} {rule}{own}", with.claim, with.same);
+        verdict.lines.insert(0, format!("together with {said}"));
+        verdict.with = Some(said);
+    }
+    Ok(())
+}
+
+/// The ways in which the cells of a claim are set below a key.
+fn ways(name: &str, study: &Study, claim: &Claim, key: &str) -> Result<Vec<String>, Failure> {
+    let cells = plan::cells(study);
+    let prepared = cells.iter().map(|cell| plan::prepare(name, cell, &files::text)).collect::<Result<Vec<_>, _>>()?;
+    Ok(settings_below(study, &cells, &prepared, claim, key))
+}
+
 /// What is said of a finding that no study carries.
-fn absent(Known(id, class, condition): &Known) -> Verdict {
+fn absent(known: &Known) -> Verdict {
     Verdict {
-        id: id.clone(),
-        class: class.clone(),
-        condition: condition.clone(),
+        id: known.id.clone(),
+        class: known.class.clone(),
+        finding: known.finding.clone(),
+        condition: known.condition.clone(),
         reason: Some("no study carries it yet".to_owned()),
         ..Verdict::default()
     }
@@ -122,22 +203,24 @@ impl Running<'_> {
         let records = study::run(&planned, results, done, self.args.threads, &format!("{name} "))?;
         study::write_report(&planned, &records, &folder)?;
         let Planned { study, cells, prepared, .. } = &planned;
-        let evidence = Evidence::new(study, cells, prepared, &records);
-        let carried = study.claim.iter().filter(|claim| wanted.iter().any(|known| known.0 == claim.id));
-        carried.map(|claim| self.claim(name, &planned, &evidence.judge_claim(claim))).collect()
+        let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, cells, prepared, &records) };
+        let carried = study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id));
+        carried.map(|claim| self.claim(&ran, claim)).collect()
     }
 
-    fn claim(&self, name: &str, planned: &Planned, judged: &Judged<'_>) -> Result<Verdict, Failure> {
-        let claim = judged.claim;
+    fn claim(&self, ran: &Ran<'_>, claim: &Claim) -> Result<Verdict, Failure> {
+        let judged = ran.evidence.judge_claim(claim);
         let mut verdict = Verdict {
             id: claim.id.clone(),
             class: claim.class.letter().to_owned(),
+            finding: claim.finding.clone(),
             condition: claim.condition.clone(),
             figure: Some(judged.figure()),
             lines: judged.figures(),
             reproduced: judged.holds,
+            vote: judged.vote.clone(),
             mechanism: Some(claim.mechanism.clone()),
-            study: Some(name.to_owned()),
+            study: Some(ran.name.to_owned()),
             ..Verdict::default()
         };
         if claim.check.is_empty() {
@@ -145,7 +228,7 @@ impl Running<'_> {
             return Ok(verdict);
         }
         if let Some(change) = claim.plant.as_ref().filter(|_| claim.class == Class::N) {
-            let detected = self.again(name, planned, claim, change, "planted", &mut verdict)?;
+            let detected = self.again(ran, claim, change, "planted", &mut verdict)?.fails;
             verdict.planted = detected;
             // A bench that does not see the planted difference says nothing about the one that was looked for.
             verdict.reproduced = judged.holds.and_then(|holds| if detected == Some(true) { Some(holds) } else { None });
@@ -154,23 +237,29 @@ impl Running<'_> {
             }
         }
         if let Some(change) = claim.ablate.as_ref().filter(|_| self.args.ablate) {
-            verdict.ablated = self.again(name, planned, claim, change, "ablated", &mut verdict)?;
+            let Again { fails, repeats } = self.again(ran, claim, change, "ablated", &mut verdict)?;
+            verdict.ablated = fails;
+            if !repeats.is_empty() {
+                let levels = repeats.join(" | ");
+                verdict.lines.push(format!("its mechanism's switch is the study's other level: {levels}"));
+            }
+            verdict.repeats = repeats;
         }
         Ok(verdict)
     }
 
-    /// Runs the cells of a claim with a change, and says whether its condition then fails.
+    /// Runs the cells of a claim with a change.
     fn again(
         &self,
-        name: &str,
-        planned: &Planned,
+        ran: &Ran<'_>,
         claim: &Claim,
         change: &Change,
         how: &str,
         verdict: &mut Verdict,
-    ) -> Result<Option<bool>, Failure> {
-        let Planned { study, cells, .. } = planned;
-        let cells = changed(study, cells, claim, change);
+    ) -> Result<Again, Failure> {
+        let Ran { name, planned, evidence: as_is } = ran;
+        let study = &planned.study;
+        let cells = changed(study, &planned.cells, claim, change);
         let prepare = |cell: &Cell| {
             let located = |fault| placed(name, &planned.text, fault);
             let prepared = plan::prepare(name, cell, &files::text);
@@ -191,7 +280,8 @@ impl Running<'_> {
         verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
         verdict.lines.push(format!("{how}, {change}:"));
         verdict.lines.extend(judged.figures().iter().map(|line| format!("  {line}")));
-        Ok(judged.holds.map(|holds| !holds))
+        let repeats = repeated(study, &planned.cells, as_is, &changed.cells, &evidence);
+        Ok(Again { fails: judged.holds.map(|holds| !holds), repeats })
     }
 }
 
@@ -207,10 +297,10 @@ fn tables(verdicts: &[Verdict]) -> String {
     let mut table = tables::table(["claim", "class", "reproduced", "figures and what was wanted"]);
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
-        let mut said = vec![verdict.condition.clone()];
+        let mut said = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];
         said.extend(verdict.lines.iter().cloned());
         said.extend(verdict.reason.iter().cloned());
-        table.add_row([&verdict.id, &verdict.class, word(verdict), said.join("\n").as_str()]);
+        table.add_row([&verdict.id, &verdict.class, &word(verdict), &said.join("\n")]);
     }
     let mut text = if ran().next().is_some() { format!("{table}\n\n") } else { String::new() };
     let count = |fits: &dyn Fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| fits(verdict)).count();
@@ -224,14 +314,20 @@ fn tables(verdicts: &[Verdict]) -> String {
     text
 }
 
-/// The verdict in a word or two.
-fn word(verdict: &Verdict) -> &'static str {
+/// The verdict in a few words.
+fn word(verdict: &Verdict) -> String {
+    // A vote that was carried says nothing of why a claim failed beside it.
+    let vote = verdict.vote.as_ref().filter(|vote| Some(vote.carried()) == verdict.reproduced);
+    let votes = vote.map_or(String::new(), |vote| format!(", {}", vote.count()));
+    let part = vote.filter(|vote| !vote.holds.is_empty());
+    let part = part.map_or(String::new(), |vote| format!(": holds at {}", vote.holds.join(" | ")));
     match (verdict.reproduced, verdict.ablated) {
-        (Some(true), Some(true)) => "yes; fails without its mechanism",
-        (Some(true), Some(false)) => "yes, but ALSO WITHOUT its mechanism",
-        (Some(true), None) => "yes",
-        (Some(false), _) => "NO",
-        (None, _) => "–",
+        (Some(true), Some(true)) if verdict.repeats.is_empty() => format!("yes{votes}; fails without its mechanism"),
+        (Some(true), Some(true)) => format!("yes{votes}; fails at the study's other level, which is its switch"),
+        (Some(true), Some(false)) => format!("yes{votes}, but ALSO WITHOUT its mechanism"),
+        (Some(true), None) => format!("yes{votes}"),
+        (Some(false), _) => format!("NO{votes}{part}"),
+        (None, _) => "–".to_owned(),
     }
 }
 
@@ -240,7 +336,7 @@ mod tests {
     use super::*;
 
     /// The claims of all built-in studies.
-    fn carried() -> Vec<(&'static str, Claim)> {
+    fn carried_claims() -> Vec<(&'static str, Claim)> {
         let of = |&(name, text): &(&'static str, &str)| {
             parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim))
         };
@@ -250,12 +346,68 @@ mod tests {
     #[test]
     fn studies_repeat_the_list_of_findings() {
         let known = known();
-        let carried = carried();
+        let carried = carried_claims();
         for (place, (name, claim)) in carried.iter().enumerate() {
-            let Known(_, class, condition) =
-                known.iter().find(|known| known.0 == claim.id).unwrap_or_else(|| panic!("{name}: {}", claim.id));
-            assert_eq!((claim.class.letter(), &claim.condition), (class.as_str(), condition), "{name}: {}", claim.id);
+            let listed =
+                known.iter().find(|known| known.id == claim.id).unwrap_or_else(|| panic!("{name}: {}", claim.id));
+            assert_eq!(claim.class.letter(), listed.class, "{name}: {}", claim.id);
+            assert_eq!(claim.finding, listed.finding, "{name}: {}", claim.id);
+            assert_eq!(claim.condition, listed.condition, "{name}: {}", claim.id);
             assert!(carried[..place].iter().all(|(_, other)| other.id != claim.id), "{} in two studies", claim.id);
+        }
+    }
+
+    #[test]
+    fn the_verdict_in_words() {
+        let vote = |holds: &[&str], fails: &[&str]| {
+            let list = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
+            Some(Vote { holds: list(holds), fails: list(fails) })
+        };
+        let of = |reproduced, ablated, vote, repeats: &[&str]| {
+            let repeats = repeats.iter().map(|level| (*level).to_owned()).collect();
+            word(&Verdict { reproduced, ablated, vote, repeats, ..Verdict::default() })
+        };
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(of(yes, yes, None, &[]), "yes; fails without its mechanism");
+        assert_eq!(of(yes, yes, None, &["queue off"]), "yes; fails at the study's other level, which is its switch");
+        assert_eq!(of(yes, no, vote(&["a", "b"], &["c"]), &[]), "yes, 2 of 3, but ALSO WITHOUT its mechanism");
+        assert_eq!(of(no, yes, vote(&["a"], &["b"]), &[]), "NO, 1 of 2: holds at a");
+        assert_eq!(of(no, yes, vote(&[], &["a", "b"]), &[]), "NO, 0 of 2");
+        assert_eq!(of(no, yes, vote(&["a"], &[]), &[]), "NO", "failed for want of the claim beside it");
+        assert_eq!(of(None, None, None, &[]), "–");
+    }
+
+    #[test]
+    fn a_claim_that_holds_with_another_needs_it_and_its_rule() {
+        let of = |c4: Option<bool>, c8: Option<bool>| {
+            let verdict = |id: &str, reproduced| Verdict { id: id.to_owned(), reproduced, ..Verdict::default() };
+            let mut verdicts = [verdict("C4", c4), verdict("C8", c8)];
+            together(&mut verdicts).unwrap();
+            let [_, c8] = verdicts;
+            (c8.reproduced, c8.with.unwrap())
+        };
+        let (yes, no) = (Some(true), Some(false));
+        let rule = "drive.cache.read_ahead is set alike under both";
+        assert_eq!(of(yes, yes), (yes, format!("C4 holds; {rule}")));
+        assert_eq!(of(no, yes), (no, format!("C4 FAILS; {rule}; its own checks hold")));
+        assert_eq!(of(yes, no).0, no);
+        assert_eq!(of(None, yes), (None, format!("C4 has no answer; {rule}; its own checks hold")));
+        // Of two claims whose cells are set in two ways there, neither holds by the other's rule.
+        let (name, study, claim) = carried("C8").unwrap().unwrap();
+        assert_eq!(ways(name, &study, &claim, "drive.cache.read_ahead").unwrap().len(), 1);
+        assert_eq!(ways(name, &study, &claim, "drive.cache").unwrap().len(), 5, "one for each count of segments");
+    }
+
+    #[test]
+    fn what_a_claim_holds_with_is_carried_and_run_with_it() {
+        for (name, claim) in carried_claims() {
+            let Some(with) = &claim.with else { continue };
+            assert!(with.claim != claim.id && carried(&with.claim).unwrap().is_some(), "{name}: {}", claim.id);
+            let all = known();
+            let ids = vec![claim.id.to_lowercase()];
+            let args = args::Claims { ids, ablate: false, out: None, resume: false, threads: 0, runs: None };
+            let ids: Vec<&str> = wanted(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
+            assert!(ids.contains(&with.claim.as_str()) && ids.contains(&claim.id.as_str()), "{ids:?}");
         }
     }
 
@@ -299,7 +451,7 @@ mod tests {
     #[test]
     fn every_carried_claim_has_its_paragraph() {
         let page = include_str!("../../../../docs/claims.md");
-        for (name, claim) in carried() {
+        for (name, claim) in carried_claims() {
             let heading = format!("\n### {}: ", claim.id);
             let paragraph =
                 page.split(&heading).nth(1).unwrap_or_else(|| panic!("{name}: {} has no heading", claim.id));

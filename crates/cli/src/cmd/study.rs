@@ -220,14 +220,15 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
     if !claims.is_empty() {
         let mut table = tables::table(["claim", "class", "reproduced", "figures"]);
         for claim in &claims {
-            let reproduced = match (claim.reproduced(), claim.holds) {
-                (Some(true), _) => "yes",
-                (Some(false), _) => "NO",
-                (None, Some(_)) => "if a planted difference is detected",
-                (None, None) => "shown",
+            let reproduced = match (claim.reproduced(), claim.holds, &claim.claim.with) {
+                (Some(true), ..) => "yes".to_owned(),
+                (Some(false), ..) => "NO".to_owned(),
+                (None, Some(_), Some(with)) => format!("if {} holds beside it", with.claim),
+                (None, Some(_), None) => "if a planted difference is detected".to_owned(),
+                (None, None, _) => "shown".to_owned(),
             };
-            let class = claim.claim.class.letter();
-            table.add_row([&claim.claim.id, class, reproduced, &claim.figures().join("\n")]);
+            let class = claim.claim.class.letter().to_owned();
+            table.add_row([claim.claim.id.clone(), class, reproduced, claim.figures().join("\n")]);
         }
         text.push_str(&format!("\n\n{table}"));
     }

@@ -93,12 +93,17 @@ fn setting(key: &str) -> Result<Node, Fault> {
 pub(crate) type Levels = (String, Vec<String>);
 
 impl Expression {
-    /// What is wrong with it in a study of these factors; `condition` says that it must be one.
-    pub(crate) fn faults(&self, factors: &[Levels], condition: bool) -> Vec<Fault> {
+    /// What is wrong with it in a study of these factors, in a claim that goes `over` some of them; `condition` says
+    /// that it must be one.
+    pub(crate) fn faults(&self, factors: &[Levels], over: &[String], condition: bool) -> Vec<Fault> {
         let mut check = Check { factors, faults: Vec::new(), text: &self.text };
-        let mut bound: Vec<&str> = Vec::new();
+        let mut bound: Vec<&str> = over.iter().map(String::as_str).collect();
         for axis in &self.each {
             check.axis(axis);
+            if over.contains(&axis.factor) {
+                let message = format!("the claim goes over `{}` already", axis.factor);
+                check.fault("for each", message, None, None);
+            }
             bound.push(&axis.factor);
         }
         if condition && !self.body.node.is_condition() {

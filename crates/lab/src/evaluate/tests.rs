@@ -43,7 +43,7 @@ fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
     for record in &records {
         runs[record.cell].push(record);
     }
-    Results::new(&study, &cells, &[], &runs).check(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}")))
+    Results::new(&study, &cells, &[], &runs).check(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}")), &[])
 }
 
 #[track_caller]
@@ -119,10 +119,18 @@ fn what_was_not_run_neither_holds_nor_fails() {
 fn needed_cells_are_those_it_reads() {
     let study = study::parse("s.toml", STUDY).unwrap();
     let cells = plan::cells(&study);
-    let of = |text: &str| needed(&study, &cells, [parse(text).unwrap()].iter());
+    let claim = |text: &str, over: &[&str]| -> Claim {
+        let over = over.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "id = 'T1'\nclass = 'I'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\ncheck = ['{text}']\nover = [{over}]"
+        );
+        toml::from_str(&text).unwrap()
+    };
+    let of = |text: &str| needed(&study, &cells, &claim(text, &[]));
     assert_eq!(of("(iops[depth=8] / iops[depth=1])[mode=off] > 1"), [3, 5]);
     assert_eq!(of("high(slope(iops over log2(depth))) < 0 for each mode in (on)"), [0, 1, 2]);
     assert_eq!(of("iops[mode=on, depth=8] > 1 or iops[mode=off, depth=1] > 1"), [2, 3]);
+    assert_eq!(needed(&study, &cells, &claim("iops[depth=8] > iops[depth=1]", &["mode"])), [0, 2, 3, 5]);
 }
 
 #[test]
