@@ -97,7 +97,7 @@ impl Buffer {
         match join {
             _ if !self.has_memory_for(end - lba) => Room::Wait,
             Some(segment) => Room::Join(segment),
-            None if !self.is_full() => Room::New,
+            None if self.order.len() < self.dirty_limit as usize => Room::New,
             None => Room::Wait,
         }
     }
@@ -286,9 +286,9 @@ impl Buffer {
         self.order.len()
     }
 
-    /// No more segments may become dirty.
+    /// No more segments may become dirty, or none that is as long as it may get.
     pub fn is_full(&self) -> bool {
-        self.order.len() >= self.dirty_limit as usize || !self.has_memory_for(1)
+        self.order.len() >= self.dirty_limit as usize || !self.has_memory_for(self.dirty_sectors)
     }
 
     /// The number that the next segment to become dirty will have.
