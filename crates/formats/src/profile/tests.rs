@@ -375,7 +375,7 @@ fn a_profile_names_where_its_drive_does_otherwise() {
     assert_eq!(
         error("\"random read, 4 KiB, depth 2\" = { misses = \"a\", measured = \"b\" }\n"),
         format!(
-            "small.toml:{line}: everyday.\"random read, 4 KiB, depth 2\": no such case; \
+            "small.toml:{line}: `everyday.\"random read, 4 KiB, depth 2\"`: no such case; \
              did you mean `random reads, 4 KiB, depth 2`?"
         )
     );
