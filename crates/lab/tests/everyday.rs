@@ -9,7 +9,7 @@ use std::path::Path;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
 use seekwise_lab::catalogue::everyday::arithmetic::Law;
-use seekwise_lab::catalogue::everyday::{Report, Row, Verdict, plan};
+use seekwise_lab::catalogue::everyday::{Report, Row, Verdict, plan, streams};
 use seekwise_lab::catalogue::{load, names};
 
 /// The drive that is shown in full.
@@ -127,4 +127,21 @@ fn the_same_whichever_core_is_first() {
         serde_json::to_string(&reports).unwrap()
     };
     assert_eq!(rows(1), rows(3));
+}
+
+/// On every drive a stream that has it to itself, read or written into the cache, reaches the smaller of the medium's rate
+/// and that of its commands, whatever the size of its requests and however many are outstanding.
+#[test]
+fn a_lone_stream_reaches_the_smaller_of_medium_and_commands() {
+    let drives: Vec<DriveFile> = names().map(|name| load(name).expect("a drive of the catalogue")).collect();
+    let plan = streams(&drives).expect("profiles");
+    assert!(plan.cases() > 600);
+    let mut off = Vec::new();
+    for report in plan.run(|| {}).expect("runs") {
+        for row in report.rows.iter().filter(|row| row.off_percent.abs() > row.tolerance_percent) {
+            let (drive, job) = (&report.drive, row.job.replace('\n', " "));
+            off.push(format!("{drive}: {:.2} for {:.2} to {:.2} {}: {job}", row.found, row.low, row.high, row.unit));
+        }
+    }
+    assert!(off.is_empty(), "{}", off.join("\n"));
 }

@@ -86,6 +86,8 @@ pub struct Drive {
     electronics: Instant,
     /// The link is free from here on.
     link: Instant,
+    /// It is free until it takes up data that wait for the platter.
+    idle: (Instant, Instant),
     /// When it took up the data that it moved last without a pause, and when it is done with them.
     moving: (Instant, Instant),
     /// No command has been in flight since.
@@ -130,6 +132,8 @@ struct Slot {
     round: bool,
     /// A read that may be followed by a read-ahead.
     ahead: bool,
+    /// When a read's data have crossed the link, once that is known.
+    carried: Option<Instant>,
 }
 
 /// Where a command is.
@@ -235,6 +239,7 @@ impl Slot {
             interrupts: 1,
             round: false,
             ahead: true,
+            carried: None,
         }
     }
 }
@@ -279,6 +284,7 @@ impl Drive {
             choose_from: Instant::ZERO,
             electronics: Instant::ZERO,
             link: Instant::ZERO,
+            idle: (Instant::ZERO, Instant::ZERO),
             moving: (Instant::ZERO, Instant::ZERO),
             quiet: Instant::ZERO,
             tidying: false,

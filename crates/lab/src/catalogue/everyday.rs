@@ -135,6 +135,23 @@ pub fn plan(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
     Ok(Plan { drives, todo })
 }
 
+/// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and without
+/// what a profile may say of those.
+pub fn streams(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
+    let mut todo = Vec::new();
+    for drive in drives {
+        let delivered = drive.profile()?;
+        for case in matrix::streams() {
+            let profile = match case.op {
+                Op::Read => Some(delivered.clone()),
+                _ => matrix::cached(drive, true),
+            };
+            todo.extend(profile.map(|profile| Todo { drive, case, profile }));
+        }
+    }
+    Ok(Plan { drives, todo })
+}
+
 impl Plan<'_> {
     /// How many comparisons there are.
     pub fn cases(&self) -> usize {

@@ -52,6 +52,7 @@ impl Drive {
         command.interrupts = 1;
         command.round = false;
         command.ahead = true;
+        command.carried = None;
         if !on {
             self.finish_at(now, slot);
             return now;
@@ -281,6 +282,7 @@ impl Drive {
     /// A read from the segment being filled moves the prefetch's limit on. Answers when its first block and all its
     /// blocks are there.
     fn follow(&mut self, now: Instant, request: &Request, segment: usize, run: u32) -> (Instant, Instant) {
+        self.carry_read_in_progress();
         let limit = match self.is_held_up() {
             true => request.end(),
             false => self.read_ahead_limit(request, segment, run),
@@ -385,19 +387,44 @@ impl Drive {
 
     /// Moves a read's data to the host: they are all in the buffer from `here`, and began to be at `first`.
     pub(super) fn send(&mut self, slot: u16, here: Instant, first: Instant) {
-        let first = first + self.service(slot);
-        let end = self.sent_by(self.slots[usize::from(slot)].request.sectors, here, first);
-        self.occupy(self.link.max(first), end);
+        let end = self.carry(slot, here, first);
         self.slots[usize::from(slot)].ledger.until(Part::Link, end);
         self.close(slot, end);
     }
 
-    /// When `sectors` blocks have crossed the link to the host: they are all in the buffer from `here`, and began to be
-    /// at `first`.
+    /// When a read's data have crossed the link: they are all in the buffer from `here`, and began to be at `first`. The
+    /// link is theirs once.
+    pub(super) fn carry(&mut self, slot: u16, here: Instant, first: Instant) -> Instant {
+        if let Some(carried) = self.slots[usize::from(slot)].carried {
+            return carried;
+        }
+        let first = first + self.service(slot);
+        let sectors = self.slots[usize::from(slot)].request.sectors;
+        let from = self.link_free(first, here, self.rate.time(u64::from(sectors) * SECTOR));
+        let end = (here + self.last_sector).max(from + self.rate.time(u64::from(sectors) * SECTOR));
+        self.occupy(from, end);
+        self.slots[usize::from(slot)].carried = Some(end);
+        end
+    }
+
+    /// When `sectors` blocks have crossed a link that nothing else wants: they are all in the buffer from `here`, and began
+    /// to be at `first`.
     #[inline]
     pub(super) fn sent_by(&self, sectors: u32, here: Instant, first: Instant) -> Instant {
         let whole = self.rate.time(u64::from(sectors) * SECTOR);
         (here + self.last_sector).max(self.link.max(first) + whole)
+    }
+
+    /// The data of the read in progress have the link before those that come behind them.
+    fn carry_read_in_progress(&mut self) {
+        let Activity::Access { purpose: Purpose::Command { slot, .. }, sweep, access, .. } = &self.activity else {
+            return;
+        };
+        let (slot, led, end, write) = (*slot, sweep.led, sweep.end, access.write);
+        let sends = self.slots[usize::from(slot)].outcome == Status::Done && self.media_cache.is_none() && !write;
+        if sends {
+            self.carry(slot, end, led + self.profile.overhead.reselect);
+        }
     }
 
     /// The command's work ends at `at`; its status still goes out.
@@ -461,9 +488,10 @@ impl Drive {
     fn write_through(&mut self, now: Instant, slot: u16, request: &Request) {
         self.buffer_loses(now, request);
         let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
-        let from = self.link.max(now);
-        self.occupy(from, from + self.write_rate.time(bytes));
-        self.slots[usize::from(slot)].data = (from, self.link);
+        let from = self.link_free(now, now, self.write_rate.time(bytes));
+        let to = from + self.write_rate.time(bytes);
+        self.occupy(from, to);
+        self.slots[usize::from(slot)].data = (from, to);
         self.write_or_park(now, slot);
     }
 
@@ -584,7 +612,8 @@ impl Drive {
             stored += sectors;
             self.slots[usize::from(slot)].stored = stored;
         }
-        self.close(slot, self.link);
+        let arrived = self.slots[usize::from(slot)].ledger.mark();
+        self.close(slot, arrived);
         true
     }
 
@@ -618,7 +647,9 @@ impl Drive {
         self.buffer_loses(now, part);
         self.find_memory(now, u64::from(part.sectors));
         let bytes = if part.op == Op::Write { u64::from(part.sectors) * SECTOR } else { 0 };
-        let from = self.link.max(now) + self.service(slot);
+        // The part before may still be on the link.
+        let begin = now.max(self.slots[usize::from(slot)].ledger.mark()) + self.service(slot);
+        let from = self.link_free(begin, begin, self.write_rate.time(bytes));
         let arrived = from + self.write_rate.time(bytes);
         let piece = Piece { lba: part.lba, sectors: part.sectors, stamp: part.stamp, arrived };
         match room {
@@ -631,7 +662,6 @@ impl Drive {
         }
         self.occupy(from, arrived);
         let ledger = &mut self.slots[usize::from(slot)].ledger;
-        // The part before may still be on the link.
         ledger.until(Part::Cache, ledger.mark().max(now));
         ledger.until(Part::Link, arrived);
         true

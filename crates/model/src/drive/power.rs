@@ -122,6 +122,7 @@ impl Drive {
         self.forget();
         self.power = Power::Off;
         (self.electronics, self.link, self.choose_from) = (now, now, now);
+        self.idle = (now, now);
     }
 
     /// Reports what became of all that is dirty.

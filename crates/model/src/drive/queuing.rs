@@ -305,10 +305,25 @@ impl Drive {
         }
     }
 
+    /// From when on the link takes data that need it for `span` and began to be there at `first`: at once where they are
+    /// all `here` and done before it takes up others that wait for the platter.
+    #[inline]
+    pub(super) fn link_free(&self, first: Instant, here: Instant, span: Span) -> Instant {
+        let early = self.idle.0.max(first);
+        if here <= early && early + span <= self.idle.1 { early } else { self.link.max(first) }
+    }
+
     /// Data are on the link from `from` to `to`.
     #[inline]
     pub(super) fn occupy(&mut self, from: Instant, to: Instant) {
+        if to <= self.idle.1 && from < self.link {
+            self.idle.0 = to;
+            return;
+        }
         let begun = if from <= self.link { self.moving.0 } else { from };
+        if from > self.link {
+            self.idle = (self.link, from);
+        }
         (self.moving, self.link) = ((begun, to), to);
     }
 

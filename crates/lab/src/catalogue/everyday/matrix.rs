@@ -58,6 +58,19 @@ pub struct Case {
     pub depth: u32,
 }
 
+/// Streams from a sector to more than any segment holds, one behind the other and as deep as ATA's queues.
+pub fn streams() -> Vec<Case> {
+    let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
+    let mut all = Vec::new();
+    for op in [Op::Read, Op::Cached] {
+        for (bytes, depth) in sizes.into_iter().flat_map(|bytes| [1, 2, 32].map(|depth| (bytes, depth))) {
+            let (pattern, place) = (Pattern::Sequential, Place::Outer);
+            all.push(Case { name: "a lone stream", op, pattern, place, bytes, depth });
+        }
+    }
+    all
+}
+
 /// A zone shorter than this share of the drive is a rest: it says nothing of a long transfer.
 const REST: u64 = 1000;
 

@@ -1,0 +1,258 @@
+//! Laws of streams and of what waits beside them, of runs of cached writes, and of parts of physical sectors. Times are
+//! computed by hand from the small drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
+
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request};
+use seekwise_model::drive::Drive;
+use seekwise_model::drive::profile::Hold;
+use seekwise_model::queue::Policy;
+use seekwise_model::record::Part;
+use seekwise_model::rng::Seed;
+use seekwise_model::testing::{Small, random_profile};
+use seekwise_model::time::{Instant, Span};
+
+const REVOLUTION: u64 = 8_333_333;
+const SECTOR: u64 = REVOLUTION / 64;
+
+fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
+    Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
+}
+
+fn submit(drive: &mut Drive, at: Instant, request: Request) {
+    drive.handle_timeout(at);
+    drive.submit(at, request).expect("room");
+}
+
+fn next(drive: &mut Drive) -> Completion {
+    loop {
+        if let Some(completion) = drive.poll_completion() {
+            return completion;
+        }
+        let next = drive.poll_timeout().expect("something in flight");
+        drive.handle_timeout(next);
+    }
+}
+
+/// Reads or writes one behind the other; how long all took.
+fn one_by_one(drive: &mut Drive, op: Op, requests: impl Iterator<Item = (u64, u32)>) -> Span {
+    let mut now = Instant::ZERO;
+    for (tag, (lba, sectors)) in requests.enumerate() {
+        submit(drive, now, request(tag as u32, op, lba, sectors));
+        now = next(drive).finished;
+    }
+    now.since(Instant::ZERO)
+}
+
+/// A host slower than the medium lets the read-ahead run full again and again. What is in the buffer is sent at once all
+/// the same: the host is never slower than by itself.
+#[test]
+fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
+    let mut drive = Small::default().buffered(4, 128).drive();
+    let mut now = Instant::ZERO;
+    for tag in 0..400 {
+        submit(&mut drive, now, request(tag, Op::Read, u64::from(tag) * 4, 4));
+        let completion = next(&mut drive);
+        // Twice as long as four sectors take to pass.
+        now = completion.finished + Span::from_nanos(8 * SECTOR);
+        if tag > 0 {
+            assert_eq!(completion.parts.get(Part::Cache), Span::ZERO, "read {tag}: {completion:?}");
+        }
+    }
+}
+
+/// Requests as long as a segment and longer stream as well: of three tracks and more, each costs its passing and switches.
+#[test]
+fn requests_longer_than_a_segment_stream() {
+    for sectors in [31, 32, 33, 48, 64, 100] {
+        let mut drive = Small::default().buffered(4, 32).drive();
+        let count = 6_400 / u64::from(sectors);
+        let took = one_by_one(&mut drive, Op::Read, (0..count).map(|n| (n * u64::from(sectors), sectors)));
+        let passing = count * u64::from(sectors) * SECTOR;
+        // A skew of 8 of 64 a track, the first rotation, and what the last read ahead saves or costs.
+        let most = passing * 72 / 64 + 3 * REVOLUTION;
+        assert!(took.nanos() < most, "{sectors} sectors: {took:?} of {} ms", most / 1_000_000);
+    }
+}
+
+/// Read-ahead that begins behind the second, or third, read of a stream.
+#[test]
+fn a_read_ahead_begins_behind_the_read_that_the_profile_says() {
+    for after in 1..4 {
+        let mut small = Small::default().buffered(4, 32);
+        small.cache.read_ahead.after = after;
+        let mut drive = small.drive();
+        let mut now = Instant::ZERO;
+        for number in 1..6u32 {
+            // A pause in which a read-ahead brings all it may.
+            submit(&mut drive, now, request(number, Op::Read, u64::from(number) * 4, 4));
+            let completion = next(&mut drive);
+            let moved = completion.parts.get(Part::Rotation) + completion.parts.get(Part::Transfer);
+            assert_eq!(moved == Span::ZERO, number > after, "after {after}, read {number}: {completion:?}");
+            now = completion.finished + Span::from_millis(20);
+        }
+    }
+}
+
+/// No read waits for a stream beyond the queue's limit, whatever the read-ahead holds or keeps.
+#[test]
+fn no_stream_keeps_a_command_beyond_its_limit() {
+    let limit = Span::from_millis(200);
+    let mut held = 0;
+    for seed in 0..400 {
+        let mut rng = Seed(seed).stream("beside a stream");
+        let mut small = random_profile(&mut rng);
+        small.weak.clear();
+        small.link.queuing = seekwise_model::block::Queuing::Ncq;
+        small.firmware.depth = 4;
+        small.firmware.queue.max_wait = Some(limit);
+        small.cache.read_ahead.max = small.cache.read_ahead.max.max(256);
+        small.cache.read_ahead.min = 128;
+        small.cache.read_ahead.hold = [Hold::Never, Hold::Track, Hold::Segment, Hold::Stream][rng.below(4) as usize];
+        let mut drive = small.drive();
+        let far = drive.limits(0).sectors - 1;
+        submit(&mut drive, Instant::ZERO, request(0, Op::Read, 0, 4));
+        let (mut now, mut place, mut waits) = (next(&mut drive).finished, 4, None);
+        let end = now + Span::from_millis(1_000);
+        submit(&mut drive, now, request(1, Op::Read, place, 4));
+        submit(&mut drive, now, request(2, Op::Read, far, 1));
+        let asked = now;
+        while now < end && place + 8 < far {
+            let completion = next(&mut drive);
+            now = completion.finished;
+            if completion.tag == 2 {
+                waits = Some(now.since(asked));
+                break;
+            }
+            place += 4;
+            submit(&mut drive, now, request(1, Op::Read, place, 4));
+        }
+        // The limit, the access in progress, a seek and two revolutions of the slowest small drive.
+        let most = limit + Span::from_millis(120);
+        let waited = waits.unwrap_or(now.since(asked));
+        assert!(waited <= most, "seed {seed}: {waited:?}\n{small:?}");
+        held += u32::from(waited > limit);
+    }
+    assert!(held > 10, "some streams must come up to the limit: {held}");
+}
+
+// Cached writes
+
+fn cached(segments: u32, sectors: u32) -> Small {
+    let mut small = Small::default().buffered(segments, sectors).write_back(segments);
+    small.cache.read_ahead.max = 0;
+    small.cache.destage_idle = Span::from_secs(10);
+    small
+}
+
+/// Scattered writes that are acknowledged before one must wait.
+fn held(mut drive: Drive, sectors: u32) -> u64 {
+    let mut now = Instant::ZERO;
+    for tag in 0..200 {
+        submit(&mut drive, now, request(tag, Op::Write, u64::from(tag) * 40, sectors));
+        let completion = next(&mut drive);
+        if completion.parts.get(Part::Cache) > Span::ZERO {
+            return u64::from(tag);
+        }
+        now = completion.finished;
+    }
+    200
+}
+
+/// How many scattered runs may wait is a limit of its own; so is the memory that they fill.
+#[test]
+fn runs_are_limited_by_number_and_by_memory() {
+    // Segments of their own: four.
+    assert_eq!(held(cached(4, 32).drive(), 8), 4);
+    let runs = |number, sectors| {
+        let mut small = cached(4, 32);
+        small.cache.dirty_runs = Some(number);
+        held(small.drive(), sectors)
+    };
+    assert_eq!((runs(2, 8), runs(9, 8), runs(16, 8)), (2, 9, 16));
+    // 128 sectors of memory hold sixteen runs of eight, and four of 32.
+    assert_eq!((runs(100, 8), runs(100, 32)), (16, 4));
+}
+
+/// A run may grow while its beginning is on its way to the medium: written at the medium's pace, a stream in a buffer of
+/// one segment takes no longer than it passes.
+#[test]
+fn a_run_fills_while_it_drains() {
+    let mut small = cached(1, 128);
+    small.cache.destage_idle = Span::ZERO;
+    small.firmware.destage.policy = Policy::Fcfs;
+    let mut drive = small.drive();
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    let mut now = Instant::ZERO;
+    for tag in 0..256 {
+        submit(&mut drive, now, request(tag, Op::Write, u64::from(tag) * 8, 8));
+        let completion = next(&mut drive);
+        // A little faster than eight sectors pass, with the skew.
+        now = completion.finished.max(Instant::ZERO + Span::from_nanos(u64::from(tag) * 8 * SECTOR * 74 / 64));
+    }
+    drive.handle_timeout(Instant::ZERO + Span::from_secs(5));
+    let landed: Vec<_> = core::iter::from_fn(|| drive.poll_landing()).collect();
+    assert!(landed.iter().all(|landing| landing.kind == LandingKind::Landed));
+    assert_eq!(landed.iter().map(|landing| u64::from(landing.sectors)).sum::<u64>(), 2_048);
+    let took = landed.last().unwrap().to.since(landed[0].from);
+    let passing = 2_048 * SECTOR * 74 / 64;
+    assert!(took.nanos() < passing + 4 * REVOLUTION, "{took:?} for {} ms", passing / 1_000_000);
+}
+
+// Parts of physical sectors
+
+/// What a write takes from its submission, on a drive of 4096-byte sectors that has read nothing.
+fn write(lba: u64, sectors: u32) -> Completion {
+    let small = Small { physical_sector: 4096, ..Small::default() };
+    let mut drive = small.drive();
+    submit(&mut drive, Instant::ZERO, request(0, Op::Write, lba, sectors));
+    next(&mut drive)
+}
+
+/// A write of a part of a physical sector reads it first and writes it a revolution later; both its ends in one turn.
+#[test]
+fn part_of_a_physical_sector_costs_a_revolution() {
+    let whole = |lba, sectors| write(lba, sectors).parts.get(Part::Rotation).nanos();
+    for (lba, sectors, whole_lba) in [(16, 1, 16), (19, 5, 19), (16, 12, 16), (20, 8, 20)] {
+        let part = whole(lba, sectors);
+        // Where the block passes, counted from the start of the run, is the platter's affair: only whole turns are more.
+        let base = {
+            let mut drive = Small::default().drive();
+            submit(&mut drive, Instant::ZERO, request(0, Op::Write, whole_lba, sectors));
+            next(&mut drive).parts.get(Part::Rotation).nanos()
+        };
+        let more = part - base;
+        assert!(more.abs_diff(REVOLUTION) < 100, "{lba}, {sectors}: {more} ns more");
+    }
+    // Whole sectors cost nothing more.
+    let base = {
+        let mut drive = Small::default().drive();
+        submit(&mut drive, Instant::ZERO, request(0, Op::Write, 16, 16));
+        next(&mut drive).parts.get(Part::Rotation).nanos()
+    };
+    assert_eq!(whole(16, 16), base);
+}
+
+/// The cache gathers the parts of a sector before it writes them: no revolution is lost for what came in parts.
+#[test]
+fn the_cache_gathers_parts_of_a_sector() {
+    let landed = |parts: u32| {
+        let mut small = Small { physical_sector: 4096, ..cached(4, 32) };
+        small.cache.destage_idle = Span::from_millis(50);
+        let mut drive = small.drive();
+        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        for tag in 0..parts {
+            let sectors = 8 / parts;
+            submit(
+                &mut drive,
+                Instant::ZERO + Span::from_millis(u64::from(tag)),
+                request(tag, Op::Write, 80 + u64::from(tag * sectors), sectors),
+            );
+            next(&mut drive);
+        }
+        drive.handle_timeout(Instant::ZERO + Span::from_secs(1));
+        core::iter::from_fn(|| drive.poll_landing()).map(|landing| landing.to).max().expect("landed")
+    };
+    let (whole, gathered) = (landed(1), landed(8));
+    // The first write came seven ms sooner; the place comes round once a turn.
+    let turns = (gathered.nanos().abs_diff(whole.nanos()) as f64 / REVOLUTION as f64).round();
+    assert!(turns <= 1.0, "{whole:?} and {gathered:?}");
+}
