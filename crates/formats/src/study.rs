@@ -514,7 +514,7 @@ mod tests {
         };
         assert!(claim("S", "over = ['depth']\nwith = { claim = 'C4', same = 'drive.cache.read_ahead' }").is_ok());
         let said = |class: &str, more: &str| claim(class, more).unwrap_err();
-        assert!(said("I", "").contains("`iops` leaves factor `depth` open"));
+        assert!(said("I", "").contains("leaves factor `depth` open"));
         assert!(said("S", "").contains("claim T1 is of class S: `over` names the factors whose levels vote"));
         assert!(said("I", "over = ['dept']").contains("`dept`, which there is none of; did you mean `depth`?"));
         assert!(said("I", "over = ['depth']\nshow = ['iops for each depth']").contains("goes over `depth` already"));

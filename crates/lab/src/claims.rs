@@ -4,12 +4,14 @@
 //!
 //! Which studies carry which claims, the command line says; what a figure comes to, `evaluate`.
 
+use std::collections::BTreeSet;
+
 use seekwise_formats::study::{Change, Claim, Study, flatten, plain};
 use serde::Deserialize;
 
 use crate::evaluate::needed;
 use crate::finding::Evidence;
-use crate::plan::{Cell, Prepared};
+use crate::plan::{Cell, Prepared, cells};
 use crate::run::RunRecord;
 
 /// A finding of a source study. It and its condition together are what is asked.
@@ -54,8 +56,8 @@ pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &Change) ->
 }
 
 /// The levels at which the study itself runs what `without` ran, the cells of a claim without its mechanism: the switch
-/// is then another level of the study's own, and says nothing that its comparison does not. Nothing when a cell that
-/// the switch changes comes out as none of the study's.
+/// is then another level of one of the study's factors, and says nothing that its comparison does not. Nothing when a
+/// cell that the switch changes comes out as none of those.
 ///
 /// Cells are compared as they come out, run by run and figure by figure: settings may differ in name and do the same.
 pub fn repeated(
@@ -73,16 +75,24 @@ pub fn repeated(
         if original.is_some_and(|original| own[original] == runs) {
             continue;
         }
-        let Some(same) = own.iter().position(|other| !runs.is_empty() && *other == runs) else { return Vec::new() };
-        let named = study.factor.iter().zip(&cells[same].levels).zip(&cell.levels);
-        for ((factor, level), _) in named.filter(|((_, level), before)| level != before) {
-            let name = format!("{} {level}", factor.name);
-            if !levels.contains(&name) {
-                levels.push(name);
-            }
+        let alike = (0..cells.len()).filter(|&other| !runs.is_empty() && own[other] == runs);
+        let named: Vec<String> = alike.filter_map(|other| other_level(study, cell, &cells[other])).collect();
+        if named.is_empty() {
+            return Vec::new();
         }
+        levels.extend(named);
     }
+    let mut seen = BTreeSet::new();
+    levels.retain(|level| seen.insert(level.clone()));
     levels
+}
+
+/// The one factor, and its level in `other`, in which two cells differ; nothing when there are more.
+fn other_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
+    let pairs = study.factor.iter().zip(&other.levels).zip(&cell.levels);
+    let mut differ = pairs.filter(|((_, level), before)| level != before).map(|(named, _)| named);
+    let (factor, level) = differ.next()?;
+    differ.next().is_none().then(|| format!("{} {level}", factor.name))
 }
 
 /// What came out of each run, without the names of what ran and what was warned of.
@@ -94,14 +104,20 @@ fn figures(runs: &[&RunRecord]) -> Vec<String> {
     runs.iter().map(bare).collect()
 }
 
-/// What the cells that a claim checks are set to below a key: an entry for each way, so one where all are set alike.
-pub fn settings_below(study: &Study, cells: &[Cell], prepared: &[Prepared], claim: &Claim, key: &str) -> Vec<String> {
-    let below = |cell: usize| {
-        let settings = prepared[cell].settings.iter();
+/// The cells of `study` that `claim` checks.
+pub fn checked(study: &Study, claim: &Claim) -> Vec<Cell> {
+    let cells = cells(study);
+    needed(study, &cells, claim).into_iter().map(|place| cells[place].clone()).collect()
+}
+
+/// What cells are set to below a key: an entry for each way, so one where all are set alike.
+pub fn settings_below(cells: &[Prepared], key: &str) -> Vec<String> {
+    let below = |cell: &Prepared| {
+        let settings = cell.settings.iter();
         let here = settings.filter(|setting| setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
         here.map(|setting| format!("{} = {}", setting.key, setting.value)).collect::<Vec<_>>().join(", ")
     };
-    let mut ways: Vec<String> = needed(study, cells, claim).into_iter().map(below).collect();
+    let mut ways: Vec<String> = cells.iter().map(below).collect();
     ways.sort();
     ways.dedup();
     ways

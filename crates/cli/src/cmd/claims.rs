@@ -10,10 +10,10 @@
 use std::path::Path;
 
 use seekwise_formats::diagnostic::nearest;
-use seekwise_formats::study::{Change, Claim, Class, Study, parse, placed};
-use seekwise_lab::claims::{Known, changed, known, repeated, settings_below};
+use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
+use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{Evidence, Vote};
-use seekwise_lab::plan::{self, Cell};
+use seekwise_lab::plan::{self, Cell, Prepared};
 use serde::Serialize;
 
 use super::studies::BUILT_IN;
@@ -147,37 +147,40 @@ fn together(verdicts: &mut [Verdict]) -> Result<(), Failure> {
         let Some((name, study, claim)) = carried(&verdicts[place].id)? else { continue };
         let Some(with) = claim.with.clone() else { continue };
         let other = verdicts.iter().find(|verdict| verdict.id == with.claim).and_then(|verdict| verdict.reproduced);
-        let mut ways = ways(name, &study, &claim, &with.same)?;
+        let mut cells = prepared(name, &study, &claim)?;
         if let Some((name, study, claim)) = carried(&with.claim)? {
-            ways.extend(self::ways(name, &study, &claim, &with.same)?);
+            cells.extend(prepared(name, &study, &claim)?);
         }
-        let alike = ways.iter().all(|way| *way == ways[0]);
-        let came = match other {
-            Some(true) => "holds",
-            Some(false) => "FAILS",
-            None => "has no answer",
-        };
-        let rule = if alike { "is set alike under both" } else { "is not set alike under both" };
-        let verdict = &mut verdicts[place];
-        let alone = verdict.reproduced;
-        verdict.reproduced = match (alone, other) {
-            (Some(true), Some(true)) => Some(alike),
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            _ => None,
-        };
-        let own = if alone == Some(true) && alone != verdict.reproduced { "; its own checks hold" } else { "" };
-        let said = format!("{} {came}; {} {rule}{own}", with.claim, with.same);
-        verdict.lines.insert(0, format!("together with {said}"));
-        verdict.with = Some(said);
+        let alike = settings_below(&cells, &with.same).len() == 1;
+        beside(&mut verdicts[place], &with, other, alike);
     }
     Ok(())
 }
 
-/// The ways in which the cells of a claim are set below a key.
-fn ways(name: &str, study: &Study, claim: &Claim, key: &str) -> Result<Vec<String>, Failure> {
-    let cells = plan::cells(study);
-    let prepared = cells.iter().map(|cell| plan::prepare(name, cell, &files::text)).collect::<Result<Vec<_>, _>>()?;
-    Ok(settings_below(study, &cells, &prepared, claim, key))
+/// The cells that a claim checks.
+fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<Prepared>, Failure> {
+    let prepare = |cell: &Cell| plan::prepare(name, cell, &files::text);
+    Ok(checked(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
+}
+
+/// Judges a claim by one that it holds with: what came of that, and whether both are set alike where they should be.
+fn beside(verdict: &mut Verdict, with: &With, other: Option<bool>, alike: bool) {
+    let came = match other {
+        Some(true) => "holds",
+        Some(false) => "FAILS",
+        None => "has no answer",
+    };
+    let rule = if alike { "is set alike under both" } else { "is not set alike under both" };
+    let alone = verdict.reproduced;
+    verdict.reproduced = match (alone, other) {
+        (Some(true), Some(true)) => Some(alike),
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        _ => None,
+    };
+    let own = if alone == Some(true) && alone != verdict.reproduced { "; its own checks hold" } else { "" };
+    let said = format!("{} {came}; {} {rule}{own}", with.claim, with.same);
+    verdict.lines.insert(0, format!("together with {said}"));
+    verdict.with = Some(said);
 }
 
 /// What is said of a finding that no study carries.
@@ -379,23 +382,32 @@ mod tests {
 
     #[test]
     fn a_claim_that_holds_with_another_needs_it_and_its_rule() {
-        let of = |c4: Option<bool>, c8: Option<bool>| {
-            let verdict = |id: &str, reproduced| Verdict { id: id.to_owned(), reproduced, ..Verdict::default() };
-            let mut verdicts = [verdict("C4", c4), verdict("C8", c8)];
-            together(&mut verdicts).unwrap();
-            let [_, c8] = verdicts;
-            (c8.reproduced, c8.with.unwrap())
+        let with = With { claim: "C4".to_owned(), same: "drive.cache.read_ahead".to_owned() };
+        let of = |alone, other, alike| {
+            let mut verdict = Verdict { reproduced: alone, ..Verdict::default() };
+            beside(&mut verdict, &with, other, alike);
+            (verdict.reproduced, verdict.with.unwrap())
         };
         let (yes, no) = (Some(true), Some(false));
         let rule = "drive.cache.read_ahead is set alike under both";
-        assert_eq!(of(yes, yes), (yes, format!("C4 holds; {rule}")));
-        assert_eq!(of(no, yes), (no, format!("C4 FAILS; {rule}; its own checks hold")));
-        assert_eq!(of(yes, no).0, no);
-        assert_eq!(of(None, yes), (None, format!("C4 has no answer; {rule}; its own checks hold")));
-        // Of two claims whose cells are set in two ways there, neither holds by the other's rule.
-        let (name, study, claim) = carried("C8").unwrap().unwrap();
-        assert_eq!(ways(name, &study, &claim, "drive.cache.read_ahead").unwrap().len(), 1);
-        assert_eq!(ways(name, &study, &claim, "drive.cache").unwrap().len(), 5, "one for each count of segments");
+        assert_eq!(of(yes, yes, true), (yes, format!("C4 holds; {rule}")));
+        assert_eq!(of(no, yes, true), (no, format!("C4 holds; {rule}")));
+        assert_eq!(of(yes, no, true), (no, format!("C4 FAILS; {rule}; its own checks hold")));
+        assert_eq!(of(yes, None, true), (None, format!("C4 has no answer; {rule}; its own checks hold")));
+        let apart = "drive.cache.read_ahead is not set alike under both";
+        assert_eq!(of(yes, yes, false), (no, format!("C4 holds; {apart}; its own checks hold")));
+    }
+
+    #[test]
+    fn settings_are_alike_below_a_key_or_not() {
+        let (name, study, claim) = carried("C4").unwrap().unwrap();
+        let cells = prepared(name, &study, &claim).unwrap();
+        assert_eq!(settings_below(&cells, "drive.cache.read_ahead").len(), 1);
+        assert_eq!(
+            settings_below(&cells, "drive.cache").len(),
+            6,
+            "one for each count of segments, and the adaptive one"
+        );
     }
 
     #[test]
