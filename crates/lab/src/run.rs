@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::Job;
+use seekwise_model::workload::{Job, Window};
 use seekwise_targets::sim::{self, SimError, Stack};
 use serde::{Deserialize, Serialize};
 
@@ -307,6 +307,8 @@ pub struct Measured {
     pub cores: Option<u32>,
     /// By group of the run: the name of its workers.
     pub names: Vec<String>,
+    /// By worker: the time for which it counts.
+    pub windows: Vec<Option<Window>>,
     /// What was counted between changes of settings.
     pub phases: Vec<Stretch>,
     /// What the reader should know of the array and of errors, in words.
@@ -316,6 +318,8 @@ pub struct Measured {
 /// What was counted from one change of the settings to the next.
 pub struct Stretch {
     from: Instant,
+    /// The next change, or the end of time.
+    until: Instant,
     changed: Vec<String>,
     recorder: Recorder,
 }
@@ -324,7 +328,7 @@ impl Stretch {
     /// One for the beginning and one for each instant of a change; none without changes.
     fn between(stack: &Stack, groups: &[u16]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
-        let start = |from, changed| Stretch { from, changed, recorder: Recorder::new(groups) };
+        let start = |from, changed| Stretch { from, until: Instant::FAR, changed, recorder: Recorder::new(groups) };
         for change in &stack.changes {
             if stretches.is_empty() {
                 stretches.push(start(Instant::ZERO, Vec::new()));
@@ -332,14 +336,24 @@ impl Stretch {
             let words = format!("{} = {}", change.key, change.value);
             match stretches.last_mut() {
                 Some(last) if last.from == change.at => last.changed.push(words),
-                _ => stretches.push(start(change.at, vec![words])),
+                last => {
+                    if let Some(last) = last {
+                        last.until = change.at;
+                    }
+                    stretches.push(start(change.at, vec![words]));
+                }
             }
         }
         stretches
     }
 
-    fn view(&self) -> Phase {
-        let run = self.recorder.clone().finish();
+    /// What was counted in it by workers of these windows.
+    fn view(&self, windows: &[Option<Window>]) -> Phase {
+        let within = |window: &Option<Window>| {
+            let (from, until) = window.map(|window| (window.from.max(self.from), window.until.min(self.until)))?;
+            (from < until).then_some(Window { from, until })
+        };
+        let run = self.recorder.clone().finish(&windows.iter().map(within).collect::<Vec<_>>());
         Phase {
             from_s: self.from.nanos() as f64 / 1e9,
             changed: self.changed.join(", "),
@@ -375,7 +389,7 @@ pub fn measure_first(
         watch(record);
     })?;
     Ok(Measured {
-        run: recorder.finish(),
+        run: recorder.finish(&outcome.windows),
         stream_hash: outcome.stream_hash,
         failures: outcome.failures,
         issued: outcome.issued,
@@ -385,6 +399,7 @@ pub fn measure_first(
         names: names(job),
         phases: stretches,
         troubles: troubles(stack, job, outcome.failures, outcome.end),
+        windows: outcome.windows,
     })
 }
 
@@ -453,7 +468,7 @@ impl Measured {
             warnings,
             histogram: buckets(&all.tally),
             groups: self.groups(),
-            phases: self.phases.iter().map(Stretch::view).collect(),
+            phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
             all: View::of(&all),
         }
     }

@@ -10,7 +10,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::time::Span;
+use crate::time::{Instant, Span};
 
 mod address;
 mod arrival;
@@ -128,6 +128,15 @@ pub enum Pattern {
     Iometer(IometerPattern),
     /// These requests, in this order.
     Script(Vec<Step>),
+}
+
+/// The time for which a worker counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its ramp ended.
+    pub from: Instant,
+    /// It ended; not before `from`.
+    pub until: Instant,
 }
 
 /// One request of a script.
