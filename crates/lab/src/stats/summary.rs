@@ -205,10 +205,12 @@ impl Recorder {
         let mut of_groups: Vec<Option<Window>> = vec![None; self.groups.len()];
         for (&group, window) in self.group_of.iter().zip(windows) {
             let of_group = &mut of_groups[usize::from(group)];
-            *of_group = window.map(|window| match of_group {
-                None => window,
-                Some(known) => Window { from: known.from.min(window.from), until: known.until.max(window.until) },
-            }).or(*of_group);
+            *of_group = window
+                .map(|window| match of_group {
+                    None => window,
+                    Some(known) => Window { from: known.from.min(window.from), until: known.until.max(window.until) },
+                })
+                .or(*of_group);
         }
         let length = |window: &Window| window.until.saturating_since(window.from);
         let elapsed = joined(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
