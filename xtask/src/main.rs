@@ -10,6 +10,7 @@
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
+//! | `mutate` | changed inputs of every kind through the program |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
 //! No dependencies, so that it builds in a second.
@@ -17,6 +18,7 @@
 mod bench;
 mod cargo;
 mod cuts;
+mod mutate;
 mod readme;
 mod steps;
 mod tidy;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["ci"] => steps::run(steps::ALL),
         ["bench"] => bench::bench(),
         ["cuts", ref options @ ..] => cuts::cuts(options),
+        ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
         ["validation"] => validation::validation(),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
             let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
@@ -46,6 +49,9 @@ fn main() -> ExitCode {
             eprintln!("cargo xtask bench   simulated requests a second, beside DiskSim's (not in ci)");
             eprintln!(
                 "cargo xtask cuts    power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1 (not in ci)"
+            );
+            eprintln!(
+                "cargo xtask mutate --runs 10000 --seed 1   so many changed inputs of each kind (ci: a few hundred)"
             );
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
             ExitCode::from(2)

@@ -4,7 +4,7 @@
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::{cargo, readme, tidy, twice, web};
+use crate::{cargo, mutate, readme, tidy, twice, web};
 
 /// How a step ended.
 pub enum Ended {
@@ -35,6 +35,7 @@ pub const ALL: &[Step] = &[
     Step { name: "test", what: "all tests", run: cargo::test },
     Step { name: "release", what: "the program as users build it", run: cargo::release },
     Step { name: "twice", what: "a study twice, on one core and on two: equal bytes", run: twice::twice },
+    Step { name: "mutate", what: "changed inputs of every kind through the program", run: mutate::short },
     Step { name: "readme", what: "the README's commands, as written", run: readme::readme },
     Step { name: "page", what: "the report page, rebuilt: equal to the one committed", run: web::page },
     Step { name: "webtest", what: "the report page's tests", run: web::test },

@@ -29,6 +29,9 @@ pub struct Cli {
     /// JSON on standard output.
     #[arg(long, global = true)]
     pub json: bool,
+    /// Refuse what may take more memory than this (such as 2g); without it, than a quarter of the machine's.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub max_memory: Option<u64>,
 }
 
 /// The commands.
@@ -179,7 +182,7 @@ pub struct Compare {
     #[arg(long, value_name = "KEY=A,B", value_parser = key_value)]
     pub vary: (String, String),
     /// Independent runs of each side.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub runs: u32,
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
@@ -221,7 +224,7 @@ pub struct Claims {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
     /// Independent runs of each cell, whatever the studies say.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: Option<u32>,
 }
 
@@ -346,6 +349,16 @@ fn span(text: &str) -> Result<Span, String> {
         true => Ok(Span::from_nanos(length.nanos)),
         false => Err(format!("`{text}` is longer than 30 days")),
     }
+}
+
+/// `500m`, `2g`, `2 GB` or bytes; powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim().to_ascii_lowercase();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = text[end..].trim().trim_end_matches('b').trim_end_matches('i');
+    let shift = ["", "k", "m", "g", "t"].iter().position(|known| *known == unit);
+    let bytes = text[..end].parse::<u64>().ok().zip(shift).and_then(|(n, shift)| n.checked_mul(1 << (10 * shift)));
+    bytes.ok_or_else(|| "expected a size, such as 500m or 2g".into())
 }
 
 /// `7`, `7%` or `7.5 %`.

@@ -16,21 +16,23 @@ mod validate;
 use seekwise_formats::diagnostic::Diagnostic;
 
 use crate::args::{Cli, Command};
+use crate::bounds::Bounds;
 use crate::exit::Outcome;
 
 /// Runs the command.
 pub fn dispatch(cli: Cli) -> Outcome {
+    let bounds = Bounds::new(cli.max_memory);
     match cli.command {
         Command::Drives(args) => drives::drives(&args, cli.json),
         Command::Studies => studies::studies(cli.json),
         Command::Patterns => patterns::patterns(cli.json),
-        Command::Run(args) => run::run(&args, cli.json),
-        Command::Compare(args) => compare::compare(&args, cli.json),
-        Command::Study(args) => study::study(&args, cli.json),
-        Command::Claims(args) => claims::claims(&args, cli.json),
+        Command::Run(args) => run::run(&args, &bounds, cli.json),
+        Command::Compare(args) => compare::compare(&args, &bounds, cli.json),
+        Command::Study(args) => study::study(&args, &bounds, cli.json),
+        Command::Claims(args) => claims::claims(&args, &bounds, cli.json),
         Command::Import(args) => import::import(&args, cli.json),
         Command::Validate(args) => validate::validate(&args, cli.json),
-        Command::PowerCut(args) => power_cut::power_cut(&args, cli.json),
+        Command::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
     }
@@ -42,7 +44,7 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a Diagnostic>) {
     for warning in warnings {
         let text = warning.to_string();
         if said.insert(text.clone()) {
-            eprintln!("warning: {text}");
+            crate::output::say(format!("warning: {text}"));
         }
     }
 }
@@ -54,8 +56,8 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure>
     writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
 }
 
-/// Prints text to standard output; a closed pipe is not an error.
+/// Prints text to standard output, without control characters; a closed pipe is not an error.
 fn print(text: &str) -> Result<(), crate::exit::Failure> {
     use std::io::Write;
-    writeln!(std::io::stdout().lock(), "{}", text.trim_end()).map_err(Into::into)
+    writeln!(std::io::stdout().lock(), "{}", crate::output::shown(text.trim_end())).map_err(Into::into)
 }

@@ -69,7 +69,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
         Err(Failure(lines)) if lines.is_empty() => ExitCode::SUCCESS,
         Err(Failure(lines)) => {
             for line in lines {
-                eprintln!("error: {line}");
+                crate::output::say(format!("error: {line}"));
             }
             ExitCode::from(2)
         }

@@ -1,8 +1,7 @@
 //! Every counted request as Parquet: one row a request, times in nanoseconds of virtual time, parts as columns.
 //!
-//! The file is written beside its name and takes its place when it is complete.
+//! Written as all files are ([`crate::output`]).
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use seekwise_model::block::{Op, Status};
 use seekwise_model::record::{Part, Record};
 
 use crate::exit::Failure;
+use crate::output::Output;
 
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;
@@ -26,8 +26,7 @@ const COLUMNS: [&str; 8] = ["worker", "op", "status", "lba", "sectors", "intende
 /// An open log.
 pub struct Log {
     path: PathBuf,
-    beside: PathBuf,
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<Output>,
     columns: Vec<Vec<i64>>,
 }
 
@@ -38,14 +37,11 @@ impl Log {
         let names: Vec<&str> = COLUMNS.into_iter().chain(parts.iter().map(String::as_str)).collect();
         let fields: String = names.iter().map(|name| format!("required int64 {name};")).collect();
         let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".part");
-        let beside = PathBuf::from(beside);
-        let file = File::create(&beside).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        let file = Output::create(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
         let writer = writer.map_err(|error| failed(path, &error))?;
-        Ok(Log { path: path.to_owned(), beside, writer, columns: vec![Vec::with_capacity(ROWS); names.len()] })
+        Ok(Log { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); names.len()] })
     }
 
     /// Adds a request.
@@ -97,8 +93,8 @@ impl Log {
         if !self.columns[0].is_empty() {
             self.write_rows()?;
         }
-        self.writer.close().map_err(|error| failed(&self.path, &error))?;
-        fs::rename(&self.beside, &self.path).map_err(|error| Failure::new(format!("{}: {error}", self.path.display())))
+        let file = self.writer.into_inner().map_err(|error| failed(&self.path, &error))?;
+        file.finish().map_err(|error| Failure::new(format!("{}: {error}", self.path.display())))
     }
 }
 

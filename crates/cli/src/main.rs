@@ -2,11 +2,13 @@
 //! and exit codes; what is computed, other crates compute.
 
 mod args;
+mod bounds;
 mod cmd;
 mod exit;
 mod files;
 mod fio_output;
 mod log;
+mod output;
 mod results;
 mod tables;
 mod target;

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use seekwise_lab::run::RunRecord;
 
+pub use crate::output::write_whole;
+
 /// An open result folder.
 pub struct Results {
     folder: PathBuf,
@@ -52,17 +54,6 @@ impl std::fmt::Display for FolderError {
 }
 
 impl std::error::Error for FolderError {}
-
-/// Writes `bytes` to `path` whole or not at all: a new file beside it takes its place.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
-    let mut file = File::create(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
-}
 
 impl Results {
     /// Opens `folder` for `study`'s results. With `resume`, runs already there are handed back and kept; a last line

@@ -186,3 +186,25 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     }
     assert_eq!(names(folder.path()), before);
 }
+
+#[test]
+fn a_synchronous_write_is_acknowledged_with_its_flush_and_none_is_lost() {
+    let folder = folder();
+    for (key, drive) in [("sync=1", "barracuda-7200.7"), ("sync=1", "cheetah-15k.4"), ("fsync=1", "barracuda-7200.7")] {
+        fs::write(folder.path().join("s.fio"), format!("{JOB}{key}\n")).unwrap();
+        let args = ["power-cut", "s.fio", "--on", drive, "--set", "drive.cache.write_back=true", "--cuts", "300"];
+        let said = seekwise(folder.path(), &[&args[..], &["--json"]].concat()).json();
+        let lost = |side: &str| number(&said, &format!("/{side}_lost/writes"));
+        assert_eq!(lost("flushed") + lost("fua") + lost("promised"), 0.0, "{key} on {drive}");
+        assert!(number(&said, "/writes") > 20.0 && said["volatile_cache"] == Value::Bool(true), "{said}");
+        // A program that calls fsync itself has been told of its write before.
+        assert_eq!(lost("acknowledged") == 0.0, key == "sync=1", "{key} on {drive}: {}", lost("acknowledged"));
+    }
+    // A drive that lies about flushes is found out by it.
+    fs::write(folder.path().join("s.fio"), format!("{JOB}sync=1\n")).unwrap();
+    let lies = ["--cuts", "50", "--set", "drive.faults.early_flush=true", "--json"];
+    let on = ["power-cut", "s.fio", "--on", "barracuda-7200.7", "--set", "drive.cache.write_back=true"];
+    let said = seekwise(folder.path(), &[&on[..], &lies[..]].concat());
+    let said: Value = serde_json::from_str(&said.out).unwrap();
+    assert!(number(&said, "/promised_lost/writes") > 0.0 && said["promise_kept"] == Value::Bool(false), "{said}");
+}

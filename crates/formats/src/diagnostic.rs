@@ -81,6 +81,17 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// Whether a character is text. Control characters can move a terminal's cursor and more; what turns the direction of
+/// writing can make a line read otherwise than it is.
+pub fn is_text(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether all of it is text, on one line.
+pub fn is_plain(text: &str) -> bool {
+    text.chars().all(is_text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,7 +22,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, is_plain, is_text, nearest};
 use crate::expression::Expression;
 use crate::stack::keys;
 
@@ -79,6 +79,15 @@ fn two() -> f64 {
 fn five() -> u32 {
     5
 }
+
+/// Runs of a cell, cuts of a run.
+const MOST: u32 = 1_000_000;
+
+/// Combinations of levels: a hundred times the largest study that there is.
+const MOST_CELLS: u64 = 200_000;
+
+/// What a margin may be: beyond half, "equal" is no word for it.
+const MARGIN_PERCENT: std::ops::RangeInclusive<f64> = 0.0..=50.0;
 
 /// One factor: a key with levels, or bundles.
 #[derive(Clone, Debug, Deserialize)]
@@ -244,6 +253,10 @@ pub struct Duration {
     pub nanos: u64,
 }
 
+/// The longest time that a key may say: ten years, in nanoseconds. A job's stages come to a hundred at most; 2^64 ns are
+/// 584.
+pub const LONGEST: u64 = 3650 * 86_400 * 1_000_000_000;
+
 impl Duration {
     /// Reads `30 s`, `10m`, `500 ms`, `1 h`, or a plain number of seconds.
     pub fn parse(text: &str) -> Result<Duration, String> {
@@ -261,8 +274,8 @@ impl Duration {
             other => return Err(format!("unknown unit of time `{other}`; expected ns, us, ms, s, m, h or d")),
         };
         let nanos = number * unit;
-        if !(0.0..=1e19).contains(&nanos) {
-            return Err(format!("`{text}` is out of range"));
+        if !(0.0..=LONGEST as f64).contains(&nanos) {
+            return Err(format!("`{text}` is out of range; expected at most 10 years"));
         }
         Ok(Duration { nanos: nanos.round() as u64 })
     }
@@ -283,7 +296,10 @@ impl<'de> Deserialize<'de> for Duration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         match toml::Value::deserialize(deserializer)? {
             toml::Value::String(text) => Duration::parse(&text).map_err(D::Error::custom),
-            toml::Value::Integer(seconds) if seconds >= 0 => Ok(Duration { nanos: seconds as u64 * 1_000_000_000 }),
+            toml::Value::Integer(seconds) if seconds >= 0 => {
+                Duration::parse(&seconds.to_string()).map_err(D::Error::custom)
+            }
+            toml::Value::Float(seconds) => Duration::parse(&seconds.to_string()).map_err(D::Error::custom),
             other => Err(D::Error::custom(format!("`{other}` is not a length of time; expected e.g. \"30 s\""))),
         }
     }
@@ -361,11 +377,23 @@ fn line_of(text: &str, needle: &str) -> usize {
 fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     let mut fault = |needle: &str, message: String| faults.push(Diagnostic::at(file, line_of(text, needle), message));
-    if study.runs == 0 {
-        fault("runs", "`runs` is 0; expected at least 1".to_owned());
+    let counts = [("runs", Some(study.runs)), ("cuts", study.cuts), ("shutdowns", study.shutdowns)];
+    for (key, count) in counts.into_iter().filter_map(|(key, count)| Some((key, count?))) {
+        if !(1..=MOST).contains(&count) {
+            fault(key, format!("`{key}` is {count}; expected 1 to {MOST}"));
+        }
+    }
+    let cells = study.factor.iter().map(|factor| factor.levels.len().max(factor.bundle.len()) as u64);
+    let cells = cells.fold(1, u64::saturating_mul);
+    if cells > MOST_CELLS {
+        fault("[[factor]]", format!("the factors have {cells} combinations; expected at most {MOST_CELLS}"));
     }
     if study.runtime.is_some_and(|runtime| runtime.nanos == 0) {
         fault("runtime", "`runtime` is 0; expected a length of virtual time".to_owned());
+    }
+    if !MARGIN_PERCENT.contains(&study.margin_percent) {
+        let message = format!("`margin_percent` is {}; expected 0 to 50", study.margin_percent);
+        fault("margin_percent", message);
     }
     for factor in &study.factor {
         let keyed = factor.key.is_some() && !factor.levels.is_empty() && factor.bundle.is_empty();
@@ -390,8 +418,23 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             }
         }
     }
+    faults.extend(name_faults(file, text, study));
     faults.extend(claim_faults(file, text, study));
     faults
+}
+
+/// Names with characters that are no text: in a table they would draw other lines than there are.
+fn name_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
+    let levels: Vec<String> = study.factor.iter().flat_map(Factor::level_names).collect();
+    let factors = study.factor.iter().map(|factor| &factor.name);
+    let compares = study.compare.iter().map(|compare| &compare.name);
+    let odd = [&study.title].into_iter().chain(factors).chain(&levels).chain(compares).find(|name| !is_plain(name));
+    odd.map(|name| {
+        let line = line_of(text, name.split(|c: char| !is_text(c)).max_by_key(|part| part.len()).unwrap_or(""));
+        Diagnostic::at(file, line, format!("the name {name:?} holds control characters"))
+    })
+    .into_iter()
+    .collect()
 }
 
 /// What is wrong with the claims of a study, each at its line.
@@ -520,6 +563,41 @@ mod tests {
         assert!(said("I", "over = ['depth']\nshow = ['iops for each depth']").contains("goes over `depth` already"));
         let with = "over = ['depth']\nwith = { claim = 'C4', same = 'drive.cache.readahead' }";
         assert!(said("I", with).contains("did you mean `drive.cache.read_ahead`?"), "{}", said("I", with));
+    }
+
+    #[test]
+    fn every_count_and_time_has_a_range() {
+        let faulty = |text: &str| parse("s.toml", text).err().map(|faults| faults[0].to_string());
+        for (line, said) in [
+            ("runs = 0", "`runs` is 0; expected 1 to 1000000"),
+            ("cuts = 1000001", "`cuts` is 1000001; expected 1 to 1000000"),
+            ("shutdowns = 0", "`shutdowns` is 0; expected 1 to 1000000"),
+            ("ramp = '11000 d'", "at most 10 years"),
+            ("ramp = 99999999999999", "at most 10 years"),
+        ] {
+            let fault = faulty(&format!("{line}\n{SMALL}")).unwrap_or_default();
+            assert!(fault.starts_with("s.toml:1: ") && fault.contains(said), "{line}: {fault}");
+        }
+        assert_eq!(faulty(&format!("cuts = 1000000\nseed = 18446744073709551615\n{SMALL}")), None);
+        assert_eq!(parse("s.toml", &format!("seed = 18446744073709551615\n{SMALL}")).unwrap().seed, u64::MAX);
+        let factor = |n: u32| format!("[[factor]]\nname = 'f{n}'\nkey = 'k{n}'\nlevels = [1,2,3,4,5,6,7,8,9,10]\n");
+        let many = format!("{SMALL}{}", (0..30).map(factor).collect::<String>());
+        assert!(faulty(&many).unwrap().contains("combinations; expected at most 200000"));
+        let odd = SMALL.replace("'depth'", "\"dep\\u001b[31mth\"");
+        assert!(faulty(&odd).unwrap().contains("holds control characters"), "{:?}", faulty(&odd));
+    }
+
+    #[test]
+    fn a_margin_is_from_0_to_50_percent() {
+        for (margin, fits) in [("0", true), ("50.0", true), ("-5", false), ("50.5", false), ("nan", false)] {
+            let read = parse("s.toml", &format!("margin_percent = {margin}\n{SMALL}"));
+            assert_eq!(read.is_ok(), fits, "{margin}");
+            let said = read.err().map_or(String::new(), |faults| faults[0].to_string());
+            assert!(
+                fits || said.contains("s.toml:1: `margin_percent` is ") && said.contains("expected 0 to 50"),
+                "{said}"
+            );
+        }
     }
 
     #[test]

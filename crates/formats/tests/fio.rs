@@ -15,6 +15,10 @@ fn build(text: &str) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
         "jobs/common.inc" => Ok("direct=1\n; a comment\ninclude more.inc\n".to_owned()),
         "jobs/more.inc" => Ok("iodepth=3\n".to_owned()),
         "jobs/section.inc" => Ok("[a]\n".to_owned()),
+        deep if deep.starts_with("jobs/deep") => {
+            let left: u32 = deep["jobs/deep".len()..].trim_end_matches(".inc").parse().expect("a number");
+            Ok(if left == 0 { "iodepth=2\n".to_owned() } else { format!("include deep{}.inc\n", left - 1) })
+        }
         "jobs/loop.inc" => Ok("include loop.inc\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
@@ -132,7 +136,18 @@ fn includes_and_variables() {
     assert_eq!(job.workers[0].depth, 3, "includes nest, beside the including file");
     assert_eq!(refused("include none.inc", 1, "include").message, "none.inc cannot be read: no such file");
     assert!(build("[a]\ninclude section.inc\n").unwrap_err()[0].message.contains("section in an included file"));
-    assert!(build("[a]\ninclude loop.inc\n").unwrap_err()[0].message.contains("files deep"));
+    assert_eq!(
+        build("[a]\ninclude loop.inc\n").unwrap_err()[0].message,
+        "jobs/loop.inc is included twice in one section"
+    );
+    assert!(build("[a]\ninclude deep16.inc\n").unwrap_err()[0].message.contains("16 files deep"));
+    assert!(build("[a]\nfilename=/dev/sdb\ninclude deep15.inc\n[b]\nfilename=/dev/sdb\ninclude deep15.inc\n").is_ok());
+
+    let depth = |depth: &str| build(&format!("[a]\nfilename=/dev/sdb\nioengine=libaio\niodepth={depth}\n"));
+    assert_eq!(depth("65535").unwrap().0.workers[0].depth, 65_535);
+    assert!(depth("65536").unwrap_err()[0].to_string().contains("a number from 1 to 65535"));
+    assert!(build("[a]\nfilename=/dev/sdb\nrandseed=18446744073709551615\n").is_ok());
+    assert!(build("[a]\nfilename=/dev/sdb\nruntime=11000d\n").unwrap_err()[0].to_string().contains("10 years"));
 
     let (job, _) = build("[a]\nfilename=/dev/sdb\nioengine=libaio\niodepth=${DEPTH}\n").unwrap();
     assert_eq!(job.workers[0].depth, 8);

@@ -104,7 +104,7 @@ impl Workload {
                     let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
                     sim::replay(profile, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
                 }
-                let requests = recorder.finish().all().tally.ios();
+                let requests = recorder.finish(&[]).all().tally.ios();
                 Ok(Ran { requests, stream_hash: hash(rows) })
             }
         }

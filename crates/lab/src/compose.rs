@@ -116,10 +116,18 @@ fn said(judgement: Option<&Judgement>, refused: Option<&String>) -> String {
     }
 }
 
-/// The ratio in words: `1.27 × [1.25, 1.29]`.
+/// The ratio in words: `1.27 × [1.25, 1.29]`; of one run, which has no interval, `1.27 × of one run`.
 pub fn ratio_text(judgement: &Judgement) -> String {
     let Interval { estimate, low, high } = judgement.ratio;
-    format!("{estimate:.3} × [{low:.3}, {high:.3}]")
+    match high.is_finite() {
+        true => format!("{estimate:.3} × [{low:.3}, {high:.3}]"),
+        false => format!("{estimate:.3} × of one run"),
+    }
+}
+
+/// The ratio for the page, where it has an interval.
+fn ratio(judgement: Option<&Judgement>) -> Option<report::Interval> {
+    judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(interval)
 }
 
 fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
@@ -134,7 +142,7 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
         cell: finding.cell.clone(),
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
         metric: metric_name(compare.metric).to_owned(),
-        ratio: judgement.map(|judgement| interval(judgement.ratio)),
+        ratio: ratio(judgement),
         verdict: outcome(judgement, finding.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
@@ -157,7 +165,7 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
         cell: format!("geometric mean of {} cells", overall.cells),
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
         metric: metric_name(compare.metric).to_owned(),
-        ratio: judgement.map(|judgement| interval(judgement.ratio)),
+        ratio: ratio(judgement),
         verdict: outcome(judgement, overall.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),

@@ -52,6 +52,14 @@ pub struct Overall {
     pub refused: Option<String>,
 }
 
+/// What a comparison tests.
+#[derive(PartialEq)]
+struct Test {
+    /// The cells of both sides, sorted.
+    sides: Vec<(usize, usize)>,
+    metric: Metric,
+}
+
 /// A claim, judged.
 #[derive(Clone, Debug)]
 pub struct Judged<'a> {
@@ -158,11 +166,12 @@ impl<'a> Evidence<'a> {
         for (index, compare) in self.study.compare.iter().enumerate() {
             findings.extend(self.sides(index, compare));
         }
-        let overall: Vec<Option<Paired>> =
-            (0..self.study.compare.len()).map(|index| self.together(index, &findings)).collect();
-        let pairs: Vec<Option<Paired>> =
-            findings.iter().map(|finding| self.paired(finding)).chain(overall.iter().copied()).collect();
-        let mut judged = self.judge_all(&findings, &pairs);
+        let each = findings.iter().map(|finding| (self.test(&[finding]), self.paired(finding)));
+        let overall = (0..self.study.compare.len()).map(|index| {
+            let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == index).collect();
+            (self.test(&of), self.together(index, &of))
+        });
+        let mut judged = self.judge_all(each.chain(overall).collect());
         let tail = judged.split_off(findings.len());
         for (finding, judgement) in findings.iter_mut().zip(judged) {
             finding.judgement = judgement;
@@ -176,25 +185,36 @@ impl<'a> Evidence<'a> {
         (findings, overall)
     }
 
-    fn judge_all(&self, findings: &[Finding], pairs: &[Option<Paired>]) -> Vec<Option<Judgement>> {
-        let metric = |index: usize| {
-            let compare = findings.get(index).map_or(index.wrapping_sub(findings.len()), |finding| finding.compare);
-            match self.study.compare[compare].metric {
-                Metric::ResponseMs => Better::Lower,
-                Metric::Iops | Metric::BytesPerS => Better::Higher,
-            }
+    /// What is tested by comparisons of one kind; of none, nothing.
+    fn test(&self, findings: &[&Finding]) -> Option<Test> {
+        let metric = self.study.compare[findings.first()?.compare].metric;
+        let mut sides: Vec<(usize, usize)> = findings.iter().map(|finding| (finding.from, finding.to)).collect();
+        sides.sort_unstable();
+        Some(Test { sides, metric })
+    }
+
+    /// Judges all together. Who asks the same twice (over all cells, where there is one) makes one test of it: counted
+    /// twice, it would be corrected for a family that is not there.
+    fn judge_all(&self, asked: Vec<(Option<Test>, Option<Paired>)>) -> Vec<Option<Judgement>> {
+        let mut tests: Vec<Test> = Vec::new();
+        let mut comparisons: Vec<Comparison> = Vec::new();
+        let mut place = |(test, paired): (Option<Test>, Option<Paired>)| {
+            let (test, paired) = (test?, paired?);
+            let known = tests.iter().position(|known| *known == test);
+            Some(known.unwrap_or_else(|| {
+                let better = match test.metric {
+                    Metric::ResponseMs => Better::Lower,
+                    Metric::Iops | Metric::BytesPerS => Better::Higher,
+                };
+                comparisons.push(Comparison { paired, better });
+                tests.push(test);
+                tests.len() - 1
+            }))
         };
-        let asked = pairs
-            .iter()
-            .enumerate()
-            .filter_map(|(index, pair)| pair.map(|paired| (index, Comparison { paired, better: metric(index) })));
-        let (places, comparisons): (Vec<usize>, Vec<Comparison>) = asked.unzip();
+        let places: Vec<Option<usize>> = asked.into_iter().map(&mut place).collect();
         let criteria = Criteria::new(0.05, self.study.margin_percent / 100.0).unwrap_or_default();
-        let mut judged = vec![None; pairs.len()];
-        for (place, judgement) in places.into_iter().zip(judge(&comparisons, &criteria)) {
-            judged[place] = Some(judgement);
-        }
-        judged
+        let judged = judge(&comparisons, &criteria);
+        places.into_iter().map(|place| place.map(|place| judged[place])).collect()
     }
 
     fn sides(&self, index: usize, compare: &Compare) -> Vec<Finding> {
@@ -232,8 +252,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Run by run, the geometric means over all cells of both sides of a comparison.
-    fn together(&self, compare: usize, findings: &[Finding]) -> Option<Paired> {
-        let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == compare).collect();
+    fn together(&self, compare: usize, of: &[&Finding]) -> Option<Paired> {
         let mean = |side: fn(&Finding) -> usize, run: usize| {
             let logs = of.iter().map(|finding| self.values(side(finding), compare).get(run).map(|value| value.ln()));
             let sum = logs.sum::<Option<f64>>()?;

@@ -8,6 +8,7 @@
 //! | [`run`] | one run, and the record kept of it |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
+//! | [`demand`] | what a run will ask of the machine, before it runs |
 //! | [`evaluate`] | what an expression comes to over a study's records |
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
@@ -23,6 +24,7 @@ pub mod claims;
 pub mod compose;
 pub mod confound;
 pub mod cut;
+pub mod demand;
 pub mod evaluate;
 pub mod finding;
 pub mod jobs;

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::Job;
+use seekwise_model::workload::{Job, Window};
 use seekwise_targets::sim::{self, SimError, Stack};
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use self::troubles::troubles;
@@ -58,12 +59,12 @@ pub struct RunRecord {
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: BTreeMap<String, f64>,
     /// Requests that ended with an error, counted or not.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub failures: u64,
     /// What the reader should know.
     pub warnings: Vec<String>,
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "counts")]
     pub histogram: Vec<(u64, u64)>,
     /// The same by the names of the job's workers, where there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,6 +72,25 @@ pub struct RunRecord {
     /// The same between changes of settings during the run, where there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
+}
+
+/// More than a run can count: at a million a second, twelve days. Sums over all runs of a study stay within 64 bits.
+const MOST: u64 = 1 << 40;
+
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let count = u64::deserialize(from)?;
+    match count <= MOST {
+        true => Ok(count),
+        false => Err(D::Error::custom(format!("{count} is more than a run counts; expected at most {MOST}"))),
+    }
+}
+
+fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
+    let buckets: Vec<(u64, u64)> = Vec::deserialize(from)?;
+    match buckets.iter().try_fold(0u64, |sum, bucket| sum.checked_add(bucket.1)).filter(|sum| *sum <= MOST) {
+        Some(_) => Ok(buckets),
+        None => Err(D::Error::custom(format!("the histogram counts more than a run does; expected at most {MOST}"))),
+    }
 }
 
 /// A stretch of a run between two changes of its settings.
@@ -96,6 +116,7 @@ pub struct GroupRecord {
     /// Their reads and writes together.
     pub all: View,
     /// Their response times: upper edge of each bucket in ns, and how many.
+    #[serde(deserialize_with = "counts")]
     pub histogram: Vec<(u64, u64)>,
 }
 
@@ -163,10 +184,13 @@ impl Cpu {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Drives {
     /// Flush commands that reached them.
+    #[serde(deserialize_with = "count")]
     pub flushes: u64,
     /// Accesses that began on another cylinder than the heads were at.
+    #[serde(deserialize_with = "count")]
     pub seeks: u64,
     /// Of these, those that went the other way than the one before. Two places by turns: all; at random: two of three.
+    #[serde(deserialize_with = "count")]
     pub reversals: u64,
 }
 
@@ -183,8 +207,10 @@ pub struct Cuts {
     /// Cuts judged.
     pub cuts: u32,
     /// Writes acknowledged in the run.
+    #[serde(deserialize_with = "count")]
     pub writes: u64,
     /// Flushes completed in the run.
+    #[serde(deserialize_with = "count")]
     pub flushes: u64,
     /// Acknowledged and lost.
     pub acknowledged_lost: Loss,
@@ -195,9 +221,10 @@ pub struct Cuts {
     /// Promised to be durable, and lost.
     pub promised_lost: Loss,
     /// Cuts that left a sector unreadable.
+    #[serde(deserialize_with = "count")]
     pub torn_cuts: u64,
     /// Cuts that left rows with parity that does not belong to their data.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub hole_cuts: u64,
 }
 
@@ -205,8 +232,10 @@ pub struct Cuts {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Loss {
     /// Cuts that lost any.
+    #[serde(deserialize_with = "count")]
     pub cuts_with_loss: u64,
     /// Writes, over all cuts.
+    #[serde(deserialize_with = "count")]
     pub writes: u64,
 }
 
@@ -232,6 +261,7 @@ impl Cuts {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct View {
     /// Requests done.
+    #[serde(deserialize_with = "count")]
     pub ios: u64,
     /// Requests a second.
     pub iops: f64,
@@ -307,6 +337,8 @@ pub struct Measured {
     pub cores: Option<u32>,
     /// By group of the run: the name of its workers.
     pub names: Vec<String>,
+    /// By worker: the time for which it counts.
+    pub windows: Vec<Option<Window>>,
     /// What was counted between changes of settings.
     pub phases: Vec<Stretch>,
     /// What the reader should know of the array and of errors, in words.
@@ -316,6 +348,8 @@ pub struct Measured {
 /// What was counted from one change of the settings to the next.
 pub struct Stretch {
     from: Instant,
+    /// The next change, or the end of time.
+    until: Instant,
     changed: Vec<String>,
     recorder: Recorder,
 }
@@ -324,7 +358,7 @@ impl Stretch {
     /// One for the beginning and one for each instant of a change; none without changes.
     fn between(stack: &Stack, groups: &[u16]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
-        let start = |from, changed| Stretch { from, changed, recorder: Recorder::new(groups) };
+        let start = |from, changed| Stretch { from, until: Instant::FAR, changed, recorder: Recorder::new(groups) };
         for change in &stack.changes {
             if stretches.is_empty() {
                 stretches.push(start(Instant::ZERO, Vec::new()));
@@ -332,14 +366,24 @@ impl Stretch {
             let words = format!("{} = {}", change.key, change.value);
             match stretches.last_mut() {
                 Some(last) if last.from == change.at => last.changed.push(words),
-                _ => stretches.push(start(change.at, vec![words])),
+                last => {
+                    if let Some(last) = last {
+                        last.until = change.at;
+                    }
+                    stretches.push(start(change.at, vec![words]));
+                }
             }
         }
         stretches
     }
 
-    fn view(&self) -> Phase {
-        let run = self.recorder.clone().finish();
+    /// What was counted in it by workers of these windows.
+    fn view(&self, windows: &[Option<Window>]) -> Phase {
+        let within = |window: &Option<Window>| {
+            let (from, until) = window.map(|window| (window.from.max(self.from), window.until.min(self.until)))?;
+            (from < until).then_some(Window { from, until })
+        };
+        let run = self.recorder.clone().finish(&windows.iter().map(within).collect::<Vec<_>>());
         Phase {
             from_s: self.from.nanos() as f64 / 1e9,
             changed: self.changed.join(", "),
@@ -375,7 +419,7 @@ pub fn measure_first(
         watch(record);
     })?;
     Ok(Measured {
-        run: recorder.finish(),
+        run: recorder.finish(&outcome.windows),
         stream_hash: outcome.stream_hash,
         failures: outcome.failures,
         issued: outcome.issued,
@@ -385,6 +429,7 @@ pub fn measure_first(
         names: names(job),
         phases: stretches,
         troubles: troubles(stack, job, outcome.failures, outcome.end),
+        windows: outcome.windows,
     })
 }
 
@@ -453,7 +498,7 @@ impl Measured {
             warnings,
             histogram: buckets(&all.tally),
             groups: self.groups(),
-            phases: self.phases.iter().map(Stretch::view).collect(),
+            phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
             all: View::of(&all),
         }
     }

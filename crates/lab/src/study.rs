@@ -4,15 +4,33 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use rayon::prelude::*;
+use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::Study;
+use seekwise_model::block::Device;
+use seekwise_model::rng::Seed;
+use seekwise_model::workload;
 use seekwise_targets::sim::SimError;
 
-use crate::cut;
+use crate::cut::{self, view::View};
 use crate::plan::{self, Prepared};
 use crate::run::{Cuts, RunRecord, measure};
 
 /// What came of one run.
 pub type RunResult = Result<RunRecord, SimError>;
+
+/// Whether every cell can be run and judged as `study` asks: known before the first run. `file` names it in errors.
+pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
+    for Prepared { stack, job, .. } in prepared {
+        let limits = stack.build(Seed(0)).limits(0);
+        workload::check(job, &limits).map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("job")])?;
+        for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
+            if count.is_some() {
+                View::of(stack).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Runs what of `study` is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all).
 /// `each` gets the records in the plan's order: cell by cell, run by run. Stops when `each` answers `false`.

@@ -10,7 +10,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::time::Span;
+use crate::time::{Instant, Span};
 
 mod address;
 mod arrival;
@@ -29,6 +29,11 @@ mod worker;
 pub use check::{Fault, WorkloadError};
 pub use source::Workload;
 pub use tausworthe::DEFAULT_SEED;
+
+/// Whether `job` can run on a device with these limits, as [`Workload::new`] finds.
+pub fn check(job: &Job, limits: &crate::block::Limits) -> Result<(), WorkloadError> {
+    check::job(job, limits)
+}
 
 /// What is done: all its workers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,6 +133,15 @@ pub enum Pattern {
     Iometer(IometerPattern),
     /// These requests, in this order.
     Script(Vec<Step>),
+}
+
+/// The time for which a worker counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its ramp ended.
+    pub from: Instant,
+    /// It ended; not before `from`.
+    pub until: Instant,
 }
 
 /// One request of a script.

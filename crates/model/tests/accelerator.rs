@@ -1,8 +1,15 @@
 //! What a cache in host memory does, by hand: what ends in memory, what goes down and when, what a cut leaves.
 
-use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
-use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
+};
+use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec, TRIES};
 use seekwise_model::queue::Policy;
+use seekwise_model::record::{DriveLog, Effort, Parts};
 use seekwise_model::testing::{Held, Image, Small};
 use seekwise_model::time::{Instant, Span};
 
@@ -254,4 +261,95 @@ fn without_write_back_a_write_takes_what_it_took() {
     assert!(bare.write(800) > HIT && bare.holds(800) == Some(1));
     assert_eq!(bare.read(800), HIT);
     assert!(!bare.device.limits(0).volatile_cache);
+}
+
+/// Ends every write with an error, or takes it back, and counts them; all else is done.
+struct Failing {
+    status: Status,
+    writes: Rc<Cell<u32>>,
+    ready: VecDeque<Completion>,
+}
+
+impl Device for Failing {
+    fn limits(&self, _: u8) -> Limits {
+        drive().drive().limits(0)
+    }
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        let status = if request.op == Op::Write { self.status } else { Status::Done };
+        self.writes.set(self.writes.get() + u32::from(request.op == Op::Write));
+        let (tag, parts, effort) = (request.tag, Parts::default(), Effort::default());
+        self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
+        Ok(())
+    }
+    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+        Ok(())
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _: Instant) {}
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+}
+
+/// The cache above a device on which nothing can be written, and how often it was tried.
+fn failing(spec: AcceleratorSpec, status: Status) -> (Scene, Rc<Cell<u32>>) {
+    let mut scene = Scene::new(spec, &drive());
+    let writes = Rc::new(Cell::new(0));
+    scene.device = Accelerator::new(spec, Box::new(Failing { status, writes: writes.clone(), ready: VecDeque::new() }));
+    scene.device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+    (scene, writes)
+}
+
+#[test]
+fn what_cannot_be_written_out_is_given_up_and_the_next_flush_says_so() {
+    let (mut scene, tries) = failing(LAZY, Status::MediumError);
+    scene.write(800);
+    scene.submit(Op::Flush, Flags::NONE, 0, 0);
+    assert_eq!((scene.answer().status, tries.get()), (Status::MediumError, u32::from(TRIES)));
+    assert_eq!(scene.read(800), HIT, "memory still has it");
+    assert_eq!(scene.holds(800), None);
+    scene.flush();
+    assert_eq!(tries.get(), u32::from(TRIES), "told once, and not tried again");
+}
+
+#[test]
+fn a_device_that_only_aborts_comes_to_an_end_as_well() {
+    let (mut scene, tries) = failing(LAZY, Status::Aborted);
+    scene.write(800);
+    scene.submit(Op::Flush, Flags::NONE, 0, 0);
+    assert_eq!((scene.answer().status, tries.get()), (Status::MediumError, 200));
+}
+
+#[test]
+fn where_flushes_are_dropped_the_next_write_says_so() {
+    let spec = AcceleratorSpec { drops_flushes: true, idle: Span::from_millis(1), ..LAZY };
+    let (mut scene, _) = failing(spec, Status::MediumError);
+    scene.write(800);
+    scene.rest(Span::from_millis(2));
+    scene.flush();
+    scene.submit(Op::Write, Flags::NONE, 1_600, 8);
+    assert_eq!(scene.answer().status, Status::MediumError);
+    scene.write(1_600);
+}
+
+/// More writes than memory holds: each waits for room, and room comes.
+#[test]
+fn writes_that_wait_for_room_end_above_a_failing_device() {
+    let (mut scene, _) = failing(AcceleratorSpec { size: 1 << 14, ..LAZY }, Status::MediumError);
+    for lba in 0..40 {
+        scene.submit(Op::Write, Flags::NONE, lba * 64, 8);
+        assert_eq!(scene.answer().status, Status::Done);
+    }
+    scene.submit(Op::Flush, Flags::NONE, 0, 0);
+    assert_eq!(scene.answer().status, Status::MediumError);
+    scene.control(&Control::PowerOff);
+    assert_eq!(scene.device.poll_timeout(), None);
 }

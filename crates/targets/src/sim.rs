@@ -19,11 +19,11 @@ use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
-use seekwise_model::workload::{Job, Workload};
+use seekwise_model::workload::{Job, Window, Workload};
 
 pub use self::numbered::Entries;
 use self::numbered::Numbered;
-pub use self::witness::{Watched, Witness};
+pub use self::witness::{Pairs, Watched, Witness};
 
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
 /// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the profile, so
@@ -163,7 +163,7 @@ impl Stack {
 }
 
 /// What a run leaves beside its records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Virtual time when it ended.
     pub end: Instant,
@@ -175,6 +175,8 @@ pub struct Outcome {
     pub issued: u64,
     /// What the drives did.
     pub log: DriveLog,
+    /// By worker: the time for which it counts; nothing where it never began.
+    pub windows: Vec<Option<Window>>,
 }
 
 /// Why a job did not run.
@@ -275,7 +277,8 @@ pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), SimError> {
 
 fn outcome<D: Device>(engine: &Engine<Fingerprint<'_>, D>) -> Outcome {
     let (stream_hash, issued) = (engine.source().hash, engine.source().issued);
-    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued, log: engine.device().log() }
+    let windows = engine.source().source.windows(engine.now());
+    Outcome { end: engine.now(), failures: engine.failures(), stream_hash, issued, log: engine.device().log(), windows }
 }
 
 /// How a run that is watched ends.
@@ -297,11 +300,14 @@ pub fn witness(
     witness: &mut impl Witness,
 ) -> Result<(Outcome, Instant), SimError> {
     let entries = Entries::default();
+    let pairs = Pairs::default();
     let device = Watched::numbered(stack.build_numbered(seed, Some(&entries)), entries.clone(), witness);
+    let device = device.with_pairs(pairs.clone());
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
-    let mut engine = Engine::new(Fingerprint::of(workload, u64::MAX, &served), device);
+    let source = Fingerprint { pairs: Some(pairs), ..Fingerprint::of(workload, u64::MAX, &served) };
+    let mut engine = Engine::new(source, device);
     run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
     let outcome = outcome(&engine);
     let device = engine.device_mut();
@@ -339,11 +345,13 @@ struct Fingerprint<'a> {
     most: u64,
     /// What the last completion stood for.
     served: &'a Cell<(Op, u32)>,
+    /// Told of writes that wait for a flush of their own, where somebody asks.
+    pairs: Option<Pairs>,
 }
 
 impl<'a> Fingerprint<'a> {
     fn of(source: Workload, most: u64, served: &'a Cell<(Op, u32)>) -> Fingerprint<'a> {
-        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, most, served }
+        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, most, served, pairs: None }
     }
 
     fn mix(&mut self, word: u64) {
@@ -370,6 +378,9 @@ impl Source for Fingerprint<'_> {
             self.mix(op | u64::from(request.sectors) << 8);
             self.mix(request.lba);
             self.issued += 1;
+            if let Some(pairs) = self.pairs.as_ref().filter(|_| self.source.waits_for_flush(request.tag)) {
+                pairs.borrow_mut().insert(request.tag);
+            }
         }
         next
     }

@@ -20,6 +20,7 @@ use super::studies::BUILT_IN;
 use super::study::{self, Planned};
 use super::{print, print_json, warn};
 use crate::args;
+use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::results::Results;
@@ -61,6 +62,7 @@ struct Verdict {
 /// How the studies are run.
 struct Running<'a> {
     args: &'a args::Claims,
+    bounds: &'a Bounds,
     folder: &'a Path,
 }
 
@@ -80,7 +82,7 @@ struct Again {
 }
 
 /// Runs the command.
-pub fn claims(args: &args::Claims, json: bool) -> Outcome {
+pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     let all = known();
     let wanted = wanted(args, &all)?;
     let kept;
@@ -91,7 +93,7 @@ pub fn claims(args: &args::Claims, json: bool) -> Outcome {
             kept.path()
         }
     };
-    let running = Running { args, folder };
+    let running = Running { args, bounds, folder };
     let mut verdicts: Vec<Verdict> = Vec::new();
     for &(name, text) in BUILT_IN {
         let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.id == claim.id));
@@ -202,8 +204,9 @@ impl Running<'_> {
         let planned = study::plan_file(name, text)?;
         warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
         let folder = self.folder.join(name);
+        let threads = study::admit(&planned, self.bounds, self.args.threads)?;
         let (results, done) = Results::open(&folder, &planned.text, self.args.resume)?;
-        let records = study::run(&planned, results, done, self.args.threads, &format!("{name} "))?;
+        let records = study::run(&planned, results, done, threads, &format!("{name} "))?;
         study::write_report(&planned, &records, &folder)?;
         let Planned { study, cells, prepared, .. } = &planned;
         let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, cells, prepared, &records) };
@@ -274,9 +277,10 @@ impl Running<'_> {
         let changed = Planned { text, study: study.clone(), cells, prepared };
         warn(changed.prepared.iter().flat_map(|cell| &cell.warnings));
         let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
+        let threads = study::admit(&changed, self.bounds, self.args.threads)?;
         let (results, done) = Results::open(&folder, &changed.text, self.args.resume)?;
         let bar = format!("{name}, {} {how} ", claim.id);
-        let records = study::run(&changed, results, done, self.args.threads, &bar)?;
+        let records = study::run(&changed, results, done, threads, &bar)?;
         let evidence = Evidence::new(&changed.study, &changed.cells, &changed.prepared, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);

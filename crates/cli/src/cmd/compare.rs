@@ -6,6 +6,7 @@ use serde_json::json;
 use super::study;
 use super::{print, print_json, warn};
 use crate::args;
+use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::results::Results;
 use crate::target;
@@ -14,7 +15,7 @@ use seekwise_lab::compose::ratio_text;
 use seekwise_lab::finding::{Evidence, differences};
 
 /// Runs the command.
-pub fn compare(args: &args::Compare, json: bool) -> Outcome {
+pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let (key, values) = &args.vary;
     let sides: Vec<&str> = values.split(',').map(str::trim).collect();
     let [a, b] = sides[..] else {
@@ -26,6 +27,7 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
     let text = study_text(args, key, a, b)?;
     let planned = study::plan("command line", text)?;
     warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
+    let threads = study::admit(&planned, bounds, 0)?;
     let kept;
     let folder = match &args.out {
         Some(out) => out.as_path(),
@@ -35,7 +37,7 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         }
     };
     let (results, done) = Results::open(folder, &planned.text, false)?;
-    let records = study::run(&planned, results, done, 0, "")?;
+    let records = study::run(&planned, results, done, threads, "")?;
     if args.out.is_some() {
         study::write_report(&planned, &records, folder)?;
     }
@@ -78,7 +80,7 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         if differs.len() > 1 {
             print(&format!("The sides differ in: {}", differs.join(", ")))?;
         }
-        eprintln!("Again: {}", command(args));
+        crate::output::say(format!("Again: {}", command(args)));
     }
     Ok(if refused.is_some() { Answer::No } else { Answer::Done })
 }
@@ -116,7 +118,6 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
             "question".to_owned(),
             text(&format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target)),
         ),
-        ("seed".to_owned(), toml::Value::Integer(args.on.seed as i64)),
         ("runs".to_owned(), toml::Value::Integer(i64::from(args.runs))),
         ("job".to_owned(), text(&args.job)),
         ("stack".to_owned(), toml::Value::Table(stack)),
@@ -126,7 +127,8 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
     if let Some(runtime) = runtime {
         study.insert("runtime".to_owned(), toml::Value::String(runtime));
     }
-    let text = toml::to_string(&study).map_err(Failure::new)?;
+    // TOML's own numbers end at 2^63; a reader of 64 bits takes more.
+    let text = format!("seed = {}\n{}", args.on.seed, toml::to_string(&study).map_err(Failure::new)?);
     toml::from_str::<Study>(&text).map_err(|error| Failure::new(error.message()))?;
     Ok(text)
 }

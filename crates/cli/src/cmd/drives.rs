@@ -39,7 +39,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     if let Some(path) = &args.svg {
         let picture = picture(&sheet);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        eprintln!("Picture: {}", path.display());
+        crate::output::say(format!("Picture: {}", path.display()));
     }
     if json {
         print_json(&sheet)?;

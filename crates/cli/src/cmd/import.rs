@@ -55,7 +55,7 @@ pub fn import(args: &args::Import, json: bool) -> Outcome {
         (false, Some(path)) => print(&format!("{} is now {}\n\n{}", found.drive, path.display(), left_over(&found)))?,
         (false, None) => {
             print(&found.toml)?;
-            eprintln!("{}", left_over(&found));
+            crate::output::say(left_over(&found));
         }
     }
     Ok(Answer::Done)

@@ -1,6 +1,9 @@
 //! `seekwise power-cut`: what cuts of a job's run would lose, as a table, a curve and words.
 
+use std::slice::from_ref;
+
 use indicatif::{ProgressBar, ProgressStyle};
+use seekwise_lab::cut::view::View;
 use seekwise_lab::cut::{Losses, Report, When, judge, plot};
 use seekwise_lab::run::settings_hash;
 use seekwise_model::time::Instant;
@@ -8,6 +11,7 @@ use seekwise_targets::sim::Stack;
 
 use super::{print, print_json, warn};
 use crate::args;
+use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::results::write_whole;
 use crate::tables::{figures_from, table};
@@ -17,10 +21,20 @@ use crate::target;
 const CURVE: (u32, u32) = (90, 10);
 
 /// Runs the command.
-pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
+pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
     let prepared = target::prepare(&target::cell(&args.job, &args.on)?)?;
     warn(&prepared.warnings);
     let when = when(args);
+    View::of(&prepared.stack).map_err(Failure::new)?;
+    // At random instants the job runs twice: once to learn how long it is.
+    let (runs, times, threads) = match when {
+        When::Random(_) => (1, 2, 1),
+        When::At(_) => (1, 1, 1),
+        When::After { cuts, .. } | When::Off(cuts) => (u64::from(cuts), 1, 0),
+    };
+    let cells = from_ref(&prepared);
+    let cuts = if runs == 1 { args.cuts } else { 1 };
+    bounds.admit(&Plan { cells, runs, cuts, times, threads, seed: args.on.seed })?;
     let bar = ProgressBar::new_spinner().with_style(style("{spinner} {pos} requests, {elapsed} gone"));
     let report = judge(&prepared.stack, &prepared.job, args.on.seed, &when, &|done, of| {
         if let Some(of) = of.filter(|&of| bar.length() != Some(of)) {
@@ -35,7 +49,7 @@ pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
         let caption = format!("{title}: what a power cut would lose, moment by moment");
         let picture = plot::svg(&caption, &report);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        eprintln!("Picture: {}", path.display());
+        crate::output::say(format!("Picture: {}", path.display()));
     }
     if json {
         let mut value = serde_json::to_value(&report).expect("a report has no keys but strings");

@@ -1,21 +1,27 @@
 //! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
 
+use std::slice::from_ref;
+
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_lab::run::{Measured, RunRecord, View, measure, settings_hash};
 
 use super::{print, print_json, warn};
 use crate::args::{self, Format};
+use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::fio_output;
 use crate::log::Log;
+use crate::output::csv_cell;
 use crate::tables;
 use crate::target;
 
 /// Runs the command.
-pub fn run(args: &args::Run, json: bool) -> Outcome {
+pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let cell = target::cell(&args.job, &args.on)?;
     let prepared = target::prepare(&cell)?;
     warn(&prepared.warnings);
+    let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
+    bounds.admit(&plan)?;
     let mut log = args.log.as_deref().map(Log::create).transpose()?;
     let bar = ProgressBar::new_spinner().with_style(
         ProgressStyle::with_template("{spinner} {pos} requests, {elapsed} gone").expect("a valid template"),
@@ -41,7 +47,7 @@ pub fn run(args: &args::Run, json: bool) -> Outcome {
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(&args.on.target, &args.job, args.on.seed, warnings);
     for found in &record.warnings[prepared.warnings.len()..] {
-        eprintln!("warning: {found}");
+        crate::output::say(format!("warning: {found}"));
     }
     match if json { Format::Json } else { args.format } {
         Format::Json => {
@@ -54,7 +60,7 @@ pub fn run(args: &args::Run, json: bool) -> Outcome {
         Format::Csv => print(&csv(&record))?,
         Format::Text => print(&text(&record, &measured))?,
     }
-    eprintln!("Again: {}", again(args));
+    crate::output::say(format!("Again: {}", again(args)));
     Ok(Answer::Done)
 }
 
@@ -132,13 +138,12 @@ fn row(name: &str, view: &View) -> Vec<String> {
 fn csv(record: &RunRecord) -> String {
     let mut text =
         "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms\n".to_owned();
-    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     for (kind, view) in [("read", &record.read), ("write", &record.write), ("all", &record.all)] {
         let r = &view.response_ms;
         text.push_str(&format!(
             "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{}\n",
-            quoted(&record.target),
-            quoted(&record.job),
+            csv_cell(&record.target),
+            csv_cell(&record.job),
             record.seed,
             view.ios,
             view.iops,

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::studies::BUILT_IN;
 use super::{print, print_json, warn};
 use crate::args;
+use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::results::Results;
@@ -34,17 +35,18 @@ pub struct Planned {
 }
 
 /// Runs the command.
-pub fn study(args: &args::Study, json: bool) -> Outcome {
+pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     let (name, text) = match BUILT_IN.iter().find(|(name, _)| *name == args.study) {
         Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
         None => (args.study.clone(), text_of(&args.study)?),
     };
     let planned = plan_file(&name, text)?;
     warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
+    let threads = admit(&planned, bounds, args.threads)?;
     let (results, done) = Results::open(&args.out, &planned.text, args.resume)?;
-    let records = run(&planned, results, done, args.threads, "")?;
+    let records = run(&planned, results, done, threads, "")?;
     let answer = finish(&planned, &records, &args.out, json)?;
-    eprintln!("Again: seekwise study {} --out {}", args.study, args.out.display());
+    crate::output::say(format!("Again: seekwise study {} --out {}", args.study, args.out.display()));
     Ok(answer)
 }
 
@@ -71,7 +73,17 @@ pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
     let cells = plan::cells(&study);
     let prepared = cells.iter().map(|cell| plan::prepare(name, cell, &files::text)).collect::<Result<Vec<_>, _>>()?;
+    seekwise_lab::study::check(name, &study, &prepared)?;
     Ok(Planned { text, study, cells, prepared })
+}
+
+/// Whether a study keeps within `bounds`, and on how many of `threads` cores.
+pub fn admit(planned: &Planned, bounds: &Bounds, threads: usize) -> Result<usize, Failure> {
+    let Planned { study, prepared, .. } = planned;
+    let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
+    // Cuts run a job twice more, each orderly power-off once.
+    let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
+    bounds.admit(&Plan { cells: prepared, runs, cuts, times, threads, seed: study.seed })
 }
 
 /// Runs what is not done, appending each run to `results`; `what` stands before the bar. Answers all records in the
@@ -194,14 +206,16 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
         let name = &study.compare[summary.compare].name;
         let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
         let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
-        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = ratios.iter().copied().fold(0.0, f64::max);
+        let end = |pick: fn(f64, f64) -> f64| match ratios.iter().copied().reduce(pick) {
+            Some(ratio) => format!("{ratio:.3} ×"),
+            None => "–".to_owned(),
+        };
         let (ratio, verdict) = match &summary.judgement {
             _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
             Some(judgement) => (ratio_text(judgement), judgement.verdict.to_string()),
             None => ("–".to_owned(), "not enough data".to_owned()),
         };
-        table.add_row([name.clone(), ratio, verdict, format!("{least:.3} ×"), format!("{most:.3} ×")]);
+        table.add_row([name.clone(), ratio, verdict, end(f64::min), end(f64::max)]);
     }
     if !overall.is_empty() {
         text.push_str(&table.to_string());

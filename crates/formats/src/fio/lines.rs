@@ -15,6 +15,14 @@ pub(super) struct RawSection {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) lines: Vec<RawLine>,
+    /// Files that it includes.
+    included: Vec<String>,
+}
+
+impl RawSection {
+    fn new(name: &str, line: usize) -> RawSection {
+        RawSection { name: name.to_owned(), line, lines: Vec::new(), included: Vec::new() }
+    }
 }
 
 /// An option's line, without comments and outer blanks.
@@ -66,16 +74,16 @@ pub(super) fn sections(file: &str, text: &str, context: &Context, errors: &mut V
         }
         if line.starts_with('[') {
             match header(line) {
-                Some(name) => sections.push(RawSection { name: name.to_owned(), line: number, lines: vec![] }),
+                Some(name) => sections.push(RawSection::new(name, number)),
                 None => {
                     let wrong = Diagnostic::at(file, number, format!("the section header {line} is not closed"));
                     errors.push(wrong.expected("[name]"));
-                    sections.push(RawSection { name: String::new(), line: number, lines: vec![] });
+                    sections.push(RawSection::new("", number));
                 }
             }
         } else if let Some(section) = sections.last_mut() {
             let raw = RawLine { text: line.to_owned(), place: (file.to_owned(), number) };
-            take(raw, &mut section.lines, context, errors, 0);
+            take(raw, section, context, errors, 0);
         } else if !astray {
             astray = true;
             let key = line.split('=').next().unwrap_or(line).trim();
@@ -93,9 +101,9 @@ fn header(line: &str) -> Option<&str> {
 }
 
 /// Adds a line to a section, or the lines of the file it includes.
-fn take(raw: RawLine, into: &mut Vec<RawLine>, context: &Context, errors: &mut Vec<Diagnostic>, depth: usize) {
+fn take(raw: RawLine, into: &mut RawSection, context: &Context, errors: &mut Vec<Diagnostic>, depth: usize) {
     let Some(path) = raw.text.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) else {
-        into.push(raw);
+        into.lines.push(raw);
         return;
     };
     let (path, (file, number)) = (path.trim().to_owned(), raw.place);
@@ -111,6 +119,11 @@ fn take(raw: RawLine, into: &mut Vec<RawLine>, context: &Context, errors: &mut V
         Ok(read) => read,
         Err(reason) => return errors.push(fail(format!("{path} cannot be read: {reason}"))),
     };
+    // Options given twice say nothing new, and files that include one another would go on for ever.
+    if into.included.contains(&name) {
+        return errors.push(fail(format!("{name} is included twice in one section")));
+    }
+    into.included.push(name.clone());
     for (index, line) in text.lines().enumerate() {
         let line = bare(line);
         if line.starts_with('[') {

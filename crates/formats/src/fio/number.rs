@@ -4,6 +4,7 @@
 //! `ib` ones of the other base: `4kib` is 4000. Whatever fio reads otherwise than it looks is noted for a warning.
 
 use super::arithmetic::{self, Units};
+use crate::study::LONGEST;
 
 /// A value, or what was expected.
 pub(super) type Parsed<T> = Result<T, String>;
@@ -119,8 +120,8 @@ pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parse
 pub(super) fn time(text: &str, unit: u64, notes: &mut Vec<String>) -> Parsed<u64> {
     let text = text.trim();
     let nanoseconds = |micros: i128| {
-        let nanos = micros.checked_mul(1000).and_then(|nanos| i64::try_from(nanos).ok());
-        nanos.and_then(|nanos| u64::try_from(nanos).ok()).ok_or_else(|| "a time from 0 to 292 years".to_owned())
+        let nanos = micros.checked_mul(1000).and_then(|nanos| u64::try_from(nanos).ok());
+        nanos.filter(|nanos| *nanos <= LONGEST).ok_or_else(|| "a time from 0 to 10 years".to_owned())
     };
     if let Some(expression) = expression(text) {
         let units = Units { time: true, implied: i128::from(unit) };

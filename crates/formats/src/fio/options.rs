@@ -35,6 +35,8 @@ const fn o(name: &'static str, alias: &'static str, kind: Kind, fate: Fate) -> K
 
 /// Largest count.
 const MANY: i64 = u32::MAX as i64;
+/// Requests in flight of a worker: more than any queue of the field, and a job of many such workers still fits.
+const MOST_DEPTH: i64 = 65_535;
 /// Largest size.
 const VAST: i64 = i64::MAX;
 /// A bare number is seconds.
@@ -156,7 +158,7 @@ pub(super) const OPTIONS: &[Known] = &[
     o("softrandommap", "", Switch, Harmless("the random map always finds room here")),
     o("randrepeat", "", Switch, Honoured),
     o("allrandrepeat", "", Switch, Harmless("all random streams are repeatable here")),
-    o("randseed", "", Int(0, VAST), Honoured),
+    o("randseed", "", Seed, Honoured),
     o("random_sequence_stride", "", Int(0, VAST), ALONE),
     o("num_range", "", Int(0, MANY), Refused("a trim covers one range here", &["1"])),
     o("zonemode", "", Word(&["none", "strided", "zbd"]), Honoured),
@@ -181,7 +183,7 @@ pub(super) const OPTIONS: &[Known] = &[
     o("dp_scheme", "", Text, ALONE),
     // Engine and concurrency.
     o("ioengine", "", Text, Honoured),
-    o("iodepth", "", Int(1, MANY), Honoured),
+    o("iodepth", "", Int(1, MOST_DEPTH), Honoured),
     o("iodepth_batch", "iodepth_batch_submit", Int(0, MANY), AT_ONCE),
     o("iodepth_batch_complete_min", "iodepth_batch_complete", Int(0, MANY),
         Refused("a worker here issues the next request at each completion, not after several", &["1"])),

@@ -467,6 +467,7 @@ impl Value {
         match self {
             Value::Int(n) => n.unsigned_abs(),
             Value::Time(ns) => *ns,
+            Value::Seed(seed) => *seed,
             _ => 0,
         }
     }
@@ -527,7 +528,7 @@ mod tests {
             Kind::Int(low, _) | Kind::Ints(low, _) => low.to_string(),
             Kind::Size | Kind::SizeRange => "4k".to_owned(),
             Kind::Ranges => "4k-8k".to_owned(),
-            Kind::Time(_) | Kind::TimeRange(_) => "10".to_owned(),
+            Kind::Time(_) | Kind::TimeRange(_) | Kind::Seed => "10".to_owned(),
             Kind::Word(words) => words[0].to_owned(),
             Kind::Decimals(_) => "0.5".to_owned(),
             Kind::Text | Kind::Any => "4k/100".to_owned(),

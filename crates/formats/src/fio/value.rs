@@ -27,6 +27,8 @@ pub(super) enum Kind {
     Time(u64),
     /// One time, or two as a range.
     TimeRange(u64),
+    /// A number of 64 bits.
+    Seed,
     /// One of these words, perhaps with `:more` behind it.
     Word(&'static [&'static str]),
     /// Decimal numbers between `:`, none above this.
@@ -42,6 +44,7 @@ pub(super) enum Kind {
 pub(super) enum Value {
     Switch(bool),
     Int(i64),
+    Seed(u64),
     Ints([Option<i64>; 3]),
     Size(Amount),
     /// Bytes, smaller first.
@@ -61,6 +64,7 @@ impl Value {
         match self {
             Value::Switch(on) => !on,
             Value::Int(n) => *n == 0,
+            Value::Seed(seed) => *seed == 0,
             Value::Ints(all) => all.iter().all(|n| n.unwrap_or(0) == 0),
             Value::Time(ns) => *ns == 0,
             Value::Word(word, _) => matches!(*word, "0" | "none"),
@@ -126,6 +130,10 @@ pub(super) fn read(kind: Kind, text: Option<&str>, kb_base: u64, notes: &mut Vec
             _ => Err("0 or 1".to_owned()),
         },
         Kind::Int(low, high) => int(text, low, high, kb_base, notes).map(Value::Int),
+        Kind::Seed => match text.trim().parse() {
+            Ok(seed) => Ok(Value::Seed(seed)),
+            Err(_) => int(text, 0, i64::MAX, kb_base, notes).map(|seed| Value::Seed(seed.unsigned_abs())),
+        },
         Kind::Ints(low, high) => {
             number::triple(text, &[',', ':', '-'], |part| int(part, low, high, kb_base, notes)).map(Value::Ints)
         }
@@ -149,6 +157,7 @@ fn describe(kind: Kind) -> String {
         Kind::Size | Kind::SizeRange => "a size".to_owned(),
         Kind::Ranges => "a range of sizes such as 4k-16k".to_owned(),
         Kind::Time(_) | Kind::TimeRange(_) => "a time".to_owned(),
+        Kind::Seed => "a number from 0 to 2^64 - 1".to_owned(),
         Kind::Word(words) => words.join(", "),
         Kind::Decimals(_) => "numbers separated by `:`".to_owned(),
         Kind::Text | Kind::Any => "a text".to_owned(),

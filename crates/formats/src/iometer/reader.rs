@@ -19,6 +19,9 @@ const MOST_LINES: usize = 100;
 /// Ten years, in seconds: a longer run is a slip, and it would not fit the model's clock with its ramp.
 const LONGEST_RUN: u64 = 10 * 366 * 86_400;
 
+/// Requests in flight of a worker at a target, as of a fio job.
+const MOST_OUTSTANDING: u64 = 65_535;
+
 /// The words of the file for the test types.
 const TEST_TYPES: [(&str, TestType); 8] = [
     ("NORMAL", TestType::Normal),
@@ -459,7 +462,7 @@ impl<'a> Reader<'a> {
         let parts = fields(value.text);
         let field = |index: usize| parts.get(index).copied();
         let enabled = |index: usize| field(index).is_some_and(|word| word.eq_ignore_ascii_case("ENABLED"));
-        let depth = self.small(value, "Number of outstanding IOs", field(0).unwrap_or(""));
+        let depth = self.number(value, "Number of outstanding IOs", field(0).unwrap_or(""), MOST_OUTSTANDING) as u32;
         if depth == 0 && field(0).is_some_and(|text| text.parse() == Ok(0)) {
             self.error(value.number, "Number of outstanding IOs", "no request in flight", "at least 1");
         }

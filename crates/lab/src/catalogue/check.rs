@@ -51,7 +51,7 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     let inner = inner.filter(|span| span.1 - span.0 > geometry.sectors() / 1000).last();
     let rate =
         |span: Option<(u64, u64)>, write: bool| span.map_or(0.0, |(first, end)| sustained(profile, first, end, write));
-    let outer = geometry.zone_spans().next();
+    let outer = geometry.zone_spans().find(|span| span.0 < span.1);
     let capacity = geometry.extent(last, 1).end() as f64;
     let compared = [
         ("capacity", "geometry.sectors", capacity, 0.0),
@@ -67,7 +67,8 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
         .into_iter()
         .filter_map(|(what, key, found, tolerance)| compare(drive, what, key, found, tolerance))
         .collect();
-    checks.push(no_lost_revolution(rate(outer, false), rate(outer, true)));
+    let (read, write) = (rate(outer, false), rate(outer, true));
+    checks.extend((read > 0.0).then(|| no_lost_revolution(read, write)));
     checks
 }
 

@@ -69,5 +69,6 @@ pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
         nanos += gap + late * revolution + mechanics.transfer(&next).nanos();
         extent = next;
     }
-    ((extent.end() - first) * SECTOR) as f64 / (nanos as f64 / 1e9) / 1e6
+    // A sector may take less than a nanosecond.
+    ((extent.end() - first) * SECTOR) as f64 / (nanos.max(1) as f64 / 1e9) / 1e6
 }

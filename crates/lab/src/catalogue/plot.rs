@@ -17,9 +17,12 @@ pub struct Picture<'a> {
 }
 
 impl Picture<'_> {
-    /// The ranges of both axes: from zero to a little above the largest, in round numbers.
+    /// The ranges of both axes: from zero to a little above the largest, in round numbers; to 1 where all are zero.
     fn ranges(&self) -> (f64, f64) {
-        let top = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::MIN_POSITIVE, f64::max);
+        let top = |values: &mut dyn Iterator<Item = f64>| match values.fold(0.0, f64::max) {
+            0.0 => 1.0,
+            top => top,
+        };
         let x = top(&mut self.points.iter().map(|point| point.0));
         let y = top(&mut self.points.iter().map(|point| point.1));
         (x, rounded_up(y * 1.02))

@@ -75,7 +75,7 @@ pub struct Sheet {
 pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;
-    let (first, end) = geometry.zone_spans().next().unwrap_or((0, geometry.sectors()));
+    let (first, end) = geometry.zone_spans().find(|span| span.0 < span.1).unwrap_or((0, geometry.sectors()));
     let summary = Summary {
         name: drive.name.clone(),
         title: drive.title.clone(),
@@ -273,6 +273,26 @@ mod tests {
         let text = list(140).unwrap();
         println!("{text}");
         assert!(names().all(|name| text.contains(name)));
+    }
+
+    /// All that a figure can be divided by is nothing: a sector in less than a nanosecond, one block.
+    #[test]
+    fn a_sheet_has_figures_only() {
+        let text = crate::catalogue::text("barracuda-7200.7").unwrap();
+        let (head, rest) = text.split_once("value = [\n    { first = 0,").unwrap();
+        let rest = rest.split_once("\n]").unwrap().1;
+        let zones = "value = [ { first = 0, cylinders = 1000, spt = 1000000 } ]";
+        let mut drive = seekwise_formats::profile::parse("tiny.toml", &format!("{head}{zones}{rest}")).unwrap();
+        for (key, value) in [("geometry.sectors", "1"), ("mechanics.rpm", "100000"), ("geometry.run_tracks", "1")] {
+            drive.set(key, value).unwrap();
+        }
+        let still = Picture { title: "", x: "", y: "", points: &[(1.0, 0.0)] };
+        let shown = show(&drive, 120).unwrap()
+            + &terminal(&still, 60, 8)
+            + &serde_json::to_string(&sheet(&drive).unwrap()).unwrap();
+        let words = shown.split(|c: char| !c.is_alphanumeric() && c != '.').map(str::to_lowercase);
+        let odd: Vec<String> = words.filter(|word| ["nan", "inf", "null"].contains(&word.as_str())).collect();
+        assert!(odd.is_empty(), "{odd:?} in {shown}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Expressions over results made by hand: values, intervals, shapes and faults.
 
 use super::*;
+use crate::finding::Evidence;
 use crate::plan;
+use crate::stats::Judgement;
 use seekwise_formats::expression::parse;
 use seekwise_formats::study;
 
@@ -140,4 +142,31 @@ fn every_figure_of_an_expression_is_in_a_record() {
         assert!(number(&record, &key).is_some(), "{key}");
     }
     assert_eq!(number(&record, "warnings"), Some(2.0));
+}
+
+/// One comparison of one cell, asked for twice: by its cell and over all cells.
+#[test]
+fn what_is_asked_twice_is_one_test() {
+    let compare = "[[compare]]\nname = 'c'\nfactor = 'mode'\nfrom = 'on'\nto = 'off'\n";
+    let one = STUDY.replace("levels = [1, 2, 8]", "levels = [8]");
+    let judged = |text: &str, cell_of: fn(usize) -> usize| {
+        let study = study::parse("s.toml", text).unwrap();
+        let cells = plan::cells(&study);
+        let records: Vec<RunRecord> = (0..cells.len())
+            .flat_map(|cell| [0, 1].map(|run| RunRecord { cell, ..record(cell_of(cell), run) }))
+            .collect();
+        let (findings, overall) = Evidence::new(&study, &cells, &[], &records).findings();
+        let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();
+        let findings: Vec<(f64, f64)> = findings.iter().map(|finding| of(finding.judgement)).collect();
+        (findings, overall.iter().map(|overall| of(overall.judgement)).collect::<Vec<_>>())
+    };
+    let (findings, overall) = judged(&format!("{one}{compare}"), |cell| [2, 5][cell]);
+    assert_eq!(findings, overall);
+    assert_eq!(findings[0].0, findings[0].1, "one test is corrected for itself alone");
+    let (twice, _) = judged(&format!("{one}{compare}{compare}"), |cell| [2, 5][cell]);
+    assert_eq!(twice, [findings[0]; 2]);
+    // Three cells and the whole are four.
+    let (three, _) = judged(&format!("{STUDY}{compare}"), |cell| cell);
+    let least = three.iter().copied().reduce(|a, b| if a.0 <= b.0 { a } else { b }).unwrap();
+    assert!((least.1 / least.0 - 4.0).abs() < 1e-9 || least.1 == 1.0, "{three:?}");
 }

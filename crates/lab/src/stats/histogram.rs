@@ -103,7 +103,8 @@ impl Histogram {
         self.least = self.least.min(ns);
         self.buckets.record_n(ns, count).expect("buckets grow to any value where usize has 64 bits");
         self.sum += u128::from(ns) * u128::from(count);
-        self.squares += u128::from(ns) * u128::from(ns) * u128::from(count);
+        let squares = (u128::from(ns) * u128::from(ns)).saturating_mul(u128::from(count));
+        self.squares = self.squares.saturating_add(squares);
     }
 
     /// A new greatest value may need more buckets; on a run's way that happens some twenty times.
@@ -119,7 +120,7 @@ impl Histogram {
         self.least = self.least.min(other.least);
         self.greatest = self.greatest.max(other.greatest);
         self.sum += other.sum;
-        self.squares += other.squares;
+        self.squares = self.squares.saturating_add(other.squares);
     }
 
     /// How many values.

@@ -7,7 +7,8 @@
 use super::histogram::Histogram;
 use seekwise_model::block::{Op, SECTOR, Status};
 use seekwise_model::record::{Part, Record};
-use seekwise_model::time::{Instant, Span};
+use seekwise_model::time::Span;
+use seekwise_model::workload::Window;
 
 /// Kinds of request that are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,58 +182,60 @@ pub struct Recorder {
     /// Index of the group of each worker.
     group_of: Vec<u16>,
     groups: Vec<Group>,
-    /// By group: when its first counted request was due, and when its last was done.
-    windows: Vec<(Instant, Instant)>,
 }
 
 impl Recorder {
     /// A recorder for workers of which the w-th reports in group `group_of[w]`; `&[0]` is one worker in one group.
     pub fn new(group_of: &[u16]) -> Recorder {
         let count = group_of.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
-        Recorder {
-            group_of: group_of.to_vec(),
-            groups: vec![Group::default(); count],
-            windows: vec![(Instant::FAR, Instant::ZERO); count],
-        }
+        Recorder { group_of: group_of.to_vec(), groups: vec![Group::default(); count] }
     }
 
     /// Counts one record. Panics when its worker has no group.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         let group = usize::from(self.group_of[usize::from(record.worker)]);
-        let window = &mut self.windows[group];
-        window.0 = window.0.min(record.intended);
-        window.1 = window.1.max(record.completion.finished);
         self.groups[group][Kind::of(record.request.op) as usize].count(record);
     }
 
-    /// The windows in which anything was counted, in order of time, those that touch or overlap joined.
-    fn spans(&self) -> Vec<(Instant, Instant)> {
-        let mut windows: Vec<(Instant, Instant)> =
-            self.windows.iter().copied().filter(|(first, last)| first <= last).collect();
-        windows.sort_unstable();
-        let mut joined: Vec<(Instant, Instant)> = Vec::new();
-        for (first, last) in windows {
-            match joined.last_mut() {
-                Some(before) if first <= before.1 => before.1 = before.1.max(last),
-                _ => joined.push((first, last)),
-            }
+    /// The run, of workers that count in these windows (nothing for one that never began): each group from its first
+    /// worker's beginning to its last worker's end, the whole over the time in which any group counts. The ramps
+    /// between the stages of a job count for nobody.
+    pub fn finish(self, windows: &[Option<Window>]) -> Run {
+        let mut of_groups: Vec<Option<Window>> = vec![None; self.groups.len()];
+        for (&group, window) in self.group_of.iter().zip(windows) {
+            let of_group = &mut of_groups[usize::from(group)];
+            *of_group = window
+                .map(|window| match of_group {
+                    None => window,
+                    Some(known) => Window { from: known.from.min(window.from), until: known.until.max(window.until) },
+                })
+                .or(*of_group);
         }
-        joined
-    }
-
-    /// The run: each group counted from its first request to its last, the whole over the time in which any was. The
-    /// ramps between the stages of a job count for nobody.
-    pub fn finish(self) -> Run {
-        let length = |(first, last): &(Instant, Instant)| last.saturating_since(*first);
-        let elapsed = self.spans().iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
-        Run { elapsed, windows: self.windows.iter().map(length).collect(), groups: self.groups }
+        let length = |window: &Window| window.until.saturating_since(window.from);
+        let elapsed = joined(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
+        let windows = of_groups.iter().map(|window| window.as_ref().map_or(Span::ZERO, length)).collect();
+        Run { elapsed, windows, groups: self.groups }
     }
 
     /// The run, each group and the whole counted for `elapsed`, where whoever ran it knows better.
     pub fn finish_after(self, elapsed: Span) -> Run {
         Run { elapsed, windows: vec![elapsed; self.groups.len()], groups: self.groups }
     }
+}
+
+/// The windows in order of time, those that touch or overlap as one.
+fn joined(windows: &[Option<Window>]) -> Vec<Window> {
+    let mut windows: Vec<Window> = windows.iter().flatten().copied().collect();
+    windows.sort_unstable_by_key(|window| (window.from, window.until));
+    let mut joined: Vec<Window> = Vec::new();
+    for window in windows {
+        match joined.last_mut() {
+            Some(before) if window.from <= before.until => before.until = before.until.max(window.until),
+            _ => joined.push(window),
+        }
+    }
+    joined
 }
 
 /// What one run, or several of the same job merged, counted.
@@ -311,6 +314,7 @@ mod tests {
     use seekwise_model::block::{Completion, Flags, Request};
     use seekwise_model::record::{Effort, Ledger};
     use seekwise_model::rng::Seed;
+    use seekwise_model::time::Instant;
 
     #[test]
     fn centuries_of_waiting_are_added_up() {
@@ -369,10 +373,23 @@ mod tests {
         recorder.take(&record(0, Op::Read, 0, 1_000, 0));
         recorder.take(&record(1, Op::Read, 5_000, 2_000, 0));
         recorder.take(&record(2, Op::Read, 6_000, 3_000, 0));
-        let run = recorder.finish();
+        let window = |from, until| {
+            let at = |us| Instant::ZERO + Span::from_micros(us);
+            Some(Window { from: at(from), until: at(until) })
+        };
+        let run = recorder.finish(&[window(0, 1_010), window(5_000, 7_010), window(6_000, 9_010)]);
         // 0 to 1.01 ms, and 5 to 9.01 ms; the last two groups overlap.
         assert_eq!(run.elapsed(), Span::from_micros(1_010 + 4_010));
         assert_eq!(run.group_all(1).elapsed, Span::from_micros(2_010));
+    }
+
+    #[test]
+    fn a_group_counts_from_its_first_worker_to_its_last_and_one_that_never_began_not_at_all() {
+        let at = |us| Instant::ZERO + Span::from_micros(us);
+        let window = |from, until| Some(Window { from: at(from), until: at(until) });
+        let run = Recorder::new(&[0, 0, 1]).finish(&[window(10, 20), window(5, 12), None]);
+        assert_eq!((run.group_all(0).elapsed, run.group_all(1).elapsed), (Span::from_micros(15), Span::ZERO));
+        assert_eq!(run.elapsed(), Span::from_micros(15));
     }
 
     #[test]

@@ -59,9 +59,9 @@ impl Default for Criteria {
 }
 
 impl Criteria {
-    /// `alpha`, the error over all cells, is between 0 and 1; `margin`, 0.02 for ±2 %, is above 0.
+    /// `alpha`, the error over all cells, is between 0 and 1; `margin`, 0.02 for ±2 %, is not below 0.
     pub fn new(alpha: f64, margin: f64) -> Option<Criteria> {
-        let fits = alpha > 0.0 && alpha < 1.0 && margin > 0.0 && margin.is_finite();
+        let fits = alpha > 0.0 && alpha < 1.0 && margin >= 0.0 && margin.is_finite();
         fits.then_some(Criteria { alpha, margin })
     }
 
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn criteria_have_a_range() {
-        assert!(Criteria::new(0.05, 0.0).is_none() && Criteria::new(1.0, 0.02).is_none());
+        assert!(Criteria::new(0.05, -0.01).is_none() && Criteria::new(1.0, 0.02).is_none());
         assert!(Criteria::new(0.05, f64::NAN).is_none() && Criteria::new(0.01, 0.1).is_some());
     }
 

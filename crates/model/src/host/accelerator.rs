@@ -13,6 +13,10 @@
 //! nothing has been in flight for `idle`, when data have been dirty for `dirty_age`, or when more than `dirty_share` of
 //! the cache is; [`RUNS`] at a time while something waits for it. The order among these is the driver's.
 //!
+//! A run that comes back with an error is dirty again and tried again, up to [`TRIES`] times. Then its data are given up, as
+//! an operating system gives up a page that cannot be written: what reads it finds it in memory as long as it is there,
+//! and the error goes up with the next flush or, where flushes are dropped, with the next write.
+//!
 //! Memory is volatile: a cut loses all that is dirty, and the landings say so. An orderly power-off writes it out first.
 //! A reset ends what came from above; what the cache does for itself goes on. Waiting here is *driver*. What runs in the
 //! background costs the processor too: it is added to the next request that ends. The bytes that go through the cache
@@ -38,6 +42,14 @@ pub const RUNS: usize = 32;
 
 /// Sectors of a run at most: 128 KiB, what one ATA command of 28 bits carries.
 const RUN: u32 = 256;
+
+/// How often a run is written out before its data are given up: as often as Linux tries a command of a disk
+/// (`SD_MAX_RETRIES`, drivers/scsi/sd.h).
+pub const TRIES: u8 = 5;
+
+/// What an error weighs beside an abort. An abort tells of another command, so that it may take far more of them; but a
+/// device that only ever aborts must come to an end as well.
+const ERROR: u8 = 40;
 
 /// Sequential readers that are told apart: as many streams as a drive of the field follows.
 const STREAMS: usize = 8;
@@ -134,6 +146,8 @@ pub struct Accelerator {
     quiet: Instant,
     /// What was done in the background.
     debt: Effort,
+    /// Data were given up and nobody was told.
+    failed: bool,
     carried: Option<Carried>,
     power: Power,
     ready: VecDeque<Completion>,
@@ -176,6 +190,7 @@ impl Accelerator {
             own_turn: false,
             quiet: Instant::ZERO,
             debt: Effort::default(),
+            failed: false,
             carried: None,
             power: Power::On,
             ready: VecDeque::new(),
@@ -444,20 +459,28 @@ impl Accelerator {
             return self.unblock(now);
         };
         self.writing -= 1;
-        match done {
-            true => self.pages.written(range),
-            false => self.take_back(now, range, (stamp, epoch)),
+        match completion.status {
+            Status::Done => self.pages.written(range),
+            status => self.take_back(now, range, (stamp, epoch), status),
         }
         self.release(now);
     }
 
-    /// A run that was aborted below is dirty again.
-    fn take_back(&mut self, now: Instant, run: Range, (stamp, epoch): (u64, u64)) {
+    /// A run that was aborted or failed below is dirty again, or given up.
+    fn take_back(&mut self, now: Instant, run: Range, (stamp, epoch): (u64, u64), status: Status) {
         if let Some(carried) = &mut self.carried {
             self.pages.superseded(run, |lba| carried.settle(now, stamp, lba));
             carried.withdraw(stamp, run.lba, run.end);
         }
-        self.pages.returned(run, epoch);
+        let weight = if status == Status::Aborted { 1 } else { ERROR };
+        if self.pages.fail(run, weight) < TRIES * ERROR {
+            return self.pages.returned(run, epoch);
+        }
+        if let Some(carried) = &mut self.carried {
+            self.pages.leaving_last(run, |lba, own| carried.discard(now, lba, lba + 1, own));
+        }
+        self.failed = true;
+        self.pages.written(run);
     }
 
     fn request_returned(&mut self, completion: &Completion) {
@@ -483,6 +506,7 @@ impl Accelerator {
     /// Ends the request in `slot`, with what was done in the background since the last one.
     fn answer(&mut self, now: Instant, slot: u32, status: Status) {
         let Held { request, mut ledger, mut effort, .. } = *self.held(slot);
+        let status = self.with_failure(request.op, status);
         ledger.until(Part::Driver, now);
         effort.add(&core::mem::take(&mut self.debt));
         if matches!(request.op, Op::Read | Op::Write) && status == Status::Done {
@@ -493,6 +517,15 @@ impl Accelerator {
         self.slots[slot as usize] = None;
         self.free.push(slot);
         self.quiet = now;
+    }
+
+    /// How a request ends that is told of data given up, if it is the next to be told.
+    fn with_failure(&mut self, op: Op, status: Status) -> Status {
+        let told = if self.spec.drops_flushes { Op::Write } else { Op::Flush };
+        if status == Status::Done && op == told && core::mem::take(&mut self.failed) {
+            return Status::MediumError;
+        }
+        status
     }
 
     /// Takes back, answers and sends down all that is due at `now`.

@@ -237,12 +237,13 @@ impl Array {
             while let Some(completion) = self.below.poll_completion() {
                 self.returned(&completion);
             }
+            self.refuse_due(now);
             while let Some(job) = self.turns.next(&self.jobs) {
                 self.run(now, job);
             }
-            self.refuse_due(now);
             self.rebuild_on(now);
-            if self.pending == 0 || !self.send(now) {
+            let sent = self.pending > 0 && self.send(now);
+            if !sent && !self.turns.freed {
                 return;
             }
         }

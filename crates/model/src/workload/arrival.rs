@@ -66,7 +66,9 @@ impl Arrival {
     /// When the next request of a direction is due; a direction without a rate always is.
     pub(crate) fn due(&self, direction: usize) -> Option<Instant> {
         let clock = self.clocks[direction].as_ref()?;
-        Some(clock.begin + Span::from_nanos((clock.elapsed >> 32) as u64))
+        // Beyond any end of a run, where a gap drawn at random is that long.
+        let elapsed = u64::try_from(clock.elapsed >> 32).unwrap_or(u64::MAX);
+        Some(Instant::from_nanos(clock.begin.nanos().saturating_add(elapsed)))
     }
 
     /// A request of a direction was issued.

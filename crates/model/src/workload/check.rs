@@ -5,6 +5,7 @@
 //! for the user, with two exceptions that the tools make too: `bs_unaligned` sizes become whole sectors, and a
 //! file's odd last sector is not used.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
 
@@ -13,6 +14,7 @@ use super::{
     Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate, Region, Step, Worker,
 };
 use crate::block::{Limits, Op, SECTOR};
+use crate::time::Span;
 
 /// Why a job cannot run on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub enum Fault {
     Depth,
     /// It would never end.
     Endless,
+    /// It would end, after more than [`LONGEST`].
+    TooLong,
     /// Bytes that are not a whole number of the device's sectors.
     Sector {
         /// What is not.
@@ -75,6 +79,7 @@ impl fmt::Display for WorkloadError {
             Fault::Workers => write!(f, "a job has between 1 and 65535 workers with at most 2^31 requests in flight"),
             Fault::Depth => write!(f, "a depth of 0 issues nothing"),
             Fault::Endless => write!(f, "without a run time it would never end"),
+            Fault::TooLong => write!(f, "its delays, pauses and run times come to more than 100 years"),
             Fault::Sector { what, bytes, sector } => {
                 write!(f, "{what} of {bytes} bytes is not a whole number of {sector}-byte sectors")
             }
@@ -94,16 +99,69 @@ impl fmt::Display for WorkloadError {
 
 impl core::error::Error for WorkloadError {}
 
+/// The longest that a job may go on for: 100 years, a sixth of what fits in 64 bits of nanoseconds.
+const LONGEST: u128 = 36_500 * 86_400 * 1_000_000_000;
+
 /// Checks a whole job.
 pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
     let in_flight: u64 = job.workers.iter().map(|worker| u64::from(worker.depth)).sum();
     if job.workers.is_empty() || job.workers.len() > usize::from(u16::MAX) || in_flight > 1 << 31 {
         return Err(WorkloadError { worker: String::new(), fault: Fault::Workers });
     }
+    // By stage: how long its longest worker goes on for, and which that is.
+    let mut stages: BTreeMap<u32, (u128, &Worker)> = BTreeMap::new();
     for each in &job.workers {
         worker(each, limits).map_err(|fault| WorkloadError { worker: each.name.clone(), fault })?;
+        let longest = stages.entry(each.stage).or_insert((0, each));
+        if length(each) > longest.0 {
+            *longest = (length(each), each);
+        }
+    }
+    let mut sum = 0;
+    for (length, worker) in stages.into_values() {
+        sum += length;
+        if sum > LONGEST {
+            return Err(WorkloadError { worker: worker.name.clone(), fault: Fault::TooLong });
+        }
     }
     Ok(())
+}
+
+/// How long a worker goes on for by its own settings, in nanoseconds: a device that is slow adds to it.
+fn length(worker: &Worker) -> u128 {
+    let nanos = |span: Span| u128::from(span.nanos());
+    let pause = worker.pace.think.map_or(0, |think| nanos(think.time) + nanos(think.spin));
+    let before = nanos(worker.start_delay) + nanos(worker.ramp);
+    let paced = match &worker.pattern {
+        Pattern::Fio(pattern) => paced(worker, pattern),
+        Pattern::Iometer(_) => 0,
+        Pattern::Script(steps) => steps.iter().map(|step| nanos(step.at)).max().unwrap_or(0),
+    };
+    let most = match worker.runtime {
+        Some(runtime) if worker.time_based => nanos(runtime),
+        Some(runtime) => paced.min(nanos(runtime)),
+        None => paced,
+    };
+    before + most + pause
+}
+
+/// How long rates and pauses make a job that ends with its bytes or its requests.
+fn paced(worker: &Worker, pattern: &FioPattern) -> u128 {
+    const SECOND: u128 = 1_000_000_000;
+    let bytes = u128::from(pattern.bytes) * u128::from(pattern.loops);
+    let smallest = pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(1).max(1);
+    let of_bytes = bytes.div_ceil(u128::from(smallest));
+    let requests = pattern.requests.map_or(of_bytes, |most| of_bytes.min(u128::from(most) * u128::from(pattern.loops)));
+    let largest = pattern.blocks.iter().map(Blocks::largest).max().unwrap_or(1);
+    let rate = |rate: &Rate| match rate {
+        Rate::Bytes(rate) => requests * u128::from(largest) * SECOND / u128::from(*rate).max(1),
+        Rate::Requests(rate) => requests * SECOND / u128::from(*rate).max(1),
+    };
+    let waited = worker.pace.rate.iter().flatten().map(rate).max().unwrap_or(0);
+    let paused = worker.pace.think.map_or(0, |think| {
+        (requests / u128::from(think.blocks.max(1))) * u128::from(think.time.nanos().max(think.spin.nanos()))
+    });
+    waited + paused
 }
 
 fn ensure(holds: bool, fault: Fault) -> Result<(), Fault> {

@@ -8,6 +8,8 @@
 //! # Counting
 //! A fio worker and a script count what completes after the ramp, also what was issued before the end of the run
 //! time and completes after it. An Iometer worker counts what was issued after the ramp and completes by the end.
+//! Rates are over [`Workload::windows`]: from the end of the ramp until the worker ends, as the tools have it, not from
+//! the first request to the last.
 //! A write of `sync=` on a device without [`Flags::FUA`](crate::block::Flags::FUA) is two requests, a write and a
 //! flush under the same tag; the write is not counted, the flush is, with the write's intended time: its response is
 //! the pair's. [`Workload::served`] names the request that a counted completion stands for.
@@ -17,10 +19,10 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::Job;
 use super::check::{self, WorkloadError};
 use super::fio::Draw;
 use super::worker::{Issue, Poll, Purpose, Quick, Running};
+use super::{Job, Window};
 use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
 use crate::time::Instant;
@@ -91,6 +93,17 @@ impl Workload {
     pub fn served(&self, tag: u32) -> (Op, u32) {
         let slot = &self.slots[tag as usize];
         (slot.op, slot.sectors)
+    }
+
+    /// The request under `tag` is a write whose program is told only when a flush of its own, under the same tag, has
+    /// completed.
+    pub fn waits_for_flush(&self, tag: u32) -> bool {
+        self.slots[tag as usize].purpose == Purpose::Pair
+    }
+
+    /// By worker: the time for which it counts, until `now` where it has not ended; nothing where it has not begun.
+    pub fn windows(&self, now: Instant) -> Vec<Option<Window>> {
+        self.workers.iter().map(|worker| worker.window(now)).collect()
     }
 
     fn begin_stage(&mut self, now: Instant) -> bool {

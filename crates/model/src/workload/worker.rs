@@ -8,6 +8,7 @@
 //!                        flush       back
 //! ```
 //! A run time ends the issuing: what is in flight is let finish, then comes the last flush, and no verification. A
+//! pause that began is slept to its end, as fio does, a wait for a rate is not. A
 //! flush by `fsync=N` holds back later requests until it is done, as fio's blocking call does, but not those
 //! already in flight; in a mixed job fio repeats it after each read until the next write, here it is sent once.
 //! Verification reads in the order of writing, or by place where the writing was random.
@@ -23,7 +24,7 @@ use super::fio::{Draw, Drawn, FioStream, READ, WRITE};
 use super::iometer::IometerStream;
 use super::script::ScriptStream;
 use super::tausworthe::{self, Seeds, Tausworthe88};
-use super::{Pattern, Think, Worker};
+use super::{Pattern, Think, Window, Worker};
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -140,6 +141,8 @@ pub(crate) struct Running {
     thinking: Option<Thinking>,
     begin: Instant,
     ramp_end: Instant,
+    /// When it ended; nothing as long as it has not.
+    ended: Option<Instant>,
     /// `FAR` without a run time.
     end: Instant,
     ramping: bool,
@@ -205,6 +208,7 @@ impl Running {
             }),
             begin: Instant::ZERO,
             ramp_end: Instant::ZERO,
+            ended: None,
             end: Instant::FAR,
             ramping: worker.ramp > Span::ZERO,
             flushing: false,
@@ -303,6 +307,17 @@ impl Running {
         finished >= self.ramp_end
     }
 
+    /// The time for which it counts, at `now` or later; nothing as long as it has not begun. fio's ends with the worker,
+    /// Iometer's with the run time, whatever is in flight.
+    pub(crate) fn window(&self, now: Instant) -> Option<Window> {
+        if self.phase == Phase::Waiting {
+            return None;
+        }
+        let ended = self.ended.unwrap_or(now);
+        let until = if matches!(self.stream, Stream::Iometer(_)) { ended.min(self.end) } else { ended };
+        Some(Window { from: self.ramp_end, until: until.max(self.ramp_end) })
+    }
+
     /// What to do at `now`.
     #[inline]
     pub(crate) fn poll(&mut self, now: Instant) -> Poll {
@@ -327,6 +342,14 @@ impl Running {
 
     #[inline]
     fn run(&mut self, now: Instant) -> Poll {
+        if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
+            match thinking.ask(now, self.in_flight) {
+                Thought::Issue => {}
+                Thought::Drain => return Poll::Wait,
+                Thought::Compute(span) => return Poll::Issue(self.compute(now, span)),
+                Thought::At(instant) => return Poll::At(instant),
+            }
+        }
         if now >= self.end {
             self.pending = None;
             return self.settle(now, false, false);
@@ -337,14 +360,6 @@ impl Running {
         self.cruising = self.plain && !self.ramping;
         if self.flushing {
             return Poll::Wait;
-        }
-        if let Some(thinking) = &mut self.thinking {
-            match thinking.ask(now, self.in_flight) {
-                Thought::Issue => {}
-                Thought::Drain => return Poll::Wait,
-                Thought::Compute(span) => return Poll::Issue(self.compute(now, span)),
-                Thought::At(instant) => return self.until(instant),
-            }
         }
         if self.flush_every > 0 && self.unflushed > 0 && self.writes.is_multiple_of(self.flush_every.into()) {
             return Poll::Issue(self.flush(now));
@@ -519,6 +534,7 @@ impl Running {
             return self.run(now);
         }
         self.phase = Phase::Ended;
+        self.ended = Some(now);
         Poll::Ended
     }
 

@@ -51,6 +51,8 @@ struct Frame {
     dirty: u8,
     /// On their way to the device, as they were when they left.
     writing: u8,
+    /// How often writing it out has failed since it was last clean, as [`Pages::fail`] counts.
+    failed: u8,
     /// When the oldest of the dirty sectors became so: in time, and in flushes.
     since: Instant,
     epoch: u64,
@@ -156,6 +158,7 @@ impl Pages {
             valid: 0,
             dirty: 0,
             writing: 0,
+            failed: 0,
             since: Instant::ZERO,
             epoch: 0,
             stamps: [0; PAGE as usize],
@@ -356,7 +359,7 @@ impl Pages {
     pub(super) fn written(&mut self, run: Range) {
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
-            self.frames[at].writing = 0;
+            (self.frames[at].writing, self.frames[at].failed) = (0, 0);
             if self.is_clean(at) {
                 self.unsettled -= 1;
                 self.used.touch(at);
@@ -381,6 +384,27 @@ impl Pages {
             frame.dirty |= frame.writing;
             frame.writing = 0;
             self.dirty.demote(at);
+        }
+    }
+
+    /// Writing out `run` failed, which weighs so much. Answers what the most tried of it has come to.
+    pub(super) fn fail(&mut self, run: Range, weight: u8) -> u8 {
+        let mut most = 0;
+        for page in run.pages() {
+            let at = self.find(page).expect("a page on its way stays");
+            let failed = &mut self.frames[at].failed;
+            *failed = failed.saturating_add(weight);
+            most = most.max(*failed);
+        }
+        most
+    }
+
+    /// The sectors of `run`, which is on its way, that nobody has written since, with their stamps.
+    pub(super) fn leaving_last(&self, run: Range, mut told: impl FnMut(u64, u64)) {
+        for page in run.pages() {
+            let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
+            let last = frame.writing & !frame.dirty;
+            bits(last).for_each(|sector| told(page * PAGE + sector, frame.stamps[sector as usize]));
         }
     }
 

@@ -181,7 +181,7 @@ pub(super) struct Turns {
     holding: Vec<u32>,
     waiting: VecDeque<u32>,
     /// Something was let go since the waiting were last looked at.
-    freed: bool,
+    pub freed: bool,
 }
 
 impl Turns {

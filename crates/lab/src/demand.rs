@@ -1,0 +1,109 @@
+//! What a run will ask of the machine, before it runs: an upper bound on its memory, and a forecast of its wall time.
+//!
+//! The bound is a sum over what grows with a job or a stack: workers, requests in flight, maps of blocks, what a
+//! verification remembers, a cache in host memory, cuts. It leaves out what a cut's judge keeps of written places, which
+//! grows with the part of a drive that is written. The forecast runs the first requests and stretches what they took.
+
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Span;
+use seekwise_model::workload::{Blocks, FioPattern, Job, Pattern, Worker};
+use seekwise_targets::clock::Stopwatch;
+use seekwise_targets::sim::{self, SimError, Stack};
+
+/// A program without a job: code, profiles, tables, the rows that a log holds back (measured: 12 to 50 MB).
+const PROGRAM: u64 = 64 << 20;
+/// A worker with its generators and their tables (`size_of` its parts comes to 3 KB; zipf's tables are less than that).
+const WORKER: u64 = 16 << 10;
+/// A request in flight, in every table that has a place for it: 8 layers of up to 128 bytes.
+const IN_FLIGHT: u64 = 1 << 10;
+/// A file of a worker beside its map.
+const FILE: u64 = 512;
+/// The most blocks of a file that have a map (`model/workload/map`), a bit each and a 63rd of that above.
+const MAPPED: u64 = 1 << 28;
+/// A write that is read back later: place and length, in a list that doubles.
+const REMEMBERED: u64 = 32;
+/// A page of 4 KiB of a cache in host memory, without its data, in lists that double.
+const PAGE: u64 = 400;
+/// A step of a script.
+const STEP: u64 = 64;
+/// A cut and what was found at it, in lists that double.
+const CUT: u64 = 1 << 10;
+/// A kept record of a run: a histogram of 700 buckets is 11 KB, its text as much, groups and the rest the same again.
+const RECORD: u64 = 32 << 10;
+
+/// Requests of the probe: enough to pass what comes first, few enough to be over in a moment.
+const PROBE: u64 = 2_000;
+
+/// Bytes that a run may take at most, beside the program and its other runs.
+pub fn of_run(stack: &Stack, job: &Job, cuts: u32) -> u64 {
+    let workers = job.workers.iter().map(of_worker).fold(0, u64::saturating_add);
+    let pages = stack.accelerator.map_or(0, |accelerator| accelerator.size / 4096);
+    workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
+}
+
+/// Bytes of a plan: so many runs, `at_once` of them together, of which none takes more than `most`.
+pub fn of_plan(most: u64, at_once: u64, runs: u64) -> u64 {
+    PROGRAM.saturating_add(most.saturating_mul(at_once)).saturating_add(runs.saturating_mul(RECORD))
+}
+
+fn of_worker(worker: &Worker) -> u64 {
+    let own = match &worker.pattern {
+        Pattern::Fio(pattern) => of_fio(pattern),
+        Pattern::Iometer(_) => 0,
+        Pattern::Script(steps) => steps.len() as u64 * STEP,
+    };
+    WORKER.saturating_add(u64::from(worker.depth) * IN_FLIGHT).saturating_add(own)
+}
+
+fn of_fio(pattern: &FioPattern) -> u64 {
+    let smallest = smallest(pattern);
+    let map = |bytes: u64| match bytes / smallest {
+        blocks if pattern.random_map && blocks <= MAPPED => blocks / 8 + blocks / 504 + 64,
+        _ => 0,
+    };
+    let files = pattern.files.iter().map(|file| FILE + map(file.bytes)).fold(0, u64::saturating_add);
+    let written = if pattern.verify { (pattern.bytes / smallest).saturating_mul(REMEMBERED) } else { 0 };
+    files.saturating_add(written)
+}
+
+fn smallest(pattern: &FioPattern) -> u64 {
+    pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(0).max(512)
+}
+
+/// How much of a job is known before it runs: virtual seconds at most, and requests at most. Nothing where it has no end
+/// of that kind.
+pub fn extent(job: &Job) -> (Option<f64>, Option<u64>) {
+    let mut stages: std::collections::BTreeMap<u32, Option<f64>> = std::collections::BTreeMap::new();
+    for worker in &job.workers {
+        let seconds = |span: Span| span.nanos() as f64 / 1e9;
+        let end = worker.runtime.map(|runtime| seconds(worker.start_delay) + seconds(worker.ramp) + seconds(runtime));
+        let longest = stages.entry(worker.stage).or_insert(Some(0.0));
+        *longest = longest.and_then(|longest| Some(longest.max(end?)));
+    }
+    let requests = |worker: &Worker| match &worker.pattern {
+        Pattern::Fio(pattern) if !worker.time_based => {
+            let all = (pattern.bytes / smallest(pattern)).saturating_mul(u64::from(pattern.loops));
+            Some(pattern.requests.map_or(all, |most| all.min(most.saturating_mul(u64::from(pattern.loops)))))
+        }
+        Pattern::Script(steps) if !worker.time_based => Some(steps.len() as u64),
+        _ => None,
+    };
+    let requests = job.workers.iter().map(requests).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)));
+    (stages.into_values().try_fold(0.0, |sum, stage| Some(sum + stage?)), requests)
+}
+
+/// Wall seconds that one run will take: the first requests are run, and what they took is stretched over the rest.
+pub fn forecast(stack: &Stack, job: &Job, seed: u64) -> Result<f64, SimError> {
+    let watch = Stopwatch::start();
+    let outcome = sim::run_first(PROBE, stack, job, Seed(seed), &mut |_| ())?;
+    let took = watch.seconds();
+    if outcome.issued < PROBE {
+        return Ok(took);
+    }
+    let (seconds, requests) = extent(job);
+    let by_time = seconds.map(|all| outcome.end.nanos() as f64 / 1e9 / all);
+    let by_requests = requests.map(|all| outcome.issued as f64 / all as f64);
+    // It ends at whichever comes first.
+    let done = by_time.into_iter().chain(by_requests).fold(0.0, f64::max);
+    Ok(if done > 0.0 { took / done.min(1.0) } else { took })
+}
