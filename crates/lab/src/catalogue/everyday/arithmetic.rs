@@ -80,9 +80,9 @@ impl Law {
             }
             Law::ShortSegment => {
                 "The medium gives more than the commands take, so the drive stops when it is as far ahead as its figures \
-                 let it be, and must wait a revolution for the place; the commands have then used up what was ahead. At \
+                 let it be, and must wait a revolution for the place, and a switch at a track's end; the commands have then used up what was ahead. At \
                  most the commands' rate C. At least what S bytes ahead, filled at the medium's rate M, give when \
-                 each filling waits a revolution T: M S / (S + T (M - C)). S is less than what fits by what a track \
+                 each filling waits so long, T: M S / (S + T (M - C)). S is less than what fits by what a track \
                  gains on the commands before its switch loses it again, half of it at most. Off by 3 % at most, as a \
                  stream"
             }
@@ -309,14 +309,16 @@ impl<'a> Figures<'a> {
         };
         let (ahead, revolution) = (self.ahead(), self.revolution());
         let (low, high) = (least.min(medium) / bytes, most.min(medium) / bytes);
-        if least < medium && ahead < least * revolution {
-            let track = self.profile.geometry.extent(self.first, u32::MAX);
-            let gained = f64::from(track.sectors) * SECTOR as f64 - least * revolution;
+        let track = self.profile.geometry.extent(self.first, u32::MAX);
+        let passing = f64::from(track.sectors) * SECTOR as f64;
+        // Where it stops at a track's end, the switch to the next comes on top.
+        let back = (passing / medium).max(revolution);
+        if least < medium && ahead < least * back {
+            let gained = if ahead < least * revolution { passing - least * revolution } else { 0.0 };
             let ahead = ahead - gained.clamp(0.0, ahead / 2.0);
-            let filled = medium * ahead / (ahead + revolution * (medium - least));
+            let filled = medium * ahead / (ahead + back * (medium - least));
             return Expected { low: filled / bytes, high, law: Law::ShortSegment };
         }
-        let track = self.profile.geometry.extent(self.first, u32::MAX);
         if self.begins_anywhere() && self.carried() > f64::from(track.sectors) * SECTOR as f64 {
             let high = most.min(self.medium_at_most()) / bytes;
             return Expected { low, high, law: Law::LongReads };
@@ -575,16 +577,16 @@ mod tests {
         near(expected("exos-x18", &[], "sequential reads, 4 KiB, depth 8").low, 1e6 / 105.0, 0.0001);
         // Without a queue depth 8 is depth 1: 10 + 14 us, and 4096 bytes at 88.25 MB/s 46.4 us: less than the medium's time.
         let one = expected("fireball-plus-as-30", &[("link.rate_mb_s", "30")], "sequential reads, 4 KiB, depth 8");
-        near(one.low, 1e6 / (24.0 + 4096.0 / 30.0), 0.0001);
+        near(one.high, 1e6 / (24.0 + 4096.0 / 30.0), 0.0001);
     }
 
     #[test]
     fn a_segment_too_short_for_a_revolution_by_hand() {
         // 122 us and 4096 bytes at 272 MB/s: 29.89 MB/s. Half a segment of 64 KiB fills at 78.2 in 32,768 / 48.3e6 s = 0.678 ms,
-        // while 53,050 bytes pass; then a revolution of 5.999 ms.
+        // while 53,050 bytes pass; then a revolution of 5.999 ms and a switch, 1.278 revolutions a track.
         let short = expected("atlas-10k-v-300", &[("cache.segments", "128")], "sequential reads, 4 KiB, depth 1");
         assert_eq!(short.law, Law::ShortSegment);
-        near(short.low * 4096.0, 53_050.0 / 6.677e-3, 0.002);
+        near(short.low * 4096.0, 53_050.0 / (0.678e-3 + 1.278 * 5.999e-3), 0.003);
         near(short.high * 4096.0, 29.89e6, 0.001);
     }
 
