@@ -177,6 +177,7 @@ fn runs_are_limited_by_number_and_by_memory() {
 #[test]
 fn a_run_fills_while_it_drains() {
     let mut small = cached(1, 128);
+    small.cache.fills_while_draining = true;
     small.cache.destage_idle = Span::ZERO;
     small.firmware.destage.policy = Policy::Fcfs;
     let mut drive = small.drive();

@@ -101,6 +101,7 @@ fn cache(figures: &Figures<'_>) -> Cache {
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
         dirty_runs: figures.find("cache.dirty_runs").map(|_| figures.whole("cache.dirty_runs") as u32),
+        fills_while_draining: figures.flag("cache.fills_while_draining"),
         destage_idle: figures.span("cache.destage_idle_ms"),
         media_cache: None,
         flash_sectors: figures.whole("cache.flash_kib") * 2,

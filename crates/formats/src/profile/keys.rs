@@ -48,6 +48,7 @@ pub static KEYS: &[Key] = &[
     must("cache.write_back", "", Flag),
     must("cache.dirty_percent", "%", Whole(1, 100)),
     may("cache.dirty_runs", "", Whole(1, 4096)),
+    may("cache.fills_while_draining", "", Flag),
     must("cache.destage_idle_ms", "ms", MS),
     may("cache.media_cache_mib", "MiB", Whole(0, 1 << 20)),
     may("cache.media_cache_stretches", "", Whole(1, 64)),

@@ -57,6 +57,8 @@ pub struct Buffer {
     pub(super) left: u64,
     /// Writes so far.
     pub(super) writes: u64,
+    /// A run on its way to the medium may grow.
+    pub(super) fills_while_draining: bool,
     /// Where written runs are no longer than their blocks.
     memory: Option<Memory>,
 }
@@ -90,10 +92,11 @@ impl Buffer {
     /// The buffer of a profile, empty.
     pub fn of(cache: &Cache) -> Buffer {
         let most = cache.adaptive.map_or(cache.segments, |it| it.most);
-        match cache.dirty_runs {
+        let buffer = match cache.dirty_runs {
             None => Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, most),
             Some(runs) => Buffer::of_runs(cache, runs),
-        }
+        };
+        Buffer { fills_while_draining: cache.fills_while_draining, ..buffer }
     }
 
     /// One in which at most `runs` may be dirty, each taking as much memory as it is long.
@@ -131,6 +134,7 @@ impl Buffer {
             serial: 0,
             left: 0,
             writes: 0,
+            fills_while_draining: false,
             memory: None,
         };
         (segments as usize..n).for_each(|segment| buffer.recency.retire(segment));

@@ -2,8 +2,8 @@
 //! written out is the firmware's affair, which command waits for which is `queuing`'s.
 //!
 //! A run lies in a segment of its own, or, where `cache.dirty_runs` says how many there may be, takes as much of the
-//! buffer as it is long. A write that goes on where a run ends joins it. A run is a ring: while its first part is on its
-//! way to the medium its end may go on growing, and what has left it makes room.
+//! buffer as it is long. A write that goes on where a run ends joins it. With `cache.fills_while_draining` a run is a ring:
+//! while its first part is on its way to the medium its end may go on growing, and what has left it makes room.
 
 use alloc::vec::Vec;
 
@@ -90,7 +90,8 @@ impl Buffer {
                 (Some(until), Some((serial, _))) => (serial, start.max(passed.min(until))),
                 (Some(until), None) => (self.serial, start.max(passed.min(until))),
             };
-            if stop == lba && serial >= fence && end - first <= self.dirty_sectors {
+            let open = dirty.leaving.is_none() || self.fills_while_draining;
+            if open && stop == lba && serial >= fence && end - first <= self.dirty_sectors {
                 join = Some(segment);
             }
         }

@@ -78,6 +78,8 @@ pub struct Cache {
     /// Runs of written blocks that may be dirty at once, each taking as much of the buffer as it is long, all together no
     /// more than `dirty_segments` are; nothing: each takes a segment.
     pub dirty_runs: Option<u32>,
+    /// A dirty segment that is being written out may go on growing at its end; what has left it makes room.
+    pub fills_while_draining: bool,
     /// An idle drive begins to destage after this long.
     pub destage_idle: Span,
     /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive that
