@@ -1,6 +1,6 @@
 //! Changed inputs of every kind through the real program, each in a child with a limit of time and of memory: no input may
-//! make it panic, die or end otherwise than with 0, 1 or 2. Prints what each kind came to; keeps inputs that failed in
-//! `target/xtask/mutate`.
+//! make it panic, die or end otherwise than with 0, 1 or 2. Prints what each kind came to; keeps inputs that failed, and
+//! those that were stopped, in `target/xtask/mutate`.
 //!
 //! It finds what the parsers' own fuzz entries cannot: what becomes of a value that was read. Changes are seeded: the same
 //! `--seed` makes the same inputs.
@@ -22,7 +22,7 @@ use crate::steps::Ended;
 const IN_CI: u64 = 40;
 
 /// A child that takes longer is stopped. It may be right: a job may be long.
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// Memory that a child may map, in KiB, and the bound it is told to keep.
 const ADDRESS_SPACE: u64 = 6 << 20;
@@ -189,7 +189,10 @@ fn one(
             keep(scratch, kind, run, &input, &format!("unchanged: exit {code}"), &mut tally)?
         }
         End::Exit(code @ 0..=2) => tally.exits[code as usize] += 1,
-        End::Stopped => tally.stopped += 1,
+        End::Stopped => {
+            tally.stopped += 1;
+            fs::write(scratch.join(format!("stopped-{}-{run}", kind.name)), &input)?;
+        }
         End::Exit(code) => keep(scratch, kind, run, &input, &format!("exit {code}"), &mut tally)?,
         End::Died(how) => keep(scratch, kind, run, &input, &how, &mut tally)?,
     }

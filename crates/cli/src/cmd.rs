@@ -18,6 +18,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use crate::args::{Cli, Command};
 use crate::bounds::Bounds;
 use crate::exit::Outcome;
+use crate::output::say;
 
 /// Runs the command.
 pub fn dispatch(cli: Cli) -> Outcome {
@@ -44,7 +45,7 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a Diagnostic>) {
     for warning in warnings {
         let text = warning.to_string();
         if said.insert(text.clone()) {
-            crate::output::say(format!("warning: {text}"));
+            say(format!("warning: {text}"));
         }
     }
 }
@@ -53,7 +54,7 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a Diagnostic>) {
 fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
     use std::io::Write;
     let text = serde_json::to_string_pretty(value).expect("results have no keys but strings");
-    writeln!(std::io::stdout().lock(), "{text}").map_err(Into::into)
+    writeln!(std::io::stdout().lock(), "{}", crate::output::shown_json(&text)).map_err(Into::into)
 }
 
 /// Prints text to standard output, without control characters; a closed pipe is not an error.

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use crate::output::say;
 use seekwise_formats::diagnostic::Diagnostic;
 
 /// What a command that ran has to say.
@@ -69,7 +70,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
         Err(Failure(lines)) if lines.is_empty() => ExitCode::SUCCESS,
         Err(Failure(lines)) => {
             for line in lines {
-                crate::output::say(format!("error: {line}"));
+                say(format!("error: {line}"));
             }
             ExitCode::from(2)
         }

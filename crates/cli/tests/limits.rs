@@ -149,8 +149,10 @@ fn names_draw_nothing_and_are_no_formulas() {
         let said = seekwise(folder.path(), &[&["run", "=1+1.fio", "--format", format], &ON[..]].concat());
         let text = said.err.clone() + &said.out;
         assert_eq!(said.code, 0, "{text}");
-        let drawn = |c: char| c.is_control() && c != '\n' || c == '\u{202e}' && format == "text";
+        let drawn = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
         assert!(!text.contains(drawn), "{format}: {text:?}");
+        let json = format.ends_with("json").then(|| serde_json::from_str::<serde_json::Value>(&said.out).unwrap());
+        assert!(json.is_none_or(|json| json.to_string().contains("\u{202e}")), "{format}");
         assert!(format != "csv" || said.out.contains(",\"'=1+1.fio\","), "{}", said.out);
     }
 }

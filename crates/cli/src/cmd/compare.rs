@@ -8,6 +8,7 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
+use crate::output::say;
 use crate::results::Results;
 use crate::target;
 
@@ -80,7 +81,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         if differs.len() > 1 {
             print(&format!("The sides differ in: {}", differs.join(", ")))?;
         }
-        crate::output::say(format!("Again: {}", command(args)));
+        say(format!("Again: {}", command(args)));
     }
     Ok(if refused.is_some() { Answer::No } else { Answer::Done })
 }

@@ -11,6 +11,7 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
+use crate::output::say;
 use crate::results::write_whole;
 
 /// Columns where there is no terminal.
@@ -39,7 +40,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     if let Some(path) = &args.svg {
         let picture = picture(&sheet);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        crate::output::say(format!("Picture: {}", path.display()));
+        say(format!("Picture: {}", path.display()));
     }
     if json {
         print_json(&sheet)?;

@@ -9,6 +9,7 @@ use super::{print, print_json, warn};
 use crate::args::{self, Foreign};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
+use crate::output::say;
 use crate::results::write_whole;
 use crate::tables::table;
 
@@ -55,7 +56,7 @@ pub fn import(args: &args::Import, json: bool) -> Outcome {
         (false, Some(path)) => print(&format!("{} is now {}\n\n{}", found.drive, path.display(), left_over(&found)))?,
         (false, None) => {
             print(&found.toml)?;
-            crate::output::say(left_over(&found));
+            say(left_over(&found));
         }
     }
     Ok(Answer::Done)

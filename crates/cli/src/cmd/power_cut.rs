@@ -13,6 +13,7 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
+use crate::output::say;
 use crate::results::write_whole;
 use crate::tables::{figures_from, table};
 use crate::target;
@@ -49,7 +50,7 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
         let caption = format!("{title}: what a power cut would lose, moment by moment");
         let picture = plot::svg(&caption, &report);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        crate::output::say(format!("Picture: {}", path.display()));
+        say(format!("Picture: {}", path.display()));
     }
     if json {
         let mut value = serde_json::to_value(&report).expect("a report has no keys but strings");

@@ -11,7 +11,7 @@ use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::fio_output;
 use crate::log::Log;
-use crate::output::csv_cell;
+use crate::output::{csv_cell, say, shown_json};
 use crate::tables;
 use crate::target;
 
@@ -47,7 +47,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(&args.on.target, &args.job, args.on.seed, warnings);
     for found in &record.warnings[prepared.warnings.len()..] {
-        crate::output::say(format!("warning: {found}"));
+        say(format!("warning: {found}"));
     }
     match if json { Format::Json } else { args.format } {
         Format::Json => {
@@ -56,11 +56,11 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
             value["version"] = env!("CARGO_PKG_VERSION").into();
             print_json(&value)?;
         }
-        Format::FioJson => print(&fio_output::write(&prepared, &measured))?,
+        Format::FioJson => print(&shown_json(&fio_output::write(&prepared, &measured)))?,
         Format::Csv => print(&csv(&record))?,
         Format::Text => print(&text(&record, &measured))?,
     }
-    crate::output::say(format!("Again: {}", again(args)));
+    say(format!("Again: {}", again(args)));
     Ok(Answer::Done)
 }
 

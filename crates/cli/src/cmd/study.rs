@@ -19,6 +19,7 @@ use crate::args;
 use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
+use crate::output::say;
 use crate::results::Results;
 use crate::tables;
 
@@ -46,7 +47,7 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     let (results, done) = Results::open(&args.out, &planned.text, args.resume)?;
     let records = run(&planned, results, done, threads, "")?;
     let answer = finish(&planned, &records, &args.out, json)?;
-    crate::output::say(format!("Again: seekwise study {} --out {}", args.study, args.out.display()));
+    say(format!("Again: seekwise study {} --out {}", args.study, args.out.display()));
     Ok(answer)
 }
 

@@ -13,6 +13,7 @@ use crate::args::{self, Replay};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::log::Log;
+use crate::output::say;
 use crate::results::write_whole;
 use crate::tables::{figures_from, table};
 
@@ -30,7 +31,7 @@ pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     if let Some(path) = &args.svg {
         let picture = plot::svg(&drive.title, &samples);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        crate::output::say(format!("Picture: {}", path.display()));
+        say(format!("Picture: {}", path.display()));
     }
     if json {
         print_json(&found)?;
@@ -67,7 +68,7 @@ fn answer(found: &Validation, limit: f64) -> Answer {
     let mut answer = Answer::Done;
     for (name, errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         if errors.n > 0 && errors.demerit_percent > limit {
-            crate::output::say(format!("{name}: a demerit of {:.2} % is above {limit} %", errors.demerit_percent));
+            say(format!("{name}: a demerit of {:.2} % is above {limit} %", errors.demerit_percent));
             answer = Answer::No;
         }
     }
