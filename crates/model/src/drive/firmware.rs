@@ -11,8 +11,8 @@
 //! The medium does one access at a time. It is chosen when the last one ended plus the profile's dispatch time,
 //! commands by `firmware.queue`; dirty segments by `firmware.destage`, beside the commands under pressure (buffer
 //! full of dirty segments, a flush, data older than `cache.destage_age`), else only after `cache.destage_idle` without
-//! commands. A read ahead is broken off when a command wants the medium, not before `read_ahead.min`; with
-//! `read_ahead.holds` that of a stream fills its segment first, unless the command has waited for too long.
+//! commands. A read ahead is broken off when a command wants the medium, not before `read_ahead.min`; that of a stream
+//! goes on as far as `read_ahead.hold` says, unless the command has waited for too long.
 
 use super::cache::Lookup;
 use super::dirty::{Piece, Room};
