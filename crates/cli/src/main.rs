@@ -7,6 +7,7 @@ mod exit;
 mod files;
 mod fio_output;
 mod log;
+mod planned;
 mod results;
 mod tables;
 mod target;

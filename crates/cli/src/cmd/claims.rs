@@ -13,16 +13,17 @@ use seekwise_formats::diagnostic::nearest;
 use seekwise_formats::study::{Change, Claim, Class, parse, placed};
 use seekwise_lab::claims::{Known, changed, known};
 use seekwise_lab::finding::{Evidence, Judged};
-use seekwise_lab::plan::{self, Cell};
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan::Cell;
 use serde::Serialize;
 
 use super::studies::BUILT_IN;
-use super::study::{self, Planned};
+use super::study;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
-use crate::results::Results;
+use crate::planned::{self, Planned};
 use crate::tables;
 
 /// What is said of a finding.
@@ -115,14 +116,14 @@ impl Running<'_> {
     /// Runs a study and what its wanted claims need beside it.
     fn study(&self, name: &str, text: &str, wanted: &[&Known]) -> Result<Vec<Verdict>, Failure> {
         let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
-        let planned = study::plan_file(name, text)?;
-        warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
         let folder = self.folder.join(name);
-        let (results, done) = Results::open(&folder, &planned.text, self.args.resume)?;
+        let plan = || planned::plan_file(name, &text);
+        let (planned, results, done) = planned::open(name, &text, &folder, self.args.resume, plan)?;
+        warn(&planned.made.warnings);
         let records = study::run(&planned, results, done, self.args.threads, &format!("{name} "))?;
-        study::write_report(&planned, &records, &folder)?;
-        let Planned { study, cells, prepared, .. } = &planned;
-        let evidence = Evidence::new(study, cells, prepared, &records);
+        study::write_report(&planned.study, &planned.made, &records, &folder)?;
+        let Planned { study, made, .. } = &planned;
+        let evidence = Evidence::new(study, made, &records);
         let carried = study.claim.iter().filter(|claim| wanted.iter().any(|known| known.0 == claim.id));
         carried.map(|claim| self.claim(name, &planned, &evidence.judge_claim(claim))).collect()
     }
@@ -169,23 +170,22 @@ impl Running<'_> {
         how: &str,
         verdict: &mut Verdict,
     ) -> Result<Option<bool>, Failure> {
-        let Planned { study, cells, .. } = planned;
-        let cells = changed(study, cells, claim, change);
-        let prepare = |cell: &Cell| {
-            let located = |fault| placed(name, &planned.text, fault);
-            let prepared = plan::prepare(name, cell, &files::text);
-            prepared.map_err(|faults| Failure::from(faults.into_iter().map(located).collect::<Vec<_>>()))
-        };
-        let prepared = cells.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
+        let Planned { study, made, .. } = planned;
         // Kept beside the results, so that a change of the study, or of what is changed, is not resumed.
         let text = format!("# The cells of claim {} with {change}.\n{}", claim.id, planned.text);
-        let changed = Planned { text, study: study.clone(), cells, prepared };
-        warn(changed.prepared.iter().flat_map(|cell| &cell.warnings));
+        let plan = || {
+            let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
+            let cells = changed(study, &cells, claim, change);
+            let prepared = planned::prepare(name, text.clone(), study.clone(), cells, &Inputs::today(&files::text));
+            let located = |fault| placed(name, &planned.text, fault);
+            prepared.map_err(|faults| Failure::from(faults.into_iter().map(located).collect::<Vec<_>>()))
+        };
         let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
-        let (results, done) = Results::open(&folder, &changed.text, self.args.resume)?;
+        let (changed, results, done) = planned::open(name, &text, &folder, self.args.resume, plan)?;
+        warn(&changed.made.warnings);
         let bar = format!("{name}, {} {how} ", claim.id);
         let records = study::run(&changed, results, done, self.args.threads, &bar)?;
-        let evidence = Evidence::new(&changed.study, &changed.cells, &changed.prepared, &records);
+        let evidence = Evidence::new(&changed.study, &changed.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);
         verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
@@ -238,6 +238,7 @@ fn word(verdict: &Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seekwise_lab::plan;
 
     /// The claims of all built-in studies.
     fn carried() -> Vec<(&'static str, Claim)> {
@@ -268,7 +269,8 @@ mod tests {
                 for change in claim.ablate.iter().chain(&claim.plant) {
                     let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {
                         let before = cells.iter().find(|before| before.levels == cell.levels).unwrap();
-                        let settings = |cell: &Cell| plan::prepare(name, cell, &files::text).unwrap().settings;
+                        let inputs = Inputs::today(&files::text);
+                        let settings = |cell: &Cell| plan::prepare(name, cell, &inputs).unwrap().settings;
                         *before != cell && settings(before) != settings(&cell)
                     });
                     assert!(differs, "{name}: {} with {change} is what it was", claim.id);
@@ -281,10 +283,8 @@ mod tests {
     #[test]
     fn no_headline_of_a_built_in_study_is_refused() {
         for &(name, text) in BUILT_IN {
-            let study = parse(name, text).unwrap();
-            let cells = plan::cells(&study);
-            let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare(name, cell, &files::text).unwrap()).collect();
-            for finding in Evidence::new(&study, &cells, &prepared, &[]).findings().0 {
+            let Planned { study, made, .. } = planned::plan_file(name, text).unwrap();
+            for finding in Evidence::new(&study, &made, &[]).findings().0 {
                 let compare = &study.compare[finding.compare];
                 assert!(
                     finding.refused.is_none() || !compare.headline,

@@ -7,6 +7,7 @@ use super::study;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
+use crate::planned;
 use crate::results::Results;
 use crate::target;
 
@@ -24,8 +25,8 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         return Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ")));
     }
     let text = study_text(args, key, a, b)?;
-    let planned = study::plan("command line", text)?;
-    warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
+    let planned = planned::plan("command line", text)?;
+    warn(&planned.made.warnings);
     let kept;
     let folder = match &args.out {
         Some(out) => out.as_path(),
@@ -34,16 +35,16 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
             kept.path()
         }
     };
-    let (results, done) = Results::open(folder, &planned.text, false)?;
-    let records = study::run(&planned, results, done, 0, "")?;
+    let results = Results::begin(folder, &planned.text, &planned.made)?;
+    let records = study::run(&planned, results, Vec::new(), 0, "")?;
     if args.out.is_some() {
-        study::write_report(&planned, &records, folder)?;
+        study::write_report(&planned.study, &planned.made, &records, folder)?;
     }
-    let evidence = Evidence::new(&planned.study, &planned.cells, &planned.prepared, &records);
+    let evidence = Evidence::new(&planned.study, &planned.made, &records);
     let (findings, _) = evidence.findings();
     let judgement = findings.first().and_then(|finding| finding.judgement);
     let Some(judgement) = judgement else { return Err(Failure::new("one side completed no request at all")) };
-    let differs = differences(&planned.prepared[0].settings, &planned.prepared[1].settings);
+    let differs = differences(planned.made.settings(0), planned.made.settings(1));
     let refused = findings.iter().find_map(|finding| finding.refused.as_ref());
     if json {
         let side = |cell: usize, value: &str| {
@@ -78,25 +79,16 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         if differs.len() > 1 {
             print(&format!("The sides differ in: {}", differs.join(", ")))?;
         }
-        eprintln!("Again: {}", command(args));
+        match &args.out {
+            Some(out) => eprintln!("Again: {}", study::again(out)),
+            None => eprintln!("Again: {}", command(args)),
+        }
     }
     Ok(if refused.is_some() { Answer::No } else { Answer::Done })
 }
 
 /// The comparison as a study: it is run, kept and reported as one.
 fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<String, Failure> {
-    let cell = target::cell(&args.job, &args.on)?;
-    let mut stack = toml::Table::new();
-    let mut runtime = None;
-    for (key, value) in cell.settings {
-        match key.as_str() {
-            "job" => {}
-            "job.runtime" => runtime = Some(value),
-            _ => {
-                stack.insert(key, toml::Value::String(value));
-            }
-        }
-    }
     let text = |value: &str| toml::Value::String(value.to_owned());
     let factor = toml::Table::from_iter([
         ("name".to_owned(), text(key)),
@@ -110,22 +102,10 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
         ("to".to_owned(), text(b)),
         ("headline".to_owned(), toml::Value::Boolean(true)),
     ]);
-    let mut study = toml::Table::from_iter([
-        ("title".to_owned(), text(&format!("{} on {}", args.job, args.on.target))),
-        (
-            "question".to_owned(),
-            text(&format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target)),
-        ),
-        ("seed".to_owned(), toml::Value::Integer(args.on.seed as i64)),
-        ("runs".to_owned(), toml::Value::Integer(i64::from(args.runs))),
-        ("job".to_owned(), text(&args.job)),
-        ("stack".to_owned(), toml::Value::Table(stack)),
-        ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
-        ("compare".to_owned(), toml::Value::Array(vec![toml::Value::Table(compare)])),
-    ]);
-    if let Some(runtime) = runtime {
-        study.insert("runtime".to_owned(), toml::Value::String(runtime));
-    }
+    let question = format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target);
+    let mut study = target::study(&args.job, &args.on, question, args.runs)?;
+    study.insert("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)]));
+    study.insert("compare".to_owned(), toml::Value::Array(vec![toml::Value::Table(compare)]));
     let text = toml::to_string(&study).map_err(Failure::new)?;
     toml::from_str::<Study>(&text).map_err(|error| Failure::new(error.message()))?;
     Ok(text)

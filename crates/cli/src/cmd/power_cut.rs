@@ -2,13 +2,14 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_lab::cut::{Losses, Report, When, judge, plot};
-use seekwise_lab::run::settings_hash;
+use seekwise_lab::inputs::Inputs;
 use seekwise_model::time::Instant;
 use seekwise_targets::sim::Stack;
 
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
+use crate::files;
 use crate::results::write_whole;
 use crate::tables::{figures_from, table};
 use crate::target;
@@ -18,7 +19,7 @@ const CURVE: (u32, u32) = (90, 10);
 
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
-    let prepared = target::prepare(&target::cell(&args.job, &args.on)?)?;
+    let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &Inputs::today(&files::text))?;
     warn(&prepared.warnings);
     let when = when(args);
     let bar = ProgressBar::new_spinner().with_style(style("{spinner} {pos} requests, {elapsed} gone"));
@@ -44,7 +45,7 @@ pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
         value["seed"] = args.on.seed.into();
         value["instants"] = instants(&when).into();
         value["warnings"] = prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
-        value["settings_hash"] = settings_hash(&prepared.settings).into();
+        value["cell_hash"] = prepared.hash.as_str().into();
         value["version"] = env!("CARGO_PKG_VERSION").into();
         print_json(&value)?;
     } else {

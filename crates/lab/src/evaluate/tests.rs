@@ -43,7 +43,8 @@ fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
     for record in &records {
         runs[record.cell].push(record);
     }
-    Results::new(&study, &cells, &[], &runs).check(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}")))
+    let levels = cells.iter().map(|cell| &cell.levels[..]).collect();
+    Results::new(&study, levels, None, &runs).check(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}")))
 }
 
 #[track_caller]
