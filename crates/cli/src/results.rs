@@ -66,7 +66,11 @@ impl std::fmt::Display for FolderError {
                 path.display()
             ),
             FolderError::Unfit(path, why) => write!(f, "{}: {why}", path.display()),
-            FolderError::Line(path, line, error) => write!(f, "{}:{line}: {error}", path.display()),
+            FolderError::Line(path, line, error) => write!(
+                f,
+                "{}:{line}: {error}. Without this line and those after it, --resume makes the rest again",
+                path.display()
+            ),
         }
     }
 }

@@ -16,14 +16,8 @@ use seekwise_lab::finding::{Evidence, differences};
 
 /// Runs the command.
 pub fn compare(args: &args::Compare, json: bool) -> Outcome {
-    let (key, values) = &args.vary;
-    let sides: Vec<&str> = values.split(',').map(str::trim).collect();
-    let [a, b] = sides[..] else {
-        return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
-    };
-    if a == b {
-        return Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ")));
-    }
+    let key = args.vary.0.as_str();
+    let [a, b] = values(&args.vary)?;
     let text = study_text(args, key, a, b)?;
     let planned = planned::plan("command line", text)?;
     warn(&planned.made.warnings);
@@ -85,6 +79,18 @@ pub fn compare(args: &args::Compare, json: bool) -> Outcome {
         }
     }
     Ok(if refused.is_some() { Answer::No } else { Answer::Done })
+}
+
+/// The two values of the key that differs.
+fn values((key, values): &(String, String)) -> Result<[&str; 2], Failure> {
+    let sides: Vec<&str> = values.split(',').map(str::trim).collect();
+    let [a, b] = sides[..] else {
+        return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
+    };
+    match a == b {
+        true => Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ"))),
+        false => Ok([a, b]),
+    }
 }
 
 /// The comparison as a study: it is run, kept and reported as one.

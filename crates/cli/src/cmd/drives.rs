@@ -31,7 +31,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
         _ => catalogue::load(name)?,
     };
     let sheet = show::sheet(&drive)?;
-    warn(&drive.warnings());
+    warn(drive.warnings());
     if let Some(path) = &args.svg {
         let picture = picture(&sheet);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;

@@ -3,6 +3,7 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_lab::cut::{Losses, Report, When, judge, plot};
 use seekwise_lab::inputs::Inputs;
+use seekwise_lab::made::Program;
 use seekwise_model::time::Instant;
 use seekwise_targets::sim::Stack;
 
@@ -46,7 +47,8 @@ pub fn power_cut(args: &args::PowerCut, json: bool) -> Outcome {
         value["instants"] = instants(&when).into();
         value["warnings"] = prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
         value["cell_hash"] = prepared.hash.as_str().into();
-        value["version"] = env!("CARGO_PKG_VERSION").into();
+        let Program { version, build } = Program::this();
+        (value["version"], value["build"]) = (version.into(), build.into());
         print_json(&value)?;
     } else {
         print(&text(&title, &when, &report, &prepared.stack))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::study::{Study, parse};
 use seekwise_lab::inputs::{Inputs, Taken};
-use seekwise_lab::made::MadeFrom;
+use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
 use seekwise_lab::run::{Measured, RunRecord, View, measure};
 
@@ -57,7 +57,8 @@ pub fn run(args: &args::Run, json: bool) -> Outcome {
     match if json { Format::Json } else { args.format } {
         Format::Json => {
             let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");
-            value["version"] = env!("CARGO_PKG_VERSION").into();
+            let Program { version, build } = Program::this();
+            (value["version"], value["build"]) = (version.into(), build.into());
             print_json(&value)?;
         }
         Format::FioJson => print(&fio_output::write(&prepared, &measured))?,

@@ -83,7 +83,7 @@ fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
     for (key, value) in set {
         drive.set(key.strip_prefix("drive.").unwrap_or(key), value)?;
     }
-    warn(&drive.warnings());
+    warn(drive.warnings());
     Ok(drive)
 }
 
