@@ -8,6 +8,7 @@ use crate::made::{MadeFrom, Program};
 use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
 use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
+use crate::work;
 use seekwise_formats::stack::{self, LAYERS, Setting};
 use seekwise_model::time::Span;
 
@@ -256,9 +257,8 @@ fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
 /// The job and the layers of all cells together: a setting that is varied shows all its values.
 fn layers(made: &MadeFrom) -> Vec<Layer> {
     let mut all = made.known();
-    let order = stack::keys();
-    let place = |key: &str| order.iter().position(|known| known == key);
-    all.sort_by_key(|setting| place(&setting.key));
+    let order: Vec<String> = work::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
+    all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
     ["job"].into_iter().chain(LAYERS).filter_map(|role| layer(role, &all)).collect()
 }
 

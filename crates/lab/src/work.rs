@@ -111,7 +111,10 @@ fn worker(worker: &Worker) -> Vec<Told> {
         ("job.rate.limit", triple(&rates)),
         ("job.rate.spacing", process(pace.process).to_owned()),
         ("job.rate.pause", pace.think.map_or("none".to_owned(), think)),
-        ("job.pattern.failures", format!("goes on after a read's {after_read}, a write's {after_write}")),
+        (
+            "job.pattern.failures",
+            format!("a failed read {}, a failed write {}", failure(*after_read), failure(*after_write)),
+        ),
     ];
     told.extend(match pattern {
         Pattern::Fio(pattern) => fio(pattern),
@@ -119,6 +122,10 @@ fn worker(worker: &Worker) -> Vec<Told> {
         Pattern::Script(steps) => script(steps),
     });
     told
+}
+
+const fn failure(survived: bool) -> &'static str {
+    if survived { "is passed over" } else { "ends it" }
 }
 
 fn seconds(span: Span) -> String {
@@ -199,6 +206,11 @@ fn fio(pattern: &FioPattern) -> Vec<Told> {
         Generator::Tausworthe64 => "tausworthe64",
         Generator::Lfsr => "lfsr",
     };
+    // The share of reads means nothing where they are not mixed.
+    let reads = match direction {
+        Direction::Mixed => format!("{mix_read} %"),
+        _ => "not mixed".to_owned(),
+    };
     let order = match modifier {
         None => "each by itself".to_owned(),
         Some(Modifier::Run(count)) => format!("{count} in sequence from each place"),
@@ -208,7 +220,7 @@ fn fio(pattern: &FioPattern) -> Vec<Told> {
     vec![
         ("job.pattern.generator", format!("fio, {generator}")),
         ("job.pattern.direction", self::direction(*direction).to_owned()),
-        ("job.pattern.reads", format!("{mix_read} %")),
+        ("job.pattern.reads", reads),
         ("job.pattern.random", format!("{} %", triple(random))),
         ("job.pattern.order", format!("{order}; {}", service(*file_service))),
         ("job.pattern.distribution", self::distribution(distribution)),
