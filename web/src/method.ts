@@ -26,7 +26,7 @@ export function method(report: Report): HTMLElement {
     ["seed", el("code", {}, report.seed)],
     ["version", `Seekwise ${report.version}`],
     ["drive", provenance.drive],
-    ["profile hash", el("code", {}, provenance.profile_hash)],
+    ["made-from.json", el("code", {}, provenance.hash)],
     ...provenance.notes.map((note): [string, Child] => ["note", note]),
   ];
   return section("method", "How it was measured", null, list(facts), words());

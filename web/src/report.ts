@@ -105,7 +105,7 @@ export interface Claim {
 }
 
 export interface Provenance {
-  profile_hash: string;
+  hash: string;
   drive: string;
   notes: string[];
 }

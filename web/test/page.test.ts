@@ -88,7 +88,7 @@ function report(): Report {
       },
     ],
     warnings: [HOSTILE],
-    provenance: { profile_hash: HOSTILE, drive: HOSTILE, notes: [HOSTILE] },
+    provenance: { hash: HOSTILE, drive: HOSTILE, notes: [HOSTILE] },
   };
 }
 

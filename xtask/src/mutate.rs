@@ -181,7 +181,7 @@ fn one(
     let before = kind.text(folder, which)?;
     let input = if unchanged { before } else { changed(&before, &mut chance) };
     kind.place(folder, &input)?;
-    let (end, took, kib) = child(program, folder, &kind.arguments)?;
+    let (end, took, kib) = child(program, folder, kind.arguments)?;
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     (tally.longest, tally.most_kib) = (tally.longest.max(took), tally.most_kib.max(kib));
     match end {

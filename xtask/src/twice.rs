@@ -10,7 +10,7 @@ use crate::steps::{Ended, run_in};
 const STUDY: &str = include_str!("small.toml");
 
 /// What is compared.
-const FILES: [&str; 3] = ["study.toml", "results.jsonl", "report.html"];
+const FILES: [&str; 4] = ["study.toml", "made-from.json", "results.jsonl", "report.html"];
 
 /// Runs the step.
 pub fn twice() -> Ended {

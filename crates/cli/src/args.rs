@@ -63,7 +63,9 @@ Example:
   seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32")]
     Compare(Compare),
     /// Run a factorial study and write a report.
-    #[command(after_help = "Example:\n  seekwise study studies/ncq-alone.toml --out out")]
+    #[command(
+        after_help = "Examples:\n  seekwise study studies/ncq-alone.toml --out out\n  seekwise study out --out again"
+    )]
     Study(Study),
     /// Run the studies that carry the source studies' findings, and say which are reproduced.
     #[command(after_help = "\
@@ -152,6 +154,9 @@ pub struct Run {
     /// Write every counted request to this Parquet file.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// Also write results and a report to this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -192,7 +197,7 @@ pub struct Compare {
 /// Arguments of `study`.
 #[derive(Args, Debug)]
 pub struct Study {
-    /// A study file, or the name of a built-in study.
+    /// A study file, the name of a built-in study, or a result folder: what it keeps runs again.
     pub study: String,
     /// Where results and report go.
     #[arg(long, value_name = "DIR", default_value = "out")]

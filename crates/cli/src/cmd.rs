@@ -13,8 +13,6 @@ mod studies;
 mod study;
 mod validate;
 
-use seekwise_formats::diagnostic::Diagnostic;
-
 use crate::args::{Cli, Command};
 use crate::bounds::Bounds;
 use crate::exit::Outcome;
@@ -40,7 +38,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
 }
 
 /// Prints warnings, each once, to standard error.
-fn warn<'a>(warnings: impl IntoIterator<Item = &'a Diagnostic>) {
+fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     let mut said = std::collections::BTreeSet::new();
     for warning in warnings {
         let text = warning.to_string();

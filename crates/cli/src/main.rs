@@ -9,6 +9,7 @@ mod files;
 mod fio_output;
 mod log;
 mod output;
+mod planned;
 mod results;
 mod tables;
 mod target;

@@ -1,24 +1,40 @@
-//! A result folder: the study as it was, and one JSON line a run. Written whole or not at all, complete after each
-//! run, in the plan's order whatever the number of cores; a killed study goes on where it stopped.
+//! A result folder: what made the results, written once before the first run, and one JSON line a run. Complete after
+//! each run, in the plan's order whatever the number of cores; a killed study goes on where it stopped.
 //!
 //! ```text
-//! out/study.toml      the study, byte for byte
-//! out/results.jsonl   one line a run, in the plan's order
-//! out/report.html     made from the two
+//! out/study.toml       the study, byte for byte
+//! out/made-from.json   the program, all texts that were read, all settings of each cell, the seeds
+//! out/results.jsonl    one line a run, in the plan's order; each names the hash of its cell
+//! out/report.html      made from the three
 //! ```
+//!
+//! Nothing else is read to make the report again or to go on: a folder can be carried anywhere.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use seekwise_lab::made::MadeFrom;
 use seekwise_lab::run::RunRecord;
 
-pub use crate::output::write_whole;
+use crate::output::write_whole;
+
+const STUDY: &str = "study.toml";
+const MADE: &str = "made-from.json";
+const LINES: &str = "results.jsonl";
 
 /// An open result folder.
 pub struct Results {
-    folder: PathBuf,
+    path: PathBuf,
     lines: File,
+}
+
+/// What a folder says of its results.
+pub struct Kept {
+    /// The study's text.
+    pub study: String,
+    /// What made them.
+    pub made: MadeFrom,
 }
 
 /// Why a folder could not be used.
@@ -28,9 +44,11 @@ pub enum FolderError {
     Io(PathBuf, io::Error),
     /// The folder holds results already, and going on was not asked for.
     Holds(PathBuf),
-    /// The folder holds another study's results.
-    OtherStudy(PathBuf),
-    /// A line is not a run's record.
+    /// The folder does not say what made its results.
+    Unknown(PathBuf),
+    /// A file does not fit the others.
+    Unfit(PathBuf, String),
+    /// A line is not the record that the plan has there.
     Line(PathBuf, usize, String),
 }
 
@@ -43,51 +61,91 @@ impl std::fmt::Display for FolderError {
                 "{}: holds results already; use --resume to go on with them, or another --out",
                 path.display()
             ),
-            FolderError::OtherStudy(path) => write!(
+            FolderError::Unknown(path) => write!(
                 f,
-                "{}: holds the results of another study (its study.toml differs); use another --out",
+                "{}: has no {MADE} and no {STUDY}, so that nothing says what made its results; run the study again, \
+                 into another folder",
                 path.display()
             ),
-            FolderError::Line(path, line, error) => write!(f, "{}:{line}: {error}", path.display()),
+            FolderError::Unfit(path, why) => write!(f, "{}: {why}", path.display()),
+            FolderError::Line(path, line, error) => write!(
+                f,
+                "{}:{line}: {error}. Without this line and those after it, --resume makes the rest again",
+                path.display()
+            ),
         }
     }
 }
 
 impl std::error::Error for FolderError {}
 
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |error| FolderError::Io(path, error)
+}
+
+/// Whether a folder holds results.
+pub fn holds(folder: &Path) -> bool {
+    folder.join(LINES).exists()
+}
+
+/// Whether a folder says what made its results.
+pub fn says(folder: &Path) -> bool {
+    folder.join(MADE).exists()
+}
+
+/// What a folder says of its results.
+pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
+    fs::read_dir(folder).map_err(io_error(folder))?;
+    let read = |name: &str| {
+        let path = folder.join(name);
+        fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FolderError::Unknown(folder.to_owned()),
+            _ => FolderError::Io(path, error),
+        })
+    };
+    let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
+    let (study, made) = (read(STUDY)?, read(MADE)?);
+    let made: MadeFrom = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
+    made.check(&study).map_err(unfit)?;
+    Ok(Kept { study, made })
+}
+
 impl Results {
-    /// Opens `folder` for `study`'s results. With `resume`, runs already there are handed back and kept; a last line
-    /// that was being written when a run was killed is dropped.
-    pub fn open(folder: &Path, study: &str, resume: bool) -> Result<(Results, Vec<RunRecord>), FolderError> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |error| FolderError::Io(path, error)
-        };
-        fs::create_dir_all(folder).map_err(io(folder))?;
-        let (study_path, lines_path) = (folder.join("study.toml"), folder.join("results.jsonl"));
-        let mut done = Vec::new();
-        if lines_path.exists() {
-            if !resume {
-                return Err(FolderError::Holds(folder.to_owned()));
-            }
-            let before = fs::read_to_string(&study_path).map_err(io(&study_path))?;
-            if before != study {
-                return Err(FolderError::OtherStudy(folder.to_owned()));
-            }
-            done = read_lines(&lines_path)?;
-            let text = fs::read_to_string(&lines_path).map_err(io(&lines_path))?;
-            let whole = text.rfind('\n').map_or(0, |end| end + 1);
-            write_whole(&lines_path, &text.as_bytes()[..whole]).map_err(io(&lines_path))?;
+    /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already stay as they are.
+    pub fn begin(folder: &Path, study: &str, made: &MadeFrom) -> Result<Results, FolderError> {
+        if holds(folder) {
+            return Err(FolderError::Holds(folder.to_owned()));
         }
-        write_whole(&study_path, study.as_bytes()).map_err(io(&study_path))?;
-        let lines = OpenOptions::new().create(true).append(true).open(&lines_path).map_err(io(&lines_path))?;
-        Ok((Results { folder: folder.to_owned(), lines }, done))
+        fs::create_dir_all(folder).map_err(io_error(folder))?;
+        for (name, text) in [(STUDY, study), (MADE, &made.text())] {
+            let path = folder.join(name);
+            write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
+        }
+        Results::append_to(folder)
+    }
+
+    /// Goes on in a folder whose results `made` makes: hands back the runs that are there. What was being written when
+    /// a run was killed is cut off, to be made again.
+    pub fn go_on(folder: &Path, made: &MadeFrom) -> Result<(Results, Vec<RunRecord>), FolderError> {
+        let path = folder.join(LINES);
+        let bytes = fs::read(&path).map_err(io_error(&path))?;
+        let done = parse(&path, whole(&bytes), made)?;
+        if whole(&bytes).len() < bytes.len() {
+            write_whole(&path, whole(&bytes)).map_err(io_error(&path))?;
+        }
+        Ok((Results::append_to(folder)?, done))
+    }
+
+    fn append_to(folder: &Path) -> Result<Results, FolderError> {
+        let path = folder.join(LINES);
+        let lines = OpenOptions::new().create(true).append(true).open(&path).map_err(io_error(&path))?;
+        Ok(Results { path, lines })
     }
 
     /// Appends a run; it is on its way to the disk when this returns.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), FolderError> {
-        let path = self.folder.join("results.jsonl");
-        self.lines.write_all(line_of(record).as_bytes()).map_err(|error| FolderError::Io(path, error))
+        self.lines.write_all(line_of(record).as_bytes()).map_err(io_error(&self.path))
     }
 }
 
@@ -97,43 +155,25 @@ fn line_of(record: &RunRecord) -> String {
     line
 }
 
-/// The records of a results file; a last line without its end is left out.
-pub fn read_lines(path: &Path) -> Result<Vec<RunRecord>, FolderError> {
-    let text = fs::read_to_string(path).map_err(|error| FolderError::Io(path.to_owned(), error))?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let parse = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| FolderError::Line(path.to_owned(), index + 1, error.to_string()))
-    };
-    whole.lines().enumerate().map(parse).collect()
+/// The lines that have their end.
+fn whole(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The records of a folder, each held against the plan; a last line without its end is left out.
+pub fn records(folder: &Path, made: &MadeFrom) -> Result<Vec<RunRecord>, FolderError> {
+    let path = folder.join(LINES);
+    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    parse(&path, whole(&bytes), made)
+}
 
-    #[test]
-    fn a_killed_study_goes_on_and_a_torn_line_is_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let record: RunRecord = serde_json::from_str(
-            r#"{"cell":3,"run":1,"target":"d","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,
-                "all":{"ios":1,"iops":1.0,"bytes_per_s":1.0,"response_ms":{"mean":1.0,"p50":1.0,"p90":1.0,"p99":1.0,
-                "p99_9":1.0,"p99_99":1.0,"max":1.0}},"read":{"ios":0,"iops":0.0,"bytes_per_s":0.0,"response_ms":
-                {"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,"p99_99":0.0,"max":0.0}},"write":{"ios":0,
-                "iops":0.0,"bytes_per_s":0.0,"response_ms":{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,
-                "p99_99":0.0,"max":0.0}},"cpu":null,"anatomy_ms":{},"warnings":[]}"#,
-        )
-        .unwrap();
-        let (mut results, done) = Results::open(folder.path(), "a", false).unwrap();
-        assert!(done.is_empty());
-        results.append(&record).unwrap();
-        let path = folder.path().join("results.jsonl");
-        let mut text = fs::read_to_string(&path).unwrap();
-        text.push_str("{\"cell\":4,\"ru");
-        fs::write(&path, text).unwrap();
-        assert!(matches!(Results::open(folder.path(), "a", false), Err(FolderError::Holds(_))));
-        assert!(matches!(Results::open(folder.path(), "b", true), Err(FolderError::OtherStudy(_))));
-        let (_, done) = Results::open(folder.path(), "a", true).unwrap();
-        assert_eq!(done.iter().map(|record| record.cell).collect::<Vec<_>>(), [3]);
-        assert!(fs::read_to_string(&path).unwrap().ends_with("}\n"));
-    }
+fn parse(path: &Path, whole: &[u8], made: &MadeFrom) -> Result<Vec<RunRecord>, FolderError> {
+    let record = |(index, line): (usize, &[u8])| {
+        let record: RunRecord = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        made.fits(index, &record).map(|()| record)
+    };
+    let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
+    let located =
+        |(index, line)| record((index, line)).map_err(|why| FolderError::Line(path.to_owned(), index + 1, why));
+    lines.map(located).collect()
 }

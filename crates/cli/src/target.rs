@@ -1,5 +1,7 @@
-//! What `--on` names: a modelled drive or a stack file, with `--set` on top, and a job for it.
+//! What `--on` names: a modelled drive or a stack file, with `--set` on top, and a job for it; as a cell, and as the study
+//! that results are kept of.
 
+use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
 
 use crate::args::On;
@@ -18,8 +20,36 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
 }
 
 /// Builds what a cell runs.
-pub fn prepare(cell: &Cell) -> Result<Prepared, Failure> {
-    Ok(plan::prepare("command line", cell, &files::text)?)
+pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Failure> {
+    Ok(plan::prepare("command line", cell, inputs)?)
+}
+
+/// The text of a study of `JOB --on TARGET …`, with what stands under all of its cells, and `more` keys.
+pub fn study(
+    job: &str,
+    on: &On,
+    question: String,
+    runs: u32,
+    more: impl IntoIterator<Item = (String, toml::Value)>,
+) -> Result<String, Failure> {
+    let text = |value: &str| toml::Value::String(value.to_owned());
+    let (mut stack, mut study) = (toml::Table::new(), toml::Table::new());
+    for (key, value) in cell(job, on)?.settings {
+        match key.as_str() {
+            "job" => study.insert(key, text(&value)),
+            "job.runtime" => study.insert("runtime".to_owned(), text(&value)),
+            _ => stack.insert(key, text(&value)),
+        };
+    }
+    study.extend([
+        ("title".to_owned(), toml::Value::String(format!("{job} on {}", on.target))),
+        ("question".to_owned(), toml::Value::String(question)),
+        ("runs".to_owned(), toml::Value::Integer(i64::from(runs))),
+        ("stack".to_owned(), toml::Value::Table(stack)),
+    ]);
+    study.extend(more);
+    // TOML's own numbers end at 2^63; a reader of 64 bits takes more.
+    Ok(format!("seed = {}\n{}", on.seed, toml::to_string(&study).map_err(Failure::new)?))
 }
 
 /// The key that a target's name stands for: a stack file, a drive's profile, or a drive of the catalogue.

@@ -29,7 +29,7 @@ fn bytes(folder: &Path, name: &str) -> Vec<u8> {
 
 #[track_caller]
 fn same(a: &Path, b: &Path) {
-    for name in ["study.toml", "results.jsonl", "report.html"] {
+    for name in ["study.toml", "made-from.json", "results.jsonl", "report.html"] {
         assert!(bytes(a, name) == bytes(b, name), "{name} differs");
     }
 }
@@ -37,7 +37,7 @@ fn same(a: &Path, b: &Path) {
 #[test]
 fn one_core_and_two_give_the_same_bytes() {
     let (one, two) = (made(SMALL, &["--threads", "1"]), made(SMALL, &["--threads", "2"]));
-    assert_eq!(names(&one.path().join("out")), ["report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(names(&one.path().join("out")), ["made-from.json", "report.html", "results.jsonl", "study.toml"]);
     assert_eq!(bytes(one.path(), "results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 4);
     assert_eq!(bytes(one.path(), "study.toml"), SMALL.as_bytes());
     same(one.path(), two.path());
@@ -53,7 +53,9 @@ fn results_are_not_written_over() {
     fs::write(folder.path().join("depth.toml"), SMALL.replace("runs = 2", "runs = 3")).unwrap();
     let other = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--resume"]);
     assert_eq!(other.code, 2);
-    assert!(other.err.contains("holds the results of another study"), "{}", other.err);
+    let said = "error: out: cannot go on, for it holds the results of another study; use another --out\n  \
+                depth.toml:3: - runs = 2\n  depth.toml:3: + runs = 3\n";
+    assert_eq!(other.err, said);
     assert_eq!(bytes(folder.path(), "results.jsonl"), before);
 }
 
@@ -150,7 +152,7 @@ fn a_comparison_keeps_what_a_study_keeps() {
     let args = ["compare", "random-read", "--on", "barracuda-7200.7-ncq", "--vary", "job.depth=1,8"];
     let more = ["--runtime", "1 s", "--runs", "2", "--out", "out"];
     seekwise(folder.path(), &[&args[..], &more[..]].concat()).done();
-    assert_eq!(names(&folder.path().join("out")), ["report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(names(&folder.path().join("out")), ["made-from.json", "report.html", "results.jsonl", "study.toml"]);
     let before = bytes(folder.path(), "report.html");
     seekwise(folder.path(), &["report", "out"]).done();
     assert!(bytes(folder.path(), "report.html") == before);

@@ -2,6 +2,7 @@
 //!
 //! | room | what it reads or writes |
 //! |---|---|
+//! | [`concern`] | what a difference may be credited to: a fixed list |
 //! | [`diagnostic`] | what is wrong with a file, where, and what to do |
 //! | [`expression`] | what a claim checks: figures, cells, conditions |
 //! | [`fio`] | fio job files |
@@ -11,6 +12,7 @@
 //! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
 
+pub mod concern;
 pub mod diagnostic;
 pub mod disksim;
 pub mod expression;

@@ -29,7 +29,7 @@ use seekwise_model::host::array::ArraySpec;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::host::processor::ProcessorSpec;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -68,14 +68,15 @@ struct Layer {
 }
 
 /// One figure of a built stack, for the record of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Dotted key of the stack: `drive.cache.segments`.
     pub key: String,
     /// The value as text.
     pub value: String,
     /// Its unit; empty for counts and words.
-    pub unit: &'static str,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
     /// Where from.
     pub kind: Kind,
     /// Citation, derivation, or where the user set it.
@@ -107,19 +108,24 @@ pub struct BuiltStack {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl Setting {
+    /// One that somebody set.
+    pub fn asked(key: String, value: String, source: &str) -> Setting {
+        Setting { key, value, unit: String::new(), kind: Kind::Set, source: source.to_owned() }
+    }
+}
+
 impl Change {
     fn setting(&self) -> Setting {
         let key = format!("at.{} s.{}", self.at as f64 / 1e9, self.key);
-        let source = "changes during the run".to_owned();
-        Setting { key, value: self.value.clone(), unit: "", kind: Kind::Set, source }
+        Setting::asked(key, self.value.clone(), "changes during the run")
     }
 }
 
 impl Layer {
     /// Which one it is, as a setting of the stack.
     fn named(&self, layer: &str) -> Setting {
-        let source = "named by the stack".to_owned();
-        Setting { key: layer.to_owned(), value: self.name.clone(), unit: "", kind: Kind::Set, source }
+        Setting::asked(layer.to_owned(), self.name.clone(), "named by the stack")
     }
 }
 
@@ -401,7 +407,7 @@ fn recorded(layer: &str, figure: &Figure) -> Setting {
     Setting {
         key: format!("{layer}.{}", figure.key),
         value: figure.value.to_string(),
-        unit: figure.unit,
+        unit: figure.unit.to_owned(),
         kind: figure.kind,
         source: figure.source.clone(),
     }

@@ -13,6 +13,7 @@
 //! name = "queue off"     set = { drive.firmware.depth = 1 }
 //! [[compare]]
 //! name = "…"             factor = "setup"        from = "queue off"      to = "queue on"
+//! credit = ["queue"]     # concerns; without it, the factor
 //! [[claim]]
 //! id = "Q5"              class = "M"             …
 //! ```
@@ -22,6 +23,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use crate::concern::{self, Concern};
 use crate::diagnostic::{Diagnostic, is_plain, is_text, nearest};
 use crate::expression::Expression;
 use crate::stack::keys;
@@ -58,7 +60,8 @@ pub struct Study {
     /// What is under every cell.
     #[serde(default)]
     pub stack: toml::Table,
-    /// What is varied.
+    /// What is varied; nothing in a study of one cell.
+    #[serde(default)]
     pub factor: Vec<Factor>,
     /// What is held against what.
     #[serde(default)]
@@ -129,8 +132,9 @@ pub struct Compare {
     pub from: String,
     /// The level compared with it.
     pub to: String,
-    /// What is credited with the difference; the report says if more than that differs.
-    pub credit: Option<String>,
+    /// What is credited with the difference; refused when the sides differ in anything else.
+    #[serde(default, deserialize_with = "concern::credit")]
+    pub credit: Option<Vec<Concern>>,
     /// Leads the report.
     #[serde(default)]
     pub headline: bool,
@@ -598,6 +602,23 @@ mod tests {
                 "{said}"
             );
         }
+    }
+
+    #[test]
+    fn a_credit_is_a_list_of_concerns() {
+        let compare = "[[compare]]\nname = 'c'\nfactor = 'depth'\nfrom = '1'\nto = '8'\n";
+        let with = |credit: &str| parse("s.toml", &format!("{SMALL}{compare}credit = {credit}\n"));
+        let study = with("['queue', 'write-cache']").unwrap();
+        assert_eq!(study.compare[0].credit.as_deref(), Some(&[Concern::Queue, Concern::WriteCache][..]));
+        for (credit, line) in [
+            ("'a bundle: the queue and the modern controller'", "s.toml:13: `credit` is no list of concerns; expected"),
+            ("['queu']", "s.toml:13: `queu` is no concern; expected one or more of processor, "),
+            ("[]", "s.toml:13: `credit` names nothing; expected one or more of processor, "),
+        ] {
+            let said = with(credit).unwrap_err()[0].to_string();
+            assert!(said.starts_with(line), "{said}");
+        }
+        assert!(with("['queu']").unwrap_err()[0].to_string().ends_with("; did you mean `queue`?"));
     }
 
     #[test]

@@ -5,8 +5,10 @@
 use std::process::ExitCode;
 
 use rayon::prelude::*;
-use seekwise_formats::study;
+use seekwise_formats::study::{self, Study};
 use seekwise_lab::finding::Evidence;
+use seekwise_lab::inputs::{Inputs, Taken};
+use seekwise_lab::made::MadeFrom;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::run::{RunRecord, measure};
 use seekwise_lab::stats::{Judgement, Verdict};
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
         .into_par_iter()
         .map(|index| [0, 1].map(|side| runs(&jobs[index % jobs.len()], (index * 2 + side) as u64)))
         .collect();
-    let (one, ten) = (of(1), of(CELLS));
+    let (one, ten) = (of(1, &jobs[0]), of(CELLS, &jobs[0]));
     let singles: Vec<Counts> = pairs.par_iter().map(|pair| judged(&one, std::slice::from_ref(pair))).collect();
     let studies: Vec<Counts> = pairs.par_chunks_exact(CELLS).map(|pairs| judged(&ten, pairs)).collect();
     let sum = |of: &[Counts], value: fn(&Counts) -> usize| of.iter().map(value).sum::<usize>();
@@ -79,8 +81,8 @@ fn prepared((job, depth): (&str, &str)) -> Prepared {
         ("job.ramp", "0 s"),
     ];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    let read = |name: &str| Err(std::io::Error::other(format!("no file {name}")));
-    plan::prepare("equal sides", &Cell { levels: Vec::new(), settings }, &read).expect("built-in names")
+    let inputs = Inputs::today(&|name| Err(std::io::Error::other(format!("no file {name}"))));
+    plan::prepare("equal sides", &Cell { levels: Vec::new(), settings }, &inputs).expect("built-in names")
 }
 
 /// The runs of one side; no other has its seeds.
@@ -93,8 +95,8 @@ fn runs(prepared: &Prepared, side: u64) -> Vec<RunRecord> {
     (0..RUNS).map(one).collect()
 }
 
-/// A study of so many cells with two sides each.
-fn of(cells: usize) -> study::Study {
+/// A study of so many cells with two sides each, which are all set alike, and what makes its results.
+fn of(cells: usize, side: &Prepared) -> (Study, MadeFrom) {
     let places: Vec<String> = (0..cells).map(|cell| cell.to_string()).collect();
     let text = format!(
         "title = 't'\nquestion = 'q'\nruns = {RUNS}\n[[factor]]\nname = 'place'\nkey = 'k'\nlevels = [{}]\n\
@@ -102,16 +104,18 @@ fn of(cells: usize) -> study::Study {
          from = 'a'\nto = 'b'\n",
         places.join(", ")
     );
-    study::parse("equal sides", &text).expect("a valid study")
+    let study = study::parse("equal sides", &text).expect("a valid study");
+    let cells = plan::cells(&study);
+    let made = MadeFrom::new(&text, &study, &cells, &vec![side.clone(); cells.len()], Taken::default());
+    (study, made)
 }
 
 /// The cells' comparisons, judged together.
-fn judged(study: &study::Study, pairs: &[[Vec<RunRecord>; 2]]) -> Counts {
-    let cells = plan::cells(study);
+fn judged((study, made): &(Study, MadeFrom), pairs: &[[Vec<RunRecord>; 2]]) -> Counts {
     let sides = pairs.iter().flatten().enumerate();
     let records: Vec<RunRecord> =
         sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();
-    let (findings, overall) = Evidence::new(study, &cells, &[], &records).findings();
+    let (findings, overall) = Evidence::new(study, made, &records).findings();
     let verdict = |judgement: &Judgement| judgement.verdict;
     let cells: Vec<Verdict> = findings.iter().filter_map(|finding| finding.judgement.as_ref().map(verdict)).collect();
     let all = cells.iter().copied().chain(overall.iter().filter_map(|whole| whole.judgement.as_ref().map(verdict)));

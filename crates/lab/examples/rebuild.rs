@@ -12,6 +12,7 @@ use std::time::Instant as Clock;
 use plotters::prelude::*;
 use seekwise_formats::stack::Stack as StackFile;
 use seekwise_lab::catalogue;
+use seekwise_lab::inputs::Inputs;
 use seekwise_lab::stats::histogram::Histogram;
 use seekwise_model::block::{Control, Device};
 use seekwise_model::engine::Engine;
@@ -61,7 +62,8 @@ impl Run {
         let stack = Stack { array: built.array, controller: built.controller, ..Stack::bare(built.profile) };
         let array = stack.build_array(Seed(1)).ok_or("no array")?;
         let read = |_: &str| Ok(job(rate));
-        let loaded = seekwise_lab::jobs::load("load.fio", array.limits(0).sectors, &read, &[]).map_err(said)?;
+        let loaded =
+            seekwise_lab::jobs::load("load.fio", array.limits(0).sectors, &Inputs::today(&read), &[]).map_err(said)?;
         let source = Workload::new(&loaded.job, &array.limits(0), Seed(1)).map_err(|error| error.to_string())?;
         Ok(Run { engine: Engine::new(source, array), points: Vec::new() })
     }

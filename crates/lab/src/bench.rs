@@ -19,7 +19,7 @@ use seekwise_model::workload::{
 };
 use seekwise_targets::sim::{self, SimError, Stack};
 
-use crate::jobs::Read;
+use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
 use crate::run::{measure, measure_first};
 use crate::stats::summary::Recorder;
@@ -117,9 +117,9 @@ fn hash(rows: &[Row]) -> u64 {
     words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// All of them on `drive`, a name or a file that `read` fetches, with `requests` requests each.
-pub fn workloads(drive: &str, requests: u64, read: &Read<'_>) -> Result<Vec<Workload>, Vec<Diagnostic>> {
-    let with = |settings: &[(&str, &str)]| stack(drive, settings, read);
+/// All of them on `drive`, a name or a file, with `requests` requests each.
+pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<Workload>, Vec<Diagnostic>> {
+    let with = |settings: &[(&str, &str)]| stack(drive, settings, inputs);
     let fcfs = with(&[("drive.firmware.queue.policy", "fcfs")])?;
     let sptf = with(&[("drive.firmware.queue.policy", "sptf")])?;
     // The buffer in 16 segments: one of 64 KiB is filled by a single request, and nothing would be read ahead.
@@ -143,19 +143,19 @@ pub fn workloads(drive: &str, requests: u64, read: &Read<'_>) -> Result<Vec<Work
         ),
     ];
     for (pattern, key, what) in PATTERNS {
-        let load = server(pattern, requests, read)?;
+        let load = server(pattern, requests, inputs)?;
         workloads.push(Workload { key, what, server: true, load });
     }
     Ok(workloads)
 }
 
 /// A server pattern from its first request on: without a ramp, and with a run time that none reaches.
-fn server(pattern: &str, requests: u64, read: &Read<'_>) -> Result<Load, Vec<Diagnostic>> {
+fn server(pattern: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Load, Vec<Diagnostic>> {
     let (drive, depth) = SERVER;
     let settings =
         [("drive", drive), ("job", pattern), ("job.depth", depth), ("job.ramp", "0s"), ("job.runtime", "10000h")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    let prepared = plan::prepare("bench", &Cell { levels: Vec::new(), settings }, read)?;
+    let prepared = plan::prepare("bench", &Cell { levels: Vec::new(), settings }, inputs)?;
     let stack = Stack::bare(prepared.stack.profile);
     Ok(Load::First { requests, stack, job: prepared.job })
 }
@@ -184,7 +184,7 @@ fn trace(rows: u64, sectors: u64) -> Vec<Row> {
     (0..rows).map(&mut row).collect()
 }
 
-fn stack(drive: &str, settings: &[(&str, &str)], read: &Read<'_>) -> Result<Stack, Vec<Diagnostic>> {
+fn stack(drive: &str, settings: &[(&str, &str)], inputs: &Inputs<'_>) -> Result<Stack, Vec<Diagnostic>> {
     let base = [
         ("drive", drive),
         ("drive.firmware.depth", "32"),
@@ -194,7 +194,7 @@ fn stack(drive: &str, settings: &[(&str, &str)], read: &Read<'_>) -> Result<Stac
     let settings = base.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let cell = Cell { levels: Vec::new(), settings };
     // The host itself is left out: what is timed is the drive and the layers named.
-    let stack = plan::prepare("bench", &cell, read)?.stack;
+    let stack = plan::prepare("bench", &cell, inputs)?.stack;
     Ok(Stack::bare(stack.profile))
 }
 
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn every_workload_runs_as_many_requests_as_asked() {
         let nothing = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-        for workload in workloads(DRIVE, 500, &nothing).unwrap() {
+        for workload in workloads(DRIVE, 500, &Inputs::today(&nothing)).unwrap() {
             let ran = workload.run().unwrap();
             assert_eq!(ran.requests, 500, "{}", workload.key);
             assert_eq!(workload.run().unwrap(), ran, "{}", workload.key);

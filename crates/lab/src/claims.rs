@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::evaluate::needed;
 use crate::finding::Evidence;
+use crate::made::Made;
 use crate::plan::{Cell, Prepared, cells};
 use crate::run::RunRecord;
 
@@ -60,23 +61,18 @@ pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &Change) ->
 /// cell that the switch changes comes out as none of those.
 ///
 /// Cells are compared as they come out, run by run and figure by figure: settings may differ in name and do the same.
-pub fn repeated(
-    study: &Study,
-    cells: &[Cell],
-    evidence: &Evidence<'_>,
-    changed: &[Cell],
-    without: &Evidence<'_>,
-) -> Vec<String> {
+pub fn repeated(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> {
+    let cells: Vec<&Cell> = evidence.made.cells.iter().map(|made| &made.cell).collect();
     let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| figures(evidence.runs(cell))).collect();
     let mut levels: Vec<String> = Vec::new();
-    for (place, cell) in changed.iter().enumerate() {
+    for (place, Made { cell, .. }) in without.made.cells.iter().enumerate() {
         let runs = figures(without.runs(place));
         let original = cells.iter().position(|other| other.levels == cell.levels);
         if original.is_some_and(|original| own[original] == runs) {
             continue;
         }
         let alike = (0..cells.len()).filter(|&other| !runs.is_empty() && own[other] == runs);
-        let named: Vec<String> = alike.filter_map(|other| other_level(study, cell, &cells[other])).collect();
+        let named: Vec<String> = alike.filter_map(|other| other_level(evidence.study, cell, cells[other])).collect();
         if named.is_empty() {
             return Vec::new();
         }
@@ -98,7 +94,8 @@ fn other_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
 /// What came out of each run, without the names of what ran and what was warned of.
 fn figures(runs: &[&RunRecord]) -> Vec<String> {
     let bare = |run: &&RunRecord| {
-        let run = RunRecord { cell: 0, target: String::new(), warnings: Vec::new(), ..(*run).clone() };
+        let bare = RunRecord { cell: 0, cell_hash: String::new(), target: String::new(), ..(*run).clone() };
+        let run = RunRecord { warnings: Vec::new(), ..bare };
         serde_json::to_string(&run).expect("a record has no keys but strings")
     };
     runs.iter().map(bare).collect()

@@ -4,21 +4,20 @@
 use seekwise_formats::study::{Metric, Study};
 
 use crate::finding::{Evidence, Finding, Judged, Overall, differences};
-use crate::plan::{Cell, Prepared};
+use crate::made::{MadeFrom, Program};
 use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
 use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
-use seekwise_formats::stack::LAYERS;
+use crate::work;
+use seekwise_formats::stack::{self, LAYERS, Setting};
 use seekwise_model::time::Span;
 
 /// What a report is made of.
 pub struct Material<'a> {
     /// The study.
     pub study: &'a Study,
-    /// Its cells.
-    pub cells: &'a [Cell],
-    /// What they ran.
-    pub prepared: &'a [Prepared],
+    /// What made its cells.
+    pub made: &'a MadeFrom,
     /// What came of it.
     pub records: &'a [RunRecord],
     /// The command that makes the same again.
@@ -27,8 +26,8 @@ pub struct Material<'a> {
 
 /// The report.
 pub fn report(material: &Material<'_>) -> Report {
-    let Material { study, cells, prepared, records, command } = *material;
-    let evidence = Evidence::new(study, cells, prepared, records);
+    let Material { study, made, records, command } = *material;
+    let evidence = Evidence::new(study, made, records);
     let (findings, overall) = evidence.findings();
     let mut verdicts: Vec<(bool, report::Verdict)> = Vec::new();
     for summary in &overall {
@@ -42,14 +41,14 @@ pub fn report(material: &Material<'_>) -> Report {
         question: study.question.clone(),
         expectation: study.expect.clone(),
         command: command.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: made.program.version.clone(),
         seed: study.seed,
         runs_per_cell: study.runs,
         runtime_s: study.runtime.map_or_else(|| longest(records), |runtime| runtime.seconds()),
         virtual_time: true,
         interval: interval_text(study),
         verdicts: verdicts.into_iter().map(|(_, verdict)| verdict).collect(),
-        stack: layers(prepared),
+        stack: layers(made),
         factors: study
             .factor
             .iter()
@@ -59,13 +58,13 @@ pub fn report(material: &Material<'_>) -> Report {
                 levels: factor.level_names(),
             })
             .collect(),
-        cells: (0..cells.len())
+        cells: (0..made.cells.len())
             .filter(|&cell| !evidence.runs(cell).is_empty())
-            .map(|cell| row(cells, &evidence, cell))
+            .map(|cell| row(made, &evidence, cell))
             .collect(),
         claims: evidence.claims().iter().map(claim).collect(),
-        warnings: warnings(prepared),
-        provenance: provenance(prepared),
+        warnings: made.warnings.clone(),
+        provenance: provenance(made),
     }
 }
 
@@ -136,7 +135,7 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
     let said = said(judgement, finding.refused.as_ref());
     report::Verdict {
         headline: format!("{}: {said} in {}", compare.name, finding.cell),
-        factor: compare.credit.clone().unwrap_or_else(|| compare.factor.clone()),
+        factor: finding.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
         cell: finding.cell.clone(),
@@ -159,7 +158,7 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
     report::Verdict {
         headline: format!("{}: {said} over all {} cells", compare.name, overall.cells),
-        factor: compare.credit.clone().unwrap_or_else(|| compare.factor.clone()),
+        factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
         cell: format!("geometric mean of {} cells", overall.cells),
@@ -190,7 +189,7 @@ fn spread(findings: &[&Finding]) -> Option<String> {
 }
 
 fn differs(material: &Material<'_>, finding: &Finding) -> Vec<String> {
-    differences(&material.prepared[finding.from].settings, &material.prepared[finding.to].settings)
+    differences(material.made.settings(finding.from), material.made.settings(finding.to))
 }
 
 /// What should make a reader doubt the verdict.
@@ -202,7 +201,7 @@ fn note(judgement: Option<&Judgement>) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn row(cells: &[Cell], evidence: &Evidence<'_>, cell: usize) -> report::Cell {
+fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
     let runs = evidence.runs(cell);
     let mut histogram = Histogram::default();
     for (edge, count) in runs.iter().flat_map(|run| &run.histogram) {
@@ -222,7 +221,7 @@ fn row(cells: &[Cell], evidence: &Evidence<'_>, cell: usize) -> report::Cell {
     flags.dedup();
     report::Cell {
         id: cell.to_string(),
-        levels: cells[cell].levels.clone(),
+        levels: made.cells[cell].cell.levels.clone(),
         runs: runs.len() as u32,
         ios: runs.iter().map(|run| run.all.ios).sum(),
         iops: mean(|run| run.all.iops),
@@ -263,39 +262,37 @@ fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
     })
 }
 
-/// The layers of all cells together: a setting that is varied shows all its values.
-fn layers(prepared: &[Prepared]) -> Vec<Layer> {
-    LAYERS
-        .into_iter()
-        .filter_map(|role| {
-            let prefix = format!("{role}.");
-            let mut settings: Vec<report::Setting> = Vec::new();
-            for setting in prepared.iter().flat_map(|cell| &cell.settings) {
-                let plain_role = setting.key == role;
-                if !plain_role && !setting.key.starts_with(&prefix) {
-                    continue;
-                }
-                let value = match setting.unit {
-                    "" => setting.value.clone(),
-                    unit => format!("{} {unit}", setting.value),
-                };
-                match settings.iter_mut().find(|known| known.key == setting.key) {
-                    Some(known) if known.value.split(" | ").any(|one| one == value) => {}
-                    Some(known) => known.value = format!("{} | {value}", known.value),
-                    None => settings.push(report::Setting {
-                        key: setting.key.clone(),
-                        value,
-                        // The whole citation is a paragraph; `seekwise drives NAME` prints it.
-                        source: setting.kind.to_string(),
-                    }),
-                }
-            }
-            // The layer's own name stands at its head rather than among its settings.
-            let named = settings.iter().position(|setting| setting.key == role);
-            let name = named.map_or(String::new(), |place| settings.remove(place).value);
-            (!settings.is_empty()).then(|| Layer { role: role.to_owned(), name, settings })
-        })
-        .collect()
+/// The job and the layers of all cells together: a setting that is varied shows all its values.
+fn layers(made: &MadeFrom) -> Vec<Layer> {
+    let mut all = made.known();
+    let order: Vec<String> = work::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
+    all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
+    ["job"].into_iter().chain(LAYERS).filter_map(|role| layer(role, &all)).collect()
+}
+
+fn layer(role: &str, all: &[&Setting]) -> Option<Layer> {
+    let prefix = format!("{role}.");
+    let mut settings: Vec<report::Setting> = Vec::new();
+    for setting in all.iter().filter(|setting| setting.key == role || setting.key.starts_with(&prefix)) {
+        let value = match setting.unit.as_str() {
+            "" => setting.value.clone(),
+            unit => format!("{} {unit}", setting.value),
+        };
+        match settings.iter_mut().find(|known| known.key == setting.key) {
+            Some(known) if known.value.split(" | ").any(|one| one == value) => {}
+            Some(known) => known.value = format!("{} | {value}", known.value),
+            None => settings.push(report::Setting {
+                key: setting.key.clone(),
+                value,
+                // The whole citation is a paragraph; `seekwise drives NAME` prints it.
+                source: setting.kind.to_string(),
+            }),
+        }
+    }
+    // The layer's own name stands at its head rather than among its settings.
+    let named = settings.iter().position(|setting| setting.key == role);
+    let name = named.map_or(String::new(), |place| settings.remove(place).value);
+    (!settings.is_empty()).then(|| Layer { role: role.to_owned(), name, settings })
 }
 
 fn claim(judged: &Judged<'_>) -> report::Claim {
@@ -310,23 +307,17 @@ fn claim(judged: &Judged<'_>) -> report::Claim {
     }
 }
 
-fn warnings(prepared: &[Prepared]) -> Vec<String> {
-    let mut all: Vec<String> = prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
-    all.sort();
-    all.dedup();
-    all
-}
-
-fn provenance(prepared: &[Prepared]) -> Provenance {
-    let mut drives: Vec<&str> = prepared.iter().map(|cell| cell.stack.profile.name.as_str()).collect();
-    drives.sort_unstable();
-    drives.dedup();
-    let mut hashes: Vec<String> = prepared.iter().map(|cell| crate::run::settings_hash(&cell.settings)).collect();
-    hashes.sort();
-    hashes.dedup();
+fn provenance(made: &MadeFrom) -> Provenance {
+    let Program { build, .. } = &made.program;
     Provenance {
-        profile_hash: hashes.join(" "),
-        drive: drives.join(", "),
-        notes: vec!["A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned()],
+        hash: made.hash(),
+        drive: made.drives.join(", "),
+        notes: vec![
+            "A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned(),
+            format!(
+                "Build {build}. Every drive, stack and job as it was read, every setting of each cell and the seed of \
+                 each run stand in made-from.json beside this page; the command runs in that folder."
+            ),
+        ],
     }
 }

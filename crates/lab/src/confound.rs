@@ -1,61 +1,115 @@
-//! What a difference may be credited to. Two sides of a comparison differ in settings; settings belong to concerns (the
-//! flush policy, the command queue, the interface, …). A headline that credits one concern with the effect of another
-//! is refused, by name.
+//! What a difference may be credited to. Two sides of a comparison differ in settings, of the stack and of the job;
+//! settings belong to concerns (the flush policy, the command queue, the depth, …). A headline that credits one concern
+//! with the effect of another is refused, by name.
 //!
-//! - A comparison that says what it credits (`credit`) must name each concern in which its sides differ. A bundle of
-//!   several is credited as one when its words say so: "a bundle: the queue and the controller".
+//! - A comparison that says what it credits (`credit`) must name each concern in which its sides differ, and none in
+//!   which they do not. `drive` stands for what comes with another drive ([`COMES_WITH_DRIVE`]).
 //! - One that does not is credited to its factor: a bundle to all that it sets, a key to what stands under it. The name of
-//!   a layer (`driver`) stands for all of that layer. What else differs is not named, and refused.
+//!   a layer (`driver`) stands for all of that layer, a variable of a job for all that it changes in the job.
+//! - Another job (the key `job`) is other work: a comparison of two is none, unless it names in `credit` all in which
+//!   the work differs.
+//! - A job that takes a share of its drive is laid out otherwise on a larger one. That comes of the drive or the array,
+//!   which are judged themselves.
 //!
 //! Whether a difference has an effect is not asked here.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use seekwise_formats::concern::Concern::{self, *};
+use seekwise_formats::concern::credited;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Compare, Factor, flatten};
 
 use crate::finding::differences;
+use crate::made::MadeFrom;
 
-/// A concern: what it is called, the settings that belong to it, and the words that name it.
-struct Concern {
-    name: &'static str,
-    keys: &'static [&'static str],
-    words: &'static [&'static str],
-}
-
-const fn concern(name: &'static str, keys: &'static [&'static str], words: &'static [&'static str]) -> Concern {
-    Concern { name, keys, words }
-}
-
-/// The first that fits counts.
-const CONCERNS: [Concern; 13] = [
-    concern(
-        "the flush policy",
-        &["driver.flush", "driver.write_through", "driver.power_off", "accelerator.flush"],
-        &["flush"],
+/// The settings of each concern, by the roots of their keys. The first that fits counts.
+const CONCERNS: [(Concern, &[&str]); 28] = [
+    (
+        FlushPolicy,
+        &["driver.flush", "driver.write_through", "driver.power_off", "driver.power_off_pause_ms", "accelerator.flush"],
     ),
-    concern("the write cache", &["drive.cache.write_back", "drive.power.protected"], &["cache"]),
-    concern("the drive's buffer", &["drive.cache"], &["buffer", "cache", "segment", "read-ahead"]),
-    concern(
-        "the command queue",
+    (
+        Queue,
         &["drive.firmware.depth", "drive.firmware.queue", "drive.link.queuing", "driver.depth", "controller.depth"],
-        &["queu", "depth", "wait limit", "ageing", "window"],
     ),
-    concern("the scheduler", &["driver.queue", "driver.scheduler", "driver.plug"], &["schedul", "sort", "order"]),
-    concern("the interface", &["controller.mode", "drive.link"], &["interface", "link", "mode"]),
-    concern("the controller", &["controller", "bus"], &["controller", "board", "bus"]),
-    concern("the driver", &["driver"], &["driver"]),
-    concern("the cache in memory", &["accelerator"], &["accelerat", "host memory", "cache in memory"]),
-    concern("the processor", &["processor"], &["processor"]),
-    concern("the array", &["array"], &["array", "raid"]),
-    concern("the drive", &["drive"], &["drive", "firmware"]),
-    concern("a change during the run", &["at"], &["change"]),
+    (Scheduler, &["driver.queue", "driver.plug", "driver.merge", "driver.merge_reads"]),
+    (Driver, &["driver"]),
+    (Processor, &["processor"]),
+    (Accelerator, &["accelerator"]),
+    (Array, &["array"]),
+    (Bus, &["bus"]),
+    (Interface, &["controller.mode", "drive.link"]),
+    (Controller, &["controller"]),
+    (WriteCache, &["drive.cache.write_back", "drive.power.protected"]),
+    (ReadAhead, &["drive.cache.read_ahead"]),
+    (
+        MediaCache,
+        &[
+            "drive.cache.media_cache_mib",
+            "drive.cache.media_cache_stretches",
+            "drive.cache.media_cache_largest_kib",
+            "drive.cache.flash_kib",
+        ],
+    ),
+    (
+        Firmware,
+        &[
+            "drive.cache.dirty_percent",
+            "drive.cache.dirty_runs",
+            "drive.cache.fills_while_draining",
+            "drive.cache.destage_idle_ms",
+            "drive.cache.destage_age_ms",
+            "drive.cache.long_writes",
+        ],
+    ),
+    (Segments, &["drive.cache"]),
+    (Mechanics, &["drive.mechanics"]),
+    (Media, &["drive.geometry"]),
+    (Faults, &["drive.faults", "drive.firmware.recovery_limit_ms", "drive.power"]),
+    (Firmware, &["drive.firmware", "drive.overhead"]),
+    (Change, &["at"]),
+    (Workers, &["job.workers"]),
+    (Depth, &["job.depth"]),
+    (Pattern, &["job.pattern"]),
+    (Size, &["job.size"]),
+    (Place, &["job.place"]),
+    (Rate, &["job.rate"]),
+    (Flushes, &["job.flush"]),
+    (Duration, &["job.duration"]),
 ];
+
+/// What another drive brings with it. Its queue, its write cache and its interface are what results are most often
+/// wrongly credited to, so they are named beside it.
+const COMES_WITH_DRIVE: [Concern; 7] = [Segments, ReadAhead, MediaCache, Mechanics, Media, Firmware, Faults];
+
+/// Settings of a job that no difference is credited to: names, and the size of the drive it was laid out on.
+pub const LABELS: [&str; 2] = ["job.names", "job.capacity"];
+
+/// One side of a comparison.
+pub struct Side<'a> {
+    settings: Vec<&'a Setting>,
+    /// Which job was asked for, and with which variables, before it was laid out.
+    job: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Side<'a> {
+    /// A cell of a study.
+    pub fn of(made: &'a MadeFrom, cell: usize) -> Side<'a> {
+        let asked = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
+        let job = asked.filter(|(key, _)| key == "job" || under(key, "job.env"));
+        let job = job.map(|(key, value)| (key.as_str(), value.as_str()));
+        Side { settings: made.settings(cell).collect(), job: job.collect() }
+    }
+}
 
 fn under(key: &str, root: &str) -> bool {
     key.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-fn concern_of(key: &str) -> Option<&'static Concern> {
-    CONCERNS.iter().find(|concern| concern.keys.iter().any(|root| under(key, root)))
+/// The concern that a setting belongs to; none of a name.
+pub fn concern_of(key: &str) -> Option<Concern> {
+    CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| under(key, root))).map(|(concern, _)| *concern)
 }
 
 /// The dotted keys that a factor sets on one of two of its levels.
@@ -69,90 +123,98 @@ fn named(factor: &Factor, levels: [&str; 2]) -> Vec<String> {
     }
 }
 
-/// Why `compare`, between stacks of these settings, may not be credited as it is; nothing when it may.
-pub fn refusal(compare: &Compare, factor: &Factor, from: &[Setting], to: &[Setting]) -> Option<String> {
-    let differ = differences(from, to);
-    let keys = named(factor, [&compare.from, &compare.to]);
-    let credited = |key: &str, concern: &Concern| match &compare.credit {
-        Some(credit) => {
-            let credit = credit.to_lowercase();
-            concern.words.iter().any(|word| credit.contains(word))
-        }
-        None => keys.iter().any(|named| under(key, named)),
-    };
-    let mut besides: Vec<(&str, Vec<&str>)> = Vec::new();
-    for key in differ.iter().filter(|key| key.contains('.')) {
-        let Some(concern) = concern_of(key).filter(|concern| !credited(key, concern)) else { continue };
-        match besides.iter_mut().find(|(name, _)| *name == concern.name) {
-            Some((_, keys)) => keys.push(key),
-            None => besides.push((concern.name, vec![key])),
-        }
+/// Whether setting the key `named` may change the setting `key`.
+fn reaches(named: &str, key: &str) -> bool {
+    match named {
+        "stack" => !under(key, "job"),
+        "job.runtime" => ["job.duration.runtime", "job.duration.repeats"].contains(&key),
+        "job.ramp" => key == "job.duration.ramp",
+        // Another job is other work, which nothing stands for.
+        "job" => false,
+        variable if variable.starts_with("job.env.") => under(key, "job"),
+        root => under(key, root),
     }
-    if besides.is_empty() {
-        return None;
-    }
-    let what = compare.credit.as_ref().unwrap_or(&compare.factor);
-    let said = besides.iter().map(|(name, keys)| match keys[..] {
-        [key] => format!("{name} ({key})"),
-        [first, ..] => format!("{name} ({first} and {} more)", keys.len() - 1),
-        [] => (*name).to_owned(),
-    });
-    let said: Vec<String> = said.collect();
-    Some(format!("it credits {what}, but the sides differ in {} too", said.join(", ")))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use seekwise_formats::profile::figure::Kind;
+/// The settings in which two sides differ that count, each with its concern.
+fn differing(sides: &[Side<'_>; 2]) -> Vec<(String, Concern)> {
+    let [from, to] = sides;
+    let mut keys = differences(from.settings.iter().copied(), to.settings.iter().copied());
+    let laid_out_alike = from.job == to.job;
+    keys.retain(|key| key.contains('.') && !LABELS.contains(&key.as_str()));
+    keys.retain(|key| !(laid_out_alike && under(key, "job.place")));
+    keys.into_iter().filter_map(|key| concern_of(&key).map(|concern| (key, concern))).collect()
+}
 
-    fn settings(pairs: &[(&str, &str)]) -> Vec<Setting> {
-        let setting = |&(key, value): &(&str, &str)| Setting {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            unit: "",
-            kind: Kind::Set,
-            source: String::new(),
-        };
-        pairs.iter().map(setting).collect()
+/// Whether the sides have drives of different names.
+fn other_drive(sides: &[Side<'_>; 2]) -> bool {
+    let name = |side: &Side<'_>| side.settings.iter().find(|setting| setting.key == "drive").map(|s| s.value.clone());
+    name(&sides[0]) != name(&sides[1])
+}
+
+/// What a comparison credits, for a reader: the concerns it names, the factor's key, or what of a bundle differs.
+pub fn credit(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> String {
+    match (&compare.credit, &factor.key) {
+        (Some(concerns), _) => credited(concerns),
+        (None, Some(_)) => compare.factor.clone(),
+        (None, None) => {
+            let concerns: BTreeSet<Concern> = differing(sides).into_iter().map(|(_, concern)| concern).collect();
+            let concerns: Vec<Concern> = concerns.into_iter().collect();
+            if concerns.is_empty() { compare.factor.clone() } else { credited(&concerns) }
+        }
     }
+}
 
-    fn study(factor: &str, credit: &str) -> (Compare, Factor) {
-        let head = "title = 't'\nquestion = 'q'\nruntime = '1 s'\n";
-        let compare = format!("[[compare]]\nname = 'c'\nfactor = 'f'\nfrom = 'a'\nto = 'b'\n{credit}");
-        let text = format!("{head}[[factor]]\nname = 'f'\n{factor}\n{compare}");
-        let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-        (study.compare[0].clone(), study.factor[0].clone())
+/// Why `compare`, between these sides, may not be credited as it is; nothing when it may.
+pub fn refusal(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Option<String> {
+    let differ = differing(sides);
+    let keys = named(factor, [&compare.from, &compare.to]);
+    let brings = other_drive(sides);
+    let covered = |key: &str, concern: Concern| match &compare.credit {
+        Some(credit) => {
+            credit.contains(&concern) || brings && credit.contains(&Drive) && COMES_WITH_DRIVE.contains(&concern)
+        }
+        None => keys.iter().any(|named| reaches(named, key)),
+    };
+    let mut besides: BTreeMap<Concern, Vec<&str>> = BTreeMap::new();
+    for (key, concern) in differ.iter().filter(|(key, concern)| !covered(key, *concern)) {
+        besides.entry(*concern).or_default().push(key);
     }
-
-    const VENDOR: &str = "[[factor.bundle]]\nname = 'a'\nset = { driver = 'x' }\n\
-                          [[factor.bundle]]\nname = 'b'\nset = { driver = 'y', controller = 'z' }";
-
-    #[test]
-    fn a_credit_must_name_all_that_differs() {
-        let from = settings(&[("driver", "x"), ("driver.flush", "forward"), ("controller.rate_mb_s", "1")]);
-        let to = settings(&[("driver", "y"), ("driver.flush", "drop"), ("controller.rate_mb_s", "2")]);
-        let (compare, factor) = study(VENDOR, "credit = 'the controller'");
-        let said = refusal(&compare, &factor, &from, &to);
-        assert_eq!(
-            said.as_deref(),
-            Some("it credits the controller, but the sides differ in the flush policy (driver.flush) too")
-        );
-        let (compare, factor) = study(VENDOR, "credit = 'a bundle: the controller and the flush policy'");
-        assert_eq!(refusal(&compare, &factor, &from, &to), None);
-        // A declared bundle is credited as one.
-        let (compare, factor) = study(VENDOR, "");
-        assert_eq!(refusal(&compare, &factor, &from, &to), None);
+    let same = |concern: &&Concern| match concern {
+        Drive => !brings,
+        concern => !differ.iter().any(|(_, other)| other == *concern),
+    };
+    let idle: Vec<Concern> = compare.credit.iter().flatten().filter(same).copied().collect();
+    let what = credit(compare, factor, sides);
+    let named = |work: bool| {
+        let of = besides.iter().filter(|(concern, _)| concern.is_work() == work);
+        of.map(|(concern, keys)| said(*concern, keys)).collect::<Vec<_>>().join(", ")
+    };
+    match (named(true), named(false)) {
+        (work, _) if !work.is_empty() => {
+            let concerns: BTreeSet<Concern> = differ.iter().map(|(_, concern)| *concern).collect();
+            let concerns: Vec<&str> = concerns.into_iter().map(Concern::word).collect();
+            let why = match compare.credit {
+                Some(_) => format!(", and it credits {what}"),
+                None => format!("; a study that compares work says so: credit = {concerns:?}"),
+            };
+            Some(format!("the sides do different work: they differ in {work}{why}"))
+        }
+        (_, stack) if !stack.is_empty() => Some(format!("it credits {what}, but the sides differ in {stack} too")),
+        _ if idle.is_empty() => None,
+        _ => Some(format!("it credits {what}, but the sides do not differ in {}", list(&idle))),
     }
+}
 
-    #[test]
-    fn a_key_is_credited_with_what_stands_under_it() {
-        let (compare, factor) = study("key = 'driver'\nlevels = ['a', 'b']", "");
-        let from = settings(&[("driver.flush", "forward"), ("driver.depth", "1")]);
-        let to = settings(&[("driver.flush", "drop"), ("driver.depth", "32")]);
-        assert_eq!(refusal(&compare, &factor, &from, &to), None);
-        let to = settings(&[("driver.flush", "drop"), ("driver.depth", "32"), ("drive.cache.write_back", "off")]);
-        let said = refusal(&compare, &factor, &from, &to).unwrap();
-        assert_eq!(said, "it credits f, but the sides differ in the write cache (drive.cache.write_back) too");
+fn list(concerns: &[Concern]) -> String {
+    concerns.iter().map(|concern| concern.title()).collect::<Vec<_>>().join(", ")
+}
+
+fn said(concern: Concern, keys: &[&str]) -> String {
+    let title = concern.title();
+    match keys {
+        [] => title.to_owned(),
+        [key] => format!("{title} ({key})"),
+        [first, rest @ ..] => format!("{title} ({first} and {} more)", rest.len()),
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use seekwise_formats::expression::{Axis, Expression, Function, Node, Operator, Order, Part, Reduction};
 use seekwise_formats::study::{Claim, Study};
 
-use crate::plan::{Cell, Prepared};
+use crate::made::MadeFrom;
+use crate::plan::Cell;
 use crate::run::RunRecord;
 use crate::stats::mean_interval;
 
@@ -81,8 +82,9 @@ type Scope = Vec<(String, String)>;
 /// The results of a study, to be asked.
 pub struct Results<'a> {
     study: &'a Study,
-    cells: &'a [Cell],
-    settings: &'a [Prepared],
+    /// The levels of each cell.
+    cells: Vec<&'a [String]>,
+    made: Option<&'a MadeFrom>,
     /// Runs of each cell as JSON, made when first asked for.
     records: Vec<RefCell<Option<Vec<serde_json::Value>>>>,
     runs: &'a [Vec<&'a RunRecord>],
@@ -94,7 +96,7 @@ pub struct Results<'a> {
 
 /// The cells of `cells` that the checks of `claim` ask for, in order.
 pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
-    let mut results = Results::new(study, cells, &[], &[]);
+    let mut results = Results::new(study, cells.iter().map(|cell| &cell.levels[..]).collect(), None, &[]);
     results.asked = Some(RefCell::new(BTreeSet::new()));
     for expression in &claim.check {
         results.check(expression, &claim.over);
@@ -103,15 +105,15 @@ pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
 }
 
 impl<'a> Results<'a> {
-    /// The results of `cells`: what each was set to, and its runs.
+    /// The results of the cells of these levels: what made them, and their runs.
     pub fn new(
         study: &'a Study,
-        cells: &'a [Cell],
-        settings: &'a [Prepared],
+        cells: Vec<&'a [String]>,
+        made: Option<&'a MadeFrom>,
         runs: &'a [Vec<&'a RunRecord>],
     ) -> Results<'a> {
         let records = cells.iter().map(|_| RefCell::new(None)).collect();
-        Results { study, cells, settings, records, runs, asked: None, notes: RefCell::default() }
+        Results { study, cells, made, records, runs, asked: None, notes: RefCell::default() }
     }
 
     /// What an expression comes to, for each of its levels, at each place of the range of some factors.
@@ -308,8 +310,8 @@ impl<'a> Results<'a> {
     /// The cell that a scope chooses; a factor with one level needs no choice.
     fn cell(&self, scope: &Scope) -> Option<usize> {
         let chosen = |name: &str| scope.iter().rev().find(|(factor, _)| factor == name).map(|(_, level)| level);
-        let fits = |cell: &Cell| {
-            let mut pairs = self.study.factor.iter().zip(&cell.levels);
+        let fits = |levels: &&[String]| {
+            let mut pairs = self.study.factor.iter().zip(levels.iter());
             pairs.all(|(factor, level)| chosen(&factor.name).is_none_or(|chosen| chosen == level))
         };
         self.cells.iter().position(fits)
@@ -333,7 +335,7 @@ impl<'a> Results<'a> {
             asked.borrow_mut().insert(cell);
             return Some(Value::Runs(vec![1.0]));
         }
-        let setting = self.settings.get(cell)?.settings.iter().find(|setting| setting.key == key)?;
+        let setting = self.made?.setting(cell, key)?;
         Some(Value::Word(setting.value.clone()))
     }
 }

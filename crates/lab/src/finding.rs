@@ -1,6 +1,7 @@
 //! From records to answers: comparisons with their verdicts, and claims with their figures. Pure functions of the
 //! study, its cells and its records.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use seekwise_formats::expression::Expression;
@@ -8,17 +9,18 @@ use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, Class, Compare, Metric, Study};
 use serde::Serialize;
 
-use crate::confound;
+use crate::confound::{self, Side};
 use crate::evaluate::{Checked, Results, lines};
-use crate::plan::{Cell, Prepared};
+use crate::made::MadeFrom;
 use crate::run::RunRecord;
 use crate::stats::{Better, Comparison, Criteria, Interval, Judgement, Paired, judge, mean_interval};
 
 /// The records of a study, by cell.
 pub struct Evidence<'a> {
-    study: &'a Study,
-    cells: &'a [Cell],
-    prepared: &'a [Prepared],
+    /// The study.
+    pub study: &'a Study,
+    /// What made its results.
+    pub made: &'a MadeFrom,
     by_cell: Vec<Vec<&'a RunRecord>>,
 }
 
@@ -35,7 +37,9 @@ pub struct Finding {
     pub cell: String,
     /// The answer; nothing when a side has no throughput at all.
     pub judgement: Option<Judgement>,
-    /// Why it may not be credited as it is ([`confound`]).
+    /// What the difference is credited to, for the reader ([`confound`]).
+    pub credit: String,
+    /// Why it may not be credited as it is.
     pub refused: Option<String>,
 }
 
@@ -48,6 +52,8 @@ pub struct Overall {
     pub judgement: Option<Judgement>,
     /// How many cells it is over.
     pub cells: usize,
+    /// What the difference is credited to, in the first of them.
+    pub credit: String,
     /// Why one of them may not be credited as it is.
     pub refused: Option<String>,
 }
@@ -129,19 +135,14 @@ impl Judged<'_> {
 
 impl<'a> Evidence<'a> {
     /// Sorts `records` by cell.
-    pub fn new(
-        study: &'a Study,
-        cells: &'a [Cell],
-        prepared: &'a [Prepared],
-        records: &'a [RunRecord],
-    ) -> Evidence<'a> {
-        let mut by_cell: Vec<Vec<&RunRecord>> = vec![Vec::new(); cells.len()];
+    pub fn new(study: &'a Study, made: &'a MadeFrom, records: &'a [RunRecord]) -> Evidence<'a> {
+        let mut by_cell: Vec<Vec<&RunRecord>> = vec![Vec::new(); made.cells.len()];
         for record in records {
             if let Some(cell) = by_cell.get_mut(record.cell) {
                 cell.push(record);
             }
         }
-        Evidence { study, cells, prepared, by_cell }
+        Evidence { study, made, by_cell }
     }
 
     /// The runs of a cell.
@@ -179,7 +180,8 @@ impl<'a> Evidence<'a> {
         let overall = tail.into_iter().enumerate().map(|(compare, judgement)| {
             let of = || findings.iter().filter(|finding| finding.compare == compare);
             let refused = of().find_map(|finding| finding.refused.clone());
-            Overall { compare, judgement, cells: of().count(), refused }
+            let credit = of().next().map_or(String::new(), |finding| finding.credit.clone());
+            Overall { compare, judgement, cells: of().count(), credit, refused }
         });
         let overall = overall.collect();
         (findings, overall)
@@ -219,17 +221,19 @@ impl<'a> Evidence<'a> {
 
     fn sides(&self, index: usize, compare: &Compare) -> Vec<Finding> {
         let Some(factor) = self.factor(&compare.factor) else { return Vec::new() };
-        let base = self.cells.iter().enumerate().filter(|(_, cell)| cell.levels[factor] == compare.from);
-        base.filter_map(|(from, cell)| {
-            let mut levels = cell.levels.clone();
-            levels[factor].clone_from(&compare.to);
-            let to = self.cells.iter().position(|other| other.levels == levels)?;
-            let others = self.study.factor.iter().zip(&levels).enumerate().filter(|&(place, _)| place != factor);
+        let levels = || self.made.cells.iter().map(|made| &made.cell.levels);
+        let base = levels().enumerate().filter(|(_, levels)| levels.get(factor) == Some(&compare.from));
+        base.filter_map(|(from, side)| {
+            let mut other = side.clone();
+            other[factor].clone_from(&compare.to);
+            let to = levels().position(|levels| *levels == other)?;
+            let others = self.study.factor.iter().zip(&other).enumerate().filter(|&(place, _)| place != factor);
             let named = others.map(|(_, (factor, level))| format!("{} {level}", factor.name));
             let cell = named.collect::<Vec<_>>().join(", ");
-            let settings = |cell: usize| self.prepared.get(cell).map_or(&[][..], |cell| &cell.settings);
-            let refused = confound::refusal(compare, &self.study.factor[factor], settings(from), settings(to));
-            Some(Finding { compare: index, from, to, cell, judgement: None, refused })
+            let sides = [from, to].map(|cell| Side::of(self.made, cell));
+            let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
+            let credit = confound::credit(compare, &self.study.factor[factor], &sides);
+            Some(Finding { compare: index, from, to, cell, judgement: None, credit, refused })
         })
         .collect()
     }
@@ -271,7 +275,8 @@ impl<'a> Evidence<'a> {
 
     /// One claim of the study, judged.
     pub fn judge_claim(&self, claim: &'a Claim) -> Judged<'a> {
-        let results = Results::new(self.study, self.cells, self.prepared, &self.by_cell);
+        let levels = self.made.cells.iter().map(|made| &made.cell.levels[..]).collect();
+        let results = Results::new(self.study, levels, Some(self.made), &self.by_cell);
         let all = |expressions: &[Expression]| -> Vec<Checked> {
             expressions.iter().flat_map(|one| results.check(one, &claim.over)).collect()
         };
@@ -305,13 +310,12 @@ fn vote(checks: &[Checked]) -> Option<Vote> {
     Some(vote).filter(|_| !places.is_empty())
 }
 
-/// The keys in which two stacks differ.
-pub fn differences(from: &[Setting], to: &[Setting]) -> Vec<String> {
-    let value = |settings: &[Setting], key: &str| settings.iter().find(|s| s.key == key).map(|s| s.value.clone());
-    let mut keys: Vec<&str> = from.iter().chain(to).map(|setting| setting.key.as_str()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys.into_iter().filter(|key| value(from, key) != value(to, key)).map(str::to_owned).collect()
+/// The keys in which two sides differ, in order.
+pub fn differences<'a>(from: impl Iterator<Item = &'a Setting>, to: impl Iterator<Item = &'a Setting>) -> Vec<String> {
+    let mut sides: BTreeMap<&str, [Option<&str>; 2]> = BTreeMap::new();
+    from.for_each(|setting| sides.entry(&setting.key).or_default()[0] = Some(&setting.value));
+    to.for_each(|setting| sides.entry(&setting.key).or_default()[1] = Some(&setting.value));
+    sides.into_iter().filter(|(_, [from, to])| from != to).map(|(key, _)| key.to_owned()).collect()
 }
 
 #[cfg(test)]

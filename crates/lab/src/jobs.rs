@@ -9,14 +9,13 @@ use seekwise_formats::{fio, iometer};
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
+use crate::inputs::{Inputs, Role};
+
 /// How long a pattern runs when nothing else is said: long enough for some thousand random requests of one drive.
 const PATTERN_RUNTIME: Span = Span::from_secs(60);
 
 /// Ramp-up of a pattern: several times what it takes to fill a queue of 256 and a drive's buffer.
 const PATTERN_RAMP: Span = Span::from_secs(5);
-
-/// Fetches the text of a file.
-pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
 /// A built-in pattern.
 #[derive(Clone, Debug)]
@@ -163,9 +162,19 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `read` fetches
-/// files; `variables` go before the environment's.
-pub fn load(name: &str, sectors: u64, read: &Read<'_>, variables: &[(&str, &str)]) -> Result<Loaded, Vec<Diagnostic>> {
+/// The text of a built-in job.
+pub fn built_in(name: &str) -> Option<&'static str> {
+    JOBS.iter().find(|job| job.name == name).map(|job| job.text)
+}
+
+/// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `variables` go before
+/// the environment's.
+pub fn load(
+    name: &str,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    variables: &[(&str, &str)],
+) -> Result<Loaded, Vec<Diagnostic>> {
     let patterns = patterns();
     let unused = |variable: &str, known: &[&str]| {
         let fault = Diagnostic::at(name, 0, format!("the job has no variable `{variable}`"));
@@ -191,12 +200,13 @@ pub fn load(name: &str, sectors: u64, read: &Read<'_>, variables: &[(&str, &str)
             None => Ok(loaded),
         }
     };
+    let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
+    let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job of that name", names)];
+    let text = inputs.text(Role::Job, name).map_err(absent)?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
-        return fio_job(name, job.text, sectors, read, &|key| given(key).or_else(|| default(key))).and_then(all_used);
+        return fio_job(name, &text, sectors, inputs, &|key| given(key).or_else(|| default(key))).and_then(all_used);
     }
-    let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
-    let text = read(name).map_err(|why| vec![absent(name, &why, "no built-in pattern or job of that name", names)])?;
     if let (true, Some((variable, _))) = (looks_like_iometer(name, &text), variables.first()) {
         return Err(unused(variable, &[]));
     }
@@ -206,7 +216,7 @@ pub fn load(name: &str, sectors: u64, read: &Read<'_>, variables: &[(&str, &str)
         warnings.extend(more);
         return Ok(Loaded { job, origin: Origin::Iometer, warnings });
     }
-    fio_job(name, &text, sectors, read, &|key| given(key).or_else(|| std::env::var(key).ok())).and_then(all_used)
+    fio_job(name, &text, sectors, inputs, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
 
 /// Why `name`, which might be a file or one of the `known` words, stands for nothing.
@@ -228,12 +238,12 @@ fn fio_job(
     name: &str,
     text: &str,
     sectors: u64,
-    read: &Read<'_>,
+    inputs: &Inputs<'_>,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let context = fio::Context {
         environment,
-        include: &|path| read(path).map_err(|why| why.to_string()),
+        include: &|path| inputs.text(Role::Job, path).map_err(|why| why.to_string()),
         ..fio::Context::bare()
     };
     let file = fio::parse(name, text, &context)?;
@@ -275,7 +285,7 @@ mod tests {
 
     fn loaded(name: &str, text: &str, variables: &[(&str, &str)]) -> Result<usize, String> {
         let read = |_: &str| Ok(text.to_owned());
-        let job = load(name, 1 << 24, &read, variables);
+        let job = load(name, 1 << 24, &Inputs::today(&read), variables);
         job.map(|loaded| loaded.job.workers.len()).map_err(|faults| faults[0].to_string())
     }
 

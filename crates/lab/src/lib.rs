@@ -3,8 +3,11 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`catalogue`] | the built-in drives, and what can be checked of each |
+//! | [`inputs`] | what a plan is read from, kept in the words it had |
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`plan`] | a study's cells, and what each one runs |
+//! | [`work`] | what a job does, as settings |
+//! | [`made`] | what made a study's results, as kept beside them |
 //! | [`run`] | one run, and the record kept of it |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
@@ -27,10 +30,13 @@ pub mod cut;
 pub mod demand;
 pub mod evaluate;
 pub mod finding;
+pub mod inputs;
 pub mod jobs;
+pub mod made;
 pub mod plan;
 pub mod report;
 pub mod run;
 pub mod stats;
 pub mod study;
 pub mod validate;
+pub mod work;

@@ -10,16 +10,20 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
 use seekwise_targets::sim::{self, Change, Stack};
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
-use crate::jobs::{Loaded, Origin, Read, absent};
+use crate::inputs::{Inputs, Role};
+use crate::jobs::{Loaded, Origin, absent};
+use crate::{made, work};
 
 /// One combination of levels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The level of each factor, in the study's order.
     pub levels: Vec<String>,
-    /// Dotted keys and values, later ones over earlier ones.
+    /// Dotted keys and values that are asked for, later ones over earlier ones.
+    #[serde(rename = "asked")]
     pub settings: Vec<(String, String)>,
 }
 
@@ -28,8 +32,10 @@ pub struct Cell {
 pub struct Prepared {
     /// The stack.
     pub stack: Stack,
-    /// The stack's settings, for showing and comparing.
+    /// The settings of the stack and of the job, for showing and comparing.
     pub settings: Vec<Setting>,
+    /// A hash of the settings ([`made::hash`]): cells of equal hashes run the same.
+    pub hash: String,
     /// The job.
     pub job: Job,
     /// What the job was read from.
@@ -82,11 +88,11 @@ pub fn seed(study: &Study, run: u32) -> u64 {
     Seed(study.seed).run(u64::from(run)).0
 }
 
-/// Builds what a cell runs. `read` fetches the text of a drive, stack or job file that is not built in; `file` names
-/// the study in errors. The key `stack` names a stack file to begin with, `drive` a drive alone.
-pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec<Diagnostic>> {
-    let stack = stack(file, cell, read)?;
-    let built = stack.build(&|name| drive(name, read))?;
+/// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
+/// key `stack` names a stack file to begin with, `drive` a drive alone.
+pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
+    let stack = stack(file, cell, inputs)?;
+    let built = stack.build(&|name| drive(name, inputs))?;
     let change = |change: &layers::Change| Change {
         at: Instant::from_nanos(change.at),
         key: change.key.clone(),
@@ -109,7 +115,7 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
     // The last one counts.
     let variables: Vec<_> =
         settings.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
-    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, stack.sectors(), read, &variables)?;
+    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, stack.sectors(), inputs, &variables)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
@@ -118,23 +124,23 @@ pub fn prepare(file: &str, cell: &Cell, read: &Read<'_>) -> Result<Prepared, Vec
     if !stack.changes.is_empty() {
         sim::check_changes(&stack, Seed(0)).map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
     }
-    Ok(Prepared { stack, settings: built.settings, job, origin, warnings })
+    let mut settings = built.settings;
+    settings.extend(work::settings(&job, stack.sectors()));
+    let hash = made::hash(settings.iter());
+    Ok(Prepared { stack, settings, hash, job, origin, warnings })
 }
 
 /// The profile of a built-in drive, or a profile's file.
-fn drive(name: &str, read: &Read<'_>) -> Result<String, Vec<Diagnostic>> {
-    match catalogue::text(name) {
-        Some(text) => Ok(text.to_owned()),
-        None => {
-            read(name).map_err(|why| vec![absent(name, &why, "no built-in drive of that name", catalogue::names())])
-        }
-    }
+fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
+    let absent = |why| vec![absent(name, &why, "no built-in drive of that name", catalogue::names())];
+    inputs.text(Role::Drive, name).map_err(absent)
 }
 
-fn stack(file: &str, cell: &Cell, read: &Read<'_>) -> Result<StackFile, Vec<Diagnostic>> {
+fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<Diagnostic>> {
     let mut stack = match (cell.value("stack"), cell.value("drive")) {
         (Some(path), _) => {
-            let text = read(path).map_err(|why| vec![Diagnostic::at(path, 0, format!("cannot be read: {why}"))])?;
+            let unreadable = |why| vec![Diagnostic::at(path, 0, format!("cannot be read: {why}"))];
+            let text = inputs.text(Role::Stack, path).map_err(unreadable)?;
             StackFile::parse(path, &text)?
         }
         (None, Some(drive)) => StackFile::named_drive(drive),

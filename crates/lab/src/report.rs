@@ -269,8 +269,8 @@ pub struct Claim {
 /// Where the figures come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Provenance {
-    /// Hash of the drive's profile.
-    pub profile_hash: String,
+    /// SHA-256 of what made the results, as it is kept beside them.
+    pub hash: String,
     /// Name of the drive, or of the drives.
     pub drive: String,
     /// Anything else that is needed to judge or repeat the figures.

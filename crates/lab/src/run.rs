@@ -29,6 +29,9 @@ pub struct RunRecord {
     /// Index of the run in its cell.
     #[serde(default)]
     pub run: u32,
+    /// The hash of all settings of the stack and the job that it ran.
+    #[serde(default)]
+    pub cell_hash: String,
     /// What it ran on.
     pub target: String,
     /// What was done.
@@ -299,15 +302,6 @@ impl Response {
     }
 }
 
-/// A hash of a stack's settings (FNV-1a), to tell whether two results ran on the same.
-pub fn settings_hash(settings: &[seekwise_formats::stack::Setting]) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for byte in settings.iter().flat_map(|s| s.key.bytes().chain(*b"=").chain(s.value.bytes()).chain(*b"\n")) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    format!("{hash:016x}")
-}
-
 impl View {
     fn of(summary: &Summary) -> View {
         View {
@@ -482,6 +476,7 @@ impl Measured {
         RunRecord {
             cell: 0,
             run: 0,
+            cell_hash: String::new(),
             target: target.to_owned(),
             job: job.to_owned(),
             seed,

@@ -12,8 +12,8 @@ use seekwise_model::workload;
 use seekwise_targets::sim::SimError;
 
 use crate::cut::{self, view::View};
-use crate::plan::{self, Prepared};
-use crate::run::{Cuts, RunRecord, measure};
+use crate::plan::Prepared;
+use crate::run::{Cuts, Measured, RunRecord, measure};
 
 /// What came of one run.
 pub type RunResult = Result<RunRecord, SimError>;
@@ -32,16 +32,18 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
     Ok(())
 }
 
-/// Runs what of `study` is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all).
+/// Runs what of `study` is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all), the
+/// first run of each cell with the first of the `seeds`.
 /// `each` gets the records in the plan's order: cell by cell, run by run. Stops when `each` answers `false`.
 pub fn execute(
     study: &Study,
     prepared: &[Prepared],
+    seeds: &[u64],
     done: usize,
     threads: usize,
     mut each: impl FnMut(RunResult) -> bool + Send,
 ) {
-    let runs = study.runs as usize;
+    let runs = seeds.len();
     let total = prepared.len() * runs;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let (sender, receiver) = mpsc::channel::<(usize, RunResult)>();
@@ -51,7 +53,7 @@ pub fn execute(
         scope.spawn(move |_| {
             (done..total).into_par_iter().with_max_len(1).for_each_with(sender, |sender, index| {
                 if !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let _ = sender.send((index, one(study, prepared, index)));
+                    let _ = sender.send((index, one(study, prepared, seeds, index)));
                 }
             });
         });
@@ -70,15 +72,22 @@ pub fn execute(
     });
 }
 
-fn one(study: &Study, prepared: &[Prepared], index: usize) -> RunResult {
-    let (cell, run) = (index / study.runs as usize, (index % study.runs as usize) as u32);
-    let Prepared { stack, job, warnings, .. } = &prepared[cell];
-    let seed = plan::seed(study, run);
-    let measured = measure(stack, job, seed, |_| {})?;
-    let warnings = warnings.iter().map(ToString::to_string).collect();
-    let record = measured.record(&stack.profile.name, &job.name, seed, warnings);
+fn one(study: &Study, prepared: &[Prepared], seeds: &[u64], index: usize) -> RunResult {
+    let (cell, run) = (index / seeds.len(), index % seeds.len());
+    let cell_of = &prepared[cell];
+    let Prepared { stack, job, .. } = cell_of;
+    let seed = seeds[run];
+    let record = record(cell_of, &measure(stack, job, seed, |_| {})?, seed);
     let cuts = study.cuts.map(|cuts| cut::cuts(stack, job, seed, cuts)).transpose()?;
     let shutdowns = study.shutdowns.map(|count| cut::shutdowns(stack, job, seed, count)).transpose()?;
     let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(Cuts::of));
-    Ok(RunRecord { cell, run, cuts, shutdowns, ..record })
+    Ok(RunRecord { cell, run: run as u32, cuts, shutdowns, ..record })
+}
+
+/// The record of a run of a cell, as the first run of the first.
+pub fn record(prepared: &Prepared, measured: &Measured, seed: u64) -> RunRecord {
+    let Prepared { stack, job, hash, warnings, .. } = prepared;
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    let record = measured.record(&stack.profile.name, &job.name, seed, warnings);
+    RunRecord { cell_hash: hash.clone(), ..record }
 }

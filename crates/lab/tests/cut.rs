@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use seekwise_lab::cut::judge::{Cut, Lost, Terms};
 use seekwise_lab::cut::stripes::Holes;
 use seekwise_lab::cut::{When, judge};
+use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status};
 use seekwise_model::drive::profile::Faults;
@@ -183,7 +184,7 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);
     text += pick(rng, &["", "thinktime=3000\n", "thinktime=200000\nthinktime_blocks=20\n"]);
     text += &format!("iodepth={}\n", pick(rng, &[1, 1, 4, 32]));
-    jobs::load("j.fio", sectors, &|_| Ok(text.clone()), &[]).unwrap().job
+    jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job
 }
 
 /// Some drives lie, and some keep their buffer through a cut.
@@ -313,7 +314,9 @@ fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
     (drive.cache.segments, drive.cache.segment_sectors, drive.cache.dirty_segments) = (8, 64, 8);
     (drive.cache.write_back, drive.cache.destage_idle) = (true, Span::from_millis(5));
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
-    let job = jobs::load("j.fio", drive.profile().geometry.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
+    let job = jobs::load("j.fio", drive.profile().geometry.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[])
+        .unwrap()
+        .job;
     let of = |power_off, when: &When| {
         let driver = Some(DriverSpec { power_off, ..DriverSpec::default() });
         let stack = Stack { driver, ..Stack::bare(drive.profile()) };
@@ -347,7 +350,7 @@ fn what_cannot_be_judged_is_refused() {
         }
     };
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=20\n";
-    let job = jobs::load("j.fio", stack.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
+    let job = jobs::load("j.fio", stack.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[]).unwrap().job;
     let why = |stack: &Stack| judge(stack, &job, 1, &When::Random(3), &|_, _| ()).err().map(|error| error.to_string());
     assert!(why(&stack).unwrap().contains("rows with parity that have lost a member"));
     let mut whole = stack.clone();
@@ -382,7 +385,9 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
     drive.cache.destage_idle = Span::from_millis(50);
     let stack = Stack::bare(drive.profile());
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
-    let job = jobs::load("j.fio", stack.profile.geometry.sectors(), &|_| Ok(text.to_owned()), &[]).unwrap().job;
+    let job = jobs::load("j.fio", stack.profile.geometry.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[])
+        .unwrap()
+        .job;
     let after = |ms| {
         let when = When::After { cuts: 5, pause: Span::from_millis(ms) };
         judge(&stack, &job, 1, &when, &|_, _| ()).unwrap()

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::run::measure;
 use seekwise_lab::stats::Kind;
@@ -68,10 +69,11 @@ fn figure(case: &Case, job: &str, set: &[String]) -> f64 {
     let mut settings = vec![("job".to_owned(), "case.fio".to_owned()), ("drive".to_owned(), case.drive.clone())];
     settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
     let cell = Cell { levels: Vec::new(), settings };
-    let prepared = plan::prepare("published", &cell, &|name: &str| match name {
+    let read = |name: &str| match name {
         "case.fio" => Ok(text.clone()),
         drive => fs::read_to_string(workspace().join(format!("validation/published/{drive}.toml"))),
-    });
+    };
+    let prepared = plan::prepare("published", &cell, &Inputs::today(&read));
     let prepared = prepared.unwrap_or_else(|errors| panic!("{}: {errors:?}", case.what));
     let measured = measure(&prepared.stack, &prepared.job, 1, |_| {}).expect("runs");
     let record = measured.record(&case.drive, &case.what, 1, Vec::new());

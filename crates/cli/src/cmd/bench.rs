@@ -3,6 +3,7 @@
 //! their hash is printed beside them.
 
 use seekwise_lab::bench::{TOGETHER, workloads};
+use seekwise_lab::inputs::Inputs;
 use seekwise_targets::clock::Stopwatch;
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use crate::tables;
 pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     let mut rows = Vec::new();
     let mut together = (0, 0.0, 0);
-    for workload in workloads(&args.drive, args.requests, &files::text)? {
+    for workload in workloads(&args.drive, args.requests, &Inputs::today(&files::text))? {
         let watch = Stopwatch::start();
         let ran = workload.run()?;
         let seconds = watch.seconds();

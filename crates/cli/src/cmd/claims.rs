@@ -13,17 +13,18 @@ use seekwise_formats::diagnostic::nearest;
 use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{Evidence, Vote};
+use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use serde::Serialize;
 
 use super::studies::BUILT_IN;
-use super::study::{self, Planned};
+use super::study;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
-use crate::results::Results;
+use crate::planned::{self, Opened, Opening, Planned};
 use crate::tables;
 
 /// What is said of a finding.
@@ -161,7 +162,8 @@ fn together(verdicts: &mut [Verdict]) -> Result<(), Failure> {
 
 /// The cells that a claim checks.
 fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<Prepared>, Failure> {
-    let prepare = |cell: &Cell| plan::prepare(name, cell, &files::text);
+    let inputs = Inputs::today(&files::text);
+    let prepare = |cell: &Cell| plan::prepare(name, cell, &inputs);
     Ok(checked(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
 }
 
@@ -198,18 +200,21 @@ fn absent(known: &Known) -> Verdict {
 }
 
 impl Running<'_> {
+    fn opening<'a>(&'a self, folder: &'a Path) -> Opening<'a> {
+        Opening { folder, resume: self.args.resume, bounds: self.bounds, threads: self.args.threads }
+    }
+
     /// Runs a study and what its wanted claims need beside it.
     fn study(&self, name: &str, text: &str, wanted: &[&Known]) -> Result<Vec<Verdict>, Failure> {
         let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
-        let planned = study::plan_file(name, text)?;
-        warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
         let folder = self.folder.join(name);
-        let threads = study::admit(&planned, self.bounds, self.args.threads)?;
-        let (results, done) = Results::open(&folder, &planned.text, self.args.resume)?;
+        let opened = self.opening(&folder).open(name, &text, || planned::plan_file(name, &text))?;
+        let Opened { planned, results, done, threads } = opened;
+        warn(&planned.made.warnings);
         let records = study::run(&planned, results, done, threads, &format!("{name} "))?;
-        study::write_report(&planned, &records, &folder)?;
-        let Planned { study, cells, prepared, .. } = &planned;
-        let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, cells, prepared, &records) };
+        study::write_report(&planned.study, &planned.made, &records, &folder)?;
+        let Planned { study, made, .. } = &planned;
+        let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
         let carried = study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id));
         carried.map(|claim| self.claim(&ran, claim)).collect()
     }
@@ -264,31 +269,29 @@ impl Running<'_> {
         verdict: &mut Verdict,
     ) -> Result<Again, Failure> {
         let Ran { name, planned, evidence: as_is } = ran;
-        let study = &planned.study;
-        let cells = changed(study, &planned.cells, claim, change);
-        let prepare = |cell: &Cell| {
-            let located = |fault| placed(name, &planned.text, fault);
-            let prepared = plan::prepare(name, cell, &files::text);
-            prepared.map_err(|faults| Failure::from(faults.into_iter().map(located).collect::<Vec<_>>()))
-        };
-        let prepared = cells.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
+        let Planned { study, made, .. } = planned;
         // Kept beside the results, so that a change of the study, or of what is changed, is not resumed.
         let text = format!("# The cells of claim {} with {change}.\n{}", claim.id, planned.text);
-        let changed = Planned { text, study: study.clone(), cells, prepared };
-        warn(changed.prepared.iter().flat_map(|cell| &cell.warnings));
+        let plan = || {
+            let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
+            let cells = changed(study, &cells, claim, change);
+            let prepared = planned::prepare(name, text.clone(), study.clone(), cells, &Inputs::today(&files::text));
+            let located = |fault| placed(name, &planned.text, fault);
+            prepared.map_err(|faults| Failure::from(faults.into_iter().map(located).collect::<Vec<_>>()))
+        };
         let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
-        let threads = study::admit(&changed, self.bounds, self.args.threads)?;
-        let (results, done) = Results::open(&folder, &changed.text, self.args.resume)?;
+        let opened = self.opening(&folder).open(name, &text, plan)?;
+        let Opened { planned: again, results, done, threads } = opened;
+        warn(&again.made.warnings);
         let bar = format!("{name}, {} {how} ", claim.id);
-        let records = study::run(&changed, results, done, threads, &bar)?;
-        let evidence = Evidence::new(&changed.study, &changed.cells, &changed.prepared, &records);
+        let records = study::run(&again, results, done, threads, &bar)?;
+        let evidence = Evidence::new(&again.study, &again.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);
         verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
         verdict.lines.push(format!("{how}, {change}:"));
         verdict.lines.extend(judged.figures().iter().map(|line| format!("  {line}")));
-        let repeats = repeated(study, &planned.cells, as_is, &changed.cells, &evidence);
-        Ok(Again { fails: judged.holds.map(|holds| !holds), repeats })
+        Ok(Again { fails: judged.holds.map(|holds| !holds), repeats: repeated(as_is, &evidence) })
     }
 }
 
@@ -436,7 +439,8 @@ mod tests {
                 for change in claim.ablate.iter().chain(&claim.plant) {
                     let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {
                         let before = cells.iter().find(|before| before.levels == cell.levels).unwrap();
-                        let settings = |cell: &Cell| plan::prepare(name, cell, &files::text).unwrap().settings;
+                        let inputs = Inputs::today(&files::text);
+                        let settings = |cell: &Cell| plan::prepare(name, cell, &inputs).unwrap().settings;
                         *before != cell && settings(before) != settings(&cell)
                     });
                     assert!(differs, "{name}: {} with {change} is what it was", claim.id);
@@ -449,10 +453,8 @@ mod tests {
     #[test]
     fn no_headline_of_a_built_in_study_is_refused() {
         for &(name, text) in BUILT_IN {
-            let study = parse(name, text).unwrap();
-            let cells = plan::cells(&study);
-            let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare(name, cell, &files::text).unwrap()).collect();
-            for finding in Evidence::new(&study, &cells, &prepared, &[]).findings().0 {
+            let Planned { study, made, .. } = planned::plan_file(name, text).unwrap();
+            for finding in Evidence::new(&study, &made, &[]).findings().0 {
                 let compare = &study.compare[finding.compare];
                 assert!(
                     finding.refused.is_none() || !compare.headline,

@@ -9,7 +9,7 @@ use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::output::say;
-use crate::results::Results;
+use crate::planned::{self, Opened, Opening};
 use crate::target;
 
 use seekwise_lab::compose::ratio_text;
@@ -17,18 +17,9 @@ use seekwise_lab::finding::{Evidence, differences};
 
 /// Runs the command.
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
-    let (key, values) = &args.vary;
-    let sides: Vec<&str> = values.split(',').map(str::trim).collect();
-    let [a, b] = sides[..] else {
-        return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
-    };
-    if a == b {
-        return Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ")));
-    }
+    let key = args.vary.0.as_str();
+    let [a, b] = values(&args.vary)?;
     let text = study_text(args, key, a, b)?;
-    let planned = study::plan("command line", text)?;
-    warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
-    let threads = study::admit(&planned, bounds, 0)?;
     let kept;
     let folder = match &args.out {
         Some(out) => out.as_path(),
@@ -37,16 +28,19 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
             kept.path()
         }
     };
-    let (results, done) = Results::open(folder, &planned.text, false)?;
+    let opening = Opening { folder, resume: false, bounds, threads: 0 };
+    let opened = opening.open("command line", &text, || Ok(planned::plan("command line", text.clone())?))?;
+    let Opened { planned, results, done, threads } = opened;
+    warn(&planned.made.warnings);
     let records = study::run(&planned, results, done, threads, "")?;
     if args.out.is_some() {
-        study::write_report(&planned, &records, folder)?;
+        study::write_report(&planned.study, &planned.made, &records, folder)?;
     }
-    let evidence = Evidence::new(&planned.study, &planned.cells, &planned.prepared, &records);
+    let evidence = Evidence::new(&planned.study, &planned.made, &records);
     let (findings, _) = evidence.findings();
     let judgement = findings.first().and_then(|finding| finding.judgement);
     let Some(judgement) = judgement else { return Err(Failure::new("one side completed no request at all")) };
-    let differs = differences(&planned.prepared[0].settings, &planned.prepared[1].settings);
+    let differs = differences(planned.made.settings(0), planned.made.settings(1));
     let refused = findings.iter().find_map(|finding| finding.refused.as_ref());
     if json {
         let side = |cell: usize, value: &str| {
@@ -81,25 +75,28 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         if differs.len() > 1 {
             print(&format!("The sides differ in: {}", differs.join(", ")))?;
         }
-        say(format!("Again: {}", command(args)));
+        match &args.out {
+            Some(out) => say(format!("Again: {}", study::again(out))),
+            None => say(format!("Again: {}", command(args))),
+        }
     }
     Ok(if refused.is_some() { Answer::No } else { Answer::Done })
 }
 
+/// The two values of the key that differs.
+fn values((key, values): &(String, String)) -> Result<[&str; 2], Failure> {
+    let sides: Vec<&str> = values.split(',').map(str::trim).collect();
+    let [a, b] = sides[..] else {
+        return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
+    };
+    match a == b {
+        true => Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ"))),
+        false => Ok([a, b]),
+    }
+}
+
 /// The comparison as a study: it is run, kept and reported as one.
 fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<String, Failure> {
-    let cell = target::cell(&args.job, &args.on)?;
-    let mut stack = toml::Table::new();
-    let mut runtime = None;
-    for (key, value) in cell.settings {
-        match key.as_str() {
-            "job" => {}
-            "job.runtime" => runtime = Some(value),
-            _ => {
-                stack.insert(key, toml::Value::String(value));
-            }
-        }
-    }
     let text = |value: &str| toml::Value::String(value.to_owned());
     let factor = toml::Table::from_iter([
         ("name".to_owned(), text(key)),
@@ -113,23 +110,12 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
         ("to".to_owned(), text(b)),
         ("headline".to_owned(), toml::Value::Boolean(true)),
     ]);
-    let mut study = toml::Table::from_iter([
-        ("title".to_owned(), text(&format!("{} on {}", args.job, args.on.target))),
-        (
-            "question".to_owned(),
-            text(&format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target)),
-        ),
-        ("runs".to_owned(), toml::Value::Integer(i64::from(args.runs))),
-        ("job".to_owned(), text(&args.job)),
-        ("stack".to_owned(), toml::Value::Table(stack)),
+    let question = format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target);
+    let study = [
         ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
         ("compare".to_owned(), toml::Value::Array(vec![toml::Value::Table(compare)])),
-    ]);
-    if let Some(runtime) = runtime {
-        study.insert("runtime".to_owned(), toml::Value::String(runtime));
-    }
-    // TOML's own numbers end at 2^63; a reader of 64 bits takes more.
-    let text = format!("seed = {}\n{}", args.on.seed, toml::to_string(&study).map_err(Failure::new)?);
+    ];
+    let text = target::study(&args.job, &args.on, question, args.runs, study)?;
     toml::from_str::<Study>(&text).map_err(|error| Failure::new(error.message()))?;
     Ok(text)
 }

@@ -12,7 +12,7 @@ use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::output::say;
-use crate::results::write_whole;
+use crate::output::write_whole;
 
 /// Columns where there is no terminal.
 const WIDTH: u16 = 120;
@@ -36,7 +36,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     };
     let drive = load(name)?;
     let sheet = show::sheet(&drive)?;
-    warn(&drive.warnings());
+    warn(drive.warnings());
     if let Some(path) = &args.svg {
         let picture = picture(&sheet);
         write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
@@ -66,7 +66,7 @@ fn check(name: Option<&str>, as_json: bool) -> Outcome {
         None => catalogue::names().map(load).collect::<Result<_, _>>()?,
     };
     for drive in &drives {
-        warn(&drive.warnings());
+        warn(drive.warnings());
     }
     let plan = everyday::plan(&drives)?;
     let bar = ProgressBar::new(plan.cases() as u64).with_style(

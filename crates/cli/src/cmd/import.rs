@@ -10,7 +10,7 @@ use crate::args::{self, Foreign};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::output::say;
-use crate::results::write_whole;
+use crate::output::write_whole;
 use crate::tables::table;
 
 /// An import as JSON.

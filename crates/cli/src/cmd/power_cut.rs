@@ -5,7 +5,8 @@ use std::slice::from_ref;
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_lab::cut::view::View;
 use seekwise_lab::cut::{Losses, Report, When, judge, plot};
-use seekwise_lab::run::settings_hash;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::made::Program;
 use seekwise_model::time::Instant;
 use seekwise_targets::sim::Stack;
 
@@ -13,8 +14,8 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::say;
-use crate::results::write_whole;
+use crate::files;
+use crate::output::{say, write_whole};
 use crate::tables::{figures_from, table};
 use crate::target;
 
@@ -23,7 +24,7 @@ const CURVE: (u32, u32) = (90, 10);
 
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
-    let prepared = target::prepare(&target::cell(&args.job, &args.on)?)?;
+    let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &Inputs::today(&files::text))?;
     warn(&prepared.warnings);
     let when = when(args);
     View::of(&prepared.stack).map_err(Failure::new)?;
@@ -59,8 +60,9 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
         value["seed"] = args.on.seed.into();
         value["instants"] = instants(&when).into();
         value["warnings"] = prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
-        value["settings_hash"] = settings_hash(&prepared.settings).into();
-        value["version"] = env!("CARGO_PKG_VERSION").into();
+        value["cell_hash"] = prepared.hash.as_str().into();
+        let Program { version, build } = Program::this();
+        (value["version"], value["build"]) = (version.into(), build.into());
         print_json(&value)?;
     } else {
         print(&text(&title, &when, &report, &prepared.stack))?;

@@ -1,15 +1,18 @@
-//! `seekwise report`: makes a result folder's report again from its study and its records.
+//! `seekwise report`: makes a result folder's report again from what the folder keeps, and from nothing else.
 
-use super::study::{finish, plan_file};
+use seekwise_formats::study::parse;
+
+use super::study::finish;
+use super::warn;
 use crate::args;
 use crate::exit::Outcome;
-use crate::files;
-use crate::results::read_lines;
+use crate::results;
 
 /// Runs the command.
 pub fn report(args: &args::Report, json: bool) -> Outcome {
-    let study = args.folder.join("study.toml");
-    let planned = plan_file(&study.display().to_string(), files::read(&study.display().to_string())?)?;
-    let records = read_lines(&args.folder.join("results.jsonl"))?;
-    finish(&planned, &records, &args.folder, json)
+    let kept = results::kept(&args.folder)?;
+    let study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
+    let records = results::records(&args.folder, &kept.made)?;
+    warn(&kept.made.warnings);
+    finish(&study, &kept.made, &records, &args.folder, json)
 }

@@ -1,27 +1,36 @@
 //! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
 
+use std::path::Path;
 use std::slice::from_ref;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use seekwise_lab::run::{Measured, RunRecord, View, measure, settings_hash};
+use seekwise_formats::study::{Study, parse};
+use seekwise_lab::inputs::{Inputs, Taken};
+use seekwise_lab::made::{MadeFrom, Program};
+use seekwise_lab::plan::{Cell, Prepared};
+use seekwise_lab::run::{Measured, RunRecord, View, measure};
 
-use super::{print, print_json, warn};
+use super::{print, print_json, study, warn};
 use crate::args::{self, Format};
 use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
+use crate::files;
 use crate::fio_output;
 use crate::log::Log;
 use crate::output::{csv_cell, say, shown_json};
+use crate::results::Results;
 use crate::tables;
 use crate::target;
 
 /// Runs the command.
 pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let cell = target::cell(&args.job, &args.on)?;
-    let prepared = target::prepare(&cell)?;
+    let inputs = Inputs::today(&files::text);
+    let prepared = target::prepare(&cell, &inputs)?;
     warn(&prepared.warnings);
     let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
     bounds.admit(&plan)?;
+    let kept = args.out.as_deref().map(|out| Kept::begin(args, cell, &prepared, inputs.taken(), out)).transpose()?;
     let mut log = args.log.as_deref().map(Log::create).transpose()?;
     let bar = ProgressBar::new_spinner().with_style(
         ProgressStyle::with_template("{spinner} {pos} requests, {elapsed} gone").expect("a valid template"),
@@ -46,22 +55,64 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     }
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(&args.on.target, &args.job, args.on.seed, warnings);
+    let record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
     for found in &record.warnings[prepared.warnings.len()..] {
         say(format!("warning: {found}"));
     }
     match if json { Format::Json } else { args.format } {
         Format::Json => {
             let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");
-            value["settings_hash"] = settings_hash(&prepared.settings).into();
-            value["version"] = env!("CARGO_PKG_VERSION").into();
+            let Program { version, build } = Program::this();
+            (value["version"], value["build"]) = (version.into(), build.into());
             print_json(&value)?;
         }
         Format::FioJson => print(&shown_json(&fio_output::write(&prepared, &measured)))?,
         Format::Csv => print(&csv(&record))?,
         Format::Text => print(&text(&record, &measured))?,
     }
-    say(format!("Again: {}", again(args)));
+    match kept {
+        Some(kept) => kept.finish(&prepared, &measured)?,
+        None => say(format!("Again: {}", again(args))),
+    }
     Ok(Answer::Done)
+}
+
+/// The folder that a run is kept in: that of a study of one cell and one run.
+struct Kept<'a> {
+    folder: &'a Path,
+    study: Study,
+    made: MadeFrom,
+    results: Results,
+}
+
+impl<'a> Kept<'a> {
+    fn begin(
+        args: &args::Run,
+        cell: Cell,
+        prepared: &Prepared,
+        taken: Taken,
+        folder: &'a Path,
+    ) -> Result<Kept<'a>, Failure> {
+        let question = format!("How fast is {} on {}?", args.job, args.on.target);
+        let text = target::study(&args.job, &args.on, question, 1, [])?;
+        let study = parse("command line", &text)?;
+        let prepared = from_ref(prepared);
+        seekwise_lab::study::check("command line", &study, prepared)?;
+        let mut made = MadeFrom::new(&text, &study, &[cell], prepared, taken);
+        // The run of a study has a seed of its own, drawn from the study's; this one is asked for.
+        made.seeds = vec![args.on.seed];
+        let results = Results::begin(folder, &text, &made)?;
+        Ok(Kept { folder, study, made, results })
+    }
+
+    fn finish(mut self, prepared: &Prepared, measured: &Measured) -> Result<(), Failure> {
+        let record = seekwise_lab::study::record(prepared, measured, self.made.seeds[0]);
+        self.results.append(&record)?;
+        let path = study::write_report(&self.study, &self.made, &[record], self.folder)?;
+        say(format!("Report: {}", path.display()));
+        say(format!("Again: {}", study::again(self.folder)));
+        Ok(())
+    }
 }
 
 fn again(args: &args::Run) -> String {

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell as TableCell, Table};
 use indicatif::{ProgressBar, ProgressStyle};
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::study::{Study, parse, placed};
+use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, Material, ratio_text};
 use seekwise_lab::finding::{Evidence, Overall};
-use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::made::{Made, MadeFrom};
 use seekwise_lab::report;
 use seekwise_lab::run::{Cpu, GroupRecord, RunRecord, by_group};
 use serde_json::json;
@@ -16,75 +15,56 @@ use serde_json::json;
 use super::studies::BUILT_IN;
 use super::{print, print_json, warn};
 use crate::args;
-use crate::bounds::{Bounds, Plan};
+use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
-use crate::output::say;
-use crate::results::Results;
+use crate::output::{say, write_whole};
+use crate::planned::{self, Opened, Opening, Planned};
+use crate::results::{self, Results};
 use crate::tables;
 
-/// A study with its plan.
-pub struct Planned {
-    /// Its text, as stored beside its results.
-    pub text: String,
-    /// The study.
-    pub study: Study,
-    /// Its cells.
-    pub cells: Vec<Cell>,
-    /// What they run.
-    pub prepared: Vec<Prepared>,
-}
+/// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
+const COMMAND: &str = "seekwise study . --out again";
 
 /// Runs the command.
 pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
-    let (name, text) = match BUILT_IN.iter().find(|(name, _)| *name == args.study) {
-        Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
-        None => (args.study.clone(), text_of(&args.study)?),
+    let folder = Path::new(&args.study);
+    let opening = Opening { folder: &args.out, resume: args.resume, bounds, threads: args.threads };
+    let opened = match results::says(folder) {
+        true => opening.of_folder(folder)?,
+        false => {
+            let (name, text) = named(&args.study)?;
+            opening.open(&name, &text, || planned::plan_file(&name, &text))?
+        }
     };
-    let planned = plan_file(&name, text)?;
-    warn(planned.prepared.iter().flat_map(|cell| &cell.warnings));
-    let threads = admit(&planned, bounds, args.threads)?;
-    let (results, done) = Results::open(&args.out, &planned.text, args.resume)?;
+    let Opened { planned, results, done, threads } = opened;
+    warn(&planned.made.warnings);
     let records = run(&planned, results, done, threads, "")?;
-    let answer = finish(&planned, &records, &args.out, json)?;
-    say(format!("Again: seekwise study {} --out {}", args.study, args.out.display()));
+    let answer = finish(&planned.study, &planned.made, &records, &args.out, json)?;
+    say(format!("Again: {}", again(&args.out)));
     Ok(answer)
 }
 
-fn text_of(name: &str) -> Result<String, Failure> {
-    let names = BUILT_IN.iter().map(|(name, _)| *name);
+/// The command that runs again what is kept in `folder`.
+pub fn again(folder: &Path) -> String {
+    let folder = folder.display().to_string();
+    let folder = folder.trim_end_matches('/');
+    format!("seekwise study {folder} --out {folder}-again")
+}
+
+/// A study by the name of a built-in one, or of a file: its name and its text.
+fn named(name: &str) -> Result<(String, String), Failure> {
+    if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+        return Ok(((*name).to_owned(), (*text).to_owned()));
+    }
     match files::find(name)? {
-        Some(text) => Ok(text),
+        Some(text) => Ok((name.to_owned(), text)),
         None => {
-            let near = seekwise_formats::diagnostic::nearest(name, names);
+            let near = seekwise_formats::diagnostic::nearest(name, BUILT_IN.iter().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             Err(Failure::new(format!("{name}: no such study file, and no built-in study of that name{hint}")))
         }
     }
-}
-
-/// Reads and prepares a study's file; faults name its lines.
-pub fn plan_file(name: &str, text: String) -> Result<Planned, Failure> {
-    let placed = |fault| placed(name, &text, fault);
-    plan(name, text.clone()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
-}
-
-/// Reads and prepares a study.
-pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
-    let study = parse(name, &text)?;
-    let cells = plan::cells(&study);
-    let prepared = cells.iter().map(|cell| plan::prepare(name, cell, &files::text)).collect::<Result<Vec<_>, _>>()?;
-    seekwise_lab::study::check(name, &study, &prepared)?;
-    Ok(Planned { text, study, cells, prepared })
-}
-
-/// Whether a study keeps within `bounds`, and on how many of `threads` cores.
-pub fn admit(planned: &Planned, bounds: &Bounds, threads: usize) -> Result<usize, Failure> {
-    let Planned { study, prepared, .. } = planned;
-    let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
-    // Cuts run a job twice more, each orderly power-off once.
-    let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-    bounds.admit(&Plan { cells: prepared, runs, cuts, times, threads, seed: study.seed })
 }
 
 /// Runs what is not done, appending each run to `results`; `what` stands before the bar. Answers all records in the
@@ -104,7 +84,8 @@ pub fn run(
     bar.set_message(what.to_owned());
     bar.set_position(records.len() as u64);
     let mut failure = None;
-    seekwise_lab::study::execute(&planned.study, &planned.prepared, records.len(), threads, |result| {
+    let Planned { study, prepared, made, .. } = planned;
+    seekwise_lab::study::execute(study, prepared, &made.seeds, records.len(), threads, |result| {
         let kept = result.map_err(Failure::from).and_then(|record| {
             results.append(&record)?;
             Ok(record)
@@ -125,32 +106,23 @@ pub fn run(
     failure.map_or(Ok(records), Err)
 }
 
-/// How the report says that its results are made again: the same in every folder and at every making of it.
-fn command(text: &str) -> String {
-    let built_in = BUILT_IN.iter().find(|(_, known)| *known == text).map(|(name, _)| *name);
-    format!("seekwise study {}", built_in.unwrap_or("study.toml"))
-}
-
 /// Writes the report into `folder` and answers its path.
-pub fn write_report(planned: &Planned, records: &[RunRecord], folder: &Path) -> Result<PathBuf, Failure> {
-    let Planned { text, study, cells, prepared } = planned;
-    let material = Material { study, cells, prepared, records, command: &command(text) };
+pub fn write_report(study: &Study, made: &MadeFrom, records: &[RunRecord], folder: &Path) -> Result<PathBuf, Failure> {
+    let material = Material { study, made, records, command: COMMAND };
     let page = report::html(&compose::report(&material));
     let path = folder.join("report.html");
-    crate::results::write_whole(&path, page.as_bytes())
-        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    write_whole(&path, page.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     Ok(path)
 }
 
 /// Writes the report and says what came out.
-pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, json: bool) -> Outcome {
-    let Planned { study, cells, prepared, .. } = planned;
-    let path = write_report(planned, records, out)?;
-    let evidence = Evidence::new(study, cells, prepared, records);
+pub fn finish(study: &Study, made: &MadeFrom, records: &[RunRecord], out: &Path, json: bool) -> Outcome {
+    let path = write_report(study, made, records, out)?;
+    let evidence = Evidence::new(study, made, records);
     if json {
-        print_json(&summary(planned, &evidence, &path))?;
+        print_json(&summary(&evidence, &path))?;
     } else {
-        print(&tables(planned, &evidence))?;
+        print(&tables(&evidence))?;
         print(&format!("\nReport: {}", path.display()))?;
     }
     // A claim that does not come out is an answer in the report, not a failure of the study; a headline that may not
@@ -159,9 +131,9 @@ pub fn finish(planned: &Planned, records: &[RunRecord], out: &Path, json: bool) 
     Ok(if evidence.findings().1.iter().any(refused) { Answer::No } else { Answer::Done })
 }
 
-fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
+fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
     let (findings, overall) = evidence.findings();
-    let compares = &planned.study.compare;
+    let compares = &evidence.study.compare;
     let said = |judgement: &Option<seekwise_lab::stats::Judgement>| match judgement {
         Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
                           "verdict": j.verdict.to_string(), "p_adjusted": j.p_holm}),
@@ -184,22 +156,22 @@ fn summary(planned: &Planned, evidence: &Evidence<'_>, path: &Path) -> serde_jso
         })
         .collect();
     let mut summary =
-        json!({"title": planned.study.title, "comparisons": comparisons, "claims": claims, "report": path});
-    let groups = |(index, cell): (usize, &Cell)| {
+        json!({"title": evidence.study.title, "comparisons": comparisons, "claims": claims, "report": path});
+    let groups = |(index, cell): (usize, &Made)| {
         let groups = by_group(evidence.runs(index));
         let said = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});
         (!groups.is_empty())
-            .then(|| json!({"levels": cell.levels, "groups": groups.iter().map(said).collect::<Vec<_>>()}))
+            .then(|| json!({"levels": cell.cell.levels, "groups": groups.iter().map(said).collect::<Vec<_>>()}))
     };
-    let groups: Vec<_> = planned.cells.iter().enumerate().filter_map(groups).collect();
+    let groups: Vec<_> = evidence.made.cells.iter().enumerate().filter_map(groups).collect();
     if !groups.is_empty() {
         summary["groups"] = groups.into();
     }
     summary
 }
 
-fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
-    let study = &planned.study;
+fn tables(evidence: &Evidence<'_>) -> String {
+    let study = evidence.study;
     let (findings, overall) = evidence.findings();
     let mut text = format!("{}\n\n", study.question);
     let mut table = tables::table(["comparison", "over all cells", "verdict", "least", "most"]);
@@ -227,8 +199,8 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
             text.push_str(&format!("Refused: {}: {why}.\n\n", study.compare[summary.compare].name));
         }
     }
-    text.push_str(&cells_table(planned, evidence).to_string());
-    if let Some(groups) = groups_table(planned, evidence) {
+    text.push_str(&cells_table(evidence).to_string());
+    if let Some(groups) = groups_table(evidence) {
         text.push_str(&format!("\n\n{groups}"));
     }
     let claims = evidence.claims();
@@ -251,15 +223,15 @@ fn tables(planned: &Planned, evidence: &Evidence<'_>) -> String {
 }
 
 /// What the workers of each name met, where a job has several: with the tail, which differs most between them.
-fn groups_table(planned: &Planned, evidence: &Evidence<'_>) -> Option<Table> {
-    let factors = planned.study.factor.iter().map(|factor| factor.name.clone());
+fn groups_table(evidence: &Evidence<'_>) -> Option<Table> {
+    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
     let figures = ["workers", "requests", "requests/s", "MB/s", "mean ms", "p50", "p99", "p99.9", "p99.99", "max ms"];
     let mut table = tables::wide(factors.chain(figures.map(str::to_owned)).collect());
     let mut any = false;
-    for (index, cell) in planned.cells.iter().enumerate() {
+    for (index, cell) in evidence.made.cells.iter().enumerate() {
         for group in by_group(evidence.runs(index)) {
             let r = &group.all.response_ms;
-            let mut row = cell.levels.clone();
+            let mut row = cell.cell.levels.clone();
             row.extend([group.name, group.all.ios.to_string(), format!("{:.1}", group.all.iops)]);
             row.push(format!("{:.2}", group.all.bytes_per_s / 1e6));
             row.extend([r.mean, r.p50, r.p99, r.p99_9, r.p99_99, r.max].map(|ms| format!("{ms:.2}")));
@@ -267,19 +239,19 @@ fn groups_table(planned: &Planned, evidence: &Evidence<'_>) -> Option<Table> {
             any = true;
         }
     }
-    tables::figures_from(&mut table, planned.study.factor.len() + 1);
+    tables::figures_from(&mut table, evidence.study.factor.len() + 1);
     any.then_some(table)
 }
 
-fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
-    let factors = planned.study.factor.iter().map(|factor| factor.name.clone());
+fn cells_table(evidence: &Evidence<'_>) -> Table {
+    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
     let mut figures = vec!["requests/s", "MB/s", "mean ms", "p99 ms"];
-    let processor = (0..planned.cells.len()).any(|cell| evidence.runs(cell).iter().any(|run| run.cpu.is_some()));
+    let processor = (0..evidence.made.cells.len()).any(|cell| evidence.runs(cell).iter().any(|run| run.cpu.is_some()));
     if processor {
         figures.extend(["processor %", "requests/s for each %", "MB/s for each %"]);
     }
     let mut table = tables::wide(factors.chain(figures.into_iter().map(str::to_owned)).collect());
-    for (index, cell) in planned.cells.iter().enumerate() {
+    for (index, cell) in evidence.made.cells.iter().enumerate() {
         if evidence.runs(index).is_empty() {
             continue;
         }
@@ -288,7 +260,7 @@ fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
         let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
         let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
         let p99 = evidence.mean(index, |run| run.all.response_ms.p99).estimate;
-        let mut row: Vec<TableCell> = cell.levels.iter().map(TableCell::new).collect();
+        let mut row: Vec<TableCell> = cell.cell.levels.iter().map(TableCell::new).collect();
         let figures = [
             format!("{:.1} ± {half:.1}", iops.estimate),
             format!("{bytes:.2}"),
@@ -311,6 +283,6 @@ fn cells_table(planned: &Planned, evidence: &Evidence<'_>) -> Table {
         }
         table.add_row(row);
     }
-    tables::figures_from(&mut table, planned.study.factor.len());
+    tables::figures_from(&mut table, evidence.study.factor.len());
     table
 }

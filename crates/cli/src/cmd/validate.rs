@@ -14,7 +14,7 @@ use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::log::Log;
 use crate::output::say;
-use crate::results::write_whole;
+use crate::output::write_whole;
 use crate::tables::{figures_from, table};
 
 /// Shares at which the two distributions are set side by side.
@@ -84,7 +84,7 @@ fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
     for (key, value) in set {
         drive.set(key.strip_prefix("drive.").unwrap_or(key), value)?;
     }
-    warn(&drive.warnings());
+    warn(drive.warnings());
     Ok(drive)
 }
 

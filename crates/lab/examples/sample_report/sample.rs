@@ -113,7 +113,7 @@ fn frame(cells: Vec<Cell>, factors: Vec<Factor>) -> Report {
         cells,
         warnings: vec![SYNTHETIC.to_owned()],
         provenance: Provenance {
-            profile_hash: "5f1d0c2a9be47713".to_owned(),
+            hash: "5f1d0c2a9be47713".to_owned(),
             drive: "sample drive, 7,200 rpm, 160 GB".to_owned(),
             notes: vec![SYNTHETIC.to_owned()],
         },

@@ -28,6 +28,7 @@ use serde::Serialize;
 
 use self::arithmetic::{Expected, Figures, Law};
 use self::matrix::{Case, Op, Pattern};
+use crate::inputs::Inputs;
 use crate::jobs;
 use crate::run::measure;
 
@@ -213,7 +214,7 @@ impl Todo<'_> {
     /// Requests a second of a run.
     fn found(&self, job: &str) -> Result<f64, SimError> {
         let read = |_: &str| Ok(job.to_owned());
-        let loaded = jobs::load("everyday.fio", self.profile.geometry.sectors(), &read, &[]);
+        let loaded = jobs::load("everyday.fio", self.profile.geometry.sectors(), &Inputs::today(&read), &[]);
         let loaded = loaded.unwrap_or_else(|faults| panic!("{}: {faults:?}", self.case.name));
         let run = measure(&self.stack(), &loaded.job, SEED, |_| {})?.run;
         Ok(run.all().iops())

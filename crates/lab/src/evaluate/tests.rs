@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::finding::Evidence;
+use crate::inputs::Inputs;
 use crate::plan;
 use crate::stats::Judgement;
 use seekwise_formats::expression::parse;
 use seekwise_formats::study;
 
-const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[[factor]]\nname = 'mode'\n\
-    key = 'drive.cache.write_back'\nlevels = ['on', 'off']\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
+const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[stack]\n\
+    drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'mode'\nkey = 'drive.cache.write_back'\nlevels = ['on', 'off']\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
     levels = [1, 2, 8]\n";
 
 /// Requests a second of each run of each cell: on 1, 2, 8, then off 1, 2, 8.
@@ -45,7 +46,9 @@ fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
     for record in &records {
         runs[record.cell].push(record);
     }
-    Results::new(&study, &cells, &[], &runs).check(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}")), &[])
+    let levels = cells.iter().map(|cell| &cell.levels[..]).collect();
+    let expression = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+    Results::new(&study, levels, None, &runs).check(&expression, &[])
 }
 
 #[track_caller]
@@ -155,7 +158,10 @@ fn what_is_asked_twice_is_one_test() {
         let records: Vec<RunRecord> = (0..cells.len())
             .flat_map(|cell| [0, 1].map(|run| RunRecord { cell, ..record(cell_of(cell), run) }))
             .collect();
-        let (findings, overall) = Evidence::new(&study, &cells, &[], &records).findings();
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let made = MadeFrom::new(text, &study, &cells, &prepared, inputs.taken());
+        let (findings, overall) = Evidence::new(&study, &made, &records).findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();
         let findings: Vec<(f64, f64)> = findings.iter().map(|finding| of(finding.judgement)).collect();
         (findings, overall.iter().map(|overall| of(overall.judgement)).collect::<Vec<_>>())

@@ -416,7 +416,7 @@ impl Drive {
         let mut access = self.access(now, self.arm, request, first, data);
         if access.write && self.unit() > 1 {
             access.rereads = self.rereads(access.lba(), access.end());
-            self.half_written = (access.end() % self.unit() != 0).then_some(access.end() / self.unit());
+            self.half_written = (!access.end().is_multiple_of(self.unit())).then_some(access.end() / self.unit());
         }
         let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
         self.note_seek(self.arm.cylinder, first.cylinder);
@@ -483,7 +483,7 @@ impl Drive {
     /// come round again, to be written as a whole.
     fn whole_at(&self, now: Instant, first: &Extent) -> Instant {
         let unit = self.unit();
-        match first.lba % unit != 0 && self.half_written == Some(first.lba / unit) {
+        match !first.lba.is_multiple_of(unit) && self.half_written == Some(first.lba / unit) {
             true => now + self.profile.mechanics.turn(first.slot.saturating_mul(unit)),
             false => Instant::ZERO,
         }

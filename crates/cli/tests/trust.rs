@@ -1,0 +1,289 @@
+//! Results say what made them: drives, stacks, jobs, variables that change or go after the runs, records that are not
+//! those of the plan, folders that are carried elsewhere.
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::{Said, command, names, said, seekwise};
+
+const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\njob = 'jobs/a.fio'\n\
+    [stack]\nstack = 'stack.toml'\n\
+    [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
+    [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
+
+/// The job's name is in every record, and its letters are of several bytes.
+const JOB: &str = "[global]\nioengine=libaio\ndirect=1\ninclude common.inc\n[größe]\nrw=randread\nsize=${SZ}\n\
+    [zweite]\nrw=randread\nsize=1g\n";
+const INCLUDE: &str = "bs=4k\nruntime=1\ntime_based\n";
+
+/// A study of two cells and two runs on a drive, a stack and a job of its own, run with `SZ=1g`.
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Lab {
+        let lab = Lab(tempfile::tempdir().unwrap());
+        let drive = include_str!("../../../drives/barracuda-7200.7-ncq.toml");
+        fs::create_dir(lab.at("jobs")).unwrap();
+        for (name, text) in [
+            ("drive.toml", drive),
+            ("stack.toml", "drive = 'drive.toml'\ndriver = 'windows-xp'\n"),
+            ("jobs/a.fio", JOB),
+            ("jobs/common.inc", INCLUDE),
+            ("study.toml", STUDY),
+        ] {
+            fs::write(lab.at(name), text).unwrap();
+        }
+        lab.study("1g", &[]).done();
+        lab
+    }
+
+    fn at(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.at(name)).unwrap()
+    }
+
+    fn study(&self, size: &str, more: &[&str]) -> Said {
+        let mut run = command(self.0.path());
+        run.args(["study", "study.toml", "--out", "out"]).args(more).env("SZ", size);
+        said(run.output().unwrap())
+    }
+
+    fn resume(&self) -> Said {
+        self.study("1g", &["--resume"])
+    }
+
+    fn replace(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.at(name)).unwrap();
+        assert!(text.contains(from), "{name} has no {from}");
+        fs::write(self.at(name), text.replacen(from, to, 1)).unwrap();
+    }
+
+    /// What the folder holds: all but the report.
+    fn kept(&self) -> [Vec<u8>; 3] {
+        ["out/study.toml", "out/made-from.json", "out/results.jsonl"].map(|name| self.read(name))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        String::from_utf8(self.read("out/results.jsonl")).unwrap().lines().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// Refused, with this said; nothing in the folder is touched.
+#[track_caller]
+fn refused(lab: &Lab, resumed: impl Fn() -> Said, expected: &str) {
+    let before = lab.kept();
+    let said = resumed();
+    assert_eq!((said.code, said.err.as_str()), (2, expected), "{}", said.out);
+    assert!(lab.kept() == before);
+}
+
+#[test]
+fn what_changed_since_is_refused_and_the_page_stays() {
+    let lab = Lab::new();
+    let page = lab.read("out/report.html");
+    let same_page = || {
+        fs::remove_file(lab.at("out/report.html")).unwrap();
+        seekwise(lab.0.path(), &["report", "out"]).done();
+        assert!(lab.read("out/report.html") == page);
+    };
+    let head = "error: out: cannot go on, for what made its results has changed since; use another --out\n";
+    for (name, what, from, to) in [
+        ("drive.toml", "drive", "rpm             = { value = 7200", "rpm             = { value = 5400"),
+        ("stack.toml", "stack", "windows-xp", "direct"),
+        ("jobs/a.fio", "job", "rw=randread", "rw=randwrite"),
+        ("jobs/common.inc", "job", "bs=4k", "bs=64k"),
+    ] {
+        let text = lab.read(name);
+        lab.replace(name, from, to);
+        let now = String::from_utf8(lab.read(name)).unwrap();
+        let before = String::from_utf8(text.clone()).unwrap();
+        let line = now.lines().position(|line| line.contains(to)).unwrap();
+        let [old, new] = [&before, &now].map(|text| text.lines().nth(line).unwrap());
+        let place = format!("  {name}:{}:", line + 1);
+        refused(
+            &lab,
+            || lab.resume(),
+            &format!("{head}{what} `{name}` is another now:\n{place} - {old}\n{place} + {new}\n"),
+        );
+        same_page();
+        fs::write(lab.at(name), text).unwrap();
+    }
+    refused(&lab, || lab.study("500g", &["--resume"]), &format!("{head}variable SZ was `1g` and is `500g`\n"));
+    lab.resume().done();
+    assert!(lab.read("out/report.html") == page);
+}
+
+#[test]
+fn two_values_of_a_variable_are_two_cells() {
+    let lab = Lab::new();
+    let hash = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["cell_hash"].clone();
+    let before: Vec<_> = lab.lines().iter().map(|line| hash(line)).collect();
+    assert!(before[0] == before[1] && before[1] != before[2] && before[0].as_str().unwrap().len() == 16);
+    fs::remove_dir_all(lab.at("out")).unwrap();
+    lab.study("500m", &[]).done();
+    assert!(lab.lines().iter().zip(&before).all(|(line, before)| hash(line) != *before));
+}
+
+#[test]
+fn results_outlive_what_made_them() {
+    let lab = Lab::new();
+    let whole = lab.kept();
+    let page = lab.read("out/report.html");
+    for name in ["drive.toml", "stack.toml", "jobs/a.fio", "jobs/common.inc"] {
+        fs::remove_file(lab.at(name)).unwrap();
+    }
+    seekwise(lab.0.path(), &["report", "out"]).done();
+    assert!(lab.read("out/report.html") == page);
+    fs::write(lab.at("out/results.jsonl"), lab.lines()[..2].concat()).unwrap();
+    let said = lab.resume();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("note: job `jobs/a.fio`: No such file or directory"), "{}", said.err);
+    assert!(lab.kept() == whole && lab.read("out/report.html") == page);
+    // Without the study's file the folder itself is named.
+    fs::remove_file(lab.at("study.toml")).unwrap();
+    fs::write(lab.at("out/results.jsonl"), lab.lines()[..3].concat()).unwrap();
+    seekwise(lab.0.path(), &["study", "out", "--out", "out", "--resume"]).done();
+    assert!(lab.kept() == whole && lab.read("out/report.html") == page);
+}
+
+#[test]
+fn a_folder_carried_elsewhere_gives_the_same_page_and_runs_again() {
+    let lab = Lab::new();
+    let page = lab.read("out/report.html");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moved = elsewhere.path().join("deep");
+    fs::rename(lab.at("out"), &moved).unwrap();
+    drop(lab);
+    fs::remove_file(moved.join("report.html")).unwrap();
+    seekwise(elsewhere.path(), &["report", "deep"]).done();
+    assert!(fs::read(moved.join("report.html")).unwrap() == page);
+    // The command that the page names, where the page lies.
+    let text = String::from_utf8(page).unwrap();
+    assert!(text.contains("\"command\":\"seekwise study . --out again\""));
+    seekwise(&moved, &["study", ".", "--out", "again"]).done();
+    for name in ["study.toml", "made-from.json", "results.jsonl", "report.html"] {
+        assert!(fs::read(moved.join(name)).unwrap() == fs::read(moved.join("again").join(name)).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn records_that_are_not_the_plan_s_are_refused() {
+    let lab = Lab::new();
+    let lines = lab.lines();
+    let [a, b, c, d] = &lines[..] else { panic!("{} lines", lines.len()) };
+    let hash =
+        |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["cell_hash"].as_str().unwrap().to_owned();
+    let seed = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["seed"].as_u64().unwrap();
+    let with = |line: &str, from: &str, to: &str| {
+        assert!(line.contains(from), "{from}");
+        line.replacen(from, to, 1)
+    };
+    let twice = "holds run 0 of cell 0, where the plan has run 1 of cell 0; it stands there twice, or out of order";
+    let other = with(c, &hash(c), &hash(a));
+    for (records, said) in [
+        (vec![a, a, b, b, c, c, d, d], format!("2: {twice}")),
+        (vec![a, b, c, d, a, b, c, d], "5: one record more than the plan's 4".to_owned()),
+        (
+            vec![a, c, d],
+            "2: holds run 0 of cell 1, where the plan has run 1 of cell 0; a line before it is missing".to_owned(),
+        ),
+        (
+            vec![b, a, c, d],
+            "1: holds run 1 of cell 0, where the plan has run 0 of cell 0; a line before it is missing".to_owned(),
+        ),
+        (
+            vec![&with(a, &format!("\"seed\":{},", seed(a)), "\"seed\":9,"), b],
+            "1: run 0 of cell 0 has seed 9".to_owned(),
+        ),
+        (
+            vec![a, b, &other],
+            format!("3: run 0 of cell 1 was made of other settings (`{}`, not `{}`)", hash(a), hash(c)),
+        ),
+        (vec![a, &with(b, "{", "")], "2: invalid type".to_owned()),
+    ] {
+        fs::write(lab.at("out/results.jsonl"), records.into_iter().map(String::as_str).collect::<String>()).unwrap();
+        for said_by in [seekwise(lab.0.path(), &["report", "out"]), lab.resume()] {
+            assert_eq!(said_by.code, 2, "{}", said_by.out);
+            assert!(said_by.err.starts_with(&format!("error: out/results.jsonl:{said}")), "{}\n{said}", said_by.err);
+        }
+    }
+}
+
+#[test]
+fn a_record_torn_anywhere_is_made_again() {
+    let lab = Lab::new();
+    let (whole, page) = (lab.kept(), lab.read("out/report.html"));
+    let bytes = &whole[2];
+    // Inside the two bytes of the second record's first `ö`, and around them.
+    let second = bytes.iter().position(|&byte| byte == b'\n').unwrap();
+    let letter = second + bytes[second..].windows(2).position(|pair| pair == "ö".as_bytes()).unwrap();
+    for length in [letter, letter + 1, letter + 2, bytes.len() - 1] {
+        fs::write(lab.at("out/results.jsonl"), &bytes[..length]).unwrap();
+        seekwise(lab.0.path(), &["report", "out"]).done();
+        lab.resume().done();
+        assert!(lab.kept() == whole && lab.read("out/report.html") == page, "cut at {length}");
+    }
+}
+
+#[test]
+fn a_folder_that_does_not_say_what_made_it_is_refused() {
+    let lab = Lab::new();
+    let report = || seekwise(lab.0.path(), &["report", "out"]);
+    lab.replace("out/made-from.json", "\"value\": \"7200\"", "\"value\": \"5400\"");
+    let said = report();
+    assert!(
+        said.err.starts_with("error: out/made-from.json: the settings of cell 0 do not fit its hash"),
+        "{}",
+        said.err
+    );
+    lab.replace("out/made-from.json", "\"value\": \"5400\"", "\"value\": \"7200\"");
+    lab.replace("out/study.toml", "runs = 2", "runs = 1");
+    assert!(report().err.contains("study.toml is not the study that it was made from"), "{}", report().err);
+    lab.replace("out/study.toml", "runs = 1", "runs = 2");
+    lab.replace("out/made-from.json", "\"build\": \"", "\"build\": \"0");
+    report().done();
+    let said = lab.resume();
+    assert!(said.code == 2 && said.err.contains("its results were made by Seekwise "), "{}", said.err);
+    fs::remove_file(lab.at("out/made-from.json")).unwrap();
+    for said in [report(), lab.resume()] {
+        assert_eq!(said.code, 2);
+        assert!(said.err.starts_with("error: out: has no made-from.json and no study.toml"), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_run_and_a_comparison_keep_such_a_folder() {
+    let lab = Lab::new();
+    let again = |folder: &Path, name: &str| {
+        let files = ["made-from.json", "report.html", "results.jsonl", "study.toml"];
+        assert_eq!(names(&folder.join(name)), files);
+        seekwise(folder, &["study", name, "--out", "again"]).done();
+        for file in files {
+            assert!(
+                fs::read(folder.join(name).join(file)).unwrap() == fs::read(folder.join("again").join(file)).unwrap()
+            );
+        }
+        fs::remove_dir_all(folder.join("again")).unwrap();
+    };
+    let mut run = command(lab.0.path());
+    run.args(["run", "jobs/a.fio", "--on", "stack.toml", "--seed", "7", "--out", "one", "--json"]).env("SZ", "1g");
+    let printed = said(run.output().unwrap());
+    assert!(printed.err.contains("Again: seekwise study one --out one-again"), "{}", printed.err);
+    let printed = printed.json();
+    let kept: serde_json::Value = serde_json::from_slice(&lab.read("one/results.jsonl")).unwrap();
+    assert_eq!(
+        (&kept["seed"], &kept["all"], &kept["stream_hash"]),
+        (&7.into(), &printed["all"], &printed["stream_hash"])
+    );
+    assert_eq!(kept["cell_hash"], printed["cell_hash"]);
+    again(lab.0.path(), "one");
+    let args = ["compare", "random-read", "--on", "drive.toml", "--vary", "job.depth=1,8", "--runs", "2"];
+    seekwise(lab.0.path(), &[&args[..], &["--runtime", "1 s", "--out", "two"]].concat()).done();
+    fs::remove_file(lab.at("drive.toml")).unwrap();
+    again(lab.0.path(), "two");
+}

@@ -1,0 +1,260 @@
+//! What a plan is read from: drives, stacks, jobs with what they include, and variables of the environment. Each is
+//! read once, and kept in the words it had then. A plan made again from what was kept reads nothing else.
+//!
+//! Opens no file itself: the caller lends a reader.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{catalogue, jobs};
+
+/// Fetches the text of a file.
+pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
+
+/// What a text is read as: a drive and a job may have one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A drive's profile.
+    Drive,
+    /// A stack file.
+    Stack,
+    /// A job, or a file that a job includes.
+    Job,
+}
+
+impl Role {
+    const fn word(self) -> &'static str {
+        match self {
+            Role::Drive => "drive",
+            Role::Stack => "stack",
+            Role::Job => "job",
+        }
+    }
+
+    /// The text of a built-in drive or job.
+    fn built_in(self, name: &str) -> Option<&'static str> {
+        match self {
+            Role::Drive => catalogue::text(name),
+            Role::Stack => None,
+            Role::Job => jobs::built_in(name),
+        }
+    }
+}
+
+/// A text that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What it was read as.
+    pub role: Role,
+    /// The name it was asked for by.
+    pub name: String,
+    /// SHA-256 of the text; nothing where there was none.
+    pub sha256: Option<String>,
+    /// The text; nothing where there was none, as beside a job whose include lies elsewhere.
+    pub text: Option<String>,
+}
+
+/// All that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// The texts, in the order in which they were first asked for.
+    pub texts: Vec<Kept>,
+    /// Variables of the environment that jobs asked for; nothing where one was not set.
+    pub variables: BTreeMap<String, Option<String>>,
+}
+
+/// How today's files differ from what was kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// What is another now, each with its first lines of difference.
+    pub differ: Vec<String>,
+    /// Files that cannot be read any more, and why.
+    pub gone: Vec<String>,
+}
+
+/// Where a plan's texts and variables come from.
+pub struct Inputs<'a> {
+    /// Nothing: only what was kept is read.
+    read: Option<&'a Read<'a>>,
+    taken: RefCell<Taken>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
+    pub fn today(read: &'a Read<'a>) -> Inputs<'a> {
+        Inputs { read: Some(read), taken: RefCell::default() }
+    }
+
+    /// What was kept, and nothing else.
+    pub fn kept(taken: Taken) -> Inputs<'static> {
+        Inputs { read: None, taken: RefCell::new(taken) }
+    }
+
+    /// A text by the name of a built-in drive or job, or of a file.
+    pub fn text(&self, role: Role, name: &str) -> io::Result<String> {
+        if let Some(kept) = self.taken.borrow().find(role, name) {
+            return kept.text.clone().ok_or(ErrorKind::NotFound.into());
+        }
+        let Some(read) = self.read else { return Err(ErrorKind::NotFound.into()) };
+        let read = now(role, name, read);
+        let text = match &read {
+            Ok(text) => Some(text.clone()),
+            Err(why) if why.kind() == ErrorKind::NotFound => None,
+            Err(_) => return read,
+        };
+        let sha256 = text.as_ref().map(|text| sha256(text.as_bytes()));
+        self.taken.borrow_mut().texts.push(Kept { role, name: name.to_owned(), sha256, text });
+        read
+    }
+
+    /// A variable of the environment.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        if let Some(value) = self.taken.borrow().variables.get(name) {
+            return value.clone();
+        }
+        let value = self.read.and_then(|_| std::env::var(name).ok());
+        self.taken.borrow_mut().variables.insert(name.to_owned(), value.clone());
+        value
+    }
+
+    /// All that was read so far.
+    pub fn taken(&self) -> Taken {
+        self.taken.borrow().clone()
+    }
+}
+
+/// The text as it is now.
+fn now(role: Role, name: &str, read: &Read<'_>) -> io::Result<String> {
+    role.built_in(name).map_or_else(|| read(name), |text| Ok(text.to_owned()))
+}
+
+impl Taken {
+    fn find(&self, role: Role, name: &str) -> Option<&Kept> {
+        self.texts.iter().find(|kept| kept.role == role && kept.name == name)
+    }
+
+    /// Whether every text is the one that its hash was taken of; else its name.
+    pub fn check(&self) -> Result<(), String> {
+        let fits = |kept: &&Kept| kept.text.as_ref().map(|text| sha256(text.as_bytes())) == kept.sha256;
+        match self.texts.iter().find(|kept| !fits(kept)) {
+            Some(kept) => Err(format!("the text of {} `{}` does not fit its sha256", kept.role.word(), kept.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// What of it is another, or gone, among what `read` fetches and the environment has now.
+    pub fn changes(&self, read: &Read<'_>) -> Changes {
+        let mut changes = Changes::default();
+        for Kept { role, name, text, .. } in &self.texts {
+            let what = format!("{} `{name}`", role.word());
+            match (text, now(*role, name, read)) {
+                (Some(before), Ok(now)) if *before != now => {
+                    changes.differ.push(format!("{what} is another now:\n{}", difference(name, before, &now)));
+                }
+                (None, Ok(_)) => changes.differ.push(format!("{what} is there now, and was not")),
+                (_, Ok(_)) => {}
+                (Some(_), Err(why)) => changes.gone.push(format!("{what}: {why}")),
+                (None, Err(_)) => {}
+            }
+        }
+        let said = |value: &Option<String>| value.as_ref().map_or("not set".to_owned(), |value| format!("`{value}`"));
+        for (name, before) in &self.variables {
+            let now = std::env::var(name).ok();
+            if now != *before {
+                changes.differ.push(format!("variable {name} was {} and is {}", said(before), said(&now)));
+            }
+        }
+        changes
+    }
+}
+
+/// Lines of each side that a difference shows.
+const SHOWN: usize = 3;
+
+/// The first lines in which two texts differ, each with its place.
+pub fn difference(name: &str, before: &str, now: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
+    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let side = |sign: char, lines: &[&str]| {
+        let changed = &lines[head..lines.len() - tail];
+        let numbered = changed.iter().take(SHOWN).enumerate();
+        let mut said: Vec<String> =
+            numbered.map(|(at, line)| format!("  {name}:{}: {sign} {line}", head + at + 1)).collect();
+        if changed.len() > SHOWN {
+            said.push(format!("  {sign} and {} lines more", changed.len() - SHOWN));
+        }
+        said
+    };
+    let said = [side('-', &old), side('+', &new)].concat();
+    if said.is_empty() { "  (only in the ends of its lines)".to_owned() } else { said.join("\n") }
+}
+
+/// SHA-256 in hexadecimal digits, as `sha256sum` prints it.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_once_and_found_again_without_its_file() {
+        let reads = RefCell::new(0);
+        let read = |name: &str| match name {
+            "a.fio" => {
+                *reads.borrow_mut() += 1;
+                Ok("[a]".to_owned())
+            }
+            _ => Err(ErrorKind::NotFound.into()),
+        };
+        let inputs = Inputs::today(&read);
+        for _ in 0..2 {
+            assert_eq!(inputs.text(Role::Job, "a.fio").unwrap(), "[a]");
+            assert_eq!(inputs.text(Role::Job, "b.fio").unwrap_err().kind(), ErrorKind::NotFound);
+        }
+        assert_eq!(*reads.borrow(), 1);
+        // A drive of the catalogue is no job.
+        assert!(inputs.text(Role::Drive, "exos-x18").unwrap().contains("geometry"));
+        assert!(inputs.text(Role::Job, "exos-x18").is_err());
+        let kept = Inputs::kept(inputs.taken());
+        assert_eq!(kept.text(Role::Job, "a.fio").unwrap(), "[a]");
+        assert!(kept.text(Role::Drive, "wd140edfz").is_err(), "only what was kept");
+        assert_eq!(kept.taken(), inputs.taken());
+    }
+
+    #[test]
+    fn what_changed_is_said_with_its_line() {
+        let inputs = Inputs::today(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned()));
+        inputs.text(Role::Job, "a.fio").unwrap();
+        let mut taken = inputs.taken();
+        taken.check().unwrap();
+        assert_eq!(taken.changes(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned())), Changes::default());
+        let changes = taken.changes(&|_| Ok("[a]\nbs=8k\nrw=read\n".to_owned()));
+        let expected = "job `a.fio` is another now:\n  a.fio:2: - bs=4k\n  a.fio:2: + bs=8k";
+        assert_eq!(changes.differ, [expected]);
+        let changes = taken.changes(&|_| Err(ErrorKind::NotFound.into()));
+        assert!(changes.gone[0].starts_with("job `a.fio`: ") && changes.differ.is_empty(), "{changes:?}");
+        taken.texts[0].text = Some("[b]".to_owned());
+        assert!(taken.check().unwrap_err().contains("`a.fio` does not fit"));
+    }
+
+    #[test]
+    fn a_difference_is_short() {
+        assert_eq!(difference("f", "a\nb\nc\n", "a\nc\n"), "  f:2: - b");
+        assert_eq!(difference("f", "a\n", "a\r\n"), "  (only in the ends of its lines)");
+        let said = difference("f", "1\n2\n3\n4\n5", "x");
+        assert_eq!(said, "  f:1: - 1\n  f:2: - 2\n  f:3: - 3\n  - and 2 lines more\n  f:1: + x");
+    }
+
+    #[test]
+    fn hashes_are_those_of_sha256sum() {
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

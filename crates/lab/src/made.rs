@@ -1,0 +1,261 @@
+//! What made a study's results, as it is kept beside them and read again years later: the program, the seeds, all texts
+//! that were read, and of each cell every setting of its stack and its job. Reports and claims are made of this and of
+//! the records; they read no drive, stack or job again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use seekwise_formats::stack::Setting;
+use seekwise_formats::study::Study;
+use serde::{Deserialize, Serialize};
+
+use crate::inputs::{Taken, sha256};
+use crate::plan::{self, Cell, Prepared};
+use crate::run::RunRecord;
+
+/// What made the results of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MadeFrom {
+    /// The program.
+    pub program: Program,
+    /// SHA-256 of the study's text.
+    pub study_sha256: String,
+    /// The seed of each run, the same in all cells.
+    pub seeds: Vec<u64>,
+    /// The names of the drives' profiles.
+    pub drives: Vec<String>,
+    /// What the readers had to say.
+    pub warnings: Vec<String>,
+    /// All that was read.
+    pub inputs: Taken,
+    /// The settings that are the same in all cells.
+    shared: Vec<Setting>,
+    /// The others: each cell counts up its own.
+    varied: Vec<Setting>,
+    /// The cells.
+    pub cells: Vec<Made>,
+}
+
+/// Which program it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its version.
+    pub version: String,
+    /// A hash of the sources that decide a result's figures.
+    pub build: String,
+}
+
+impl Program {
+    /// This program.
+    pub fn this() -> Program {
+        Program { version: env!("CARGO_PKG_VERSION").to_owned(), build: env!("SEEKWISE_BUILD").to_owned() }
+    }
+}
+
+impl std::fmt::Display for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Seekwise {}, build {}", self.version, self.build)
+    }
+}
+
+/// What made one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// Its levels, and what was asked of it.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// The hash of its settings; each of its records names it.
+    pub hash: String,
+    /// Places in the varied settings.
+    varied: Vec<usize>,
+}
+
+/// A hash of settings: the first 16 digits of the SHA-256 of `key=value unit` lines in the order of their keys. Cells
+/// of equal hashes run the same work on the same stack.
+pub fn hash<'a>(settings: impl Iterator<Item = &'a Setting>) -> String {
+    let mut lines: Vec<String> = settings.map(|s| format!("{}={} {}\n", s.key, s.value, s.unit)).collect();
+    lines.sort_unstable();
+    sha256(lines.concat().as_bytes())[..16].to_owned()
+}
+
+impl MadeFrom {
+    /// What makes the results of `study`, whose words are `text`.
+    pub fn new(text: &str, study: &Study, cells: &[Cell], prepared: &[Prepared], inputs: Taken) -> MadeFrom {
+        let (shared, varied, places) = table(prepared);
+        let made = |((cell, prepared), varied): ((&Cell, &Prepared), Vec<usize>)| Made {
+            cell: cell.clone(),
+            hash: prepared.hash.clone(),
+            varied,
+        };
+        let drives: BTreeSet<&str> = prepared.iter().map(|cell| cell.stack.profile.name.as_str()).collect();
+        let warnings: BTreeSet<String> =
+            prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
+        MadeFrom {
+            program: Program::this(),
+            study_sha256: sha256(text.as_bytes()),
+            seeds: (0..study.runs).map(|run| plan::seed(study, run)).collect(),
+            drives: drives.into_iter().map(str::to_owned).collect(),
+            warnings: warnings.into_iter().collect(),
+            inputs,
+            shared,
+            varied,
+            cells: cells.iter().zip(prepared).zip(places).map(made).collect(),
+        }
+    }
+
+    /// The settings of a cell: those that all share, then its own.
+    pub fn settings(&self, cell: usize) -> impl Iterator<Item = &Setting> {
+        let own = self.cells.get(cell).into_iter().flat_map(|cell| &cell.varied);
+        self.shared.iter().chain(own.filter_map(|&place| self.varied.get(place)))
+    }
+
+    /// Every setting of any cell, each with each of its values.
+    pub fn known(&self) -> Vec<&Setting> {
+        self.shared.iter().chain(&self.varied).collect()
+    }
+
+    /// One setting of a cell.
+    pub fn setting(&self, cell: usize, key: &str) -> Option<&Setting> {
+        self.settings(cell).find(|setting| setting.key == key)
+    }
+
+    /// As it is written beside the records.
+    pub fn text(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("it has no keys but strings");
+        text.push('\n');
+        text
+    }
+
+    /// SHA-256 of that text.
+    pub fn hash(&self) -> String {
+        sha256(self.text().as_bytes())
+    }
+
+    /// Whether it is what was written beside `study`'s results; else what does not fit.
+    pub fn check(&self, study: &str) -> Result<(), String> {
+        if sha256(study.as_bytes()) != self.study_sha256 {
+            return Err("study.toml is not the study that it was made from: its SHA-256 differs".to_owned());
+        }
+        if self.seeds.is_empty() {
+            return Err("`seeds` is empty".to_owned());
+        }
+        self.inputs.check()?;
+        for (place, cell) in self.cells.iter().enumerate() {
+            if hash(self.settings(place)) != cell.hash {
+                return Err(format!("the settings of cell {place} do not fit its hash {}", cell.hash));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `record` is the `index`-th of the plan; else what it is, and what was expected.
+    pub fn fits(&self, index: usize, record: &RunRecord) -> Result<(), String> {
+        let runs = self.seeds.len();
+        let (cell, run) = (index / runs, index % runs);
+        let Some(made) = self.cells.get(cell) else {
+            return Err(format!("one record more than the plan's {}", self.cells.len() * runs));
+        };
+        if (record.cell, record.run as usize) != (cell, run) {
+            let before = record.cell.saturating_mul(runs).saturating_add(record.run as usize) < index;
+            let why = if before { "it stands there twice, or out of order" } else { "a line before it is missing" };
+            let (found, of) = (record.run, record.cell);
+            return Err(format!("holds run {found} of cell {of}, where the plan has run {run} of cell {cell}; {why}"));
+        }
+        if record.seed != self.seeds[run] {
+            return Err(format!("run {run} of cell {cell} has seed {}, the plan {}", record.seed, self.seeds[run]));
+        }
+        if record.cell_hash != made.hash {
+            let named = &record.cell_hash;
+            return Err(format!(
+                "run {run} of cell {cell} was made of other settings (`{named}`, not `{}`)",
+                made.hash
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The settings that all cells share, those that they do not, and each cell's places among these.
+fn table(prepared: &[Prepared]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>) {
+    let Some(first) = prepared.first() else { return Default::default() };
+    let has = |cell: &Prepared, place: usize, setting: &Setting| {
+        cell.settings.get(place) == Some(setting) || cell.settings.contains(setting)
+    };
+    let everywhere = |&(place, setting): &(usize, &Setting)| prepared.iter().all(|cell| has(cell, place, setting));
+    let shared: Vec<Setting> =
+        first.settings.iter().enumerate().filter(everywhere).map(|(_, setting)| setting.clone()).collect();
+    let keys: BTreeSet<&str> = shared.iter().map(|setting| setting.key.as_str()).collect();
+    let mut varied: Vec<Setting> = Vec::new();
+    let mut of_key: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut places = Vec::new();
+    for cell in prepared {
+        let mut own = Vec::new();
+        for setting in cell.settings.iter().filter(|setting| !keys.contains(setting.key.as_str())) {
+            let known = of_key.entry(&setting.key).or_default();
+            own.push(known.iter().copied().find(|&place| varied[place] == *setting).unwrap_or_else(|| {
+                known.push(varied.len());
+                varied.push(setting.clone());
+                varied.len() - 1
+            }));
+        }
+        places.push(own);
+    }
+    (shared, varied, places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::Inputs;
+
+    const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[stack]\n\
+        drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
+        [[factor]]\nname = 'queue'\nkey = 'drive.firmware.depth'\nlevels = [1, 32]\n";
+
+    fn made() -> MadeFrom {
+        let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = plan::cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let made = MadeFrom::new(STUDY, &study, &cells, &prepared, inputs.taken());
+        for (place, cell) in prepared.iter().enumerate() {
+            let mut kept: Vec<&Setting> = made.settings(place).collect();
+            kept.sort_by_key(|setting| &setting.key);
+            let mut all: Vec<&Setting> = cell.settings.iter().collect();
+            all.sort_by_key(|setting| &setting.key);
+            assert_eq!(kept, all);
+        }
+        made
+    }
+
+    #[test]
+    fn settings_are_kept_once_and_come_back() {
+        let made = made();
+        assert!(made.shared.len() > 60, "{}", made.shared.len());
+        let varied: Vec<&str> = made.varied.iter().map(|setting| setting.key.as_str()).collect();
+        assert_eq!(varied, ["drive.firmware.depth", "job.depth", "drive.firmware.depth", "job.depth"]);
+        assert_eq!(made.setting(3, "job.depth").unwrap().value, "8");
+        let text = serde_json::to_string(&made).unwrap();
+        let back: MadeFrom = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, made);
+        assert_eq!(back.check(STUDY), Ok(()));
+    }
+
+    #[test]
+    fn what_was_changed_by_hand_is_told() {
+        let mut other = made();
+        assert!(other.check("title = 'u'").unwrap_err().contains("study.toml is not the study"));
+        let rpm = other.shared.iter_mut().find(|setting| setting.key == "drive.mechanics.rpm").unwrap();
+        rpm.value = "5400".to_owned();
+        assert!(other.check(STUDY).unwrap_err().contains("the settings of cell 0 do not fit its hash"));
+    }
+
+    #[test]
+    fn hashes_do_not_depend_on_the_order_of_settings() {
+        let made = made();
+        let mut settings: Vec<&Setting> = made.settings(1).collect();
+        settings.reverse();
+        assert_eq!(hash(settings.into_iter()), made.cells[1].hash);
+        assert_ne!(made.cells[0].hash, made.cells[1].hash);
+    }
+}

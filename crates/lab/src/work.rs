@@ -1,0 +1,367 @@
+//! What a job does, as settings: how it was understood, laid out on its drive, after includes, variables and all that a
+//! study sets. Two cells whose settings are equal do the same work.
+//!
+//! A setting says what all workers are told, in their order; equal neighbours are counted: `1 (4 workers), 32`. The
+//! first word of its key is the concern it belongs to: see [`confound`](crate::confound).
+
+use std::fmt::{Debug, Display};
+
+use seekwise_formats::stack::Setting;
+use seekwise_model::time::Span;
+use seekwise_model::workload::{
+    AccessLine, Blocks, Direction, Distribution, FileService, FioPattern, Generator, IometerPattern, Job, Modifier,
+    Pattern, Process, Rate, Region, Step, Strided, Think, Worker,
+};
+
+use crate::inputs::sha256;
+
+/// The keys, in the order in which they are shown.
+pub const KEYS: [&str; 34] = [
+    "job.names",
+    "job.capacity",
+    "job.workers.count",
+    "job.workers.stage",
+    "job.workers.group",
+    "job.depth",
+    "job.duration.runtime",
+    "job.duration.ramp",
+    "job.duration.repeats",
+    "job.duration.requests",
+    "job.duration.passes",
+    "job.rate.start",
+    "job.rate.limit",
+    "job.rate.spacing",
+    "job.rate.pause",
+    "job.pattern.generator",
+    "job.pattern.direction",
+    "job.pattern.reads",
+    "job.pattern.random",
+    "job.pattern.order",
+    "job.pattern.distribution",
+    "job.pattern.coverage",
+    "job.pattern.seed",
+    "job.pattern.shares",
+    "job.pattern.verify",
+    "job.pattern.priority",
+    "job.pattern.failures",
+    "job.size.blocks",
+    "job.size.align",
+    "job.place.files",
+    "job.place.bytes",
+    "job.place.zones",
+    "job.flush.every",
+    "job.flush.each",
+];
+
+/// What a worker is told under one of the [`KEYS`].
+type Told = (&'static str, String);
+
+/// The settings of `job` on a volume of `capacity` sectors.
+pub fn settings(job: &Job, capacity: u64) -> Vec<Setting> {
+    let told: Vec<Vec<Told>> = job.workers.iter().map(worker).collect();
+    let value = |key: &'static str| match key {
+        "job.capacity" => Some(format!("{capacity} sectors")),
+        "job.workers.count" => Some(job.workers.len().to_string()),
+        _ => counted(told.iter().map(|told| told.iter().find(|(known, _)| *known == key).map(|(_, value)| value))),
+    };
+    let setting = |key: &'static str| Some(Setting::asked(key.to_owned(), value(key)?, "the job as it was understood"));
+    KEYS.into_iter().filter_map(setting).collect()
+}
+
+/// The workers' values in their order, equal neighbours counted; nothing where none has any.
+fn counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<String> {
+    let mut runs: Vec<(Option<&String>, usize)> = Vec::new();
+    for value in values {
+        match runs.last_mut() {
+            Some((last, count)) if *last == value => *count += 1,
+            _ => runs.push((value, 1)),
+        }
+    }
+    match runs[..] {
+        [] | [(None, _)] => None,
+        [(Some(value), _)] => Some(value.clone()),
+        _ => {
+            let said = |&(value, count): &(Option<&String>, usize)| match (value.map_or("–", String::as_str), count) {
+                (value, 1) => value.to_owned(),
+                (value, count) => format!("{value} ({count} workers)"),
+            };
+            Some(runs.iter().map(said).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn worker(worker: &Worker) -> Vec<Told> {
+    // Taken apart by name, so that what a worker may be told next is not forgotten here.
+    let Worker { name, stage, group, start_delay, ramp, runtime, time_based, depth, pace, survives, pattern } = worker;
+    let [after_read, after_write] = survives;
+    let rates = pace.rate.map(|rate| match rate {
+        None => "none".to_owned(),
+        Some(Rate::Bytes(rate)) => format!("{rate} bytes/s"),
+        Some(Rate::Requests(rate)) => format!("{rate} requests/s"),
+    });
+    let mut told = vec![
+        ("job.names", name.clone()),
+        ("job.workers.stage", stage.to_string()),
+        ("job.workers.group", group.to_string()),
+        ("job.depth", depth.to_string()),
+        ("job.duration.runtime", runtime.map_or("until its bytes are done".to_owned(), seconds)),
+        ("job.duration.ramp", seconds(*ramp)),
+        ("job.duration.repeats", time_based.to_string()),
+        ("job.rate.start", seconds(*start_delay)),
+        ("job.rate.limit", triple(&rates)),
+        ("job.rate.spacing", process(pace.process).to_owned()),
+        ("job.rate.pause", pace.think.map_or("none".to_owned(), think)),
+        (
+            "job.pattern.failures",
+            format!("a failed read {}, a failed write {}", failure(*after_read), failure(*after_write)),
+        ),
+    ];
+    told.extend(match pattern {
+        Pattern::Fio(pattern) => fio(pattern),
+        Pattern::Iometer(pattern) => iometer(pattern),
+        Pattern::Script(steps) => script(steps),
+    });
+    told
+}
+
+const fn failure(survived: bool) -> &'static str {
+    if survived { "is passed over" } else { "ends it" }
+}
+
+fn seconds(span: Span) -> String {
+    format!("{} s", span.nanos() as f64 / 1e9)
+}
+
+/// Reads, writes and trims; one value where they are equal.
+fn triple<T: Display + PartialEq>(values: &[T; 3]) -> String {
+    match values {
+        [a, b, c] if a == b && b == c => a.to_string(),
+        [a, b, c] => format!("{a} / {b} / {c}"),
+    }
+}
+
+fn list<T>(values: &[T], said: impl Fn(&T) -> String) -> String {
+    values.iter().map(said).collect::<Vec<_>>().join(" + ")
+}
+
+/// What the lines of an access specification say; one value where all say the same.
+fn lines(lines: &[AccessLine], said: impl Fn(&AccessLine) -> String) -> String {
+    let first = lines.first().map(&said);
+    match first.filter(|first| lines.iter().all(|line| said(line) == *first)) {
+        Some(all) => all,
+        None => list(lines, said),
+    }
+}
+
+/// A value as the model's source writes it, for what has a row of parameters.
+fn plain(value: &impl Debug) -> String {
+    format!("{value:?}")
+}
+
+const fn process(process: Process) -> &'static str {
+    match process {
+        Process::Linear => "even",
+        Process::Poisson => "exponential",
+    }
+}
+
+fn think(think: Think) -> String {
+    let Think { time, spin, blocks, on_issue } = think;
+    let (time, spin) = (seconds(time), seconds(spin));
+    format!("{time} after {blocks} blocks {}, {spin} of it computing", if on_issue { "issued" } else { "done" })
+}
+
+fn region(region: &Region) -> String {
+    format!("{} bytes at {}", region.bytes, region.start)
+}
+
+fn fio(pattern: &FioPattern) -> Vec<Told> {
+    let FioPattern {
+        direction,
+        random,
+        mix_read,
+        modifier,
+        blocks,
+        align,
+        sizes_by_randomness,
+        files,
+        file_service,
+        bytes,
+        requests,
+        loops,
+        distribution,
+        random_map,
+        generator,
+        seed,
+        flush_every,
+        flush_at_end,
+        write_through,
+        strided,
+        verify,
+        priority,
+    } = pattern;
+    let by = if *sizes_by_randomness { ", the first in sequence, the second at random" } else { "" };
+    let generator = match generator {
+        Generator::Tausworthe => "tausworthe",
+        Generator::Tausworthe64 => "tausworthe64",
+        Generator::Lfsr => "lfsr",
+    };
+    // The share of reads means nothing where they are not mixed.
+    let reads = match direction {
+        Direction::Mixed => format!("{mix_read} %"),
+        _ => "not mixed".to_owned(),
+    };
+    let order = match modifier {
+        None => "each by itself".to_owned(),
+        Some(Modifier::Run(count)) => format!("{count} in sequence from each place"),
+        Some(Modifier::Same(count)) => format!("{count} at each place"),
+        Some(Modifier::Skip(bytes)) => format!("{bytes} bytes left out after each"),
+    };
+    vec![
+        ("job.pattern.generator", format!("fio, {generator}")),
+        ("job.pattern.direction", self::direction(*direction).to_owned()),
+        ("job.pattern.reads", reads),
+        ("job.pattern.random", format!("{} %", triple(random))),
+        ("job.pattern.order", format!("{order}; {}", service(*file_service))),
+        ("job.pattern.distribution", self::distribution(distribution)),
+        ("job.pattern.coverage", (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
+        ("job.pattern.seed", seed.to_string()),
+        ("job.pattern.verify", verify.to_string()),
+        ("job.pattern.priority", format!("{} %", triple(priority))),
+        ("job.size.blocks", triple(&blocks.each_ref().map(self::blocks)) + by),
+        ("job.size.align", format!("{} bytes", triple(align))),
+        ("job.place.files", list(files, region)),
+        ("job.place.bytes", bytes.to_string()),
+        ("job.place.zones", strided.as_ref().map_or("none".to_owned(), zones)),
+        ("job.duration.requests", requests.map_or("no limit".to_owned(), |count| count.to_string())),
+        ("job.duration.passes", loops.to_string()),
+        ("job.flush.every", format!("{flush_every} writes{}", if *flush_at_end { ", and at the end" } else { "" })),
+        ("job.flush.each", (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
+    ]
+}
+
+const fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "reads",
+        Direction::Write => "writes",
+        Direction::Trim => "trims",
+        Direction::Mixed => "reads and writes",
+        Direction::TrimWrite => "a trim, then a write",
+    }
+}
+
+const fn service(service: FileService) -> &'static str {
+    match service {
+        FileService::RoundRobin => "files by turns",
+        FileService::Sequential => "files one after another",
+        FileService::Random => "files at random",
+    }
+}
+
+fn distribution(distribution: &Distribution) -> String {
+    match distribution {
+        Distribution::Uniform => "even".to_owned(),
+        other => plain(other),
+    }
+}
+
+fn blocks(blocks: &Blocks) -> String {
+    match blocks {
+        Blocks::Fixed(bytes) => format!("{bytes} bytes"),
+        Blocks::Range { min, max, unaligned } => {
+            format!("{min} to {max} bytes{}", if *unaligned { ", any number" } else { "" })
+        }
+        Blocks::Split(shares) => list(shares, |(bytes, percent)| format!("{bytes} bytes {percent} %")),
+    }
+}
+
+fn zones(strided: &Strided) -> String {
+    let Strided { range, size, skip } = strided;
+    format!("{size} of each {range} bytes, {skip} skipped")
+}
+
+fn iometer(pattern: &IometerPattern) -> Vec<Told> {
+    let IometerPattern { spec, area, worker_seed, target_seed } = pattern;
+    let told = |said: fn(&AccessLine) -> String| lines(&spec.lines, said);
+    vec![
+        ("job.pattern.generator", "Iometer".to_owned()),
+        ("job.pattern.reads", told(|line| format!("{} %", line.reads))),
+        ("job.pattern.random", told(|line| format!("{} %", line.random))),
+        ("job.pattern.shares", list(&spec.lines, |line| format!("{} %", line.share))),
+        ("job.pattern.seed", format!("{worker_seed}, {target_seed}")),
+        ("job.size.blocks", told(|line| format!("{} bytes, answered by {}", line.size, line.reply))),
+        ("job.size.align", told(|line| format!("{} bytes", line.align))),
+        ("job.rate.pause", told(|line| format!("{} before {}", seconds(line.delay), line.burst))),
+        ("job.place.files", region(area)),
+    ]
+}
+
+/// A script may be long: it is told by its length and a hash of its steps.
+fn script(steps: &[Step]) -> Vec<Told> {
+    let text: String = steps.iter().map(|step| format!("{step:?}\n")).collect();
+    let told = format!("{} requests as listed, SHA-256 {}", steps.len(), sha256(text.as_bytes()));
+    vec![("job.pattern.generator", "script".to_owned()), ("job.pattern.order", told)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::jobs;
+
+    fn told(text: &str, key: &str) -> Option<String> {
+        let read = |_: &str| Ok(text.to_owned());
+        let job = jobs::load("a.fio", 1 << 24, &Inputs::today(&read), &[]).unwrap().job;
+        settings(&job, 1 << 24).into_iter().find(|setting| setting.key == key).map(|setting| setting.value)
+    }
+
+    #[test]
+    fn workers_are_told_apart_and_counted() {
+        let text = "[global]\nioengine=libaio\ndirect=1\nsize=1m\n[one]\nrw=read\nnumjobs=4\n[two]\nrw=randwrite\niodepth=32\n";
+        let said = |key| told(text, key).unwrap();
+        assert_eq!(said("job.depth"), "1 (4 workers), 32");
+        assert_eq!(said("job.workers.count"), "5");
+        assert_eq!(said("job.pattern.direction"), "reads (4 workers), writes");
+        assert_eq!(said("job.capacity"), "16777216 sectors");
+        assert_eq!(told(text, "job.pattern.shares"), None, "only Iometer's jobs have shares");
+    }
+
+    /// Each option, changed, shows under the key it belongs to, and under no other.
+    #[test]
+    fn what_is_told_shows() {
+        let base = "[a]\nioengine=libaio\ndirect=1\nsize=64m\nrw=randrw\nruntime=9\n";
+        let keys = |text: &str| -> Vec<&'static str> {
+            KEYS.into_iter().filter(|key| told(base, key) != told(text, key)).collect()
+        };
+        for (option, key) in [
+            ("iodepth=4", "job.depth"),
+            ("ramp_time=1", "job.duration.ramp"),
+            ("runtime=8", "job.duration.runtime"),
+            ("loops=2", "job.duration.passes"),
+            ("number_ios=7", "job.duration.requests"),
+            ("rate_iops=100", "job.rate.limit"),
+            ("thinktime=10", "job.rate.pause"),
+            ("startdelay=1", "job.rate.start"),
+            ("rwmixread=70", "job.pattern.reads"),
+            ("percentage_random=40", "job.pattern.random"),
+            ("randseed=3", "job.pattern.seed"),
+            ("norandommap", "job.pattern.coverage"),
+            ("bsrange=4k-8k", "job.size.blocks"),
+            ("norandommap\nblockalign=8k", "job.size.align"),
+            ("fsync=3", "job.flush.every"),
+            ("sync=1", "job.flush.each"),
+            ("offset=8m", "job.place.files"),
+            ("io_size=1m", "job.place.bytes"),
+            ("numjobs=2", "job.workers.count"),
+            ("continue_on_error=read", "job.pattern.failures"),
+        ] {
+            let differ = keys(&format!("{base}{option}\n"));
+            assert!(differ.contains(&key), "{option}: {differ:?}");
+            let first = |key: &str| key.split('.').nth(1).unwrap().to_owned();
+            let others: Vec<_> = differ.iter().filter(|other| first(other) != first(key)).collect();
+            // Two workers divide nothing, but are two; a part of the file, aligned otherwise, has no map.
+            let allowed = ["numjobs=2", "norandommap\nblockalign=8k"].contains(&option);
+            assert!(others.is_empty() || allowed, "{option}: {differ:?}");
+        }
+    }
+}
