@@ -3,7 +3,7 @@
 //! with the effect of another is refused, by name.
 //!
 //! - A comparison that says what it credits (`credit`) must name each concern in which its sides differ, and none in
-//!   which they do not. `drive` stands for what comes with another drive ([`COMES_WITH_DRIVE`]).
+//!   which they do not. `drive` stands for what comes with another drive (`COMES_WITH_DRIVE`).
 //! - One that does not is credited to its factor: a bundle to all that it sets, a key to what stands under it. The name of
 //!   a layer (`driver`) stands for all of that layer, a variable of a job for all that it changes in the job.
 //! - Another job (the key `job`) is other work: a comparison of two is none, unless it names in `credit` all in which

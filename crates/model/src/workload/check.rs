@@ -35,7 +35,7 @@ pub enum Fault {
     Depth,
     /// It would never end.
     Endless,
-    /// It would end, after more than [`LONGEST`].
+    /// It would end, after more than a century.
     TooLong,
     /// Bytes that are not a whole number of the device's sectors.
     Sector {
