@@ -6,9 +6,6 @@ use std::sync::mpsc;
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::Study;
-use seekwise_model::block::Device;
-use seekwise_model::rng::Seed;
-use seekwise_model::workload;
 use seekwise_targets::sim::SimError;
 
 use crate::cut::{self, view::View};
@@ -18,11 +15,9 @@ use crate::run::{Cuts, Measured, RunRecord, measure};
 /// What came of one run.
 pub type RunResult = Result<RunRecord, SimError>;
 
-/// Whether every cell can be run and judged as `study` asks: known before the first run. `file` names it in errors.
+/// Whether the cuts that `study` asks for can be judged in every cell: known before the first run. `file` names it in errors.
 pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
-    for Prepared { stack, job, .. } in prepared {
-        let limits = stack.build(Seed(0)).limits(0);
-        workload::check(job, &limits).map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("job")])?;
+    for Prepared { stack, .. } in prepared {
         for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
             if count.is_some() {
                 View::of(stack).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;

@@ -30,11 +30,6 @@ pub use check::{Fault, WorkloadError};
 pub use source::Workload;
 pub use tausworthe::DEFAULT_SEED;
 
-/// Whether `job` can run on a device with these limits, as [`Workload::new`] finds.
-pub fn check(job: &Job, limits: &crate::block::Limits) -> Result<(), WorkloadError> {
-    check::job(job, limits)
-}
-
 /// What is done: all its workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Job {
