@@ -150,8 +150,8 @@ fn every_figure_of_an_expression_is_in_a_record() {
 /// One comparison of one cell, asked for twice: by its cell and over all cells.
 #[test]
 fn what_is_asked_twice_is_one_test() {
-    let compare = "[[compare]]\nname = 'c'\nfactor = 'mode'\nfrom = 'on'\nto = 'off'\n";
-    let one = STUDY.replace("levels = [1, 2, 8]", "levels = [8]");
+    let compare = "[[compare]]\nname = 'c'\nfactor = 'mode'\nfrom = 'true'\nto = 'false'\n";
+    let one = STUDY.replace("levels = [1, 2, 8]", "levels = [8]").replace("['on', 'off']", "[true, false]");
     let judged = |text: &str, cell_of: fn(usize) -> usize| {
         let study = study::parse("s.toml", text).unwrap();
         let cells = plan::cells(&study);
