@@ -8,7 +8,9 @@ use seekwise_lab::cut::stripes::Holes;
 use seekwise_lab::cut::{When, judge};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
-use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status};
+use seekwise_model::block::{
+    Completion, Control, Counted, Device, Flags, Landing, LandingKind, Next, Op, Request, SECTOR, Source, Status,
+};
 use seekwise_model::drive::profile::Faults;
 use seekwise_model::engine::Engine;
 use seekwise_model::host::accelerator::AcceleratorSpec;
@@ -19,7 +21,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{self, Image, Members, Sight};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern, Workload};
-use seekwise_targets::sim::{self, Change, Entries, Stack, Watched, Witness};
+use seekwise_targets::sim::{self, Change, Entries, Pairs, Stack, Watched, Witness};
 
 /// One write or flush as its client saw it. Numbers count the client's doings.
 #[derive(Clone, Copy, Debug)]
@@ -69,13 +71,36 @@ impl Witness for Log {
     }
 }
 
+/// A job that tells of its writes of `sync=1` that wait for a flush of their own.
+struct Telling {
+    job: Workload,
+    pairs: Pairs,
+}
+
+impl Source for Telling {
+    fn next(&mut self, now: Instant) -> Next {
+        let next = self.job.next(now);
+        if let Next::Request(request) = &next
+            && self.job.waits_for_flush(request.tag)
+        {
+            self.pairs.borrow_mut().insert(request.tag);
+        }
+        next
+    }
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        self.job.complete(now, completion)
+    }
+}
+
 /// Runs until `at` and cuts the power there.
 fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     let mut log = Log::default();
     let entries = Entries::default();
+    let pairs = Pairs::default();
     let device = Watched::numbered(stack.build_numbered(Seed(seed), Some(&entries)), entries.clone(), &mut log);
-    let workload = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
-    let mut engine = Engine::new(workload, device);
+    let device = device.with_pairs(pairs.clone());
+    let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
+    let mut engine = Engine::new(Telling { job, pairs }, device);
     engine.run(at, &mut |_: &Record| ()).unwrap();
     let device = engine.device_mut();
     device.handle_timeout(at);
