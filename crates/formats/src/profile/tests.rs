@@ -125,7 +125,7 @@ fn tells_type_and_range() {
     check(
         "\"sptf\"",
         "\"best\"",
-        "d.toml:41: `firmware.queue.policy`: `best` is not known; \
+        "d.toml:40: `firmware.queue.policy`: `best` is not known; \
          expected one of fcfs, sstf, look, clook, sptf",
     );
 }
