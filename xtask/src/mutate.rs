@@ -21,8 +21,14 @@ use crate::steps::Ended;
 /// Inputs of each kind in `ci`: a few hundred in all.
 const IN_CI: u64 = 40;
 
-/// A child that takes longer is stopped. It may be right: a job may be long.
-const LONGEST: Duration = Duration::from_secs(5);
+/// A child that computes for more seconds is stopped. It may be right: a job may be long.
+const CPU_SECONDS: u64 = 5;
+
+/// The same by the clock, for a child that waits; a busy machine gives little of it.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The signal that stops a child at its limit of time.
+const SIGXCPU: i32 = 24;
 
 /// Memory that a child may map, in KiB, and the bound it is told to keep.
 const ADDRESS_SPACE: u64 = 6 << 20;
@@ -210,7 +216,7 @@ fn keep(scratch: &Path, kind: &Kind, run: u64, input: &[u8], how: &str, tally: &
 /// The program on one input: how it ended, after how long, and the most memory that was seen (KiB).
 fn child(program: &Path, folder: &Path, arguments: &[&str]) -> std::io::Result<(End, Duration, u64)> {
     let said = folder.join("stderr");
-    let limited = format!("ulimit -v {ADDRESS_SPACE} 2>/dev/null; exec \"$0\" \"$@\"");
+    let limited = format!("ulimit -v {ADDRESS_SPACE} 2>/dev/null; ulimit -S -t {CPU_SECONDS}; exec \"$0\" \"$@\"");
     let start = Instant::now();
     let mut child = Command::new("sh")
         .args(["-c", &limited])
@@ -239,6 +245,7 @@ fn child(program: &Path, folder: &Path, arguments: &[&str]) -> std::io::Result<(
     let panicked = text.lines().find(|line| line.contains("panicked at"));
     let end = match (status.code(), panicked) {
         (_, Some(line)) => End::Died(line.to_owned()),
+        (None, None) if std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGXCPU) => End::Stopped,
         (Some(code), None) => End::Exit(code),
         (None, None) => End::Died(format!("{status}: {}", text.lines().last().unwrap_or(""))),
     };
