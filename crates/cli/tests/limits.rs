@@ -56,6 +56,8 @@ fn memory_is_bounded_before_the_run() {
     assert_eq!(refused.code, 2);
     let said = "error: this may take up to 1.4 GB of memory; the limit is 104.9 MB (--max-memory)\n";
     assert!(refused.err.ends_with(said), "{}", refused.err);
+    let refused = run(folder.path(), &["--max-memory", "100m", "--out", "kept"]);
+    assert!(refused.code == 2 && !folder.path().join("kept").exists(), "{}", refused.err);
     let one = JOB.replace("size", "iodepth=65535\nsize");
     fs::write(folder.path().join("j.fio"), one).unwrap();
     assert!(run(folder.path(), &["--max-memory", "200m"]).done().contains("reads"));
@@ -74,6 +76,10 @@ fn a_plan_that_cannot_be_judged_is_refused_before_the_first_run() {
         refused.err
     );
     assert_eq!(names(folder.path()), ["s.toml"]);
+    let larger = JOB.replace("64m", "1000t");
+    fs::write(folder.path().join("j.fio"), larger).unwrap();
+    assert_eq!(run(folder.path(), &["--out", "kept"]).code, 2);
+    assert!(!folder.path().join("kept").exists());
 }
 
 #[test]
@@ -86,6 +92,11 @@ fn seeds_have_64_bits_everywhere() {
         ["compare", "j.fio", "--vary", "drive.firmware.depth=1,8", "--runs", "2", "--seed", MOST, "--out", "c"];
     seekwise(folder.path(), &[&compare[..], &ON[..]].concat()).done();
     assert!(fs::read_to_string(folder.path().join("c/study.toml")).unwrap().contains(MOST));
+    run(folder.path(), &["--seed", MOST, "--out", "r"]).done();
+    assert!(fs::read_to_string(folder.path().join("r/results.jsonl")).unwrap().contains(MOST));
+    seekwise(folder.path(), &["study", "r", "--out", "r-again"]).done();
+    let [one, again] = ["r", "r-again"].map(|name| fs::read(folder.path().join(name).join("results.jsonl")).unwrap());
+    assert!(one == again, "a kept run is run again with its seed");
     seekwise(folder.path(), &["study", "s.toml"]).done();
 }
 

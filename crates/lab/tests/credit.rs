@@ -46,13 +46,21 @@ type Pair = (&'static str, &'static str, &'static str, Result<&'static str, &'st
 const UNDECLARED: &str = "the sides do different work: they differ in the pattern (job.pattern.reads); a study that \
     compares work says so: credit = [\"pattern\"]";
 
-const PAIRS: [Pair; 26] = [
+const PAIRS: [Pair; 29] = [
     // One concern, named.
     ("'drive.firmware.depth' = 1", "'drive.firmware.depth' = 32", "'queue'", Ok("the command queue")),
     ("'drive.cache.write_back' = true", "'drive.cache.write_back' = false", "'write-cache'", Ok("the write cache")),
     ("'driver.flush' = 'forward'", "'driver.flush' = 'drop'", "'flush-policy'", Ok("the flush policy")),
     ("'drive.mechanics.rpm' = 7200", "'drive.mechanics.rpm' = 5400", "'mechanics'", Ok("the mechanics")),
     ("'drive.cache.segments' = 8", "'drive.cache.segments' = 16", "'segments'", Ok("the drive's segments")),
+    ("'drive.cache.dirty_runs' = 8", "'drive.cache.dirty_runs' = 16", "'firmware'", Ok("the drive's firmware")),
+    (
+        "'drive.cache.fills_while_draining' = true",
+        "'drive.cache.fills_while_draining' = false",
+        "'firmware'",
+        Ok("the drive's firmware"),
+    ),
+    ("'drive.cache.read_ahead.after' = 1", "'drive.cache.read_ahead.after' = 2", "'read-ahead'", Ok("the read-ahead")),
     ("'job.depth' = 1", "'job.depth' = 8", "'depth'", Ok("the depth")),
     // One concern, another named; a drive is not its spindle.
     (

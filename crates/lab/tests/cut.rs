@@ -97,6 +97,7 @@ impl Source for Paired {
 fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     let mut log = Log::default();
     let entries = Entries::default();
+    let pairs = Pairs::default();
     let device = Watched::numbered(stack.build_numbered(Seed(seed), Some(&entries)), entries.clone(), &mut log);
     let pairs = Pairs::default();
     let device = device.with_pairs(pairs.clone());

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 pub(super) struct Kind {
     /// Its name.
     pub(super) name: &'static str,
-    /// The file that the program reads; of records, the one in its result folder.
+    /// The file that the program reads; one of a result folder, where it begins from none.
     file: &'static str,
     /// What it begins from: texts, or files of the repository where they begin with `@`.
     from: &'static [&'static str],
@@ -49,6 +49,7 @@ pub(super) const KINDS: &[Kind] = &[
         arguments: &["drives", "d.toml", "--svg", "/dev/null"],
     },
     Kind { name: "records", file: "out/results.jsonl", from: &[], arguments: &["report", "out"] },
+    Kind { name: "made-from", file: "out/made-from.json", from: &[], arguments: &["report", "out"] },
     Kind { name: "disksim", file: "x.parv", from: &[DISKSIM], arguments: &["import", "disksim", "x.parv"] },
     Kind {
         name: "trace",
@@ -57,6 +58,9 @@ pub(super) const KINDS: &[Kind] = &[
         arguments: &["validate", "t.csv", "--drive", ON, "--json"],
     },
 ];
+
+/// A result folder's file, unchanged.
+const WHOLE: &str = "whole";
 
 /// Parts of one text that are files beside it, as DiskSim's set-ups have them.
 const PART: &str = "#file ";
@@ -70,8 +74,8 @@ impl Kind {
             let mut study = Command::new(program);
             study.args(["study", "s.toml"]).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
             let made = study.status()?;
-            assert!(made.success(), "the study of the records is a valid one");
-            fs::rename(folder.join("out/results.jsonl"), folder.join("records"))?;
+            assert!(made.success(), "the study of the result folder is a valid one");
+            fs::rename(folder.join(self.file), folder.join(WHOLE))?;
         }
         Ok(())
     }
@@ -84,7 +88,7 @@ impl Kind {
     /// One of the files that it begins from.
     pub(super) fn text(&self, folder: &Path, which: u64) -> Result<Vec<u8>> {
         let Some(from) = self.from.get(which as usize) else {
-            return fs::read(folder.join("records"));
+            return fs::read(folder.join(WHOLE));
         };
         match from.strip_prefix('@') {
             Some(path) => fs::read(crate::root().join(path)),

@@ -8,8 +8,8 @@ use crate::stats::Judgement;
 use seekwise_formats::expression::parse;
 use seekwise_formats::study;
 
-const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[stack]\n\
-    drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'mode'\nkey = 'drive.cache.write_back'\nlevels = ['on', 'off']\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
+const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[[factor]]\nname = 'mode'\n\
+    key = 'drive.cache.write_back'\nlevels = ['on', 'off']\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
     levels = [1, 2, 8]\n";
 
 /// Requests a second of each run of each cell: on 1, 2, 8, then off 1, 2, 8.
@@ -160,8 +160,11 @@ fn what_is_asked_twice_is_one_test() {
             .flat_map(|cell| [0, 1].map(|run| RunRecord { cell, ..record(cell_of(cell), run) }))
             .collect();
         let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
-        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-        let made = MadeFrom::new(text, &study, &cells, &prepared, inputs.taken());
+        // What a cell runs is not asked here: one stands for all.
+        let settings = [("job", "random-read"), ("drive", "barracuda-7200.7-ncq")];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let any = plan::prepare("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
+        let made = MadeFrom::new(text, &study, &cells, &vec![any; cells.len()], inputs.taken());
         let (findings, overall) = Evidence::new(&study, &made, &records).findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();
         let findings: Vec<(f64, f64)> = findings.iter().map(|finding| of(finding.judgement)).collect();
