@@ -71,25 +71,24 @@ impl Witness for Log {
     }
 }
 
-/// A workload that tells of writes that a flush of their own follows.
-struct Paired {
-    workload: Workload,
+/// A job that tells of its writes of `sync=1` that wait for a flush of their own.
+struct Telling {
+    job: Workload,
     pairs: Pairs,
 }
 
-impl Source for Paired {
+impl Source for Telling {
     fn next(&mut self, now: Instant) -> Next {
-        let next = self.workload.next(now);
+        let next = self.job.next(now);
         if let Next::Request(request) = &next
-            && self.workload.waits_for_flush(request.tag)
+            && self.job.waits_for_flush(request.tag)
         {
             self.pairs.borrow_mut().insert(request.tag);
         }
         next
     }
-
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
-        self.workload.complete(now, completion)
+        self.job.complete(now, completion)
     }
 }
 
@@ -99,10 +98,9 @@ fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     let entries = Entries::default();
     let pairs = Pairs::default();
     let device = Watched::numbered(stack.build_numbered(Seed(seed), Some(&entries)), entries.clone(), &mut log);
-    let pairs = Pairs::default();
     let device = device.with_pairs(pairs.clone());
-    let workload = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
-    let mut engine = Engine::new(Paired { workload, pairs }, device);
+    let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
+    let mut engine = Engine::new(Telling { job, pairs }, device);
     engine.run(at, &mut |_: &Record| ()).unwrap();
     let device = engine.device_mut();
     device.handle_timeout(at);
