@@ -148,6 +148,11 @@ fn geometry(figures: &Figures<'_>) -> Result<(Geometry, Option<MediaCache>), Err
         errors.extend(bad_tracks(figures.file, row, index, heads, physical));
         end = u64::from(row.first) + u64::from(row.cylinders);
     }
+    if end > u64::from(u32::MAX) {
+        let message = format!("the zones end before cylinder {end}");
+        let diagnostic = Diagnostic::at(figures.file, figures.line("geometry.zones"), message).key("geometry.zones");
+        errors.push(diagnostic.expected(format!("at most {}", u32::MAX)));
+    }
     let order = match figures.word("geometry.order") {
         "serpentine" => match figures.whole_or("geometry.run_tracks", 0) {
             0 => {
