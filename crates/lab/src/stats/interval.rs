@@ -33,9 +33,10 @@ pub(super) fn t_beyond(beyond: f64, freedom: f64) -> f64 {
     -student(freedom).inverse_cdf(beyond)
 }
 
-/// The probability that Student's t with `freedom` (at least 1) degrees lies above `t`.
+/// The probability that Student's t with `freedom` (at least 1) degrees lies above `t`. Values so large that their spread
+/// is no number say nothing: one half. (The library panics at such a `t`.)
 pub(super) fn t_tail(t: f64, freedom: f64) -> f64 {
-    student(freedom).sf(t)
+    if t.is_nan() { 0.5 } else { student(freedom).sf(t) }
 }
 
 /// Mean and standard deviation (n - 1), in that order. Identical values have exactly no deviation, and their mean is
@@ -189,6 +190,14 @@ mod tests {
 
     fn near(left: f64, right: f64, tolerance: f64) {
         assert!((left - right).abs() <= tolerance, "{left} is not {right}");
+    }
+
+    #[test]
+    fn a_spread_that_is_no_number_says_nothing() {
+        assert_eq!(t_tail(f64::NAN, 3.0), 0.5);
+        for t in [f64::INFINITY, 1e200, -1e200, f64::NEG_INFINITY, 0.0] {
+            assert!((0.0..=1.0).contains(&t_tail(t, 3.0)), "{t}");
+        }
     }
 
     #[test]
