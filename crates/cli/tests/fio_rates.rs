@@ -1,6 +1,9 @@
-//! Rates beside fio's own: jobs that are paced or that pause, so that how fast a device is does not matter. fio runs them
-//! under its null engine; skipped, with the reason printed, where there is no fio on the path. What a run lasts is in the
-//! figures: a run time until its end, a pause until its end, a job without either until its last request.
+//! Rates beside fio's own: jobs that are paced or that pause, so that how fast a device is does not matter. What a run
+//! lasts is in the figures: a run time until its end, a pause until its end, a job without either until its last request.
+//!
+//! fio waits on the clock, and a busy machine turns one of its answers: `rate=100 runtime=2` was 0.5 in most runs and
+//! 1.0 in some. So its own runs are not among the tests of every day: `cargo test -p seekwise --test fio_rates --
+//! --ignored --nocapture` makes them anew, under fio's null engine.
 
 mod seekwise;
 
@@ -77,6 +80,7 @@ fn a_run_lasts_as_fio_s() {
 }
 
 #[test]
+#[ignore = "fio waits on the clock; run it by name on a quiet machine"]
 fn fio_s_own_rates() {
     let version = fio(Path::new("."), &["--version"]).unwrap_or_default();
     if String::from_utf8_lossy(&version).trim() != "fio-3.33" {
