@@ -21,12 +21,52 @@ export interface Verdict {
   cell: string;
   cell_ids: string[];
   metric: string;
+  better: "higher" | "lower";
   ratio: Interval | null;
   verdict: Outcome;
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];
   note: string | null;
+  cause: Cause | null;
+  beside: string[];
+  place: Where | null;
+}
+
+export interface Cause {
+  of: string;
+  from_ms: Figure;
+  to_ms: Figure;
+  difference_ms: Figure;
+  parts: PartChange[];
+  text: string;
+}
+
+export interface PartChange {
+  part: string;
+  from_ms: Figure;
+  to_ms: Figure;
+  difference_ms: Figure;
+  share: Figure;
+}
+
+export interface Where {
+  text: string;
+  regions: Region[];
+  turns: string[];
+}
+
+export interface Region {
+  place: string;
+  verdict: Outcome;
+  cells: number;
+  undecided: number;
+  ratio: Range;
+}
+
+export interface Range {
+  low: Figure;
+  high: Figure;
 }
 
 export interface Setting {
@@ -60,6 +100,7 @@ export interface Response {
 export interface Anatomy {
   processor: Figure;
   driver: Figure;
+  flush: Figure;
   controller: Figure;
   queue: Figure;
   overhead: Figure;

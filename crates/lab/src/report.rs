@@ -9,6 +9,8 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::finding::{Cause, Where};
+
 mod page;
 mod plain;
 
@@ -85,6 +87,8 @@ pub struct Verdict {
     pub cell_ids: Vec<String>,
     /// What was compared, with its unit ("requests per second").
     pub metric: String,
+    /// Which way of the metric is good: `higher` or `lower`.
+    pub better: String,
     /// `side_b` over `side_a`. None when it was not computed.
     pub ratio: Option<Interval>,
     /// The verdict on `side_b`.
@@ -97,6 +101,12 @@ pub struct Verdict {
     pub differs: Vec<String>,
     /// Anything else worth saying: the reason of a refusal, how many more runs are needed.
     pub note: Option<String>,
+    /// Which parts of the mean response changed, by how much of the difference. None where several cells stand together.
+    pub cause: Option<Cause>,
+    /// Figures that went the other way than the verdict, in words: a better headline with a worse tail.
+    pub beside: Vec<String>,
+    /// Of several cells together: in which of them the effect is.
+    pub place: Option<Where>,
 }
 
 /// The five verdicts.
@@ -223,6 +233,7 @@ pub struct Response {
 pub struct Anatomy {
     pub processor: f64,
     pub driver: f64,
+    pub flush: f64,
     pub controller: f64,
     pub queue: f64,
     pub overhead: f64,
