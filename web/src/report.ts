@@ -33,6 +33,11 @@ export interface Verdict {
   place: Where | null;
 }
 
+export interface Meaning {
+  word: string;
+  says: string;
+}
+
 export interface Cause {
   of: string;
   from_ms: Figure;
@@ -44,6 +49,7 @@ export interface Cause {
 
 export interface PartChange {
   part: string;
+  waits: boolean;
   from_ms: Figure;
   to_ms: Figure;
   difference_ms: Figure;
@@ -129,6 +135,8 @@ export interface Cell {
   response_ms: Response;
   reads: Response | null;
   writes: Response | null;
+  flushes: Response | null;
+  flushes_per_s: Figure;
   histogram: [upper_ms: number, count: number][];
   anatomy_ms: Anatomy;
   cpu: Processor | null;
@@ -163,6 +171,7 @@ export interface Report {
   virtual_time: boolean;
   interval: string;
   verdicts: Verdict[];
+  meanings: Meaning[];
   stack: Layer[];
   factors: Factor[];
   cells: Cell[];

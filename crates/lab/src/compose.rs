@@ -7,7 +7,7 @@ use crate::finding::{Beside, Evidence, Finding, Judged, Overall, differences, ou
 use crate::made::{MadeFrom, Program};
 use crate::report::{self, Anatomy, Layer, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
-use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
+use crate::stats::{self, Histogram, Interval, Judgement, Verdict, quality};
 use crate::work;
 use seekwise_formats::stack::{self, LAYERS, Setting};
 use seekwise_model::time::Span;
@@ -48,6 +48,7 @@ pub fn report(material: &Material<'_>) -> Report {
         virtual_time: true,
         interval: interval_text(study),
         verdicts: verdicts.into_iter().map(|(_, verdict)| verdict).collect(),
+        meanings: meanings(),
         stack: layers(made),
         factors: study
             .factor
@@ -71,6 +72,11 @@ pub fn report(material: &Material<'_>) -> Report {
 /// The longest of the runs, where the job itself said when to end.
 fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
+}
+
+fn meanings() -> Vec<report::Meaning> {
+    let meaning = |(word, says): (&str, &str)| report::Meaning { word: word.to_owned(), says: says.to_owned() };
+    stats::meanings().map(meaning).collect()
 }
 
 fn interval_text(study: &Study) -> String {
@@ -237,6 +243,8 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         },
         reads: kind(|run| &run.read),
         writes: kind(|run| &run.write),
+        flushes: kind(|run| &run.flush),
+        flushes_per_s: evidence.mean(cell, |run| run.flush.iops).estimate,
         histogram: histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect(),
         anatomy_ms: Anatomy {
             processor: part("processor"),

@@ -44,6 +44,8 @@ pub struct Report {
     pub interval: String,
     /// The verdicts, the headline one first.
     pub verdicts: Vec<Verdict>,
+    /// What each verdict says, for the reader.
+    pub meanings: Vec<Meaning>,
     /// The layers between the program and the platter, top to bottom.
     pub stack: Vec<Layer>,
     /// What was varied, in the order of [`Cell::levels`]. Empty for a plain run.
@@ -143,6 +145,15 @@ impl Outcome {
     }
 }
 
+/// A verdict and what it says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Meaning {
+    /// The verdict in words ("no difference within ±x %").
+    pub word: String,
+    /// What it says.
+    pub says: String,
+}
+
 /// One layer of the stack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Layer {
@@ -197,6 +208,10 @@ pub struct Cell {
     pub reads: Option<Response>,
     /// Response time of writes, likewise.
     pub writes: Option<Response>,
+    /// Response time of flushes, likewise; they are not in `ios` and `response_ms`.
+    pub flushes: Option<Response>,
+    /// Flushes a second.
+    pub flushes_per_s: f64,
     /// Response times as (upper bound of the bucket in ms, requests in it), bounds rising, empty buckets left out.
     pub histogram: Vec<(f64, u64)>,
     /// Where the mean response went.

@@ -148,8 +148,7 @@ impl Compared<'_> {
         let mut text = String::new();
         let many = self.values.len() > 2 || self.metrics().len() > 1;
         for metric in self.metrics() {
-            let title = capital(&metric.title());
-            text.push_str(&format!("{title} ({metric}); {} is better.\n", metric.better()));
+            text.push_str(&format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better()));
             match many {
                 true => text.push_str(&self.table(metric)),
                 false => self.sides(metric).iter().for_each(|line| text.push_str(&format!("{line}\n"))),
@@ -174,17 +173,18 @@ impl Compared<'_> {
 
     /// A line for each side; the mean response beside it, where it is not what is judged.
     fn sides(&self, metric: &Metric) -> Vec<String> {
+        let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
         let line = |cell: usize| {
             let mean = self.evidence.mean(cell, |run| run.all.response_ms.mean).estimate;
             let beside = if *metric == Metric::default() { format!("   mean {mean:.3} ms") } else { String::new() };
-            format!("{:<14} {}{beside}", self.side(cell), figure(metric, self.mean_of(cell, metric)))
+            format!("{:<width$}  {}{beside}", self.side(cell), figure(metric, self.mean_of(cell, metric)))
         };
         (0..self.values.len()).map(line).collect()
     }
 
     /// A row for each value, with its ratio to the first and what that means.
     fn table(&self, metric: &Metric) -> String {
-        let mut table = tables::table([self.key, metric.figure.unit(), "against the first", "verdict"]);
+        let mut table = tables::table([self.key, unit(metric), "against the first", "verdict"]);
         for (cell, value) in self.values.iter().enumerate() {
             let of = |finding: &&Finding| finding.to == cell && self.metric(finding) == metric;
             let (ratio, verdict) = match self.findings.iter().find(of) {
@@ -242,13 +242,12 @@ fn amount(metric: &Metric, Interval { estimate, low, high }: Interval) -> String
 }
 
 fn figure(metric: &Metric, interval: Interval) -> String {
-    let unit = if metric.figure.unit() == "bytes/s" { "MB/s" } else { metric.figure.unit() };
-    format!("{} {unit}", amount(metric, interval))
+    format!("{} {}", amount(metric, interval), unit(metric))
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+/// The unit as printed: bytes as megabytes.
+fn unit(metric: &Metric) -> &'static str {
+    if metric.figure.unit() == "bytes/s" { "MB/s" } else { metric.figure.unit() }
 }
 
 /// The comparison as a study: it is run, kept and reported as one.

@@ -12,9 +12,17 @@ use serde::{Serialize, Serializer};
 use super::metric::view;
 use crate::run::RunRecord;
 
-/// A part is named where it makes at least this share of what changed most (inferred: below it, a reader is told
-/// nothing that the largest parts do not say).
+/// A part is named where it makes at least this share of what changed most beside it (inferred: below it, a reader is
+/// told nothing that the largest parts do not say).
 const NAMED: f64 = 0.05;
+
+/// Waiting, or the work itself, is named where it changed by at least this share of itself: what a study calls equal
+/// unless told otherwise.
+const CHANGED: f64 = 0.02;
+
+/// Parts in which a request waits for others. With a fixed number of requests outstanding they follow from the rest:
+/// each waits for the work of those before it.
+const WAITING: [Part; 3] = [Part::Driver, Part::Flush, Part::Queue];
 
 /// One part of the mean response on both sides, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +49,11 @@ impl Change {
     /// What it adds to the difference, in ns.
     pub fn difference(&self) -> i64 {
         self.to - self.from
+    }
+
+    /// A request waits for others in it.
+    pub fn waits(&self) -> bool {
+        WAITING.contains(&self.part)
     }
 }
 
@@ -97,41 +110,64 @@ impl Cause {
     /// By how much of the difference a part changed; nothing where parts cancel each other, so that shares of what is
     /// left would mislead.
     pub fn share(&self, change: &Change) -> Option<f64> {
-        let whole = self.to() - self.from();
-        let moved: i64 = self.parts.iter().map(|change| change.difference().abs()).sum();
-        (whole != 0 && whole.abs() * 2 >= moved).then(|| change.difference() as f64 / whole as f64)
+        self.share_of(change.difference())
     }
 
-    /// The parts that make the difference, the largest first.
-    pub fn main(&self) -> Vec<Change> {
-        let most = self.parts.iter().map(|change| change.difference().abs()).max().unwrap_or(0);
+    fn share_of(&self, difference: i64) -> Option<f64> {
+        let whole = self.to() - self.from();
+        let moved: i64 = self.parts.iter().map(|change| change.difference().abs()).sum();
+        (whole != 0 && whole.abs() * 2 >= moved).then(|| difference as f64 / whole as f64)
+    }
+
+    /// The parts of waiting, or of the work itself, that make its difference, the largest first.
+    fn main(&self, waits: bool) -> Vec<Change> {
+        let own = || self.parts.iter().filter(|change| change.waits() == waits);
+        let most = own().map(|change| change.difference().abs()).max().unwrap_or(0);
         let named =
             |change: &&Change| change.difference() != 0 && change.difference().abs() as f64 >= NAMED * most as f64;
-        let mut main: Vec<Change> = self.parts.iter().filter(named).copied().collect();
+        let mut main: Vec<Change> = own().filter(named).copied().collect();
         main.sort_by_key(|change| -change.difference().abs());
         main
     }
 
-    /// In one sentence; what is not named is *the rest*, so that the figures add up as printed.
+    /// In one sentence: what the waiting and what the work itself adds, and which parts of each. What is not named is
+    /// *the rest*, so that the figures add up as printed.
     pub fn text(&self) -> String {
-        let us = |ns: i64| (ns as f64 / 1e3).round() as i64;
         let (from, to) = (us(self.from()), us(self.to()));
         let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
-        let main: Vec<Change> = self.main().into_iter().filter(|change| us(change.difference()) != 0).collect();
-        if main.is_empty() {
-            return format!("{head}: no part of it changed");
+        let waiting: i64 = self.parts.iter().filter(|change| change.waits()).map(Change::difference).sum();
+        let sums = [(true, "waiting", us(waiting)), (false, "own work", to - from - us(waiting))];
+        let said: Vec<String> = sums.into_iter().filter_map(|(waits, word, sum)| self.side(waits, word, sum)).collect();
+        match said.is_empty() {
+            true => format!("{head}: no part of it changed"),
+            false => format!("{head}, {} ms: {}", signed(to - from), said.join("; ")),
         }
-        let share =
-            |change: &Change| self.share(change).map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
-        let said =
-            |change: &Change| format!("{} {}{}", change.part.name(), signed(us(change.difference())), share(change));
-        let mut said: Vec<String> = main.iter().map(said).collect();
-        let rest = to - from - main.iter().map(|change| us(change.difference())).sum::<i64>();
-        if rest != 0 {
-            said.push(format!("the rest {}", signed(rest)));
-        }
-        format!("{head}, {} ms: {}", signed(to - from), said.join(", "))
     }
+
+    /// What waiting, or the work itself, adds: `sum` in µs.
+    fn side(&self, waits: bool, word: &str, sum: i64) -> Option<String> {
+        let own = || self.parts.iter().filter(move |change| change.waits() == waits);
+        let most = own().map(|change| change.from).sum::<i64>().max(own().map(|change| change.to).sum());
+        let moved = own().map(|change| change.difference().abs()).max().unwrap_or(0);
+        let main: Vec<Change> = self.main(waits).into_iter().filter(|change| us(change.difference()) != 0).collect();
+        if main.is_empty() || (moved as f64) < CHANGED * most as f64 {
+            return None;
+        }
+        let mut parts: Vec<String> =
+            main.iter().map(|change| format!("{} {}", change.part.name(), signed(us(change.difference())))).collect();
+        let rest = sum - main.iter().map(|change| us(change.difference())).sum::<i64>();
+        if rest != 0 {
+            parts.push(format!("the rest {}", signed(rest)));
+        }
+        let share = self.share_of(own().map(Change::difference).sum());
+        let share = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
+        Some(format!("{word} {}{share} ({})", signed(sum), parts.join(", ")))
+    }
+}
+
+/// Whole microseconds.
+fn us(ns: i64) -> i64 {
+    (ns as f64 / 1e3).round() as i64
 }
 
 /// Microseconds as milliseconds.
@@ -148,6 +184,7 @@ impl Serialize for Cause {
         #[derive(Serialize)]
         struct Row {
             part: &'static str,
+            waits: bool,
             from_ms: f64,
             to_ms: f64,
             difference_ms: f64,
@@ -165,6 +202,7 @@ impl Serialize for Cause {
         let ms = |ns: i64| ns as f64 / 1e6;
         let row = |change: &Change| Row {
             part: change.part.name(),
+            waits: change.waits(),
             from_ms: ms(change.from),
             to_ms: ms(change.to),
             difference_ms: ms(change.difference()),
@@ -196,10 +234,11 @@ mod tests {
         ]);
         let sum: i64 = cause.parts.iter().map(Change::difference).sum();
         assert_eq!(sum, cause.to() - cause.from());
-        // 70.123 and the rest make what stands before the colon.
+        // 70.123 - 0.498 makes what stands before the colon, and each bracket what stands before it.
         assert_eq!(
             cause.text(),
-            "mean response of reads 8.131 -> 77.756 ms, +69.625 ms: queue +70.123 (101 %), the rest -0.498"
+            "mean response of reads 8.131 -> 77.756 ms, +69.625 ms: waiting +70.123, 101 % (queue +70.123); \
+             own work -0.498, -1 % (seek -0.500, the rest +0.002)"
         );
     }
 
@@ -207,7 +246,7 @@ mod tests {
     fn shares_of_what_cancels_are_not_said() {
         let cause = cause(&[(Part::Queue, 9_000_000, 1_000_000), (Part::Driver, 0, 7_900_000)]);
         assert_eq!(cause.share(&cause.parts[0]), None);
-        assert!(cause.text().ends_with("-0.100 ms: queue -8.000, driver +7.900"), "{}", cause.text());
+        assert!(cause.text().ends_with("-0.100 ms: waiting -0.100 (queue -8.000, driver +7.900)"), "{}", cause.text());
     }
 
     #[test]
