@@ -21,12 +21,58 @@ export interface Verdict {
   cell: string;
   cell_ids: string[];
   metric: string;
+  better: "higher" | "lower";
   ratio: Interval | null;
   verdict: Outcome;
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];
   note: string | null;
+  cause: Cause | null;
+  beside: string[];
+  place: Where | null;
+}
+
+export interface Meaning {
+  word: string;
+  says: string;
+}
+
+export interface Cause {
+  of: string;
+  from_ms: Figure;
+  to_ms: Figure;
+  difference_ms: Figure;
+  parts: PartChange[];
+  text: string;
+}
+
+export interface PartChange {
+  part: string;
+  waits: boolean;
+  from_ms: Figure;
+  to_ms: Figure;
+  difference_ms: Figure;
+  share: Figure;
+}
+
+export interface Where {
+  text: string;
+  regions: Region[];
+  turns: string[];
+}
+
+export interface Region {
+  place: string;
+  verdict: Outcome;
+  cells: number;
+  undecided: number;
+  ratio: Range;
+}
+
+export interface Range {
+  low: Figure;
+  high: Figure;
 }
 
 export interface Setting {
@@ -60,6 +106,7 @@ export interface Response {
 export interface Anatomy {
   processor: Figure;
   driver: Figure;
+  flush: Figure;
   controller: Figure;
   queue: Figure;
   overhead: Figure;
@@ -88,6 +135,8 @@ export interface Cell {
   response_ms: Response;
   reads: Response | null;
   writes: Response | null;
+  flushes: Response | null;
+  flushes_per_s: Figure;
   histogram: [upper_ms: number, count: number][];
   anatomy_ms: Anatomy;
   cpu: Processor | null;
@@ -122,6 +171,7 @@ export interface Report {
   virtual_time: boolean;
   interval: string;
   verdicts: Verdict[];
+  meanings: Meaning[];
   stack: Layer[];
   factors: Factor[];
   cells: Cell[];

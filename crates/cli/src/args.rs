@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use seekwise_formats::study::Duration;
+use seekwise_formats::study::{Duration, Metric};
 use seekwise_model::time::Span;
 
 /// A laboratory for hard-disk stacks.
@@ -57,10 +57,21 @@ docs/everyday.md. Exit code 1: a row is off, or is not though the profile says t
     /// Run a job once on a target.
     #[command(after_help = "Example:\n  seekwise run job.fio --on wd140edfz --seed 7 --format fio-json")]
     Run(Run),
-    /// Run a job on two settings and say which is faster, with an interval.
+    /// Run a job on two or more settings and say which is better, where the difference comes from, with an interval.
     #[command(after_help = "\
-Example:
-  seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32")]
+Examples:
+  seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
+  seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric flush
+  seekwise compare web-server --on barracuda-7200.7-ncq --vary job.depth=1..32
+
+Metrics: iops (the default), bytes_per_s or MB/s, mean, p50, p90, p99, p99.9, p99.99, max (of the response time), of reads
+and writes together; of some of them read.p99, write.mean, flush.p99 (flush alone is its mean), job:NAME.p99 (a section of
+a fio file, a worker of Iometer); of the run cpu, ios_per_cpu_second. What they mean stands in docs/statistics.md.
+
+Values: A,B,C are each held against the first; 1..32 is 1, 2, 4 … 32, and 1..9:2 is 1, 3 … 9. All comparisons are corrected
+together (Holm).
+
+Exit code 1: a comparison is refused, because the sides differ in more than what is varied, or do different work.")]
     Compare(Compare),
     /// Run a factorial study and write a report.
     #[command(
@@ -183,9 +194,12 @@ pub struct Compare {
     /// What it runs on.
     #[command(flatten)]
     pub on: On,
-    /// The key that differs and its two values; the first is the base.
+    /// The key that differs and its values, two or more; the first is the base.
     #[arg(long, value_name = "KEY=A,B", value_parser = key_value)]
     pub vary: (String, String),
+    /// What is judged, such as p99 or read.mean; may be given more than once.
+    #[arg(long, value_name = "NAME", default_value = "iops")]
+    pub metric: Vec<Metric>,
     /// Independent runs of each side.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub runs: u32,

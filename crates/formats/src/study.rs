@@ -18,6 +18,8 @@
 //! id = "Q5"              class = "M"             …
 //! ```
 
+pub mod metric;
+
 use std::fmt;
 
 use serde::Deserialize;
@@ -27,6 +29,8 @@ use crate::concern::{self, Concern};
 use crate::diagnostic::{Diagnostic, is_plain, is_text, nearest};
 use crate::expression::Expression;
 use crate::stack::keys;
+
+pub use self::metric::{Figure, Metric, Whose};
 
 /// A study.
 #[derive(Clone, Debug, Deserialize)]
@@ -138,22 +142,9 @@ pub struct Compare {
     /// Leads the report.
     #[serde(default)]
     pub headline: bool,
-    /// `iops` or `response_ms`.
+    /// What is judged.
     #[serde(default)]
     pub metric: Metric,
-}
-
-/// What is compared.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Requests a second; more is better.
-    #[default]
-    Iops,
-    /// Bytes a second; more is better.
-    BytesPerS,
-    /// Mean response time; less is better.
-    ResponseMs,
 }
 
 /// A finding of a source, and the condition under which it counts as reproduced.

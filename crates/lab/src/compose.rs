@@ -1,13 +1,13 @@
 //! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. Computes no
 //! statistics of its own.
 
-use seekwise_formats::study::{Metric, Study};
+use seekwise_formats::study::{Compare, Study};
 
-use crate::finding::{Evidence, Finding, Judged, Overall, differences};
+use crate::finding::{Beside, Evidence, Finding, Judged, Overall, differences, outcome};
 use crate::made::{MadeFrom, Program};
-use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
+use crate::report::{self, Anatomy, Layer, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
-use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
+use crate::stats::{self, Histogram, Interval, Judgement, Verdict, quality};
 use crate::work;
 use seekwise_formats::stack::{self, LAYERS, Setting};
 use seekwise_model::time::Span;
@@ -48,6 +48,7 @@ pub fn report(material: &Material<'_>) -> Report {
         virtual_time: true,
         interval: interval_text(study),
         verdicts: verdicts.into_iter().map(|(_, verdict)| verdict).collect(),
+        meanings: meanings(),
         stack: layers(made),
         factors: study
             .factor
@@ -73,6 +74,11 @@ fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
 
+fn meanings() -> Vec<report::Meaning> {
+    let meaning = |(word, says): (&str, &str)| report::Meaning { word: word.to_owned(), says: says.to_owned() };
+    stats::meanings().map(meaning).collect()
+}
+
 fn interval_text(study: &Study) -> String {
     match study.runs {
         1 => "One run: figures without an interval.".to_owned(),
@@ -85,26 +91,6 @@ fn interval_text(study: &Study) -> String {
 
 fn interval(interval: Interval) -> report::Interval {
     report::Interval { estimate: interval.estimate, low: interval.low, high: interval.high }
-}
-
-fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Iops => "requests per second",
-        Metric::BytesPerS => "bytes per second",
-        Metric::ResponseMs => "mean response time",
-    }
-}
-
-fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
-    if refused.is_some() {
-        return Outcome::Refused;
-    }
-    match judgement.map(|judgement| judgement.verdict) {
-        Some(Verdict::Faster) => Outcome::Faster,
-        Some(Verdict::Slower) => Outcome::Slower,
-        Some(Verdict::NoDifference { .. }) => Outcome::NoDifference,
-        Some(Verdict::NotEnoughData { .. }) | None => Outcome::NotEnoughData,
-    }
 }
 
 fn said(judgement: Option<&Judgement>, refused: Option<&String>) -> String {
@@ -140,36 +126,60 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
         side_b: compare.to.clone(),
         cell: finding.cell.clone(),
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
-        metric: metric_name(compare.metric).to_owned(),
+        metric: compare.metric.title(),
+        better: compare.metric.better().to_owned(),
         ratio: ratio(judgement),
         verdict: outcome(judgement, finding.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: differs(material, finding),
-        note: finding.refused.clone().or_else(|| note(judgement)),
+        note: finding.refused.clone().or_else(|| note(finding)),
+        cause: finding.cause.clone(),
+        beside: finding.beside.iter().map(Beside::text).collect(),
+        place: None,
     }
 }
 
 fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Finding]) -> report::Verdict {
     let compare = &material.study.compare[overall.compare];
     let judgement = overall.judgement.as_ref();
-    let said = said(judgement, overall.refused.as_ref());
     let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
     report::Verdict {
-        headline: format!("{}: {said} over all {} cells", compare.name, overall.cells),
+        headline: headline(compare, overall),
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
         cell: format!("geometric mean of {} cells", overall.cells),
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
-        metric: metric_name(compare.metric).to_owned(),
+        metric: compare.metric.title(),
+        better: compare.metric.better().to_owned(),
         ratio: ratio(judgement),
         verdict: outcome(judgement, overall.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
         note: overall.refused.clone().or_else(|| spread(&of)),
+        cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.clone()),
+        beside: of
+            .first()
+            .filter(|_| of.len() == 1)
+            .map_or(Vec::new(), |f| f.beside.iter().map(Beside::text).collect()),
+        place: overall.place.clone(),
+    }
+}
+
+/// Where the effect is, and the geometric mean of all cells behind it: over cells that can show no effect that mean is no
+/// answer.
+pub fn headline(compare: &Compare, overall: &Overall) -> String {
+    let said = said(overall.judgement.as_ref(), overall.refused.as_ref());
+    match &overall.place {
+        Some(place) if overall.cells > 1 => {
+            let mean =
+                overall.judgement.as_ref().map_or(String::new(), |it| format!(" (geometric mean {})", ratio_text(it)));
+            format!("{}: {}{mean}", compare.name, place.text)
+        }
+        _ => format!("{}: {said} over all {} cells", compare.name, overall.cells),
     }
 }
 
@@ -193,11 +203,12 @@ fn differs(material: &Material<'_>, finding: &Finding) -> Vec<String> {
 }
 
 /// What should make a reader doubt the verdict.
-fn note(judgement: Option<&Judgement>) -> Option<String> {
-    let judgement = judgement?;
+fn note(finding: &Finding) -> Option<String> {
+    let judgement = finding.judgement.as_ref()?;
     let missing = matches!(judgement.verdict, Verdict::NotEnoughData { .. }).then(|| judgement.verdict.to_string());
     let doubts = quality::of_judgement(judgement).into_iter().map(|flag| flag.to_string());
-    let said: Vec<String> = missing.into_iter().chain(doubts).collect();
+    let thin = finding.thin.then(|| "fewer requests a run than the percentile needs".to_owned());
+    let said: Vec<String> = missing.into_iter().chain(doubts).chain(thin).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
@@ -232,10 +243,13 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         },
         reads: kind(|run| &run.read),
         writes: kind(|run| &run.write),
+        flushes: kind(|run| &run.flush),
+        flushes_per_s: evidence.mean(cell, |run| run.flush.iops).estimate,
         histogram: histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect(),
         anatomy_ms: Anatomy {
             processor: part("processor"),
             driver: part("driver"),
+            flush: part("flush"),
             controller: part("controller"),
             queue: part("queue"),
             overhead: part("overhead"),

@@ -6,7 +6,8 @@
 //!   which they do not. `drive` stands for what comes with another drive (`COMES_WITH_DRIVE`).
 //! - One that does not is credited to its factor: a bundle to all that it sets, a key to what stands under it. The name of
 //!   a layer (`driver`) stands for all of that layer, a variable of a job for all that it changes in the job.
-//! - Another job (the key `job`) is other work: a comparison of two is none, unless it names in `credit` all in which
+//! - Another job (the key `job`), or a variable that makes of reads writes, of a stream random places, or other sizes, is
+//!   other work: a comparison of two is none, unless it names in `credit` all in which
 //!   the work differs.
 //! - A job that takes a share of its drive is laid out otherwise on a larger one. That comes of the drive or the array,
 //!   which are judged themselves.
@@ -174,7 +175,11 @@ pub fn refusal(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Opt
         Some(credit) => {
             credit.contains(&concern) || brings && credit.contains(&Drive) && COMES_WITH_DRIVE.contains(&concern)
         }
-        None => keys.iter().any(|named| reaches(named, key)),
+        // A variable stands for all that it changes in a job; what does other work is another job.
+        None => keys.iter().any(|named| {
+            let other_work = named.starts_with("job.env.") && matches!(concern, Pattern | Size);
+            reaches(named, key) && !other_work
+        }),
     };
     let mut besides: BTreeMap<Concern, Vec<&str>> = BTreeMap::new();
     for (key, concern) in differ.iter().filter(|(key, concern)| !covered(key, *concern)) {

@@ -1,5 +1,17 @@
 //! From records to answers: comparisons with their verdicts, and claims with their figures. Pure functions of the
 //! study, its cells and its records.
+//!
+//! | file | what it answers |
+//! |---|---|
+//! | `metric` | what a metric comes to in a run |
+//! | `cause` | which parts of the response changed |
+//! | `beside` | which figures went the other way |
+//! | `place` | in which cells the effect is |
+
+mod beside;
+mod cause;
+mod metric;
+mod place;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +21,17 @@ use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, Class, Compare, Metric, Study};
 use serde::Serialize;
 
+use self::place::{Axis, Place};
 use crate::confound::{self, Side};
 use crate::evaluate::{Checked, Results, lines};
 use crate::made::MadeFrom;
+use crate::report::Outcome;
 use crate::run::RunRecord;
-use crate::stats::{Better, Comparison, Criteria, Interval, Judgement, Paired, judge, mean_interval};
+use crate::stats::{Comparison, Criteria, Interval, Judgement, Paired, Verdict, judge, mean_interval};
+
+pub use self::beside::Beside;
+pub use self::cause::{Cause, Change};
+pub use self::place::{Region, Where};
 
 /// The records of a study, by cell.
 pub struct Evidence<'a> {
@@ -41,6 +59,12 @@ pub struct Finding {
     pub credit: String,
     /// Why it may not be credited as it is.
     pub refused: Option<String>,
+    /// Which parts of the mean response changed.
+    pub cause: Option<Cause>,
+    /// Figures that went the other way.
+    pub beside: Vec<Beside>,
+    /// The metric is a percentile, and a run has too few requests for it.
+    pub thin: bool,
 }
 
 /// A comparison over all cells of the other factors together.
@@ -52,6 +76,8 @@ pub struct Overall {
     pub judgement: Option<Judgement>,
     /// How many cells it is over.
     pub cells: usize,
+    /// In which of them the effect is.
+    pub place: Option<Where>,
     /// What the difference is credited to, in the first of them.
     pub credit: String,
     /// Why one of them may not be credited as it is.
@@ -176,12 +202,14 @@ impl<'a> Evidence<'a> {
         let tail = judged.split_off(findings.len());
         for (finding, judgement) in findings.iter_mut().zip(judged) {
             finding.judgement = judgement;
+            self.explain(finding);
         }
         let overall = tail.into_iter().enumerate().map(|(compare, judgement)| {
             let of = || findings.iter().filter(|finding| finding.compare == compare);
             let refused = of().find_map(|finding| finding.refused.clone());
             let credit = of().next().map_or(String::new(), |finding| finding.credit.clone());
-            Overall { compare, judgement, cells: of().count(), credit, refused }
+            let place = if refused.is_none() { self.place(compare, &of().collect::<Vec<_>>()) } else { None };
+            Overall { compare, judgement, cells: of().count(), place, credit, refused }
         });
         let overall = overall.collect();
         (findings, overall)
@@ -189,7 +217,7 @@ impl<'a> Evidence<'a> {
 
     /// What is tested by comparisons of one kind; of none, nothing.
     fn test(&self, findings: &[&Finding]) -> Option<Test> {
-        let metric = self.study.compare[findings.first()?.compare].metric;
+        let metric = self.study.compare[findings.first()?.compare].metric.clone();
         let mut sides: Vec<(usize, usize)> = findings.iter().map(|finding| (finding.from, finding.to)).collect();
         sides.sort_unstable();
         Some(Test { sides, metric })
@@ -204,11 +232,7 @@ impl<'a> Evidence<'a> {
             let (test, paired) = (test?, paired?);
             let known = tests.iter().position(|known| *known == test);
             Some(known.unwrap_or_else(|| {
-                let better = match test.metric {
-                    Metric::ResponseMs => Better::Lower,
-                    Metric::Iops | Metric::BytesPerS => Better::Higher,
-                };
-                comparisons.push(Comparison { paired, better });
+                comparisons.push(Comparison { paired, better: metric::better(&test.metric) });
                 tests.push(test);
                 tests.len() - 1
             }))
@@ -233,32 +257,81 @@ impl<'a> Evidence<'a> {
             let sides = [from, to].map(|cell| Side::of(self.made, cell));
             let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
             let credit = confound::credit(compare, &self.study.factor[factor], &sides);
-            Some(Finding { compare: index, from, to, cell, judgement: None, credit, refused })
+            let (judgement, cause, beside, thin) = (None, None, Vec::new(), false);
+            Some(Finding { compare: index, from, to, cell, judgement, credit, refused, cause, beside, thin })
         })
         .collect()
     }
 
-    fn value(metric: Metric) -> fn(&RunRecord) -> f64 {
-        match metric {
-            Metric::Iops => |record| record.all.iops,
-            Metric::BytesPerS => |record| record.all.bytes_per_s,
-            Metric::ResponseMs => |record| record.all.response_ms.mean,
-        }
+    /// A metric of each run of a cell; nothing where one has no such request.
+    fn values(&self, cell: usize, metric: &Metric) -> Option<Vec<f64>> {
+        self.by_cell[cell].iter().map(|record| metric::value(metric, record)).collect()
     }
 
-    fn values(&self, cell: usize, compare: usize) -> Vec<f64> {
-        self.by_cell[cell].iter().map(|record| Self::value(self.study.compare[compare].metric)(record)).collect()
+    /// The mean of a metric over a cell's runs, with its interval; nothing where a run has no such request.
+    pub fn mean_of(&self, cell: usize, metric: &Metric) -> Option<Interval> {
+        self.values(cell, metric).filter(|values| !values.is_empty())?;
+        Some(self.mean(cell, |run| metric::value(metric, run).unwrap_or(0.0)))
     }
 
     fn paired(&self, finding: &Finding) -> Option<Paired> {
-        let (from, to) = (self.values(finding.from, finding.compare), self.values(finding.to, finding.compare));
+        self.pair(finding, &self.study.compare[finding.compare].metric)
+    }
+
+    fn pair(&self, finding: &Finding, metric: &Metric) -> Option<Paired> {
+        let (from, to) = (self.values(finding.from, metric)?, self.values(finding.to, metric)?);
         Paired::new(&from, &to).ok()
+    }
+
+    /// Says of a judged finding where its difference comes from, and what went the other way.
+    fn explain(&self, finding: &mut Finding) {
+        let metric = &self.study.compare[finding.compare].metric;
+        let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
+        finding.cause = Cause::between(&metric.whose, from, to);
+        let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
+        finding.thin = !supported(metric);
+        let Some(judgement) = finding.judgement.filter(|_| finding.refused.is_none()) else { return };
+        let margin = self.study.margin_percent / 100.0;
+        let beside = beside::companions(metric).into_iter().filter(|metric| supported(metric)).filter_map(|metric| {
+            let ratio = self.pair(finding, &metric)?.ratio(0.05);
+            beside::contradicts(metric, ratio, judgement.verdict, margin)
+        });
+        finding.beside = beside.collect();
+    }
+
+    /// Where the effect of a comparison is, by the levels of the other factors.
+    fn place(&self, compare: usize, of: &[&Finding]) -> Option<Where> {
+        let compared = self.factor(&self.study.compare[compare].factor)?;
+        let others = || self.study.factor.iter().enumerate().filter(|&(index, _)| index != compared);
+        let axes: Vec<Axis> = others()
+            .map(|(_, factor)| Axis { factor: factor.name.clone(), levels: factor.level_names() })
+            .filter(|axis| axis.levels.len() > 1)
+            .collect();
+        let place = |finding: &&Finding| {
+            let levels = &self.made.cells[finding.from].cell.levels;
+            let at = |axis: &Axis| {
+                let own = &levels[self.factor(&axis.factor)?];
+                axis.levels.iter().position(|level| level == own)
+            };
+            let ratio = finding.judgement.map_or(1.0, |judgement| judgement.ratio.estimate);
+            Some(Place {
+                at: axes.iter().map(at).collect::<Option<_>>()?,
+                outcome: outcome(finding.judgement.as_ref(), None),
+                ratio,
+            })
+        };
+        let places: Vec<Place> = of.iter().map(place).collect::<Option<_>>()?;
+        place::describe(&axes, &places, self.study.margin_percent / 100.0)
     }
 
     /// Run by run, the geometric means over all cells of both sides of a comparison.
     fn together(&self, compare: usize, of: &[&Finding]) -> Option<Paired> {
+        let metric = &self.study.compare[compare].metric;
         let mean = |side: fn(&Finding) -> usize, run: usize| {
-            let logs = of.iter().map(|finding| self.values(side(finding), compare).get(run).map(|value| value.ln()));
+            let logs = of.iter().map(|finding| {
+                let value = metric::value(metric, self.by_cell[side(finding)].get(run)?);
+                value.map(f64::ln)
+            });
             let sum = logs.sum::<Option<f64>>()?;
             Some((sum / of.len() as f64).exp())
         };
@@ -286,6 +359,19 @@ impl<'a> Evidence<'a> {
         let shown = all(&claim.show).into_iter().map(|shown| Checked { holds: None, ..shown });
         let checked = checks.into_iter().chain(shown).collect();
         Judged { claim, checked, holds, vote: vote.filter(|_| !claim.over.is_empty()) }
+    }
+}
+
+/// The word for an answer.
+pub fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
+    if refused.is_some() {
+        return Outcome::Refused;
+    }
+    match judgement.map(|judgement| judgement.verdict) {
+        Some(Verdict::Faster) => Outcome::Faster,
+        Some(Verdict::Slower) => Outcome::Slower,
+        Some(Verdict::NoDifference { .. }) => Outcome::NoDifference,
+        Some(Verdict::NotEnoughData { .. }) | None => Outcome::NotEnoughData,
     }
 }
 

@@ -9,6 +9,8 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::finding::{Cause, Where};
+
 mod page;
 mod plain;
 
@@ -42,6 +44,8 @@ pub struct Report {
     pub interval: String,
     /// The verdicts, the headline one first.
     pub verdicts: Vec<Verdict>,
+    /// What each verdict says, for the reader.
+    pub meanings: Vec<Meaning>,
     /// The layers between the program and the platter, top to bottom.
     pub stack: Vec<Layer>,
     /// What was varied, in the order of [`Cell::levels`]. Empty for a plain run.
@@ -85,6 +89,8 @@ pub struct Verdict {
     pub cell_ids: Vec<String>,
     /// What was compared, with its unit ("requests per second").
     pub metric: String,
+    /// Which way of the metric is good: `higher` or `lower`.
+    pub better: String,
     /// `side_b` over `side_a`. None when it was not computed.
     pub ratio: Option<Interval>,
     /// The verdict on `side_b`.
@@ -97,6 +103,12 @@ pub struct Verdict {
     pub differs: Vec<String>,
     /// Anything else worth saying: the reason of a refusal, how many more runs are needed.
     pub note: Option<String>,
+    /// Which parts of the mean response changed, by how much of the difference. None where several cells stand together.
+    pub cause: Option<Cause>,
+    /// Figures that went the other way than the verdict, in words: a better headline with a worse tail.
+    pub beside: Vec<String>,
+    /// Of several cells together: in which of them the effect is.
+    pub place: Option<Where>,
 }
 
 /// The five verdicts.
@@ -131,6 +143,15 @@ impl Outcome {
             Outcome::Refused => "refused",
         }
     }
+}
+
+/// A verdict and what it says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Meaning {
+    /// The verdict in words ("no difference within ±x %").
+    pub word: String,
+    /// What it says.
+    pub says: String,
 }
 
 /// One layer of the stack.
@@ -187,6 +208,10 @@ pub struct Cell {
     pub reads: Option<Response>,
     /// Response time of writes, likewise.
     pub writes: Option<Response>,
+    /// Response time of flushes, likewise; they are not in `ios` and `response_ms`.
+    pub flushes: Option<Response>,
+    /// Flushes a second.
+    pub flushes_per_s: f64,
     /// Response times as (upper bound of the bucket in ms, requests in it), bounds rising, empty buckets left out.
     pub histogram: Vec<(f64, u64)>,
     /// Where the mean response went.
@@ -223,6 +248,7 @@ pub struct Response {
 pub struct Anatomy {
     pub processor: f64,
     pub driver: f64,
+    pub flush: f64,
     pub controller: f64,
     pub queue: f64,
     pub overhead: f64,

@@ -48,6 +48,9 @@ pub struct RunRecord {
     pub read: View,
     /// Writes.
     pub write: View,
+    /// Flushes; they move no bytes, and are in `all` not.
+    #[serde(default)]
+    pub flush: View,
     /// Processor use, where a stack models it.
     pub cpu: Option<Cpu>,
     /// What the drives did, from the run's beginning to its end.
@@ -109,6 +112,9 @@ pub struct Phase {
     pub read: View,
     /// Writes.
     pub write: View,
+    /// Flushes.
+    #[serde(default)]
+    pub flush: View,
 }
 
 /// Reads and writes of the workers of one name: of a section of a fio job, of a worker of Iometer.
@@ -141,11 +147,24 @@ pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
             iops: mean(|view| view.iops),
             bytes_per_s: mean(|view| view.bytes_per_s),
             response_ms: Response::of(&histogram),
+            anatomy_ms: mean_anatomy(&groups),
         };
         let histogram = histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
         GroupRecord { name: name.to_owned(), all, histogram }
     };
     first.groups.iter().map(|group| of(&group.name)).collect()
+}
+
+/// The parts of the mean response over all requests of several runs.
+fn mean_anatomy(groups: &[&GroupRecord]) -> BTreeMap<String, f64> {
+    let ios: u64 = groups.iter().map(|group| group.all.ios).sum();
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for (group, (part, ms)) in
+        groups.iter().flat_map(|group| group.all.anatomy_ms.iter().map(move |part| (group, part)))
+    {
+        *sums.entry(part.clone()).or_default() += ms * group.all.ios as f64 / ios.max(1) as f64;
+    }
+    sums
 }
 
 fn buckets(tally: &Tally) -> Vec<(u64, u64)> {
@@ -272,6 +291,9 @@ pub struct View {
     pub bytes_per_s: f64,
     /// Response times.
     pub response_ms: Response,
+    /// Mean of each part of the response, in ms; empty where there are no requests, or where an older folder says none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub anatomy_ms: BTreeMap<String, f64>,
 }
 
 impl Response {
@@ -309,8 +331,15 @@ impl View {
             iops: summary.iops(),
             bytes_per_s: summary.bytes_per_s(),
             response_ms: Response::of(summary.tally.responses()),
+            anatomy_ms: if summary.tally.ios() > 0 { anatomy(&summary.tally) } else { BTreeMap::new() },
         }
     }
+}
+
+/// Mean of each part, in ms; 0 where there are no requests.
+fn anatomy(tally: &Tally) -> BTreeMap<String, f64> {
+    let part = |part: Part| (part.name().to_owned(), tally.mean_part(part).unwrap_or(0.0) / 1e6);
+    Part::ALL.into_iter().map(part).collect()
 }
 
 /// A run with its full statistics, before it is reduced to what is kept.
@@ -384,6 +413,7 @@ impl Stretch {
             all: View::of(&run.all()),
             read: View::of(&run.kind(Kind::Read)),
             write: View::of(&run.kind(Kind::Write)),
+            flush: View::of(&run.kind(Kind::Flush)),
         }
     }
 }
@@ -472,7 +502,6 @@ impl Measured {
         let doubts = quality::of_run(&self.run, &ceiling);
         let above = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
         warnings.extend(above.map(ToString::to_string));
-        let part = |part: Part| (part.name().to_owned(), all.tally.mean_part(part).unwrap_or(0.0) / 1e6);
         RunRecord {
             cell: 0,
             run: 0,
@@ -484,11 +513,12 @@ impl Measured {
             elapsed_s: self.run.elapsed().nanos() as f64 / 1e9,
             read: View::of(&self.run.kind(Kind::Read)),
             write: View::of(&self.run.kind(Kind::Write)),
+            flush: View::of(&self.run.kind(Kind::Flush)),
             cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
             drive: Drives::of(&self.log),
             cuts: None,
             shutdowns: None,
-            anatomy_ms: Part::ALL.into_iter().map(part).collect(),
+            anatomy_ms: anatomy(&all.tally),
             failures: self.failures,
             warnings,
             histogram: buckets(&all.tally),

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::study::Study;
+use seekwise_formats::study::{Study, Whose};
 use seekwise_targets::sim::SimError;
 
 use crate::cut::{self, view::View};
@@ -22,6 +22,21 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
             if count.is_some() {
                 View::of(stack).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
             }
+        }
+    }
+    jobs_judged(file, study, prepared)
+}
+
+/// Every job that a metric names is one that each cell has.
+fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
+    for metric in study.compare.iter().map(|compare| &compare.metric) {
+        let Whose::Job(name) = &metric.whose else { continue };
+        let names =
+            |prepared: &Prepared| prepared.job.workers.iter().map(|worker| worker.name.clone()).collect::<Vec<_>>();
+        if let Some(mut names) = prepared.iter().map(names).find(|names| !names.contains(name)) {
+            names.dedup();
+            let fault = Diagnostic::at(file, 0, format!("no worker of the job is called `{name}`")).key("metric");
+            return Err(vec![fault.expected(names.join(", ")).nearest_to(name, names.iter().map(String::as_str))]);
         }
     }
     Ok(())

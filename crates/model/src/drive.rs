@@ -68,6 +68,8 @@ pub struct Drive {
     parked: VecDeque<u16>,
     /// Flushes, with the number below which dirty segments must be gone.
     flushes: VecDeque<(u16, u64)>,
+    /// What is being written back is so for one of them.
+    for_flush: bool,
     /// Commands whose end is known, soonest first.
     finishing: VecDeque<(Instant, u16)>,
     ready: VecDeque<Completion>,
@@ -134,6 +136,8 @@ struct Slot {
     ahead: bool,
     /// When a read's data have crossed the link, once that is known.
     carried: Option<Instant>,
+    /// It is held back, and what stands alone before it is not over.
+    behind: bool,
 }
 
 /// Where a command is.
@@ -240,6 +244,7 @@ impl Slot {
             round: false,
             ahead: true,
             carried: None,
+            behind: false,
         }
     }
 }
@@ -272,6 +277,7 @@ impl Drive {
             alone: None,
             parked: VecDeque::with_capacity(capacity),
             flushes: VecDeque::new(),
+            for_flush: false,
             finishing: VecDeque::with_capacity(capacity),
             ready: VecDeque::with_capacity(capacity),
             landings: VecDeque::new(),

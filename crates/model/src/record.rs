@@ -6,8 +6,10 @@
 //!
 //! ```text
 //!  submitted                                                                               finished
-//!  |processor|driver|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
+//!  |processor|driver|flush|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
 //! ```
+//! *Flush* is the wait behind one: until a flush, or another barrier, that came before has passed, or, of a command that
+//! the drive has queued, while it writes back for a flush; of a flush itself, until what was dirty is on the medium.
 //! *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait for
 //! the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
 //! the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
@@ -23,6 +25,8 @@ pub enum Part {
     Processor,
     /// Waiting in the operating system's driver.
     Driver,
+    /// Waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium.
+    Flush,
     /// The controller's own cost, and waiting for its channel.
     Controller,
     /// Waiting in the drive's queue.
@@ -45,11 +49,12 @@ pub enum Part {
 
 impl Part {
     /// How many there are.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 12;
     /// All of them, in the order in which a request meets them.
     pub const ALL: [Part; Part::COUNT] = [
         Part::Processor,
         Part::Driver,
+        Part::Flush,
         Part::Controller,
         Part::Queue,
         Part::Overhead,
@@ -66,6 +71,7 @@ impl Part {
         match self {
             Part::Processor => "processor",
             Part::Driver => "driver",
+            Part::Flush => "flush",
             Part::Controller => "controller",
             Part::Queue => "queue",
             Part::Overhead => "overhead",

@@ -6,6 +6,7 @@ use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
 use seekwise_model::host::driver::{Driver, DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
 use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::record::Part;
 use seekwise_model::testing::{Small, conformance};
 use seekwise_model::time::{Instant, Span};
 
@@ -210,6 +211,28 @@ fn flushes_go_down_or_not() {
     for flush in [FlushPolicy::Drop, FlushPolicy::Never] {
         assert_eq!(held_back(DriverSpec { flush, ..PLAIN }), (0, false), "{flush:?}");
     }
+}
+
+/// A write under way, a flush, a read and another flush: each waits for its own reason.
+#[test]
+fn what_comes_after_a_barrier_waits_behind_it() {
+    let mut small = cached();
+    small.link.queuing = Queuing::None;
+    let mut device = driver(PLAIN, &small);
+    let flush = |tag| request(tag, Op::Flush, 0, 0);
+    submit(&mut device, &[write(0, 2_000), flush(1), read(2, 800), read(3, 900), flush(4)]);
+    let done = answers(&mut device);
+    assert_eq!(tags(&done), [0, 1, 2, 3, 4]);
+    let waited = |tag: usize, part| done[tag].parts.get(part);
+    for answer in &done {
+        assert_eq!(answer.parts.total(), answer.finished.since(answer.submitted), "{answer:?}");
+    }
+    let since = |tag: usize| done[tag].finished.since(Instant::ZERO);
+    assert_eq!(waited(1, Part::Driver), since(0), "a barrier waits for others, and then for the medium");
+    assert!(waited(1, Part::Flush) > Span::ZERO);
+    assert_eq!((waited(2, Part::Flush), waited(2, Part::Driver)), (since(1), Span::ZERO));
+    assert_eq!((waited(3, Part::Flush), waited(3, Part::Driver)), (since(1), since(2) - since(1)), "then for its turn");
+    assert_eq!((waited(4, Part::Flush), waited(4, Part::Driver)), (since(1), since(3) - since(1)));
 }
 
 #[test]

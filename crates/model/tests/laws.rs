@@ -500,7 +500,7 @@ fn a_flush_waits_for_what_is_dirty() {
         landed += landing.sectors;
     }
     assert_eq!(landed, 4 * 8);
-    assert!(flush.parts.get(Part::Cache) > Span::ZERO);
+    assert!(flush.parts.get(Part::Flush) > Span::ZERO);
 }
 
 #[test]

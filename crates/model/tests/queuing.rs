@@ -142,12 +142,37 @@ fn an_ata_flush_is_alone_and_a_scsi_flush_is_one_of_many() {
     for kind in [Queuing::Tcq, Queuing::Ncq] {
         let (flush, read) = flush_beside_a_read(kind);
         assert!(
-            read.parts.get(Part::Queue) >= flush.finished.since(at(1_000)),
+            read.parts.get(Part::Flush) >= flush.finished.since(at(1_000)),
             "{kind:?}: the read waits for the flush"
         );
     }
     let (flush, read) = flush_beside_a_read(Queuing::Scsi);
     assert!(read.finished < flush.finished, "the read is served beside the flush");
+    assert_eq!(read.parts.total(), read.finished.since(read.submitted));
+}
+
+/// A SCSI drive writes back for a flush, nearest first, while a read on the far side waits: that is behind the flush.
+#[test]
+fn a_queued_command_waits_behind_a_flush_while_the_drive_writes_back_for_it() {
+    let waits = |flushed: bool| {
+        let mut small = queued(Queuing::Scsi, 8, Policy::Sptf).buffered(8, 64).write_back(6);
+        small.cache.destage_idle = Span::from_secs(1);
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[write(1, 0), write(2, 40)]);
+        drive.handle_timeout(at(1_000));
+        while drive.poll_completion().is_some() {}
+        if flushed {
+            submit(&mut drive, at(1_000), &[FLUSH]);
+        }
+        let begun = at(1_001);
+        drive.handle_timeout(begun);
+        submit(&mut drive, begun, &[read(3, 8_000)]);
+        let read = of(&answers(&mut drive), 3);
+        assert_eq!(read.parts.total(), read.finished.since(read.submitted));
+        read.parts.get(Part::Flush)
+    };
+    assert!(waits(true) > Span::ZERO);
+    assert_eq!(waits(false), Span::ZERO, "without a flush nobody waits for one");
 }
 
 #[test]
@@ -527,8 +552,8 @@ fn longest_queue_wait(small: &Small, seed: u64) -> (Span, Span) {
         drive.handle_timeout(now);
         while let Some(done) = drive.poll_completion() {
             match flushes[done.tag as usize] {
-                true => flush = flush.max(done.parts.get(Part::Cache)),
-                false => queue = queue.max(done.parts.get(Part::Queue)),
+                true => flush = flush.max(done.parts.get(Part::Flush)),
+                false => queue = queue.max(done.parts.get(Part::Queue) + done.parts.get(Part::Flush)),
             }
             let next = draw(done.tag);
             flushes[done.tag as usize] = next.op == Op::Flush;

@@ -1,7 +1,13 @@
-//! `seekwise compare`: a job on two values of one key, interleaved on the same random numbers, and a verdict.
+//! `seekwise compare`: a job on two or more values of one key, interleaved on the same random numbers, and a verdict on each
+//! metric asked for, with its cause.
 
-use seekwise_formats::study::Study;
-use serde_json::json;
+mod values;
+
+use seekwise_formats::study::{Metric, Study};
+use seekwise_lab::compose::ratio_text;
+use seekwise_lab::finding::{Beside, Evidence, Finding, differences};
+use seekwise_lab::stats::{Interval, Judgement};
+use serde_json::{Value, json};
 
 use super::study;
 use super::{print, print_json, warn};
@@ -10,16 +16,14 @@ use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::output::say;
 use crate::planned::{self, Opened, Opening};
+use crate::tables;
 use crate::target;
-
-use seekwise_lab::compose::ratio_text;
-use seekwise_lab::finding::{Evidence, differences};
 
 /// Runs the command.
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let key = args.vary.0.as_str();
-    let [a, b] = values(&args.vary)?;
-    let text = study_text(args, key, a, b)?;
+    let values = values::of(key, &args.vary.1)?;
+    let text = study_text(args, key, &values)?;
     let kept;
     let folder = match &args.out {
         Some(out) => out.as_path(),
@@ -37,83 +41,251 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         study::write_report(&planned.study, &planned.made, &records, folder)?;
     }
     let evidence = Evidence::new(&planned.study, &planned.made, &records);
-    let (findings, _) = evidence.findings();
-    let judgement = findings.first().and_then(|finding| finding.judgement);
-    let Some(judgement) = judgement else { return Err(Failure::new("one side completed no request at all")) };
-    let differs = differences(planned.made.settings(0), planned.made.settings(1));
-    let refused = findings.iter().find_map(|finding| finding.refused.as_ref());
+    let answer =
+        Compared { key, values: &values, runs: args.runs, evidence: &evidence, findings: evidence.findings().0 };
+    answer.check()?;
     if json {
-        let side = |cell: usize, value: &str| {
-            let iops = evidence.mean(cell, |run| run.all.iops);
-            let mean = evidence.mean(cell, |run| run.all.response_ms.mean);
-            json!({"name": format!("{key}={value}"), "iops": {"estimate": iops.estimate, "low": iops.low, "high": iops.high},
-                   "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
-        };
-        let ratio = judgement.ratio;
-        print_json(&json!({
-            "sides": [side(0, a), side(1, b)],
-            "ratio": {"estimate": ratio.estimate, "low": ratio.low, "high": ratio.high},
-            "verdict": refused.map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned()),
-            "refused": refused,
-            "p": judgement.p,
-            "runs": args.runs,
-            "differs": differs,
-        }))?;
+        print_json(&answer.json()?)?;
     } else {
-        for (cell, value) in [(0, a), (1, b)] {
-            let iops = evidence.mean(cell, |run| run.all.iops);
-            let mean = evidence.mean(cell, |run| run.all.response_ms.mean).estimate;
-            let half = (iops.high - iops.low) / 2.0;
-            print(&format!("{key}={value:<12} {:10.1} ± {half:.1} requests/s   mean {mean:.3} ms", iops.estimate))?;
-        }
-        let said = match refused {
-            Some(why) => format!("refused: {why}"),
-            None => format!("{} — {}", judgement.verdict, ratio_text(&judgement)),
-        };
-        print(&format!("\n{key}={b} against {key}={a}: {said}"))?;
-        print(&format!("{} runs a side, paired on the same random numbers; 95 % interval.", args.runs))?;
-        if differs.len() > 1 {
-            print(&format!("The sides differ in: {}", differs.join(", ")))?;
-        }
+        print(&answer.text()?)?;
         match &args.out {
             Some(out) => say(format!("Again: {}", study::again(out))),
             None => say(format!("Again: {}", command(args))),
         }
     }
-    Ok(if refused.is_some() { Answer::No } else { Answer::Done })
+    let refused = answer.findings.iter().any(|finding| finding.refused.is_some());
+    Ok(if refused { Answer::No } else { Answer::Done })
 }
 
-/// The two values of the key that differs.
-fn values((key, values): &(String, String)) -> Result<[&str; 2], Failure> {
-    let sides: Vec<&str> = values.split(',').map(str::trim).collect();
-    let [a, b] = sides[..] else {
-        return Err(Failure::new(format!("--vary {key}={values}: expected two values, as in --vary {key}=A,B")));
-    };
-    match a == b {
-        true => Err(Failure::new(format!("--vary {key}={values}: both values are `{a}`; expected two that differ"))),
-        false => Ok([a, b]),
+/// What came out. Cell n of the study is the n-th value.
+struct Compared<'a> {
+    key: &'a str,
+    values: &'a [String],
+    runs: u32,
+    evidence: &'a Evidence<'a>,
+    /// For each metric, each value but the first against the first.
+    findings: Vec<Finding>,
+}
+
+impl Compared<'_> {
+    fn metric(&self, finding: &Finding) -> &Metric {
+        &self.evidence.study.compare[finding.compare].metric
+    }
+
+    fn metrics(&self) -> Vec<&Metric> {
+        let compares = &self.evidence.study.compare;
+        compares.iter().step_by(self.values.len() - 1).map(|compare| &compare.metric).collect()
+    }
+
+    /// Whether every metric has a value on every side.
+    fn check(&self) -> Result<(), Failure> {
+        for metric in self.metrics() {
+            let missing = (0..self.values.len()).find(|cell| self.evidence.mean_of(*cell, metric).is_none());
+            if let Some(cell) = missing {
+                let side = format!("{}={}", self.key, self.values[cell]);
+                return Err(Failure::new(format!("--metric {metric}: a run with {side} has none to judge")));
+            }
+        }
+        let unjudged = self.findings.iter().find(|finding| finding.judgement.is_none());
+        match unjudged {
+            Some(finding) => Err(Failure::new(format!(
+                "--metric {}: a run came to 0, which no ratio can be made of",
+                self.metric(finding)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn side(&self, cell: usize) -> String {
+        format!("{}={}", self.key, self.values[cell])
+    }
+
+    fn differs(&self, finding: &Finding) -> Vec<String> {
+        differences(self.evidence.made.settings(finding.from), self.evidence.made.settings(finding.to))
+    }
+
+    fn mean_of(&self, cell: usize, metric: &Metric) -> Interval {
+        self.evidence.mean_of(cell, metric).expect("checked before")
+    }
+
+    /// All in one value. The keys of the first comparison stand at the top too.
+    fn json(&self) -> Result<Value, Failure> {
+        let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
+        let side = |cell: usize| {
+            let iops = self.evidence.mean(cell, |run| run.all.iops);
+            let mean = self.evidence.mean(cell, |run| run.all.response_ms.mean);
+            let metrics = self.metrics().into_iter();
+            let metrics: serde_json::Map<String, Value> =
+                metrics.map(|metric| (metric.to_string(), interval(self.mean_of(cell, metric)))).collect();
+            json!({"name": self.side(cell), "iops": interval(iops), "metrics": metrics,
+                   "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
+        };
+        let comparison = |finding: &Finding| {
+            let judgement = judged(finding);
+            let metric = self.metric(finding);
+            let verdict =
+                finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
+            json!({
+                "metric": metric.to_string(), "title": metric.title(), "unit": metric.figure.unit(), "better": metric.better(),
+                "from": self.side(finding.from), "to": self.side(finding.to),
+                "ratio": interval(judgement.ratio), "verdict": verdict, "refused": finding.refused,
+                "p": judgement.p, "p_adjusted": judgement.p_holm,
+                "cause": finding.cause,
+                "beside": finding.beside.iter().map(beside).collect::<Vec<_>>(),
+                "too_few_requests": finding.thin,
+                "differs": self.differs(finding),
+            })
+        };
+        let comparisons: Vec<Value> = self.findings.iter().map(comparison).collect();
+        let mut value = comparisons.first().cloned().unwrap_or_default();
+        value["sides"] = (0..self.values.len()).map(side).collect();
+        value["runs"] = self.runs.into();
+        value["comparisons"] = comparisons.into();
+        Ok(value)
+    }
+
+    fn text(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        let many = self.values.len() > 2 || self.metrics().len() > 1;
+        for metric in self.metrics() {
+            text.push_str(&format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better()));
+            match many {
+                true => text.push_str(&self.table(metric)),
+                false => self.sides(metric).iter().for_each(|line| text.push_str(&format!("{line}\n"))),
+            }
+            text.push('\n');
+            for finding in self.findings.iter().filter(|finding| self.metric(finding) == metric) {
+                text.push_str(&self.answer(finding));
+            }
+            text.push('\n');
+        }
+        text.push_str(&format!("{} runs a side, paired on the same random numbers; 95 % interval", self.runs));
+        if self.findings.len() > 1 {
+            text.push_str(&format!("; verdicts corrected for {} comparisons (Holm)", self.findings.len()));
+        }
+        text.push('.');
+        let differs = self.findings.first().map_or(Vec::new(), |finding| self.differs(finding));
+        if differs.len() > 1 {
+            text.push_str(&format!("\nThe sides differ in: {}", differs.join(", ")));
+        }
+        Ok(text)
+    }
+
+    /// A line for each side; the mean response beside it, where it is not what is judged.
+    fn sides(&self, metric: &Metric) -> Vec<String> {
+        let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
+        let line = |cell: usize| {
+            let mean = self.evidence.mean(cell, |run| run.all.response_ms.mean).estimate;
+            let beside = if *metric == Metric::default() { format!("   mean {mean:.3} ms") } else { String::new() };
+            format!("{:<width$}  {}{beside}", self.side(cell), figure(metric, self.mean_of(cell, metric)))
+        };
+        (0..self.values.len()).map(line).collect()
+    }
+
+    /// A row for each value, with its ratio to the first and what that means.
+    fn table(&self, metric: &Metric) -> String {
+        let mut table = tables::table([self.key, unit(metric), "against the first", "verdict"]);
+        for (cell, value) in self.values.iter().enumerate() {
+            let of = |finding: &&Finding| finding.to == cell && self.metric(finding) == metric;
+            let (ratio, verdict) = match self.findings.iter().find(of) {
+                None => ("the base".to_owned(), String::new()),
+                Some(finding) if finding.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
+                Some(finding) => (ratio_text(judged(finding)), judged(finding).verdict.to_string()),
+            };
+            table.add_row([value.clone(), amount(metric, self.mean_of(cell, metric)), ratio, verdict]);
+        }
+        format!("{table}\n")
+    }
+
+    /// One comparison in words: the verdict, why, and what went the other way.
+    fn answer(&self, finding: &Finding) -> String {
+        let judgement = judged(finding);
+        let said = match &finding.refused {
+            Some(why) => format!("refused: {why}"),
+            None => format!("{} — {}", judgement.verdict, ratio_text(judgement)),
+        };
+        let mut text = format!("{} against {}: {said}\n", self.side(finding.to), self.side(finding.from));
+        if finding.refused.is_some() {
+            return text;
+        }
+        if let Some(cause) = &finding.cause {
+            text.push_str(&format!("  Why: {}\n", cause.text()));
+        }
+        for beside in &finding.beside {
+            text.push_str(&format!("  But: {}\n", beside.text()));
+        }
+        if finding.thin {
+            text.push_str("  Note: a run has fewer requests than this percentile needs (docs/statistics.md, Flags)\n");
+        }
+        text
     }
 }
 
+fn judged(finding: &Finding) -> &Judgement {
+    finding.judgement.as_ref().expect("checked before")
+}
+
+fn beside(beside: &Beside) -> Value {
+    let Interval { estimate, low, high } = beside.ratio;
+    json!({"metric": beside.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
+           "worse": beside.worse, "text": beside.text()})
+}
+
+/// A figure with how far its interval reaches; bytes as megabytes.
+fn amount(metric: &Metric, Interval { estimate, low, high }: Interval) -> String {
+    let (scale, places) = match metric.figure.unit() {
+        "bytes/s" => (1e6, 2),
+        "ms" => (1.0, 3),
+        _ => (1.0, 1),
+    };
+    format!("{:.places$} ± {:.places$}", estimate / scale, (high - low) / 2.0 / scale)
+}
+
+fn figure(metric: &Metric, interval: Interval) -> String {
+    format!("{} {}", amount(metric, interval), unit(metric))
+}
+
+/// The unit as printed: bytes as megabytes.
+fn unit(metric: &Metric) -> &'static str {
+    if metric.figure.unit() == "bytes/s" { "MB/s" } else { metric.figure.unit() }
+}
+
 /// The comparison as a study: it is run, kept and reported as one.
-fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<String, Failure> {
+fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<String, Failure> {
     let text = |value: &str| toml::Value::String(value.to_owned());
     let factor = toml::Table::from_iter([
         ("name".to_owned(), text(key)),
         ("key".to_owned(), text(key)),
-        ("levels".to_owned(), toml::Value::Array(vec![text(a), text(b)])),
+        ("levels".to_owned(), toml::Value::Array(values.iter().map(|value| text(value)).collect())),
     ]);
-    let compare = toml::Table::from_iter([
-        ("name".to_owned(), text(&format!("{key} from {a} to {b}"))),
-        ("factor".to_owned(), text(key)),
-        ("from".to_owned(), text(a)),
-        ("to".to_owned(), text(b)),
-        ("headline".to_owned(), toml::Value::Boolean(true)),
-    ]);
-    let question = format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target);
+    let base = values[0].as_str();
+    let mut metrics: Vec<&Metric> = Vec::new();
+    for metric in &args.metric {
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    let compare = |metric: &Metric, value: &str| {
+        let what = if *metric == Metric::default() { String::new() } else { format!(": {metric}") };
+        toml::Value::Table(toml::Table::from_iter([
+            ("name".to_owned(), text(&format!("{key} from {base} to {value}{what}"))),
+            ("factor".to_owned(), text(key)),
+            ("from".to_owned(), text(base)),
+            ("to".to_owned(), text(value)),
+            ("metric".to_owned(), text(&metric.to_string())),
+            ("headline".to_owned(), toml::Value::Boolean(true)),
+        ]))
+    };
+    let compares = metrics.iter().flat_map(|metric| values[1..].iter().map(|value| compare(metric, value))).collect();
+    let question = match values {
+        [base, other] => {
+            format!("Is {} on {} faster with {key} = {other} than with {key} = {base}?", args.job, args.on.target)
+        }
+        _ => format!("With which {key} is {} on {} fastest?", args.job, args.on.target),
+    };
     let study = [
         ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
-        ("compare".to_owned(), toml::Value::Array(vec![toml::Value::Table(compare)])),
+        ("compare".to_owned(), toml::Value::Array(compares)),
     ];
     let text = target::study(&args.job, &args.on, question, args.runs, study)?;
     toml::from_str::<Study>(&text).map_err(|error| Failure::new(error.message()))?;
@@ -123,11 +295,14 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
 fn command(args: &args::Compare) -> String {
     let set: Vec<String> = args.on.set.iter().map(|(key, value)| format!(" --set {key}={value}")).collect();
     let runtime = args.on.runtime.as_ref().map_or(String::new(), |time| format!(" --runtime '{time}'"));
+    let metrics = args.metric.iter().filter(|metric| args.metric.len() > 1 || **metric != Metric::default());
+    let metrics: Vec<String> = metrics.map(|metric| format!(" --metric '{metric}'")).collect();
     let (key, values) = &args.vary;
     let target = &args.on.target;
     format!(
-        "seekwise compare {} --on {target} --vary {key}={values}{}{runtime} --runs {} --seed {}",
+        "seekwise compare {} --on {target} --vary {key}={values}{}{}{runtime} --runs {} --seed {}",
         args.job,
+        metrics.concat(),
         set.concat(),
         args.runs,
         args.on.seed

@@ -135,7 +135,9 @@ fn text(record: &RunRecord, measured: &Measured) -> String {
         "p99.99",
         "max ms",
     ]);
-    for (name, view) in [("reads", &record.read), ("writes", &record.write), ("all", &record.all)] {
+    for (name, view) in
+        [("reads", &record.read), ("writes", &record.write), ("all", &record.all), ("flushes", &record.flush)]
+    {
         if view.ios > 0 {
             table.add_row(row(name, view));
         }
@@ -189,7 +191,9 @@ fn row(name: &str, view: &View) -> Vec<String> {
 fn csv(record: &RunRecord) -> String {
     let mut text =
         "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms\n".to_owned();
-    for (kind, view) in [("read", &record.read), ("write", &record.write), ("all", &record.all)] {
+    let flush = Some(("flush", &record.flush)).filter(|(_, view)| view.ios > 0);
+    let kinds = [("read", &record.read), ("write", &record.write), ("all", &record.all)];
+    for (kind, view) in kinds.into_iter().chain(flush) {
         let r = &view.response_ms;
         text.push_str(&format!(
             "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{}\n",

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell as TableCell, Table};
 use indicatif::{ProgressBar, ProgressStyle};
-use seekwise_formats::study::Study;
+use seekwise_formats::study::{Compare, Study};
 use seekwise_lab::compose::{self, Material, ratio_text};
-use seekwise_lab::finding::{Evidence, Overall};
+use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
 use seekwise_lab::made::{Made, MadeFrom};
 use seekwise_lab::report;
 use seekwise_lab::run::{Cpu, GroupRecord, RunRecord, by_group};
@@ -143,8 +143,12 @@ fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
         .iter()
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
-            let cells: Vec<_> = cells.map(|f| json!({"cell": f.cell, "result": said(&f.judgement)})).collect();
-            json!({"name": compares[o.compare].name, "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
+            let beside = |f: &Finding| f.beside.iter().map(Beside::text).collect::<Vec<_>>();
+            let cells: Vec<_> = cells
+                .map(|f| json!({"cell": f.cell, "result": said(&f.judgement), "cause": f.cause, "beside": beside(f)}))
+                .collect();
+            let Compare { name, metric, .. } = &compares[o.compare];
+            json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place, "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
         })
         .collect();
     let claims: Vec<_> = evidence
@@ -193,6 +197,9 @@ fn tables(evidence: &Evidence<'_>) -> String {
     if !overall.is_empty() {
         text.push_str(&table.to_string());
         text.push_str("\n\n");
+    }
+    for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
+        text.push_str(&format!("{}.\n\n", compose::headline(&study.compare[summary.compare], summary)));
     }
     for summary in &overall {
         if let Some(why) = &summary.refused {

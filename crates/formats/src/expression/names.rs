@@ -5,9 +5,10 @@ use seekwise_model::record::Part as Spent;
 use super::{Axis, Expression, Fault, Function, Node, Part, Reduction};
 use crate::diagnostic::nearest;
 use crate::stack;
+use crate::study::Metric;
 
 /// Requests that are counted together.
-const KINDS: [&str; 3] = ["all", "read", "write"];
+const KINDS: [&str; 4] = ["all", "read", "write", "flush"];
 /// Figures of each kind.
 const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
@@ -46,13 +47,16 @@ pub fn quantities() -> Vec<String> {
     known
 }
 
-/// What a name stands for. Short forms: `iops` is `all.iops`, `read.response_ms` its mean, `cuts.flushed_lost` its
-/// writes.
+/// What a name stands for. Short forms: those of a comparison's [`Metric`] (`iops`, `read.p99`, `flush`), and
+/// `cuts.flushed_lost` for its writes.
 pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     if let Some(key) = name.strip_prefix("setting.") {
         return setting(key);
     }
     let mut key = name.to_owned();
+    if let Some(figure) = name.parse::<Metric>().ok().and_then(|metric| metric.key()) {
+        return Ok(Node::Quantity(figure));
+    }
     if FIGURES.contains(&name.split('.').next().unwrap_or("")) {
         key = format!("all.{key}");
     }

@@ -294,6 +294,8 @@ fn verdict(cells: &[Cell], factor: &str, (a, b): (usize, usize), condition: &str
         margin_percent: Some(2.0),
         differs: vec!["controller.ncq".to_owned()],
         note: open.then(|| "14 more runs would narrow the interval to the margin.".to_owned()),
+        better: "higher".to_owned(),
+        ..Verdict::default()
     }
 }
 
@@ -306,6 +308,7 @@ fn refused(cells: &[Cell], (a, b): (usize, usize)) -> Verdict {
         cell: "File Server, depth 64".to_owned(),
         cell_ids: vec![cells[a].id.clone(), cells[b].id.clone()],
         metric: "requests per second".to_owned(),
+        better: "higher".to_owned(),
         verdict: Outcome::Refused,
         differs: ["controller.ncq", "controller.model", "drive.model", "drive.cache.size"].map(str::to_owned).to_vec(),
         note: Some("The sides differ in four settings. Declare them as one bundle to compare them.".to_owned()),

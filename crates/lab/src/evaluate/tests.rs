@@ -30,7 +30,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
         "shutdowns":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":
         {{"cuts_with_loss":0,"writes":0}},"flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":
         {{"cuts_with_loss":0,"writes":0}},"promised_lost":{{"cuts_with_loss":0,"writes":0}}}},
-        "anatomy_ms":{{"processor":0.0,"driver":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
+        "anatomy_ms":{{"processor":0.0,"driver":0.0,"flush":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
         "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#,
         IOPS[cell][run]
     );

@@ -76,6 +76,14 @@ impl Criteria {
     }
 }
 
+/// What each verdict says, as a table of Markdown: the one text for the page, `docs/statistics.md` and `docs/glossary.md`.
+pub const MEANINGS: &str = include_str!("verdicts.md");
+
+/// The verdicts in words, each with what it says.
+pub fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    MEANINGS.lines().skip(2).filter_map(|row| row.trim_matches(['|', ' ']).split_once(" | "))
+}
+
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
@@ -287,6 +295,23 @@ mod tests {
         assert_eq!(Verdict::NoDifference { margin: 0.005 }.to_string(), "no difference within ±0.5 %");
         assert_eq!(Verdict::NotEnoughData { more_runs: 12 }.to_string(), "not enough data, 12 more runs");
         assert_eq!(Verdict::NotEnoughData { more_runs: 1 }.to_string(), "not enough data, 1 more run");
+    }
+
+    #[test]
+    fn what_the_verdicts_say_is_one_text() {
+        for document in ["statistics.md", "glossary.md"] {
+            let path = format!("{}/../../docs/{document}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(&path).expect("the documents are there");
+            assert!(text.contains(MEANINGS), "docs/{document} says of the verdicts something else than verdicts.md");
+        }
+        let words: Vec<&str> = meanings().map(|(word, _)| word).collect();
+        let verdicts = [Verdict::Faster, Verdict::Slower, Verdict::NoDifference { margin: 0.02 }];
+        for verdict in verdicts.into_iter().chain([Verdict::NotEnoughData { more_runs: 12 }]) {
+            let said = verdict.to_string();
+            let known = |word: &&&str| said.starts_with(word.split(['±', ',']).next().unwrap_or(word));
+            assert!(words.iter().any(|word| known(&word)), "{said}");
+        }
+        assert_eq!(words.len(), 5);
     }
 
     #[test]

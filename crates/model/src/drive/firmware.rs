@@ -6,7 +6,7 @@
 //! - a cached write takes a segment, crosses the link and is acknowledged; without room for all of it, it is parked and
 //!   goes on as segments are destaged. One longer than a segment takes several, or goes round in one (`cache.wraps`):
 //!   it goes to the medium at once and is acknowledged when what is left fits the segment;
-//! - a flush waits until the segments that were dirty when it came are on the medium.
+//! - a flush waits until the segments that were dirty when it came are on the medium (part *flush*).
 //!
 //! The medium does one access at a time. It is chosen when the last one ended plus the profile's dispatch time,
 //! commands by `firmware.queue`; dirty segments by `firmware.destage`, beside the commands under pressure (buffer
@@ -53,6 +53,7 @@ impl Drive {
         command.round = false;
         command.ahead = true;
         command.carried = None;
+        command.behind = false;
         if !on {
             self.finish_at(now, slot);
             return now;
@@ -736,7 +737,7 @@ impl Drive {
                 return;
             }
             self.flushes.pop_front();
-            self.slots[usize::from(slot)].ledger.until(Part::Cache, now);
+            self.slots[usize::from(slot)].ledger.until(Part::Flush, now);
             self.close(slot, now);
         }
     }

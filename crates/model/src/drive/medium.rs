@@ -491,6 +491,10 @@ impl Drive {
 
     fn start_destage(&mut self, now: Instant, segment: usize) {
         self.break_off(now);
+        self.for_flush = !self.flushes.is_empty();
+        if self.for_flush {
+            self.queued_until(Part::Queue, now);
+        }
         let (start, _) = self.buffer.span(segment);
         let (end, arrived) = self.buffer.ready(segment, now, self.unit());
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
@@ -538,6 +542,9 @@ impl Drive {
             Purpose::Command { slot, .. } if self.gather(now, slot) => return,
             Purpose::Command { slot, .. } => self.send(slot, now, led + self.profile.overhead.reselect),
             Purpose::Destage(segment) => {
+                if core::mem::take(&mut self.for_flush) {
+                    self.queued_until(Part::Flush, now);
+                }
                 let rest = self.buffer.drained(segment, end).then_some(segment);
                 if rest.is_some() {
                     self.rejoin(segment);

@@ -163,9 +163,11 @@ impl Drive {
             }
             let part = match command.stage {
                 Stage::Arriving => Part::Overhead,
+                Stage::Held if command.behind => Part::Flush,
                 Stage::Held | Stage::Queued => Part::Queue,
                 Stage::Medium => Part::Rotation,
-                Stage::Parked | Stage::Flushing => Part::Cache,
+                Stage::Parked => Part::Cache,
+                Stage::Flushing => Part::Flush,
                 _ => Part::Link,
             };
             command.ledger.settle(part, now);

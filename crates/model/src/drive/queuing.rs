@@ -12,7 +12,8 @@
 //!
 //! *Alone* is the host's duty by the standard: it must not send a command without a tag while tagged ones are
 //! outstanding, and drivers hold it back. Here the drive holds it back by itself, at its port, so that any host may send
-//! what it likes: the command begins when all before it are done, those behind it wait until it is. That wait is *queue*.
+//! what it likes: the command begins when all before it are done, those behind it wait until it is. Its own wait is *queue*,
+//! theirs *flush*.
 //! A host that holds back flushes by itself meets no wait here.
 //!
 //! A command *ordered* is alone in the same way. One for the *head of queue* passes those held back and goes before all
@@ -237,7 +238,8 @@ impl Drive {
         if !waits {
             return false;
         }
-        self.slots[usize::from(slot)].stage = Stage::Held;
+        let command = &mut self.slots[usize::from(slot)];
+        (command.stage, command.behind) = (Stage::Held, queued);
         self.held.push_back(slot);
         true
     }
@@ -257,12 +259,27 @@ impl Drive {
             self.alone = None;
         }
         while let Some(&slot) = self.held.front() {
-            let request = self.slots[usize::from(slot)].request;
-            if self.alone.is_some() || (self.stands_alone(&request) && self.under_way() > 0) {
+            if self.alone.is_some() {
+                return;
+            }
+            let command = &mut self.slots[usize::from(slot)];
+            let request = command.request;
+            if core::mem::take(&mut command.behind) {
+                command.ledger.until(Part::Flush, now);
+            }
+            if self.stands_alone(&request) && self.under_way() > 0 {
                 return;
             }
             self.held.pop_front();
             self.serve(now, slot);
+        }
+    }
+
+    /// The queued commands have waited until `now` for `part`.
+    pub(super) fn queued_until(&mut self, part: Part, now: Instant) {
+        let queued = self.slots.iter_mut().filter(|slot| slot.stage == Stage::Queued);
+        for command in queued.filter(|command| command.ledger.mark() < now) {
+            command.ledger.until(part, now);
         }
     }
 

@@ -12,7 +12,8 @@
 //! with the last of them, and its account follows that one. Above an ATA drive a flush is a barrier as the drivers of the
 //! field make it one: it goes down when everything before it has completed, and nothing after it goes down before it has.
 //! Above a SCSI drive it goes down as any other; a request *ordered* goes down behind all before it and before all after
-//! it, one for the *head of queue* next.
+//! it, one for the *head of queue* next. What is held behind a barrier waits in part *flush* until that has passed; what
+//! a barrier itself waits for is *driver*.
 //!
 //! A command that came back aborted though nobody above asked for that went down with another's error: each request in it
 //! is sent again by itself, as Linux's libata does. What was lost on it is *driver*. A command that takes longer than
@@ -95,12 +96,14 @@ struct Parent {
     live: bool,
     /// A flush of its own follows the write.
     through: bool,
+    /// It is held, and a barrier that came before has not passed.
+    behind: bool,
 }
 
 impl Parent {
     fn new(request: Request, now: Instant) -> Parent {
         let (ledger, effort) = (Ledger::open(now), Effort::default());
-        Parent { request, ledger, effort, left: 0, status: Status::Done, live: true, through: false }
+        Parent { request, ledger, effort, left: 0, status: Status::Done, live: true, through: false, behind: false }
     }
 }
 
@@ -180,9 +183,16 @@ impl Driver {
         let waits = !self.scheduler.is_empty();
         let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
         match held && !self.heads_queue(&down) {
-            true => self.held.push_back(index),
+            true => self.hold(index),
             false => self.admit(now, index),
         }
+    }
+
+    /// Keeps a request back: a barrier, or what came after one.
+    fn hold(&mut self, index: u32) {
+        let unfinished = self.ordering && !self.scheduler.is_empty();
+        self.parents[index as usize].behind = self.flushing || unfinished || !self.held.is_empty();
+        self.held.push_back(index);
     }
 
     /// Puts an accepted request among the waiting.
@@ -384,7 +394,11 @@ impl Driver {
             let request = self.parents[parent as usize].request;
             let (alone, ordered) = (self.stands_alone(&request), self.is_ordered(&request));
             let waits = !self.scheduler.is_empty();
-            if self.flushing || (alone && (self.busy() > 0 || waits)) || ((ordered || self.ordering) && waits) {
+            if self.flushing || (self.ordering && waits) {
+                return;
+            }
+            self.passed(now, parent);
+            if (alone && (self.busy() > 0 || waits)) || (ordered && waits) {
                 return;
             }
             self.held.pop_front();
@@ -393,6 +407,14 @@ impl Driver {
             if alone {
                 return;
             }
+        }
+    }
+
+    /// The barriers before a held request have passed: what it waits for from here on is the driver's.
+    fn passed(&mut self, now: Instant, index: u32) {
+        let parent = &mut self.parents[index as usize];
+        if core::mem::take(&mut parent.behind) {
+            parent.ledger.until(Part::Flush, now);
         }
     }
 
@@ -443,7 +465,7 @@ impl Driver {
         let request = *request;
         let held = self.stands_alone(&request) || !self.held.is_empty();
         match held && !self.heads_queue(&request) {
-            true => self.held.push_back(index),
+            true => self.hold(index),
             false => self.admit(now, index),
         }
     }
@@ -475,7 +497,8 @@ impl Driver {
             parent.status = status;
             parent.left = below;
             if below == 0 {
-                parent.ledger.until(Part::Driver, now);
+                let part = if parent.behind { Part::Flush } else { Part::Driver };
+                parent.ledger.until(part, now);
                 self.answer(index, now);
             }
         }

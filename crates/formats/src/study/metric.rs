@@ -1,0 +1,320 @@
+//! What a comparison judges: one figure of a run, by a word such as `iops`, `read.p99` or `job:log.mean`. Says which way
+//! of it is good. What its value is in a run is `lab/finding`'s affair.
+//!
+//! ```text
+//! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME
+//!        | "cpu" | "ios_per_cpu_second"  figure = "iops" | "bytes_per_s" | "mean" | "p50" | … | "p99.99" | "max"
+//! ```
+//! `all` are reads and writes together. A job is a section of a fio file or a worker of Iometer, by its name. `flush` and
+//! `job:NAME` alone are their mean response. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are understood
+//! too.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use crate::diagnostic::nearest;
+
+/// What is compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metric {
+    /// Of which requests.
+    pub whose: Whose,
+    /// Which figure of them.
+    pub figure: Figure,
+}
+
+/// Requests that are judged together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// Reads and writes.
+    #[default]
+    All,
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Flushes.
+    Flush,
+    /// Reads and writes of the workers of this name.
+    Job(String),
+}
+
+/// A figure of them; the last two are of the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Figure {
+    /// Requests a second; more is better.
+    #[default]
+    Iops,
+    /// Bytes a second; more is better.
+    BytesPerS,
+    /// Mean response time; less is better, as of the six that follow.
+    Mean,
+    /// Its median.
+    P50,
+    /// 90 % of responses take no longer.
+    P90,
+    /// 99 %.
+    P99,
+    /// 99.9 %.
+    P999,
+    /// 99.99 %.
+    P9999,
+    /// The longest.
+    Max,
+    /// Percent of the processor; less is better.
+    Cpu,
+    /// Reads and writes for each second of a core; more is better.
+    IosPerCpuSecond,
+}
+
+use Figure::*;
+
+/// All figures: the word, the words for a reader, and the unit.
+const FIGURES: [(Figure, &str, &str, &str); 11] = [
+    (Iops, "iops", "requests per second", "requests/s"),
+    (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
+    (Mean, "mean", "mean response time", "ms"),
+    (P50, "p50", "median response time", "ms"),
+    (P90, "p90", "p90 of the response time", "ms"),
+    (P99, "p99", "p99 of the response time", "ms"),
+    (P999, "p99.9", "p99.9 of the response time", "ms"),
+    (P9999, "p99.99", "p99.99 of the response time", "ms"),
+    (Max, "max", "longest response time", "ms"),
+    (Cpu, "cpu", "processor use", "% of the processor"),
+    (IosPerCpuSecond, "ios_per_cpu_second", "requests per core-second", "requests/core-second"),
+];
+
+/// Other words for figures: those of older studies, of a reader, and of `seekwise run --json`.
+const ALIASES: [(&str, Figure); 16] = [
+    ("requests/s", Iops),
+    ("MB/s", BytesPerS),
+    ("mb_per_s", BytesPerS),
+    ("response", Mean),
+    ("response_ms", Mean),
+    ("response_ms.mean", Mean),
+    ("response_ms.p50", P50),
+    ("response_ms.p90", P90),
+    ("response_ms.p99", P99),
+    ("response_ms.p99_9", P999),
+    ("response_ms.p99_99", P9999),
+    ("response_ms.max", Max),
+    ("p99_9", P999),
+    ("p99_99", P9999),
+    ("cpu.percent", Cpu),
+    ("cpu.ios_per_cpu_second", IosPerCpuSecond),
+];
+
+/// What an error says is expected.
+const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p99.99, max, alone or behind `read.`, \
+                        `write.`, `flush.` or `job:NAME.`; cpu, ios_per_cpu_second";
+
+impl Figure {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        FIGURES[self as usize].1
+    }
+
+    /// Its unit.
+    pub fn unit(self) -> &'static str {
+        FIGURES[self as usize].3
+    }
+
+    /// More of it is better.
+    pub fn higher_is_better(self) -> bool {
+        matches!(self, Iops | BytesPerS | IosPerCpuSecond)
+    }
+
+    /// Of the whole run, whoever asked.
+    fn is_whole(self) -> bool {
+        matches!(self, Cpu | IosPerCpuSecond)
+    }
+
+    fn named(word: &str) -> Option<Figure> {
+        let own = FIGURES.iter().find(|(_, known, ..)| *known == word).map(|(figure, ..)| *figure);
+        own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, figure)| *figure))
+    }
+}
+
+impl Whose {
+    /// For a reader: `reads`, `job log`; of all, nothing.
+    fn words(&self) -> Option<String> {
+        match self {
+            Whose::All => None,
+            Whose::Read => Some("reads".to_owned()),
+            Whose::Write => Some("writes".to_owned()),
+            Whose::Flush => Some("flushes".to_owned()),
+            Whose::Job(name) => Some(format!("job {name}")),
+        }
+    }
+}
+
+impl Metric {
+    /// A figure of reads and writes together.
+    pub fn of_all(figure: Figure) -> Metric {
+        Metric { whose: Whose::All, figure }
+    }
+
+    /// For a reader: `p99 of the response time of reads`.
+    pub fn title(&self) -> String {
+        let title = FIGURES[self.figure as usize].2;
+        self.whose.words().map_or(title.to_owned(), |whose| format!("{title} of {whose}"))
+    }
+
+    /// Its key in a run's record; a job has none, its place depends on the run.
+    pub fn key(&self) -> Option<String> {
+        let whose = match self.whose {
+            Whose::All => "all",
+            Whose::Read => "read",
+            Whose::Write => "write",
+            Whose::Flush => "flush",
+            Whose::Job(_) => return None,
+        };
+        Some(match self.figure {
+            Iops | BytesPerS => format!("{whose}.{}", self.figure.word()),
+            Cpu => "cpu.percent".to_owned(),
+            IosPerCpuSecond => "cpu.ios_per_cpu_second".to_owned(),
+            _ => format!("{whose}.response_ms.{}", self.figure.word().replace('.', "_")),
+        })
+    }
+
+    /// `higher` or `lower`.
+    pub fn better(&self) -> &'static str {
+        if self.figure.higher_is_better() { "higher" } else { "lower" }
+    }
+
+    /// All words without a job's name, for the nearest of them.
+    fn words() -> impl Iterator<Item = String> {
+        let whose = ["", "all.", "read.", "write.", "flush."];
+        let figures = || FIGURES.iter().map(|(figure, word, ..)| (*figure, *word));
+        let own = whose.into_iter().flat_map(move |whose| {
+            let fits = figures().filter(move |(figure, _)| whose.is_empty() || !figure.is_whole());
+            fits.map(move |(_, word)| format!("{whose}{word}"))
+        });
+        own.chain(ALIASES.iter().map(|(alias, _)| (*alias).to_owned())).chain(["flush".to_owned()])
+    }
+
+    fn unknown(word: &str) -> String {
+        let words: Vec<String> = Metric::words().collect();
+        let near = nearest(word, words.iter().map(String::as_str));
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        format!("`{word}` is no metric; expected {EXPECTED}{near}")
+    }
+}
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Metric, String> {
+        let word = word.trim();
+        if word.split('.').next() == Some("operations") {
+            return Err(format!(
+                "`{word}`: operations are counted of programs, and a job has none; expected {EXPECTED}"
+            ));
+        }
+        if let Some(figure) = Figure::named(word) {
+            return Ok(Metric::of_all(figure));
+        }
+        if let Some(job) = word.strip_prefix("job:") {
+            return of_job(job).ok_or_else(|| Metric::unknown(word));
+        }
+        if word == "flush" {
+            return Ok(Metric { whose: Whose::Flush, figure: Mean });
+        }
+        let (whose, rest) = word.split_once('.').ok_or_else(|| Metric::unknown(word))?;
+        let whose = match whose {
+            "all" => Whose::All,
+            "read" | "reads" => Whose::Read,
+            "write" | "writes" => Whose::Write,
+            "flush" | "flushes" => Whose::Flush,
+            _ => return Err(Metric::unknown(word)),
+        };
+        let figure = Figure::named(rest).filter(|figure| !figure.is_whole());
+        let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown(word))?;
+        match metric {
+            Metric { whose: Whose::Flush, figure: BytesPerS } => Err(format!("`{word}`: a flush has no bytes")),
+            metric => Ok(metric),
+        }
+    }
+}
+
+/// `NAME.figure`, or a name alone; names may hold points, so the longest figure at the end counts.
+fn of_job(text: &str) -> Option<Metric> {
+    let ends = text.match_indices('.').map(|(at, _)| at);
+    let found = ends.filter_map(|at| Some((&text[..at], Figure::named(&text[at + 1..])?))).next();
+    let (name, figure) = found.unwrap_or((text, Mean));
+    let whose = Whose::Job(name.to_owned());
+    (!name.is_empty() && !figure.is_whole()).then_some(Metric { whose, figure })
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.whose {
+            Whose::All => f.write_str(self.figure.word()),
+            Whose::Read => write!(f, "read.{}", self.figure.word()),
+            Whose::Write => write!(f, "write.{}", self.figure.word()),
+            Whose::Flush => write!(f, "flush.{}", self.figure.word()),
+            Whose::Job(name) => write!(f, "job:{name}.{}", self.figure.word()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_figure_stands_at_its_place() {
+        for (place, (figure, word, ..)) in FIGURES.into_iter().enumerate() {
+            assert_eq!((figure as usize, Figure::named(word)), (place, Some(figure)), "{word}");
+        }
+    }
+
+    #[test]
+    fn words_read_and_print_alike() {
+        for word in
+            ["iops", "p99.9", "read.p99", "write.max", "flush.mean", "job:a.b.p99.99", "cpu", "read.bytes_per_s"]
+        {
+            assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(word.to_owned()));
+        }
+        for (word, is) in [
+            ("response_ms", "mean"),
+            ("MB/s", "bytes_per_s"),
+            ("read.response_ms.p99_9", "read.p99.9"),
+            ("all.iops", "iops"),
+            ("flush", "flush.mean"),
+            ("job:log", "job:log.mean"),
+            ("job:log.response_ms.p99_9", "job:log.p99.9"),
+        ] {
+            assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(is.to_owned()));
+        }
+    }
+
+    #[test]
+    fn an_unknown_word_hears_the_nearest() {
+        let said = |word: &str| word.parse::<Metric>().unwrap_err();
+        assert!(said("iosp").ends_with("did you mean `iops`?"), "{}", said("iosp"));
+        assert!(said("read.p98").ends_with("did you mean `read.p99`?"), "{}", said("read.p98"));
+        assert!(said("reed.p99").ends_with("did you mean `read.p99`?"), "{}", said("reed.p99"));
+        assert!(said("read.cpu").starts_with("`read.cpu` is no metric; expected iops, "));
+        assert!(said("flush.MB/s").contains("a flush has no bytes"));
+        assert!(said("job:.p99").contains("is no metric"));
+        assert!(said("operations.commit").contains("operations are counted of programs"));
+    }
+
+    #[test]
+    fn a_metric_says_which_way_is_good() {
+        let of = |word: &str| word.parse::<Metric>().unwrap();
+        assert_eq!((of("read.iops").better(), of("p99").better(), of("cpu").better()), ("higher", "lower", "lower"));
+        assert_eq!(of("read.p99").title(), "p99 of the response time of reads");
+        assert_eq!(of("job:log.mean").title(), "mean response time of job log");
+    }
+}

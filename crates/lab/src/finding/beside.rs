@@ -1,0 +1,87 @@
+//! What the headline does not say: figures that went the other way than the one that is judged. More requests a second
+//! with a longer p99 is no plain "faster".
+
+use seekwise_formats::study::{Figure, Metric, Whose};
+
+use crate::stats::{Interval, Verdict};
+
+/// A figure beside the judged one, with its own interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beside {
+    /// Which figure.
+    pub metric: Metric,
+    /// The other side over the base; 95 %, not corrected for others.
+    pub ratio: Interval,
+    /// It went the bad way.
+    pub worse: bool,
+}
+
+impl Beside {
+    /// In one sentence.
+    pub fn text(&self) -> String {
+        let Interval { estimate, low, high } = self.ratio;
+        let way = if self.worse { "worse" } else { "better" };
+        format!("{} is {way}: {estimate:.3} × [{low:.3}, {high:.3}]", self.metric.title())
+    }
+}
+
+/// The figures that are held against a judged one, of the same requests.
+pub fn companions(of: &Metric) -> Vec<Metric> {
+    let figures: &[Figure] = match of.whose {
+        Whose::Flush => &[Figure::Mean, Figure::P99, Figure::P999],
+        _ => &[Figure::Iops, Figure::Mean, Figure::P99, Figure::P999],
+    };
+    let others = figures.iter().filter(|figure| **figure != of.figure);
+    others.map(|&figure| Metric { whose: of.whose.clone(), figure }).collect()
+}
+
+/// Whether a companion contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it goes
+/// the other way than the verdict. Beside "no difference" either way does; where there is no verdict, nothing.
+pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<Beside> {
+    let beyond = ratio.estimate > 1.0 + margin || ratio.estimate < 1.0 / (1.0 + margin);
+    let sure = ratio.low > 1.0 || ratio.high < 1.0;
+    let worse = (ratio.estimate < 1.0) == metric.figure.higher_is_better();
+    let against = match verdict {
+        Verdict::Faster => worse,
+        Verdict::Slower => !worse,
+        Verdict::NoDifference { .. } => true,
+        Verdict::NotEnoughData { .. } => false,
+    };
+    (beyond && sure && against).then_some(Beside { metric, ratio, worse })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(figure: Figure, low: f64, estimate: f64, high: f64, verdict: Verdict) -> Option<bool> {
+        let ratio = Interval { estimate, low, high };
+        contradicts(Metric::of_all(figure), ratio, verdict, 0.02).map(|beside| beside.worse)
+    }
+
+    #[test]
+    fn a_better_headline_with_a_worse_tail_is_said() {
+        assert_eq!(of(Figure::P99, 1.2, 1.3, 1.4, Verdict::Faster), Some(true));
+        assert_eq!(of(Figure::P99, 0.7, 0.8, 0.9, Verdict::Faster), None, "it goes along");
+        assert_eq!(of(Figure::P99, 0.9, 1.3, 1.9, Verdict::Faster), None, "its interval holds 1");
+        assert_eq!(of(Figure::P99, 1.001, 1.01, 1.02, Verdict::Faster), None, "it is within the margin");
+        assert_eq!(of(Figure::P99, 0.7, 0.8, 0.9, Verdict::Slower), Some(false), "the reverse");
+        assert_eq!(of(Figure::Iops, 0.7, 0.8, 0.9, Verdict::Faster), Some(true));
+    }
+
+    #[test]
+    fn beside_no_difference_either_way_is_said() {
+        let same = Verdict::NoDifference { margin: 0.02 };
+        assert_eq!(of(Figure::Mean, 7.9, 8.0, 8.1, same), Some(true));
+        assert_eq!(of(Figure::P999, 0.4, 0.5, 0.6, same), Some(false));
+        assert_eq!(of(Figure::P999, 0.4, 0.5, 0.6, Verdict::NotEnoughData { more_runs: 1 }), None);
+    }
+
+    #[test]
+    fn what_is_judged_is_not_beside_itself() {
+        let words = |word: &str| companions(&word.parse().unwrap()).iter().map(Metric::to_string).collect::<Vec<_>>();
+        assert_eq!(words("read.p99"), ["read.iops", "read.mean", "read.p99.9"]);
+        assert_eq!(words("flush"), ["flush.p99", "flush.p99.9"]);
+        assert_eq!(words("iops"), ["mean", "p99", "p99.9"]);
+    }
+}

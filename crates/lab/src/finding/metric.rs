@@ -1,0 +1,58 @@
+//! What a metric comes to in one run.
+
+use seekwise_formats::study::{Figure, Metric, Whose};
+
+use crate::run::{RunRecord, View};
+use crate::stats::{Better, Percentile, quality};
+
+/// The requests that are judged; nothing where a run has none of them. A job with workers of one name keeps no groups:
+/// that name is all (`lab/study` checks it before the runs).
+pub fn view<'a>(whose: &Whose, record: &'a RunRecord) -> Option<&'a View> {
+    let view = match whose {
+        Whose::All => Some(&record.all),
+        Whose::Read => Some(&record.read),
+        Whose::Write => Some(&record.write),
+        Whose::Flush => Some(&record.flush),
+        Whose::Job(_) if record.groups.is_empty() => Some(&record.all),
+        Whose::Job(name) => record.groups.iter().find(|group| group.name == *name).map(|group| &group.all),
+    };
+    view.filter(|view| view.ios > 0)
+}
+
+/// The metric of one run; nothing where it has no such request, or no processor.
+pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
+    let figure = match metric.figure {
+        Figure::Cpu => return record.cpu.map(|cpu| cpu.percent),
+        Figure::IosPerCpuSecond => return record.cpu.map(|cpu| cpu.ios_per_cpu_second),
+        figure => figure,
+    };
+    let view = view(&metric.whose, record)?;
+    let response = &view.response_ms;
+    Some(match figure {
+        Figure::BytesPerS => view.bytes_per_s,
+        Figure::Mean => response.mean,
+        Figure::P50 => response.p50,
+        Figure::P90 => response.p90,
+        Figure::P99 => response.p99,
+        Figure::P999 => response.p99_9,
+        Figure::P9999 => response.p99_99,
+        Figure::Max => response.max,
+        Figure::Iops | Figure::Cpu | Figure::IosPerCpuSecond => view.iops,
+    })
+}
+
+/// Which way of a metric is good.
+pub fn better(metric: &Metric) -> Better {
+    if metric.figure.higher_is_better() { Better::Higher } else { Better::Lower }
+}
+
+/// The percentile that a metric is.
+fn percentile(figure: Figure) -> Option<Percentile> {
+    Percentile::LISTED.into_iter().find(|percentile| percentile.name() == figure.word().replace('.', "_"))
+}
+
+/// The run has enough requests for the metric, as far as it is a percentile.
+pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
+    let ios = view(&metric.whose, record).map_or(0, |view| view.ios);
+    percentile(metric.figure).is_none_or(|wanted| quality::supported(ios).any(|one| one == wanted))
+}
