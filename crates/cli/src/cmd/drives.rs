@@ -14,15 +14,12 @@ use crate::files;
 use crate::output::say;
 use crate::output::write_whole;
 
-/// Columns where there is no terminal.
-const WIDTH: u16 = 120;
-
 /// Pixels of one curve in a picture.
 const PICTURE: (u32, u32) = (760, 400);
 
 /// Runs the command.
 pub fn drives(args: &args::Drives, json: bool) -> Outcome {
-    let width = comfy_table::Table::new().width().unwrap_or(WIDTH);
+    let width = crate::screen::width() as u16;
     if args.check {
         return check(args.name.as_deref(), json);
     }

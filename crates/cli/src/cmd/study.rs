@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use comfy_table::{Cell as TableCell, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, Material, ratio_text};
@@ -21,7 +20,7 @@ use crate::files;
 use crate::output::{say, write_whole};
 use crate::planned::{self, Opened, Opening, Planned};
 use crate::results::{self, Results};
-use crate::tables;
+use crate::tables::{self, Table};
 
 /// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
@@ -260,22 +259,22 @@ fn cells_table(evidence: &Evidence<'_>) -> Table {
         let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
         let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
         let p99 = evidence.mean(index, |run| run.all.response_ms.p99).estimate;
-        let mut row: Vec<TableCell> = cell.cell.levels.iter().map(TableCell::new).collect();
+        let mut row = cell.cell.levels.clone();
         let figures = [
             format!("{:.1} ± {half:.1}", iops.estimate),
             format!("{bytes:.2}"),
             format!("{mean:.2}"),
             format!("{p99:.2}"),
         ];
-        row.extend(figures.iter().map(TableCell::new));
+        row.extend(figures);
         if processor {
             let measured = evidence.runs(index).iter().all(|run| run.cpu.is_some());
             let mean = |value: fn(&Cpu) -> f64, digits: usize| match measured {
                 true => {
                     let mean = evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
-                    TableCell::new(format!("{mean:.digits$}"))
+                    format!("{mean:.digits$}")
                 }
-                false => TableCell::new("–"),
+                false => "–".to_owned(),
             };
             row.push(mean(|cpu| cpu.percent, 2));
             row.push(mean(|cpu| cpu.iops_per_percent, 1));
