@@ -24,6 +24,9 @@ const TEXT: usize = 24;
 /// Names in the first column break, between words, where they are longer.
 const NAME: usize = 32;
 
+/// Where the screen is narrower, names and text get so much before columns are left out.
+const TIGHT: usize = 12;
+
 /// A last column of text stays beside its row where it gets so much.
 const BESIDE: usize = 48;
 
@@ -50,6 +53,24 @@ struct Column {
     least: usize,
     /// Columns with a higher rank are left out first.
     rank: usize,
+}
+
+/// How a table fits.
+struct Layout {
+    /// Of the shown columns.
+    widths: Vec<usize>,
+    last: Last,
+}
+
+/// Where the last column goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// Beside the others, as one of them.
+    Beside,
+    /// There, if it takes one line; else below its row.
+    WhereItFits,
+    /// Below its row.
+    Below,
 }
 
 /// An empty table of text.
@@ -190,21 +211,34 @@ impl Table {
             Some(chosen) => chosen.clone(),
             None => (0..self.columns.len()).filter(has).collect(),
         };
-        if let Some(widths) = self.widths(&shown, width) {
-            return self.upright(&shown, &widths, width);
+        if let Some(layout) = self.layout(&shown, width, false) {
+            return self.upright(&shown, &layout, width);
         }
         if let Some(turned) = self.turned(&shown, width) {
             return turned;
         }
         let mut left_out = Vec::new();
-        while shown.len() > 1 && self.widths(&shown, width).is_none() {
-            let last = shown[1..].iter().copied().max_by_key(|&column| self.columns[column].rank).unwrap_or(0);
-            shown.retain(|&column| column != last);
-            left_out.insert(0, last);
+        let layout = loop {
+            let fits = self.layout(&shown, width, false).or_else(|| self.layout(&shown, width, true));
+            let least = shown.iter().skip(1).copied().filter(|_| shown.len() > 2 || !self.hangs(&shown));
+            let least = least.filter(|&column| !self.below(column)).max_by_key(|&column| self.columns[column].rank);
+            match (fits, least) {
+                (Some(layout), _) => break layout,
+                (None, Some(least)) => {
+                    shown.retain(|&column| column != least);
+                    left_out.push(least);
+                }
+                (None, None) => {
+                    let widths = shown.iter().map(|&column| self.least(column, true)).collect();
+                    break Layout { widths, last: if self.hangs(&shown) { Last::Below } else { Last::Beside } };
+                }
+            }
+        };
+        let text = self.upright(&shown, &layout, width);
+        match left_out.is_empty() {
+            true => text,
+            false => format!("{text}\n{}", screen::wrapped(&self.not_shown(&mut left_out), width)),
         }
-        let widths = self.widths(&shown, width).unwrap_or_else(|| vec![self.longest(0)]);
-        let text = self.upright(&shown, &widths, width);
-        format!("{text}\n{}", screen::wrapped(&self.not_shown(&mut left_out), width))
     }
 
     fn not_shown(&self, left_out: &mut [usize]) -> String {
@@ -231,63 +265,86 @@ impl Table {
         self.cells(column).map(|cell| columns(cell)).max().unwrap_or(0)
     }
 
-    /// What a column needs so that no word of its heading, and of its cells no more than is allowed, is broken.
-    fn least(&self, column: usize) -> usize {
+    /// What a column needs so that no word of its heading, and of its cells no more than is allowed, is broken;
+    /// `tight`: nothing else.
+    fn least(&self, column: usize, tight: bool) -> usize {
         let longest = self.longest(column);
         let cells = match &self.columns[column] {
-            Column { figure: true, .. } => longest,
+            Column { figure: true, .. } | Column { least: usize::MAX, .. } => longest,
             Column { least, .. } => {
                 let word = self.cells(column).map(|cell| longest_word(cell)).max().unwrap_or(0);
-                word.max(longest.min(*least))
+                word.max(longest.min(if tight { TIGHT } else { *least }))
             }
         };
         cells.max(longest_word(&self.columns[column].heading))
     }
 
-    /// The last of the shown columns may stand below its row.
-    fn hangs(&self, shown: &[usize]) -> bool {
-        let last = shown[shown.len() - 1];
-        shown.len() > 1
-            && !self.columns[last].figure
-            && self.longest(last) > TEXT
-            && self.columns[last].least < usize::MAX
+    /// The column is the table's last, and long text.
+    fn below(&self, column: usize) -> bool {
+        let Column { figure, least, .. } = self.columns[column];
+        column == self.columns.len() - 1 && column > 0 && !figure && self.longest(column) > TEXT && least < usize::MAX
     }
 
-    /// The widths of these columns on `width` columns; nothing where they do not fit.
-    fn widths(&self, shown: &[usize], width: usize) -> Option<Vec<usize>> {
+    /// The last of the shown columns may stand below its row.
+    fn hangs(&self, shown: &[usize]) -> bool {
+        shown.last().is_some_and(|&column| self.below(column))
+    }
+
+    /// How these columns fit on `width` columns; nothing where they do not.
+    fn layout(&self, shown: &[usize], width: usize, tight: bool) -> Option<Layout> {
+        let mut widths: Vec<usize> = shown.iter().map(|&column| self.least(column, tight)).collect();
+        let place = widths.len() - 1;
         let hangs = self.hangs(shown);
-        let mut widths: Vec<usize> = shown.iter().map(|&column| self.least(column)).collect();
-        if let (true, Some(last)) = (hangs, widths.last_mut()) {
-            *last = 0;
+        if hangs {
+            widths[place] = 0;
         }
-        let mut spare = width.checked_sub(widths.iter().sum::<usize>() + GAP * (shown.len() - 1))?;
+        let mut spare = width.checked_sub(widths.iter().sum::<usize>() + GAP * place)?;
+        let mut last = Last::Beside;
+        if hangs {
+            (last, widths[place]) = self.last(shown[place], spare);
+            spare -= widths[place];
+        }
         // What is left goes to the headings first, then to the text from the left.
-        let heading = |column: usize| columns(&self.columns[column].heading);
-        let goals = shown.iter().enumerate().map(|(place, &column)| (place, heading(column)));
-        let texts = shown.iter().enumerate().map(|(place, &column)| (place, self.longest(column)));
-        for (place, goal) in goals.chain(texts) {
-            let last = hangs && place == widths.len() - 1;
-            // Text in the middle leaves half of what there is to the text behind it.
-            let most = if hangs && goal > TEXT { spare / 2 } else { spare };
-            let more = if last { 0 } else { goal.saturating_sub(widths[place]).min(most) };
-            widths[place] += more;
+        let others = || shown.iter().enumerate().filter(|(at, _)| !hangs || *at < place);
+        let headings = others().map(|(at, &column)| (at, columns(&self.columns[column].heading)));
+        let texts = others().map(|(at, &column)| (at, self.longest(column)));
+        for (at, goal) in headings.chain(texts) {
+            let more = goal.saturating_sub(widths[at]).min(spare);
+            widths[at] += more;
             spare -= more;
         }
-        if let (true, Some(last)) = (hangs, widths.last_mut()) {
-            *last = spare;
+        if hangs && last == Last::Beside {
+            widths[place] += spare;
         }
-        Some(widths)
+        Some(Layout { widths, last })
+    }
+
+    /// Where the text of a last column goes if there are `spare` columns, and how many of them it takes.
+    fn last(&self, column: usize, spare: usize) -> (Last, usize) {
+        let heading = columns(&self.columns[column].heading);
+        let longest = self.longest(column).max(heading);
+        let fit = self.cells(column).filter(|cell| !cell.contains('\n') && columns(cell) <= spare).count();
+        match spare {
+            spare if spare >= longest.min(BESIDE) => (Last::Beside, longest.min(BESIDE.max(spare / 2))),
+            spare if longest_word(&self.columns[column].heading) <= spare && 2 * fit > self.rows.len() => {
+                (Last::WhereItFits, spare)
+            }
+            _ => (Last::Below, 0),
+        }
     }
 
     /// Headings, a line and the rows.
-    fn upright(&self, shown: &[usize], widths: &[usize], width: usize) -> String {
-        let hangs = self.hangs(shown);
+    fn upright(&self, shown: &[usize], layout: &Layout, width: usize) -> String {
         let heads: Vec<&str> = shown.iter().map(|&column| self.columns[column].heading.as_str()).collect();
-        let mut text = self.row(&heads, shown, widths, hangs.then_some(width));
+        let head_below = layout.last == Last::Below;
+        let mut text = self.row(&heads, shown, &layout.widths, head_below.then_some(width));
         let mut body: Vec<String> = Vec::new();
         for row in &self.rows {
             let cells: Vec<&str> = shown.iter().map(|&column| row[column].as_str()).collect();
-            body.extend(self.row(&cells, shown, widths, hangs.then_some(width)));
+            let last = cells.len() - 1;
+            let fits = !cells[last].contains('\n') && columns(cells[last]) <= layout.widths[last];
+            let below = head_below || (layout.last == Last::WhereItFits && !fits);
+            body.extend(self.row(&cells, shown, &layout.widths, below.then_some(width)));
         }
         let line = text.iter().chain(&body).map(|line| columns(line)).max().unwrap_or(0);
         text.push("─".repeat(line));
@@ -295,16 +352,15 @@ impl Table {
         text.join("\n")
     }
 
-    /// The lines of one row; `hangs`: its last cell may stand below it, up to so many columns.
-    fn row(&self, cells: &[&str], shown: &[usize], widths: &[usize], hangs: Option<usize>) -> Vec<String> {
+    /// The lines of one row; `below`: its last cell stands below it, up to so many columns.
+    fn row(&self, cells: &[&str], shown: &[usize], widths: &[usize], below: Option<usize>) -> Vec<String> {
         let last = cells.len() - 1;
-        let below = hangs.filter(|_| widths[last] < BESIDE && columns(cells[last]) > widths[last]);
         let beside = if below.is_some() { last } else { cells.len() };
-        let wrapped: Vec<Vec<String>> = cells[..beside]
-            .iter()
-            .zip(widths)
-            .map(|(cell, &width)| cell.lines().flat_map(|line| screen::lines(line, width, 0)).collect())
-            .collect();
+        let wrap = |cell: &&str, width: usize| -> Vec<String> {
+            cell.lines().flat_map(|line| screen::lines(line, width, 0)).collect()
+        };
+        let wrapped: Vec<Vec<String>> =
+            cells[..beside].iter().zip(widths).map(|(cell, &width)| wrap(cell, width)).collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
         let mut lines = Vec::new();
         for at in 0..height {
@@ -340,8 +396,8 @@ impl Table {
         }
         figures_from(&mut turned, 1);
         let all: Vec<usize> = (0..turned.columns.len()).collect();
-        let widths = turned.widths(&all, width)?;
-        Some(turned.upright(&all, &widths, width))
+        let layout = turned.layout(&all, width, false)?;
+        Some(turned.upright(&all, &layout, width))
     }
 }
 
@@ -432,6 +488,7 @@ max ms      1234.567  1234.567  1234.567";
             "the sum over all cells, wanted at least 100:\n  deep: 10.0\u{a0}±\u{a0}0.5 requests/s",
         ]);
         table.add_row(["Q2", "yes", "short"]);
+        table.add_row(["Q3", "no", "short"]);
         let wanted = "\
 claim  reproduced  figures
 ───────────────────────────
@@ -440,8 +497,12 @@ Q1     yes
       wanted at least 100:
       deep: 10.0 ± 0.5
         requests/s
-Q2     yes         short";
+Q2     yes         short
+Q3     no          short";
         assert_eq!(table.draw(32), wanted);
+        let below = table.draw(24);
+        assert!(below.starts_with("claim  reproduced\n    figures\n"), "{below}");
+        assert!(below.ends_with("\nQ3     no\n    short"), "{below}");
         assert!(table.draw(80).contains("\nQ1     yes         the sum over all cells, wanted at least 100:\n  "));
     }
 

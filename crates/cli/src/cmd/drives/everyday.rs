@@ -14,7 +14,7 @@ const WIDTH: usize = 80;
 pub fn one(report: &Report, columns: &[String], width: usize) -> Result<String, Failure> {
     let mut rows = table(report.rows.iter());
     choose(&mut [&mut rows], columns)?;
-    let heading = format!("{}: everyday work against arithmetic\n\n", report.drive);
+    let heading = screen::wrapped(&format!("{}: everyday work against arithmetic", report.drive), width) + "\n\n";
     let all: Vec<&Row> = report.rows.iter().collect();
     Ok(heading + &rows.draw(width) + "\n\n" + &below(&all, width) + &total(std::slice::from_ref(report), width))
 }

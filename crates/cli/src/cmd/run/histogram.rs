@@ -58,7 +58,9 @@ fn steps(least: u64, most: u64) -> Vec<u64> {
     let of = |series: &[u64]| {
         // A decade at a time from 10 ns on, so that hundredths are whole.
         let ends = (1..).map_while(|decade| 10u64.checked_pow(decade)).flat_map(|ns| {
-            series.iter().map(move |&hundredths| (u128::from(ns) * u128::from(hundredths) / 100) as u64)
+            series
+                .iter()
+                .filter_map(move |&hundredths| u64::try_from(u128::from(ns) * u128::from(hundredths) / 100).ok())
         });
         let ends: Vec<u64> = std::iter::once(0).chain(ends).collect();
         let first = ends.partition_point(|&end| end < least).saturating_sub(1);
@@ -137,8 +139,7 @@ mod tests {
             assert!(text.lines().nth(1).unwrap().contains("435 writes"), "{text}");
         }
         let one = draw(&[Kind { name: "reads", buckets: vec![(2_000_000, 3), (2_400_000, 1)] }], 60);
-        let wanted = "Response times, share of each kind:\n      ms  3 reads";
-        assert!(one.starts_with(&wanted.replace('3', "4")), "{one}");
+        assert!(one.starts_with("Response times, share of each kind:\n     ms  4 reads\n"), "{one}");
         assert!(one.contains("1.6 – 2   75.0 %  ████████████████████████████████████████\n"), "{one}");
         assert_eq!(draw(&[], 80), "Response times: no request was counted.\n");
     }
