@@ -135,6 +135,17 @@ pub struct Drives {
     /// Compare everyday work with arithmetic from the drive's figures.
     #[arg(long, conflicts_with = "svg")]
     pub check: bool,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
+}
+
+/// Which columns of its tables a command shows.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Columns {
+    /// Show these columns of the table, in this order: headings or their first words.
+    #[arg(long = "columns", value_name = "A,B", value_delimiter = ',', conflicts_with = "json")]
+    pub names: Vec<String>,
 }
 
 /// What a job runs on.
@@ -171,6 +182,12 @@ pub struct Run {
     /// How to print the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Also draw the response times as bars, reads and writes apart.
+    #[arg(long, conflicts_with = "json")]
+    pub plot: bool,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 /// Forms of a run's result.
@@ -222,6 +239,9 @@ pub struct Study {
     /// Cores to use; 0 is all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 /// Arguments of `claims`.
@@ -245,6 +265,9 @@ pub struct Claims {
     /// Independent runs of each cell, whatever the studies say.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: Option<u32>,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 /// Arguments of `import`.
@@ -306,6 +329,9 @@ pub struct Validate {
     /// measured mean.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub at_most: Option<f64>,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 /// What a replay goes by.
@@ -340,6 +366,9 @@ pub struct PowerCut {
     /// Also write data at risk over time as a picture.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 /// Arguments of `report`.
@@ -347,6 +376,9 @@ pub struct PowerCut {
 pub struct Report {
     /// A result folder.
     pub folder: PathBuf,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 /// Arguments of `bench`.
@@ -358,6 +390,9 @@ pub struct Bench {
     /// Requests of each workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
 }
 
 /// `500 ms`, `12.5 s`, or a number of seconds; up to 30 days, beyond which no run goes.

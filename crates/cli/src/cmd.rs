@@ -43,7 +43,7 @@ fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     for warning in warnings {
         let text = warning.to_string();
         if said.insert(text.clone()) {
-            say(format!("warning: {text}"));
+            say(crate::screen::talk(&format!("warning: {text}")));
         }
     }
 }

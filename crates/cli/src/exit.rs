@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use crate::output::say;
+use crate::screen::talk;
 use seekwise_formats::diagnostic::Diagnostic;
 
 /// What a command that ran has to say.
@@ -70,7 +71,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
         Err(Failure(lines)) if lines.is_empty() => ExitCode::SUCCESS,
         Err(Failure(lines)) => {
             for line in lines {
-                say(format!("error: {line}"));
+                say(talk(&format!("error: {line}")));
             }
             ExitCode::from(2)
         }

@@ -11,6 +11,7 @@ mod log;
 mod output;
 mod planned;
 mod results;
+mod screen;
 mod tables;
 mod target;
 

@@ -38,14 +38,16 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
         return Ok(Answer::Done);
     }
     let mut table = tables::table(["workload", "million requests/s", "ns a request", "stream"]);
+    tables::figures(&mut table, &["million requests/s", "ns a request"]);
     for (_, what, rate, hash) in &rows {
         let cells =
             [(*what).to_owned(), format!("{:.2}", rate / 1e6), format!("{:.0}", 1e9 / rate), format!("{hash:016x}")];
         table.add_row(cells);
     }
+    tables::choose(&mut [&mut table], &args.columns.names)?;
     print(&table.to_string())?;
     if let Some(bytes) = rss {
-        print(&format!("Peak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
+        print(&format!("\nPeak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
     }
     Ok(Answer::Done)
 }

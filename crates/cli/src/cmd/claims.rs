@@ -25,6 +25,7 @@ use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::planned::{self, Opened, Opening, Planned};
+use crate::screen;
 use crate::tables;
 
 /// What is said of a finding.
@@ -109,7 +110,7 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     together(&mut verdicts)?;
     match json {
         true => print_json(&serde_json::json!({ "claims": verdicts }))?,
-        false => print(&tables(&verdicts))?,
+        false => print(&text(&verdicts, &args.columns.names)?)?,
     }
     let fails = |verdict: &Verdict| verdict.reproduced == Some(false) || verdict.ablated == Some(false);
     Ok(if verdicts.iter().any(fails) { Answer::No } else { Answer::Done })
@@ -303,25 +304,30 @@ fn with_runs(text: &str, runs: u32) -> String {
     format!("{}\nruns = {runs}\n\n{tables}", head.trim_end())
 }
 
-fn tables(verdicts: &[Verdict]) -> String {
-    let mut table = tables::table(["claim", "class", "reproduced", "figures and what was wanted"]);
+fn text(verdicts: &[Verdict], columns: &[String]) -> Result<String, Failure> {
+    let width = screen::width();
+    let mut table = tables::table(["claim", "class", "study", "reproduced", "figures and what was wanted"]);
+    tables::unbroken(&mut table, &["study"]);
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
         let mut said = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];
         said.extend(verdict.lines.iter().cloned());
         said.extend(verdict.reason.iter().cloned());
-        table.add_row([&verdict.id, &verdict.class, &word(verdict), &said.join("\n")]);
+        let study = verdict.study.as_deref().unwrap_or_default();
+        table.add_row([&verdict.id, &verdict.class, study, &word(verdict), &said.join("\n")]);
     }
-    let mut text = if ran().next().is_some() { format!("{table}\n\n") } else { String::new() };
+    tables::choose(&mut [&mut table], columns)?;
+    let mut text = if table.is_empty() { String::new() } else { format!("{}\n\n", table.draw(width)) };
     let count = |fits: &dyn Fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| fits(verdict)).count();
     let (yes, no) = (count(&|v| v.reproduced == Some(true)), count(&|v| v.reproduced == Some(false)));
     let shown = count(&|v| v.study.is_some() && v.reproduced.is_none());
     let absent: Vec<&str> = verdicts.iter().filter(|v| v.study.is_none()).map(|v| v.id.as_str()).collect();
     text.push_str(&format!("{yes} reproduced, {no} not, {shown} without an answer, {} not run.\n", absent.len()));
     if !absent.is_empty() {
-        text.push_str(&format!("Not run, because no study carries them yet: {}.\n", absent.join(", ")));
+        let list = format!("Not run, because no study carries them yet: {}.", absent.join(", "));
+        text.push_str(&screen::wrapped(&list, width));
     }
-    text
+    Ok(text)
 }
 
 /// The verdict in a few words.
@@ -424,7 +430,15 @@ mod tests {
             assert!(with.claim != claim.id && carried(&with.claim).unwrap().is_some(), "{name}: {}", claim.id);
             let all = known();
             let ids = vec![claim.id.to_lowercase()];
-            let args = args::Claims { ids, ablate: false, out: None, resume: false, threads: 0, runs: None };
+            let args = args::Claims {
+                ids,
+                ablate: false,
+                out: None,
+                resume: false,
+                threads: 0,
+                runs: None,
+                columns: args::Columns::default(),
+            };
             let ids: Vec<&str> = wanted(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
             assert!(ids.contains(&with.claim.as_str()) && ids.contains(&claim.id.as_str()), "{ids:?}");
         }

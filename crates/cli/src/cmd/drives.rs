@@ -1,9 +1,12 @@
 //! `seekwise drives`: the catalogue as a list; one drive with its figures, checks and curves; everyday work on them.
 
+mod everyday;
+mod text;
+
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue::everyday::arithmetic::Law;
-use seekwise_lab::catalogue::everyday::{self, Report, Verdict};
+use seekwise_lab::catalogue::everyday::{Report, Verdict, plan};
 use seekwise_lab::catalogue::{self, plot, show};
 use serde_json::json;
 
@@ -13,24 +16,21 @@ use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::output::say;
 use crate::output::write_whole;
-
-/// Columns where there is no terminal.
-const WIDTH: u16 = 120;
+use crate::screen;
 
 /// Pixels of one curve in a picture.
 const PICTURE: (u32, u32) = (760, 400);
 
 /// Runs the command.
 pub fn drives(args: &args::Drives, json: bool) -> Outcome {
-    let width = comfy_table::Table::new().width().unwrap_or(WIDTH);
     if args.check {
-        return check(args.name.as_deref(), json);
+        return check(args.name.as_deref(), &args.columns.names, json);
     }
     let Some(name) = &args.name else {
         if json {
             print_json(&show::summaries()?)?;
         } else {
-            print(&show::list(width)?)?;
+            print(&text::list(&show::summaries()?, &args.columns.names, screen::width())?)?;
         }
         return Ok(Answer::Done);
     };
@@ -45,7 +45,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     if json {
         print_json(&sheet)?;
     } else {
-        print(&show::show(&drive, width)?)?;
+        print(&text::show(&drive, &sheet, &args.columns.names, screen::width())?)?;
     }
     // "No" is a figure that the drive does not meet and the profile does not own up to.
     Ok(if sheet.checks.iter().all(|check| check.ok) { Answer::Done } else { Answer::No })
@@ -60,7 +60,7 @@ fn load(name: &str) -> Result<DriveFile, Failure> {
 }
 
 /// Everyday work on one drive, or on all of the catalogue.
-fn check(name: Option<&str>, as_json: bool) -> Outcome {
+fn check(name: Option<&str>, columns: &[String], as_json: bool) -> Outcome {
     let drives = match name {
         Some(name) => vec![load(name)?],
         None => catalogue::names().map(load).collect::<Result<_, _>>()?,
@@ -68,7 +68,7 @@ fn check(name: Option<&str>, as_json: bool) -> Outcome {
     for drive in &drives {
         warn(drive.warnings());
     }
-    let plan = everyday::plan(&drives)?;
+    let plan = plan(&drives)?;
     let bar = ProgressBar::new(plan.cases() as u64).with_style(
         ProgressStyle::with_template("{bar:30} {pos}/{len} cases, {elapsed} gone, about {eta} left")
             .expect("the template is well formed"),
@@ -78,8 +78,8 @@ fn check(name: Option<&str>, as_json: bool) -> Outcome {
     let reports = reports?;
     match (as_json, reports.as_slice()) {
         (true, reports) => print_json(&in_all(reports))?,
-        (false, [report]) => print(&everyday::show::one(report))?,
-        (false, reports) => print(&everyday::show::many(reports))?,
+        (false, [report]) => print(&everyday::one(report, columns, screen::width())?)?,
+        (false, reports) => print(&everyday::many(reports, columns, screen::width())?)?,
     }
     Ok(if reports.iter().all(Report::holds) { Answer::Done } else { Answer::No })
 }

@@ -77,10 +77,10 @@ fn shown(found: &Import) -> Shown<'_> {
 /// What the model does not take over, what matters first.
 fn left_over(found: &Import) -> String {
     let active = found.left.iter().filter(|left| left.active).count();
-    let mut rows = table(["not taken over", "value", "where", "what it does", "here"]);
+    let mut rows = table(["not taken over", "value", "where", "here", "what it does"]);
     for left in &found.left {
         let here = if left.active { "not modelled" } else { "no difference" };
-        rows.add_row([left.key.as_str(), left.value.as_str(), left.place.as_str(), left.why.as_str(), here]);
+        rows.add_row([left.key.as_str(), left.value.as_str(), left.place.as_str(), here, left.why.as_str()]);
     }
     match found.left.len() {
         0 => "Everything was taken over.".to_owned(),

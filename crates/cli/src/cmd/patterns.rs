@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{print, print_json};
 use crate::exit::{Answer, Outcome};
+use crate::screen;
 use crate::tables;
 
 /// Lists them.
@@ -27,26 +28,28 @@ pub fn patterns(json: bool) -> Outcome {
         print_json(&list.chain(jobs).collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
-    let mut table = tables::table(["pattern", "request sizes", "reads", "random"]);
+    let mut table = tables::table(["pattern", "reads %", "random %", "request sizes"]);
+    tables::figures(&mut table, &["reads %", "random %"]);
     for pattern in &patterns {
         let lines = &pattern.spec.lines;
         let sizes: Vec<String> = lines.iter().map(|line| sized(line, lines.len())).collect();
         let percent = |value: fn(&AccessLine) -> u8| {
             let (least, most) = (lines.iter().map(value).min(), lines.iter().map(value).max());
             match (least, most) {
-                (Some(least), Some(most)) if least == most => format!("{least} %"),
-                (Some(least), Some(most)) => format!("{least}–{most} %"),
+                (Some(least), Some(most)) if least == most => least.to_string(),
+                (Some(least), Some(most)) => format!("{least}–{most}"),
                 _ => String::new(),
             }
         };
-        table.add_row([pattern.name.clone(), sizes.join(", "), percent(|l| l.reads), percent(|l| l.random)]);
+        table.add_row([pattern.name.clone(), percent(|l| l.reads), percent(|l| l.random), sizes.join(", ")]);
     }
     print(&table.to_string())?;
-    print("\nEach runs one worker over the whole drive, one request outstanding; --set job.depth=32 changes that.\n")?;
-    let mut table = tables::table(["job", "what it does", "variables (--set job.env.NAME=VALUE)"]);
+    let each = "Each runs one worker over the whole drive, one request outstanding; --set job.depth=32 changes that.";
+    print(&format!("\n{}\n\n", screen::wrapped(each, screen::width())))?;
+    let mut table = tables::table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
     for job in jobs::JOBS {
         let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
-        table.add_row([job.name, job.purpose, &variables.join(" ")]);
+        table.add_row([job.name, &variables.join(" "), job.purpose]);
     }
     print(&table.to_string())?;
     Ok(Answer::Done)
@@ -58,5 +61,6 @@ fn sized(line: &AccessLine, lines: usize) -> String {
         bytes if bytes % 1024 == 0 => format!("{} KiB", bytes / 1024),
         bytes => format!("{bytes} B"),
     };
-    if lines == 1 { size } else { format!("{size} {} %", line.share) }
+    // A size and its share stay together.
+    tables::whole(&if lines == 1 { size } else { format!("{size} {} %", line.share) })
 }

@@ -16,11 +16,12 @@ use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
 use crate::output::{say, write_whole};
-use crate::tables::{figures_from, table};
+use crate::screen::{self, wrapped};
+use crate::tables::{choose, dispensable, figures_from, table};
 use crate::target;
 
-/// Characters of the curve across and down.
-const CURVE: (u32, u32) = (90, 10);
+/// Columns of the curve at most, and its lines.
+const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
@@ -65,7 +66,8 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
         (value["version"], value["build"]) = (version.into(), build.into());
         print_json(&value)?;
     } else {
-        print(&text(&title, &when, &report, &prepared.stack))?;
+        let columns = &args.columns.names;
+        print(&text(&title, &when, &report, &prepared.stack, columns)?)?;
     }
     Ok(if report.promise_kept { Answer::Done } else { Answer::No })
 }
@@ -93,7 +95,8 @@ fn instants(when: &When) -> &'static str {
     }
 }
 
-fn text(title: &str, when: &When, report: &Report, stack: &Stack) -> String {
+fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[String]) -> Result<String, Failure> {
+    let width = screen::width();
     let Report { cuts, elapsed_s, writes, flushes, .. } = report;
     let place = match when {
         When::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
@@ -104,14 +107,14 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack) -> String {
     let mut losses = table([
         "lost",
         "cuts with loss",
-        "writes: mean",
-        "most",
-        "KiB: mean",
-        "most",
-        "age ms: p50",
-        "p99",
-        "oldest ms: p50",
-        "most",
+        "writes mean",
+        "writes most",
+        "KiB mean",
+        "KiB most",
+        "age p50 ms",
+        "age p99 ms",
+        "oldest p50 ms",
+        "oldest most ms",
     ]);
     for (name, side) in
         [("acknowledged", &report.acknowledged_lost), ("  flushed", &report.flushed_lost), ("  FUA", &report.fua_lost)]
@@ -119,20 +122,23 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack) -> String {
         losses.add_row(row(name, side));
     }
     figures_from(&mut losses, 1);
-    let mut text = format!(
-        "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes\n\n{losses}\n\n",
+    dispensable(&mut losses, &["age p99 ms", "oldest p50 ms", "KiB most", "KiB mean"]);
+    choose(&mut [&mut losses], columns)?;
+    let heading = format!(
+        "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes",
         match when {
             When::Off(_) => plural(u64::from(*cuts), "power-off", "power-offs"),
             _ => plural(u64::from(*cuts), "cut", "cuts"),
         }
     );
+    let mut text = format!("{}\n\n{}\n\n", wrapped(&heading, width), losses.draw(width));
     for line in words(report, when, stack) {
-        text.push_str(&format!("{line}\n"));
+        text.push_str(&format!("{}\n", wrapped(&line, width)));
     }
-    if let Some(curve) = plot::terminal(report, CURVE.0, CURVE.1) {
+    if let Some(curve) = plot::terminal(report, width.min(CURVE.0), CURVE.1) {
         text.push_str(&format!("\n{curve}"));
     }
-    text
+    Ok(text)
 }
 
 fn row(name: &str, losses: &Losses) -> Vec<String> {
@@ -145,7 +151,7 @@ fn row(name: &str, losses: &Losses) -> Vec<String> {
         kib(losses.bytes_mean),
         kib(losses.bytes_max as f64),
     ];
-    let ms = |value: Option<f64>| value.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
+    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |ms| format!("{ms:.1}"));
     row.push(ms(losses.age_ms.map(|age| age.p50)));
     row.push(ms(losses.age_ms.map(|age| age.p99)));
     row.push(ms(losses.oldest_ms.map(|age| age.p50)));

@@ -14,5 +14,5 @@ pub fn report(args: &args::Report, json: bool) -> Outcome {
     let study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
     let records = results::records(&args.folder, &kept.made)?;
     warn(&kept.made.warnings);
-    finish(&study, &kept.made, &records, &args.folder, json)
+    finish(&study, &kept.made, &records, &args.folder, json, &args.columns.names)
 }

@@ -1,5 +1,8 @@
 //! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
 
+mod histogram;
+mod text;
+
 use std::path::Path;
 use std::slice::from_ref;
 
@@ -8,8 +11,9 @@ use seekwise_formats::study::{Study, parse};
 use seekwise_lab::inputs::{Inputs, Taken};
 use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
-use seekwise_lab::run::{Measured, RunRecord, View, measure};
+use seekwise_lab::run::{Measured, RunRecord, measure};
 
+use self::text::{Wanted, text};
 use super::{print, print_json, study, warn};
 use crate::args::{self, Format};
 use crate::bounds::{Bounds, Plan};
@@ -19,11 +23,14 @@ use crate::fio_output;
 use crate::log::Log;
 use crate::output::{csv_cell, say, shown_json};
 use crate::results::Results;
-use crate::tables;
+use crate::screen;
 use crate::target;
 
 /// Runs the command.
 pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
+    if (args.plot || !args.columns.names.is_empty()) && args.format != Format::Text {
+        return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
+    }
     let cell = target::cell(&args.job, &args.on)?;
     let inputs = Inputs::today(&files::text);
     let prepared = target::prepare(&cell, &inputs)?;
@@ -56,9 +63,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(&args.on.target, &args.job, args.on.seed, warnings);
     let record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
-    for found in &record.warnings[prepared.warnings.len()..] {
-        say(format!("warning: {found}"));
-    }
+    warn(&record.warnings[prepared.warnings.len()..]);
     match if json { Format::Json } else { args.format } {
         Format::Json => {
             let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");
@@ -68,7 +73,10 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
         }
         Format::FioJson => print(&shown_json(&fio_output::write(&prepared, &measured)))?,
         Format::Csv => print(&csv(&record))?,
-        Format::Text => print(&text(&record, &measured))?,
+        Format::Text => {
+            let wanted = Wanted { columns: &args.columns.names, plot: args.plot, width: screen::width() };
+            print(&text(&record, &measured, &wanted)?)?;
+        }
     }
     match kept {
         Some(kept) => kept.finish(&prepared, &measured)?,
@@ -119,73 +127,6 @@ fn again(args: &args::Run) -> String {
     let set: Vec<String> = args.on.set.iter().map(|(key, value)| format!(" --set {key}={value}")).collect();
     let runtime = args.on.runtime.as_ref().map_or(String::new(), |time| format!(" --runtime '{time}'"));
     format!("seekwise run {} --on {}{}{runtime} --seed {}", args.job, args.on.target, set.concat(), args.on.seed)
-}
-
-fn text(record: &RunRecord, measured: &Measured) -> String {
-    let mut table = tables::table([
-        "",
-        "requests",
-        "requests/s",
-        "MB/s",
-        "mean ms",
-        "p50",
-        "p90",
-        "p99",
-        "p99.9",
-        "p99.99",
-        "max ms",
-    ]);
-    for (name, view) in
-        [("reads", &record.read), ("writes", &record.write), ("all", &record.all), ("flushes", &record.flush)]
-    {
-        if view.ios > 0 {
-            table.add_row(row(name, view));
-        }
-    }
-    for group in &record.groups {
-        table.add_row(row(&group.name, &group.all));
-    }
-    for phase in &record.phases {
-        let changed = if phase.changed.is_empty() { "the beginning" } else { &phase.changed };
-        table.add_row(row(&format!("from {} s: {changed}", phase.from_s), &phase.all));
-    }
-    let mut text =
-        format!("{} on {}, {:.3} s of virtual time\n{table}\n\n", record.job, record.target, record.elapsed_s);
-    text.push_str("Where the time of the mean request went:\n");
-    let total: f64 = record.anatomy_ms.values().sum();
-    for part in seekwise_model::record::Part::ALL {
-        let ms = record.anatomy_ms.get(part.name()).copied().unwrap_or(0.0);
-        if ms > 0.0 && total > 0.0 {
-            let bar = "█".repeat((40.0 * ms / total).round() as usize);
-            text.push_str(&format!("  {:10} {ms:9.3} ms {:5.1} %  {bar}\n", part.name(), 100.0 * ms / total));
-        }
-    }
-    if let Some(cpu) = &record.cpu {
-        text.push_str(&format!(
-            "\nProcessor: {:.2} %; {:.1} requests/s and {:.3} MB/s for each percent, {:.0} requests a core-second\n",
-            cpu.percent, cpu.iops_per_percent, cpu.mb_per_s_per_percent, cpu.ios_per_cpu_second
-        ));
-    }
-    if measured.failures > 0 {
-        text.push_str(&format!("\n{} of {} requests failed.\n", measured.failures, measured.issued));
-    }
-    for trouble in &measured.troubles {
-        text.push_str(&format!("Note: {trouble}.\n"));
-    }
-    text
-}
-
-fn row(name: &str, view: &View) -> Vec<String> {
-    let r = &view.response_ms;
-    let ms = [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max];
-    let mut row = vec![
-        name.to_owned(),
-        view.ios.to_string(),
-        format!("{:.1}", view.iops),
-        format!("{:.2}", view.bytes_per_s / 1e6),
-    ];
-    row.extend(ms.map(|ms| format!("{ms:.3}")));
-    row
 }
 
 fn csv(record: &RunRecord) -> String {

@@ -44,12 +44,16 @@ pub fn studies(json: bool) -> Outcome {
         print_json(&list.collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
-    let mut table = tables::table(["study", "question", "factors", "runs a cell"]);
+    let mut table = tables::table(["study", "runs a cell", "factors", "question"]);
     for (name, study) in &rows {
-        let factors: Vec<String> =
-            study.factor.iter().map(|factor| format!("{} ({})", factor.name, factor.level_names().len())).collect();
-        table.add_row([(*name).to_owned(), study.question.clone(), factors.join(", "), study.runs.to_string()]);
+        let factors: Vec<String> = study
+            .factor
+            .iter()
+            .map(|factor| tables::whole(&format!("{} ({})", factor.name, factor.level_names().len())))
+            .collect();
+        table.add_row([(*name).to_owned(), study.runs.to_string(), factors.join(", "), study.question.clone()]);
     }
+    tables::figures(&mut table, &["runs a cell"]);
     print(&table.to_string())?;
     Ok(Answer::Done)
 }

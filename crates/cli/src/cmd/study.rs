@@ -1,15 +1,16 @@
 //! `seekwise study`: runs a factorial study, keeps each run as it ends, and writes the report.
 
+mod text;
+
 use std::path::{Path, PathBuf};
 
-use comfy_table::{Cell as TableCell, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::study::{Compare, Study};
-use seekwise_lab::compose::{self, Material, ratio_text};
+use seekwise_lab::compose::{self, Material};
 use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
 use seekwise_lab::made::{Made, MadeFrom};
 use seekwise_lab::report;
-use seekwise_lab::run::{Cpu, GroupRecord, RunRecord, by_group};
+use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
 use serde_json::json;
 
 use super::studies::BUILT_IN;
@@ -21,7 +22,6 @@ use crate::files;
 use crate::output::{say, write_whole};
 use crate::planned::{self, Opened, Opening, Planned};
 use crate::results::{self, Results};
-use crate::tables;
 
 /// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
@@ -40,7 +40,7 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     let Opened { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
     let records = run(&planned, results, done, threads, "")?;
-    let answer = finish(&planned.study, &planned.made, &records, &args.out, json)?;
+    let answer = finish(&planned.study, &planned.made, &records, &args.out, json, &args.columns.names)?;
     say(format!("Again: {}", again(&args.out)));
     Ok(answer)
 }
@@ -116,13 +116,20 @@ pub fn write_report(study: &Study, made: &MadeFrom, records: &[RunRecord], folde
 }
 
 /// Writes the report and says what came out.
-pub fn finish(study: &Study, made: &MadeFrom, records: &[RunRecord], out: &Path, json: bool) -> Outcome {
+pub fn finish(
+    study: &Study,
+    made: &MadeFrom,
+    records: &[RunRecord],
+    out: &Path,
+    json: bool,
+    columns: &[String],
+) -> Outcome {
     let path = write_report(study, made, records, out)?;
     let evidence = Evidence::new(study, made, records);
     if json {
         print_json(&summary(&evidence, &path))?;
     } else {
-        print(&tables(&evidence))?;
+        print(&text::text(&evidence, columns)?)?;
         print(&format!("\nReport: {}", path.display()))?;
     }
     // A claim that does not come out is an answer in the report, not a failure of the study; a headline that may not
@@ -172,124 +179,4 @@ fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
         summary["groups"] = groups.into();
     }
     summary
-}
-
-fn tables(evidence: &Evidence<'_>) -> String {
-    let study = evidence.study;
-    let (findings, overall) = evidence.findings();
-    let mut text = format!("{}\n\n", study.question);
-    let mut table = tables::table(["comparison", "over all cells", "verdict", "least", "most"]);
-    for summary in &overall {
-        let name = &study.compare[summary.compare].name;
-        let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
-        let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
-        let end = |pick: fn(f64, f64) -> f64| match ratios.iter().copied().reduce(pick) {
-            Some(ratio) => format!("{ratio:.3} ×"),
-            None => "–".to_owned(),
-        };
-        let (ratio, verdict) = match &summary.judgement {
-            _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
-            Some(judgement) => (ratio_text(judgement), judgement.verdict.to_string()),
-            None => ("–".to_owned(), "not enough data".to_owned()),
-        };
-        table.add_row([name.clone(), ratio, verdict, end(f64::min), end(f64::max)]);
-    }
-    if !overall.is_empty() {
-        text.push_str(&table.to_string());
-        text.push_str("\n\n");
-    }
-    for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
-        text.push_str(&format!("{}.\n\n", compose::headline(&study.compare[summary.compare], summary)));
-    }
-    for summary in &overall {
-        if let Some(why) = &summary.refused {
-            text.push_str(&format!("Refused: {}: {why}.\n\n", study.compare[summary.compare].name));
-        }
-    }
-    text.push_str(&cells_table(evidence).to_string());
-    if let Some(groups) = groups_table(evidence) {
-        text.push_str(&format!("\n\n{groups}"));
-    }
-    let claims = evidence.claims();
-    if !claims.is_empty() {
-        let mut table = tables::table(["claim", "class", "reproduced", "figures"]);
-        for claim in &claims {
-            let reproduced = match (claim.reproduced(), claim.holds, &claim.claim.with) {
-                (Some(true), ..) => "yes".to_owned(),
-                (Some(false), ..) => "NO".to_owned(),
-                (None, Some(_), Some(with)) => format!("if {} holds beside it", with.claim),
-                (None, Some(_), None) => "if a planted difference is detected".to_owned(),
-                (None, None, _) => "shown".to_owned(),
-            };
-            let class = claim.claim.class.letter().to_owned();
-            table.add_row([claim.claim.id.clone(), class, reproduced, claim.figures().join("\n")]);
-        }
-        text.push_str(&format!("\n\n{table}"));
-    }
-    text
-}
-
-/// What the workers of each name met, where a job has several: with the tail, which differs most between them.
-fn groups_table(evidence: &Evidence<'_>) -> Option<Table> {
-    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
-    let figures = ["workers", "requests", "requests/s", "MB/s", "mean ms", "p50", "p99", "p99.9", "p99.99", "max ms"];
-    let mut table = tables::wide(factors.chain(figures.map(str::to_owned)).collect());
-    let mut any = false;
-    for (index, cell) in evidence.made.cells.iter().enumerate() {
-        for group in by_group(evidence.runs(index)) {
-            let r = &group.all.response_ms;
-            let mut row = cell.cell.levels.clone();
-            row.extend([group.name, group.all.ios.to_string(), format!("{:.1}", group.all.iops)]);
-            row.push(format!("{:.2}", group.all.bytes_per_s / 1e6));
-            row.extend([r.mean, r.p50, r.p99, r.p99_9, r.p99_99, r.max].map(|ms| format!("{ms:.2}")));
-            table.add_row(row);
-            any = true;
-        }
-    }
-    tables::figures_from(&mut table, evidence.study.factor.len() + 1);
-    any.then_some(table)
-}
-
-fn cells_table(evidence: &Evidence<'_>) -> Table {
-    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
-    let mut figures = vec!["requests/s", "MB/s", "mean ms", "p99 ms"];
-    let processor = (0..evidence.made.cells.len()).any(|cell| evidence.runs(cell).iter().any(|run| run.cpu.is_some()));
-    if processor {
-        figures.extend(["processor %", "requests/s for each %", "MB/s for each %"]);
-    }
-    let mut table = tables::wide(factors.chain(figures.into_iter().map(str::to_owned)).collect());
-    for (index, cell) in evidence.made.cells.iter().enumerate() {
-        if evidence.runs(index).is_empty() {
-            continue;
-        }
-        let iops = evidence.mean(index, |run| run.all.iops);
-        let half = (iops.high - iops.low) / 2.0;
-        let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
-        let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
-        let p99 = evidence.mean(index, |run| run.all.response_ms.p99).estimate;
-        let mut row: Vec<TableCell> = cell.cell.levels.iter().map(TableCell::new).collect();
-        let figures = [
-            format!("{:.1} ± {half:.1}", iops.estimate),
-            format!("{bytes:.2}"),
-            format!("{mean:.2}"),
-            format!("{p99:.2}"),
-        ];
-        row.extend(figures.iter().map(TableCell::new));
-        if processor {
-            let measured = evidence.runs(index).iter().all(|run| run.cpu.is_some());
-            let mean = |value: fn(&Cpu) -> f64, digits: usize| match measured {
-                true => {
-                    let mean = evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
-                    TableCell::new(format!("{mean:.digits$}"))
-                }
-                false => TableCell::new("–"),
-            };
-            row.push(mean(|cpu| cpu.percent, 2));
-            row.push(mean(|cpu| cpu.iops_per_percent, 1));
-            row.push(mean(|cpu| cpu.mb_per_s_per_percent, 3));
-        }
-        table.add_row(row);
-    }
-    tables::figures_from(&mut table, evidence.study.factor.len());
-    table
 }

@@ -15,7 +15,8 @@ use crate::files;
 use crate::log::Log;
 use crate::output::say;
 use crate::output::write_whole;
-use crate::tables::{figures_from, table};
+use crate::screen::{self, wrapped};
+use crate::tables::{choose, figures_from, table};
 
 /// Shares at which the two distributions are set side by side.
 const SHARES: [(f64, &str); 7] =
@@ -36,7 +37,7 @@ pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     if json {
         print_json(&found)?;
     } else {
-        print(&text(&drive.title, &found, &samples))?;
+        print(&text(&drive.title, &found, &samples, &args.columns.names)?)?;
     }
     Ok(args.at_most.map_or(Answer::Done, |limit| answer(&found, limit)))
 }
@@ -88,14 +89,20 @@ fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
     Ok(drive)
 }
 
-fn text(title: &str, found: &Validation, samples: &Samples) -> String {
-    let mut errors = table(["", "n", "measured ms", "simulated ms", "mean", "demerit ms", "demerit"]);
+fn text(title: &str, found: &Validation, samples: &Samples, columns: &[String]) -> Result<String, Failure> {
+    let mut errors =
+        table(["", "requests", "measured mean ms", "simulated mean ms", "off %", "demerit ms", "demerit %"]);
     for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         errors.add_row(row(name, side));
     }
     figures_from(&mut errors, 1);
-    let mut quantiles =
-        table(["requests faster than", "reads: measured ms", "simulated", "writes: measured ms", "simulated"]);
+    let mut quantiles = table([
+        "share of requests, at most",
+        "reads measured ms",
+        "reads simulated ms",
+        "writes measured ms",
+        "writes simulated ms",
+    ]);
     let sides = [true, false].map(|reads| samples.both(Some(reads)));
     let sides = sides.map(|(mut measured, mut simulated)| {
         measured.sort_unstable();
@@ -106,25 +113,27 @@ fn text(title: &str, found: &Validation, samples: &Samples) -> String {
         let mut cells = vec![name.to_owned()];
         for times in sides.iter().flatten() {
             let time = quantile(times, share).nanos() as f64 / 1e6;
-            cells.push(if times.is_empty() { "-".to_owned() } else { format!("{time:.3}") });
+            cells.push(if times.is_empty() { String::new() } else { format!("{time:.3}") });
         }
         quantiles.add_row(cells);
     }
     figures_from(&mut quantiles, 1);
-    format!("{title}\n\n{errors}\n\n{quantiles}")
+    choose(&mut [&mut errors, &mut quantiles], columns)?;
+    let width = screen::width();
+    Ok(format!("{}\n\n{}\n\n{}", wrapped(title, width), errors.draw(width), quantiles.draw(width)))
 }
 
 fn row(name: &str, errors: &Errors) -> [String; 7] {
     if errors.n == 0 {
-        return [name, "0", "-", "-", "-", "-", "-"].map(str::to_owned);
+        return [name, "0", "–", "–", "–", "–", "–"].map(str::to_owned);
     }
     [
         name.to_owned(),
         errors.n.to_string(),
         format!("{:.3}", errors.mean_measured_ms),
         format!("{:.3}", errors.mean_simulated_ms),
-        format!("{:+.2} %", errors.mean_error_percent()),
+        format!("{:+.2}", errors.mean_error_percent()),
         format!("{:.3}", errors.demerit_ms),
-        format!("{:.2} %", errors.demerit_percent),
+        format!("{:.2}", errors.demerit_percent),
     ]
 }

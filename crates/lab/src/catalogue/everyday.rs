@@ -5,14 +5,12 @@
 //! |---|---|
 //! | [`matrix`] | the cases, and the job of each |
 //! | [`arithmetic`] | what the figures say of a case, by which law, how exactly |
-//! | [`show`] | the comparison as text |
 //!
 //! A drive that honestly does otherwise says so in `[everyday]` of its profile, with the source; it is shown, and an unexpected
 //! agreement fails as well.
 
 pub mod arithmetic;
 pub mod matrix;
-pub mod show;
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;

@@ -1,7 +1,7 @@
 //! Curves in a terminal (braille) and as SVG. Two crates draw; this room gives them axes, units and titles.
 
 use plotters::prelude::*;
-use textplots::{Chart, LabelBuilder, LabelFormat, Plot, Shape};
+use textplots::{Chart, Plot, Shape};
 
 /// A curve and what stands beside it.
 #[derive(Clone, Copy, Debug)]
@@ -37,22 +37,41 @@ pub(crate) fn rounded_up(value: f64) -> f64 {
     fits.unwrap_or(value)
 }
 
-/// The curve in `columns` by `rows` characters of text, labels apart.
-pub fn terminal(picture: &Picture<'_>, columns: u32, rows: u32) -> String {
+/// The curve on `columns` by `rows` characters of text with its axes and the figures at their ends; title, units and the
+/// figures below come on lines of their own.
+pub fn terminal(picture: &Picture<'_>, columns: usize, rows: usize) -> String {
     let (right, top) = picture.ranges();
+    let label = top_label(top);
+    let margin = label.chars().count().max(1);
+    let across = columns.saturating_sub(margin + 2).max(16);
+    let mut text = format!("{}: {} over {}\n", picture.title, picture.y, picture.x);
+    let dots = dots(picture, (right, top), across, rows);
+    for (row, line) in dots.iter().enumerate() {
+        let (figure, axis) = match row {
+            0 => (label.as_str(), '┤'),
+            row if row + 1 == dots.len() => ("0", '┼'),
+            _ => ("", '│'),
+        };
+        text += &format!("{figure:>margin$} {axis}{}\n", line.trim_end());
+    }
+    let end = top_label(right);
+    text + &format!("{:margin$}  0{end:>across$}\n", "", across = across - 1)
+}
+
+fn top_label(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+/// The curve alone in dots of braille, `across` by `rows` characters.
+fn dots(picture: &Picture<'_>, (right, top): (f64, f64), across: usize, rows: usize) -> Vec<String> {
     let points: Vec<(f32, f32)> = picture.points.iter().map(|&(x, y)| (x as f32, y as f32)).collect();
-    let label = |value: f32| {
-        if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
-    };
     let shape = Shape::Lines(&points);
-    let mut chart = Chart::new_with_y_range(columns * 2, rows * 4, 0.0, right as f32, 0.0, top as f32);
-    let chart = chart
-        .lineplot(&shape)
-        .x_label_format(LabelFormat::Custom(Box::new(label)))
-        .y_label_format(LabelFormat::Custom(Box::new(label)));
-    chart.axis();
+    let size = (2 * (across as u32 - 1), 4 * (rows as u32 - 1));
+    let mut chart = Chart::new_with_y_range(size.0, size.1, 0.0, right as f32, 0.0, top as f32);
+    let chart = chart.lineplot(&shape);
     chart.figures();
-    format!("{}: {} over {}\n{chart}", picture.title, picture.y, picture.x)
+    let text = chart.to_string().replace('\u{2800}', " ");
+    text.lines().take(rows).map(|line| line.chars().take(across).collect()).collect()
 }
 
 /// A figure at an axis: no decimals that are zero, thousands apart.
@@ -125,10 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn terminal_names_both_ends_of_each_axis() {
-        let text = terminal(&picture(), 60, 12);
-        assert!(text.starts_with("Seek: ms over cylinders\n"));
-        assert!(text.contains("5.0") && text.contains("100"), "{text}");
+    fn terminal_names_both_ends_of_each_axis_and_fits() {
+        for columns in [40, 60, 119] {
+            let text = terminal(&picture(), columns, 12);
+            assert!(text.starts_with("Seek: ms over cylinders\n5.0 ┤"), "{text}");
+            assert!(text.ends_with(" 100\n") && text.contains("\n  0 ┼") && text.lines().count() == 14, "{text}");
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert_eq!(widest, Some(columns), "{text}");
+            assert!(text.lines().all(|line| !line.ends_with([' ', '\u{2800}'])), "{text}");
+        }
     }
 
     #[test]

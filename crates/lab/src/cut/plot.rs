@@ -25,10 +25,10 @@ fn unit(report: &Report) -> (&'static str, f64) {
 }
 
 /// The mean as a curve in `columns` by `rows` characters; nothing where nothing was ever at risk.
-pub fn terminal(report: &Report, columns: u32, rows: u32) -> Option<String> {
+pub fn terminal(report: &Report, columns: usize, rows: usize) -> Option<String> {
     let (name, bytes) = unit(report);
     let points: Vec<(f64, f64)> = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes)).collect();
-    let (title, y) = ("Data at risk", format!("{name} acknowledged and not on the medium, mean of each stretch,"));
+    let (title, y) = ("Data at risk", format!("{name} acknowledged and not on the medium (mean)"));
     let picture = plot::Picture { title, x: "time (s)", y: &y, points: &points };
     (report.at_risk_summary.bytes_max > 0).then(|| plot::terminal(&picture, columns, rows))
 }

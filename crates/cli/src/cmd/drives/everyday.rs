@@ -1,47 +1,53 @@
-//! The comparison as text that fits 80 columns: all rows of one drive, or a line a drive and the rows that are off.
+//! Everyday work against arithmetic as text: all rows of one drive, or a line a drive and the rows that are off.
 
-use comfy_table::{ContentArrangement, Table};
+use seekwise_lab::catalogue::everyday::arithmetic::Law;
+use seekwise_lab::catalogue::everyday::{Report, Row, Verdict};
 
-use super::arithmetic::Law;
-use super::{Report, Row, Verdict};
-use crate::catalogue::show::{RULED, right};
+use crate::exit::Failure;
+use crate::screen;
+use crate::tables::{self, Table, choose, figures_from};
 
-/// The width of running text.
+/// Running text is set as in docs/everyday.md.
 const WIDTH: usize = 80;
 
 /// One drive in full.
-pub fn one(report: &Report) -> String {
-    let rows = || report.rows.iter();
-    let heading = format!("{}: everyday work against arithmetic\n\n", report.drive);
-    heading
-        + &format!("{}\n\n", table(rows()))
-        + &below(&rows().collect::<Vec<_>>())
-        + &total(std::slice::from_ref(report))
+pub fn one(report: &Report, columns: &[String], width: usize) -> Result<String, Failure> {
+    let mut rows = table(report.rows.iter());
+    choose(&mut [&mut rows], columns)?;
+    let heading = screen::wrapped(&format!("{}: everyday work against arithmetic", report.drive), width) + "\n\n";
+    let all: Vec<&Row> = report.rows.iter().collect();
+    Ok(heading + &rows.draw(width) + "\n\n" + &below(&all, width) + &total(std::slice::from_ref(report), width))
 }
 
 /// Many drives: how many rows came out how, and those that did not come out as expected.
-pub fn many(reports: &[Report]) -> String {
-    let mut counts = ruled();
-    counts.set_header(["drive", "cases", "as expected", "known misses", "off"]);
+pub fn many(reports: &[Report], columns: &[String], width: usize) -> Result<String, Failure> {
+    let mut counts = tables::table(["drive", "cases", "as expected", "known misses", "off"]);
     for report in reports {
         let off = report.count(Verdict::Off) + report.count(Verdict::NotOff);
         let figures = [report.rows.len(), report.count(Verdict::AsExpected), report.count(Verdict::KnownMiss), off];
         counts.add_row(std::iter::once(report.drive.clone()).chain(figures.map(|n| n.to_string())));
     }
-    right(&mut counts, &[1, 2, 3, 4]);
-    let mut text = format!("Everyday work against arithmetic from the drives' figures\n\n{counts}\n\n");
-    let mut shown = Vec::new();
+    figures_from(&mut counts, 1);
+    let mut parts = Vec::new();
     for report in reports {
-        let otherwise: Vec<&Row> = report.rows.iter().filter(|row| row.verdict != Verdict::AsExpected).collect();
-        if !otherwise.is_empty() {
-            text += &format!("{}\n{}\n\n", report.drive, table(otherwise.iter().copied()));
-            shown.extend(otherwise);
+        let rows: Vec<&Row> = report.rows.iter().filter(|row| row.verdict != Verdict::AsExpected).collect();
+        if !rows.is_empty() {
+            parts.push((report.drive.as_str(), table(rows.iter().copied()), rows));
         }
     }
-    text + &below(&shown) + &total(reports)
+    let mut all: Vec<&mut Table> = parts.iter_mut().map(|part| &mut part.1).collect();
+    all.push(&mut counts);
+    choose(&mut all, columns)?;
+    let mut text = format!("Everyday work against arithmetic from the drives' figures\n\n{}\n\n", counts.draw(width));
+    let mut shown = Vec::new();
+    for (drive, table, rows) in parts {
+        text += &format!("{drive}\n{}\n\n", table.draw(width));
+        shown.extend(rows);
+    }
+    Ok(text + &below(&shown, width) + &total(reports, width))
 }
 
-fn total(reports: &[Report]) -> String {
+fn total(reports: &[Report], width: usize) -> String {
     let all: usize = reports.iter().map(|report| report.rows.len()).sum();
     let count = |verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
     let (known, wrong) = (count(Verdict::KnownMiss), count(Verdict::NotOff));
@@ -52,12 +58,11 @@ fn total(reports: &[Report]) -> String {
     if wrong > 0 {
         text += &format!(" {wrong} are not, though the drives' profiles say so.");
     }
-    text + "\n"
+    screen::wrapped(&text, width) + "\n"
 }
 
 fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
-    let mut table = ruled();
-    table.set_header(["case", "expected", "found", "off %", "", "law"]);
+    let mut table = tables::table(["case", "expected", "found", "off %", "verdict", "law"]);
     let mut work = "";
     for row in rows {
         let (what, how) = row.case.split_once(", ").unwrap_or((row.case, ""));
@@ -74,13 +79,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
             row.law.letter().to_string(),
         ]);
     }
-    right(&mut table, &[1, 2, 3]);
-    table
-}
-
-fn ruled() -> Table {
-    let mut table = Table::new();
-    table.load_style(RULED).set_content_arrangement(ContentArrangement::Disabled);
+    tables::figures(&mut table, &["expected", "found", "off %"]);
     table
 }
 
@@ -115,40 +114,22 @@ const fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The laws of `rows` in words, and why drives do otherwise.
-fn below(rows: &[&Row]) -> String {
+fn below(rows: &[&Row], width: usize) -> String {
     let mut laws: Vec<Law> = rows.iter().map(|row| row.law).collect();
     laws.sort();
     laws.dedup();
-    let mut text: String = laws.iter().map(|law| wrapped(&format!("{}  {}.", law.letter(), law.words()))).collect();
+    let mut lines: Vec<String> = laws.iter().map(|law| format!("{}  {}.", law.letter(), law.words())).collect();
     for row in rows {
         if let (Some(why), Some(kind), Some(source)) = (&row.misses, row.kind, &row.source) {
-            text += &wrapped(&format!("{}: {why} ({kind}: {source}).", row.case));
+            lines.push(format!("{}: {why} ({kind}: {source}).", row.case));
         }
     }
-    text + "\n"
-}
-
-/// A paragraph in lines, those behind the first set in.
-fn wrapped(text: &str) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split(' ') {
-        let width = word.chars().count() + 1;
-        if length > 0 && length + width > WIDTH {
-            lines += "\n   ";
-            length = 3;
-        } else if length > 0 {
-            lines.push(' ');
-        }
-        lines += word;
-        length += width;
-    }
-    lines + "\n"
+    let lines = lines.iter().flat_map(|line| screen::lines(line, width.min(WIDTH), 3));
+    lines.collect::<Vec<_>>().join("\n") + "\n\n"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::arithmetic::Law;
     use super::*;
     use seekwise_formats::profile::everyday::CASES;
     use seekwise_formats::profile::figure::Kind;
@@ -178,12 +159,15 @@ mod tests {
     }
 
     #[test]
-    fn everything_fits_80_columns() {
+    fn everything_fits() {
         let report = report();
-        for text in [one(&report), many(&[report.clone(), report])] {
-            let long: Vec<&str> = text.lines().filter(|line| line.trim_end().chars().count() > WIDTH).collect();
-            assert!(long.is_empty(), "{long:?}");
-            assert!(Law::ALL.iter().all(|law| text.contains(&format!("\n{}  ", law.letter()))));
+        for width in [60, 80, 200] {
+            let all = [report.clone(), report.clone()];
+            for text in [one(&report, &[], width).unwrap(), many(&all, &[], width).unwrap()] {
+                let long: Vec<&str> = text.lines().filter(|line| screen::columns(line) > width).collect();
+                assert!(long.is_empty(), "{long:?}");
+                assert!(Law::ALL.iter().all(|law| text.contains(&format!("\n{}  ", law.letter()))));
+            }
         }
     }
 
@@ -195,8 +179,8 @@ mod tests {
         report.rows[1].verdict = Verdict::KnownMiss;
         report.rows[2].verdict = Verdict::Off;
         let said = "1 of 4 cases are off. 1 more are, as the drives' profiles say. 1 are not, though the drives' profiles say so.";
-        assert_eq!(one(&report).lines().last(), Some(said));
+        assert_eq!(one(&report, &[], 200).unwrap().lines().last(), Some(said));
         report.rows.truncate(1);
-        assert_eq!(one(&report).lines().last(), Some("0 of 1 cases are off."));
+        assert_eq!(one(&report, &[], 200).unwrap().lines().last(), Some("0 of 1 cases are off."));
     }
 }

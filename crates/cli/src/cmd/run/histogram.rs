@@ -1,0 +1,146 @@
+//! Response times as bars in a terminal: steps that grow by a constant factor, kinds of requests side by side.
+//!
+//! Steps end at preferred numbers (ISO 3), ten to a decade where that is few lines, else five or three. The counts are
+//! those of the run's buckets, which are at most 0.8 % wide; one counts where its upper edge lies.
+
+use crate::screen::columns;
+
+/// Preferred numbers of a decade, finest first, in hundredths.
+const SERIES: [&[u64]; 3] =
+    [&[100, 125, 160, 200, 250, 315, 400, 500, 630, 800], &[100, 160, 250, 400, 630], &[100, 200, 500]];
+
+/// Lines at most, as long as a coarser series is left.
+const LINES: usize = 24;
+
+/// Columns of a bar at most.
+const BAR: usize = 40;
+
+/// One kind of requests.
+pub struct Kind {
+    /// Such as `reads`.
+    pub name: &'static str,
+    /// Upper edge of each bucket in ns, and how many.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+/// A heading and a line for each step, on `width` columns; a line of text where nothing was counted.
+pub fn draw(kinds: &[Kind], width: usize) -> String {
+    let edges: Vec<u64> = kinds.iter().flat_map(|kind| kind.buckets.iter().map(|bucket| bucket.0)).collect();
+    let (Some(&least), Some(&most)) = (edges.iter().min(), edges.iter().max()) else {
+        return "Response times: no request was counted.\n".to_owned();
+    };
+    let steps = steps(least, most);
+    let labels: Vec<String> = steps.windows(2).map(|step| format!("{} – {}", ms(step[0]), ms(step[1]))).collect();
+    let label = labels.iter().map(|label| columns(label)).max().unwrap_or(0).max(2);
+    let room = width.saturating_sub(label) / kinds.len();
+    let bar = room.saturating_sub(2 + 7 + 2).clamp(4, BAR);
+    let mut lines = vec![format!("{:>label$}", "ms")];
+    for kind in kinds {
+        let count: u64 = kind.buckets.iter().map(|bucket| bucket.1).sum();
+        lines[0] += &format!("  {:room$}", format!("{count} {}", kind.name), room = 9 + bar);
+    }
+    let shares: Vec<Vec<f64>> = kinds.iter().map(|kind| shares(kind, &steps)).collect();
+    for (place, name) in labels.iter().enumerate() {
+        let mut line = format!("{}{name}", " ".repeat(label - columns(name)));
+        for shares in &shares {
+            let most = shares.iter().copied().fold(0.0, f64::max);
+            let drawn = eighths(shares[place] / most, bar);
+            line += &format!("  {}  {drawn}{}", percent(shares[place]), " ".repeat(bar - columns(&drawn)));
+        }
+        lines.push(line);
+    }
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    format!("Response times, share of each kind:\n{}\n", lines.join("\n"))
+}
+
+/// The ends of all steps in ns, from below `least` to `most` or above.
+fn steps(least: u64, most: u64) -> Vec<u64> {
+    let of = |series: &[u64]| {
+        // A decade at a time from 10 ns on, so that hundredths are whole.
+        let ends = (1..).map_while(|decade| 10u64.checked_pow(decade)).flat_map(|ns| {
+            series
+                .iter()
+                .filter_map(move |&hundredths| u64::try_from(u128::from(ns) * u128::from(hundredths) / 100).ok())
+        });
+        let ends: Vec<u64> = std::iter::once(0).chain(ends).collect();
+        let first = ends.partition_point(|&end| end < least).saturating_sub(1);
+        let last = ends.partition_point(|&end| end < most).min(ends.len() - 1);
+        ends[first..=last].to_vec()
+    };
+    let fits = SERIES.iter().map(|series| of(series)).find(|steps| steps.len() <= LINES + 1);
+    fits.unwrap_or_else(|| of(SERIES[SERIES.len() - 1]))
+}
+
+/// The share of the requests in each step.
+fn shares(kind: &Kind, steps: &[u64]) -> Vec<f64> {
+    let mut counts = vec![0u64; steps.len() - 1];
+    for &(edge, count) in &kind.buckets {
+        let step = steps.partition_point(|&end| end < edge).clamp(1, counts.len());
+        counts[step - 1] += count;
+    }
+    let all: u64 = counts.iter().sum();
+    counts.iter().map(|&count| count as f64 / all.max(1) as f64).collect()
+}
+
+/// Seven columns; nothing for nothing, so that gaps are seen.
+fn percent(share: f64) -> String {
+    match share {
+        0.0 => " ".repeat(7),
+        share if share < 0.0005 => " <0.1 %".to_owned(),
+        share => format!("{:5.1} %", 100.0 * share),
+    }
+}
+
+/// Without needless zeroes: 0.0125, 3.15, 400.
+fn ms(ns: u64) -> String {
+    format!("{}", ns as f64 / 1e6)
+}
+
+/// A bar in eighths of a column; never nothing for something.
+fn eighths(share: f64, columns: usize) -> String {
+    let eighths = (share * columns as f64 * 8.0).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+    let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    "█".repeat(eighths / 8) + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_in_one_step() {
+        let kind =
+            Kind { name: "reads", buckets: vec![(1_000_000, 1), (1_000_001, 2), (1_250_000, 3), (9_999_999, 4)] };
+        let steps = steps(1_000_000, 9_999_999);
+        assert_eq!((steps[0], steps[1], *steps.last().unwrap()), (800_000, 1_000_000, 10_000_000));
+        let shares = shares(&kind, &steps);
+        assert_eq!((shares[0], shares[1], *shares.last().unwrap()), (0.1, 0.5, 0.4));
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn wide_ranges_take_coarser_steps() {
+        for (least, most) in [(1, 1), (10, 11), (1_000, 300_000_000), (1, u64::MAX)] {
+            let steps = steps(least, most);
+            assert!((2..=60).contains(&steps.len()) && steps[0] < least, "{least}: {steps:?}");
+            assert!(*steps.last().unwrap() >= most.min(10_000_000_000_000_000_000) && steps.is_sorted(), "{steps:?}");
+        }
+        assert_eq!(steps(1_000, 300_000_000).len(), 19, "three to a decade");
+    }
+
+    #[test]
+    fn kinds_stand_side_by_side_and_fit() {
+        let kind = |name, shift: u64| Kind { name, buckets: (1..30).map(|n| (n * 700_000 + shift, n)).collect() };
+        let kinds = [kind("reads", 0), kind("writes", 5_000_000), kind("flushes", 0)];
+        for width in [60, 80, 200] {
+            let text = draw(&kinds, width);
+            assert!(text.lines().all(|line| columns(line) <= width && line == line.trim_end()), "{text}");
+            assert!(text.lines().nth(1).unwrap().contains("435 writes"), "{text}");
+        }
+        let one = draw(&[Kind { name: "reads", buckets: vec![(2_000_000, 3), (2_400_000, 1)] }], 60);
+        assert!(one.starts_with("Response times, share of each kind:\n     ms  4 reads\n"), "{one}");
+        assert!(one.contains("1.6 – 2   75.0 %  ████████████████████████████████████████\n"), "{one}");
+        assert_eq!(draw(&[], 80), "Response times: no request was counted.\n");
+    }
+}

@@ -1,0 +1,130 @@
+//! A run as text: its figures, where the time went, response times as bars.
+
+use seekwise_lab::run::{Measured, Response, RunRecord, View};
+use seekwise_lab::stats::summary::Kind;
+use seekwise_model::record::Part;
+
+use super::histogram;
+use crate::exit::Failure;
+use crate::screen::{bar, wrapped};
+use crate::tables::{Table, choose, dispensable, figures_from, table, whole};
+
+/// What every table of a run says of a kind of requests.
+const FIGURES: [&str; 10] =
+    ["requests", "requests/s", "MB/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"];
+
+/// Which go first where the screen is narrow: those between others.
+const DISPENSABLE: [&str; 6] = ["p99.99 ms", "p90 ms", "p99.9 ms", "MB/s", "p50 ms", "max ms"];
+
+/// Columns of a bar at most.
+const BAR: usize = 40;
+
+/// What a reader asked for.
+pub struct Wanted<'a> {
+    /// Columns, as `--columns` lists them.
+    pub columns: &'a [String],
+    /// Response times as bars.
+    pub plot: bool,
+    /// Columns of the screen.
+    pub width: usize,
+}
+
+/// The run as text.
+pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Result<String, Failure> {
+    let width = wanted.width;
+    let (mut kinds, mut phases) = (kinds(record), phases(record));
+    choose(&mut [&mut kinds, &mut phases], wanted.columns)?;
+    let title = format!("{} on {}, {:.3} s of virtual time", record.job, record.target, record.elapsed_s);
+    let mut text = format!("{}\n\n{}\n", wrapped(&title, width), kinds.draw(width));
+    if !phases.is_empty() {
+        text.push_str(&format!("\nBetween changes of settings, reads and writes:\n{}\n", phases.draw(width)));
+    }
+    text.push_str(&format!("\n{}", anatomy(record, width)));
+    if wanted.plot {
+        text.push_str(&format!("\n{}", histogram::draw(&responses(measured), width)));
+    }
+    if let Some(cpu) = &record.cpu {
+        let said = format!(
+            "Processor: {:.2} %; {:.1} requests/s and {:.3} MB/s for each percent, {:.0} requests a core-second",
+            cpu.percent, cpu.iops_per_percent, cpu.mb_per_s_per_percent, cpu.ios_per_cpu_second
+        );
+        text.push_str(&format!("\n{}\n", wrapped(&said, width)));
+    }
+    if measured.failures > 0 {
+        text.push_str(&format!("\n{} of {} requests failed.\n", measured.failures, measured.issued));
+    }
+    for trouble in &measured.troubles {
+        text.push_str(&format!("{}\n", wrapped(&format!("Note: {trouble}."), width)));
+    }
+    Ok(text)
+}
+
+/// Reads, writes, flushes, reads and writes together, and the workers of each name.
+fn kinds(record: &RunRecord) -> Table {
+    let mut table = table(std::array::from_fn::<_, 11, _>(|place| if place == 0 { "" } else { FIGURES[place - 1] }));
+    for (name, view) in
+        [("reads", &record.read), ("writes", &record.write), ("all", &record.all), ("flushes", &record.flush)]
+    {
+        if view.ios > 0 {
+            table.add_row(std::iter::once(name.to_owned()).chain(figures(view)));
+        }
+    }
+    for group in &record.groups {
+        table.add_row(std::iter::once(group.name.clone()).chain(figures(&group.all)));
+    }
+    as_figures(&mut table, 1);
+    table
+}
+
+/// Reads and writes together between changes of settings.
+fn phases(record: &RunRecord) -> Table {
+    let mut headings = vec!["from", "what changed"];
+    headings.extend(FIGURES);
+    let mut table = crate::tables::wide(headings.into_iter().map(str::to_owned).collect());
+    for phase in &record.phases {
+        let changed = if phase.changed.is_empty() { "the beginning" } else { &phase.changed };
+        let head = [whole(&format!("{} s", phase.from_s)), changed.to_owned()];
+        table.add_row(head.into_iter().chain(figures(&phase.all)));
+    }
+    as_figures(&mut table, 2);
+    table
+}
+
+fn as_figures(table: &mut Table, first: usize) {
+    figures_from(table, first);
+    dispensable(table, &DISPENSABLE);
+}
+
+fn figures(view: &View) -> Vec<String> {
+    let r = &view.response_ms;
+    let rate = if view.bytes_per_s > 0.0 { format!("{:.2}", view.bytes_per_s / 1e6) } else { "–".to_owned() };
+    let mut figures = vec![view.ios.to_string(), format!("{:.1}", view.iops), rate];
+    figures.extend([r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max].map(|ms| format!("{ms:.3}")));
+    figures
+}
+
+/// The parts of the mean response, with bars.
+fn anatomy(record: &RunRecord, width: usize) -> String {
+    let mut text = "Where the time of the mean request went:\n".to_owned();
+    let total: f64 = record.anatomy_ms.values().sum();
+    for part in Part::ALL {
+        let ms = record.anatomy_ms.get(part.name()).copied().unwrap_or(0.0);
+        if ms > 0.0 && total > 0.0 {
+            let line = format!("  {:10} {ms:9.3} ms {:5.1} %  ", part.name(), 100.0 * ms / total);
+            let room = width.saturating_sub(line.chars().count()).min(BAR);
+            text.push_str(&format!("{}\n", (line + &bar(ms / total, room)).trim_end()));
+        }
+    }
+    text
+}
+
+/// Response times of each kind of requests that there were.
+fn responses(measured: &Measured) -> Vec<histogram::Kind> {
+    let kinds = [("reads", Kind::Read), ("writes", Kind::Write), ("flushes", Kind::Flush)];
+    let counted = kinds.map(|(name, kind)| {
+        let summary = measured.run.kind(kind);
+        let buckets = summary.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
+        histogram::Kind { name, buckets }
+    });
+    counted.into_iter().filter(|kind| !kind.buckets.is_empty()).collect()
+}

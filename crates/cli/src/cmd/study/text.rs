@@ -1,0 +1,131 @@
+//! What came out of a study, as text: comparisons, cells, workers by name, claims.
+
+use seekwise_lab::compose::{self, ratio_text};
+use seekwise_lab::finding::Evidence;
+use seekwise_lab::run::{Cpu, by_group};
+
+use crate::exit::Failure;
+use crate::screen::{self, wrapped};
+use crate::tables::{self, Table, choose, dispensable, figures, figures_from, table, whole};
+
+/// All of it, on the reader's screen.
+pub fn text(evidence: &Evidence<'_>, columns: &[String]) -> Result<String, Failure> {
+    let width = screen::width();
+    let study = evidence.study;
+    let mut all = [comparisons(evidence), cells(evidence), groups(evidence), claims(evidence)];
+    let mut shown: Vec<&mut Table> = all.iter_mut().filter(|table| !table.is_empty()).collect();
+    choose(&mut shown, columns)?;
+    let mut text = wrapped(&study.question, width);
+    let overall = evidence.findings().1;
+    let said = overall.iter().filter_map(|overall| {
+        let compare = &study.compare[overall.compare];
+        match (&overall.refused, &overall.place) {
+            (Some(why), _) => Some(format!("Refused: {}: {why}.", compare.name)),
+            (None, Some(_)) => Some(format!("{}.", compose::headline(compare, overall))),
+            (None, None) => None,
+        }
+    });
+    let mut said: Vec<String> = said.collect();
+    for table in shown {
+        text.push_str(&format!("\n\n{}", table.draw(width)));
+        // Below the comparisons, or where they would be.
+        for line in said.drain(..) {
+            text.push_str(&format!("\n\n{}", wrapped(&line, width)));
+        }
+    }
+    Ok(text)
+}
+
+fn comparisons(evidence: &Evidence<'_>) -> Table {
+    let (findings, overall) = evidence.findings();
+    let mut table = table(["comparison", "over all cells", "verdict", "least", "most"]);
+    for summary in &overall {
+        let name = &evidence.study.compare[summary.compare].name;
+        let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
+        let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
+        let end = |pick: fn(f64, f64) -> f64| match ratios.iter().copied().reduce(pick) {
+            Some(ratio) => format!("{ratio:.3} ×"),
+            None => "–".to_owned(),
+        };
+        let (ratio, verdict) = match &summary.judgement {
+            _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
+            Some(judgement) => (whole(&ratio_text(judgement)), judgement.verdict.to_string()),
+            None => ("–".to_owned(), "not enough data".to_owned()),
+        };
+        table.add_row([name.clone(), ratio, verdict, end(f64::min), end(f64::max)]);
+    }
+    figures(&mut table, &["least", "most"]);
+    table
+}
+
+/// What the workers of each name met, where a job has several: with the tail, which differs most between them.
+fn groups(evidence: &Evidence<'_>) -> Table {
+    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
+    let headings =
+        ["workers", "requests", "requests/s", "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"];
+    let mut table = tables::wide(factors.chain(headings.map(str::to_owned)).collect());
+    for (index, cell) in evidence.made.cells.iter().enumerate() {
+        for group in by_group(evidence.runs(index)) {
+            let r = &group.all.response_ms;
+            let mut row = cell.cell.levels.clone();
+            row.extend([group.name, group.all.ios.to_string(), format!("{:.1}", group.all.iops)]);
+            row.push(format!("{:.2}", group.all.bytes_per_s / 1e6));
+            row.extend([r.mean, r.p50, r.p99, r.p99_9, r.p99_99, r.max].map(|ms| format!("{ms:.2}")));
+            table.add_row(row);
+        }
+    }
+    figures_from(&mut table, evidence.study.factor.len() + 1);
+    dispensable(&mut table, &["p99.99 ms", "p50 ms", "requests", "MB/s", "p99 ms", "max ms", "p99.9 ms", "mean ms"]);
+    table
+}
+
+fn cells(evidence: &Evidence<'_>) -> Table {
+    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
+    let headings =
+        ["requests/s", "MB/s", "mean ms", "p99 ms", "processor %", "requests/s for each %", "MB/s for each %"];
+    let mut table = tables::wide(factors.chain(headings.map(str::to_owned)).collect());
+    for (index, cell) in evidence.made.cells.iter().enumerate() {
+        let runs = evidence.runs(index);
+        if runs.is_empty() {
+            continue;
+        }
+        let iops = evidence.mean(index, |run| run.all.iops);
+        let half = (iops.high - iops.low) / 2.0;
+        let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
+        let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
+        let p99 = evidence.mean(index, |run| run.all.response_ms.p99).estimate;
+        let mut row = cell.cell.levels.clone();
+        row.push(whole(&format!("{:.1} ± {half:.1}", iops.estimate)));
+        row.extend([bytes, mean, p99].map(|figure| format!("{figure:.2}")));
+        if runs.iter().all(|run| run.cpu.is_some()) {
+            let mean = |value: fn(&Cpu) -> f64, digits: usize| {
+                let mean = evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
+                format!("{mean:.digits$}")
+            };
+            row.push(mean(|cpu| cpu.percent, 2));
+            row.push(mean(|cpu| cpu.iops_per_percent, 1));
+            row.push(mean(|cpu| cpu.mb_per_s_per_percent, 3));
+        }
+        table.add_row(row);
+    }
+    figures_from(&mut table, evidence.study.factor.len());
+    let most = ["MB/s for each %", "requests/s for each %", "MB/s", "p99 ms", "processor %", "mean ms"];
+    dispensable(&mut table, &most);
+    table
+}
+
+fn claims(evidence: &Evidence<'_>) -> Table {
+    let mut table = table(["claim", "class", "reproduced", "figures"]);
+    for claim in &evidence.claims() {
+        let reproduced = match (claim.reproduced(), claim.holds, &claim.claim.with) {
+            (Some(true), ..) => "yes".to_owned(),
+            (Some(false), ..) => "NO".to_owned(),
+            (None, Some(_), Some(with)) => format!("if {} holds beside it", with.claim),
+            (None, Some(_), None) => "if a planted difference is detected".to_owned(),
+            (None, None, _) => "shown".to_owned(),
+        };
+        let class = claim.claim.class.letter().to_owned();
+        table.add_row([claim.claim.id.clone(), class, reproduced, claim.figures().join("\n")]);
+    }
+    table
+}

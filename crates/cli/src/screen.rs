@@ -1,0 +1,80 @@
+//! How wide the reader's screen is, and running text laid out on it: lines break between words and nowhere else. Bars.
+//! Tables are in `tables`.
+
+use std::env;
+
+use terminal_size::{Width, terminal_size_of};
+use textwrap::core::display_width;
+use textwrap::{Options, WordSeparator, WordSplitter};
+
+/// Columns where there is no terminal and `COLUMNS` does not say.
+const PIPE: usize = 120;
+
+/// Running text is no wider than this on any screen: the eye loses the next line's beginning.
+const READABLE: usize = 120;
+
+/// Columns of standard output: `COLUMNS` where it is a number above zero, else the terminal's, else 120.
+pub fn width() -> usize {
+    known(terminal_size_of(std::io::stdout())).unwrap_or(PIPE)
+}
+
+/// `text` for standard error, which is left in lines as they are where it is no terminal and `COLUMNS` does not say:
+/// what reads a log looks for whole lines.
+pub fn talk(text: &str) -> String {
+    known(terminal_size_of(std::io::stderr())).map_or_else(|| text.to_owned(), |width| wrapped(text, width))
+}
+
+fn known<H>(terminal: Option<(Width, H)>) -> Option<usize> {
+    let asked = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok()).filter(|&columns| columns > 0);
+    asked.or_else(|| terminal.map(|(Width(width), _)| usize::from(width)).filter(|&columns| columns > 0))
+}
+
+/// Running text in lines of at most `width` columns. Each line that is broken goes on two columns farther in. A word
+/// that is wider than that stays whole. Spaces that do not break (U+00A0) become common ones.
+pub fn wrapped(text: &str, width: usize) -> String {
+    text.lines().flat_map(|line| lines(line, width.min(READABLE), 2)).collect::<Vec<_>>().join("\n")
+}
+
+/// One line in lines of at most `width` columns; those behind the first `hanging` columns farther in than the first.
+pub fn lines(line: &str, width: usize, hanging: usize) -> Vec<String> {
+    let words = line.trim_start_matches(' ');
+    let first = &line[..line.len() - words.len()];
+    let next = " ".repeat(first.len() + hanging);
+    let options = Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(&next)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+    textwrap::wrap(words, options).iter().map(|line| line.trim_end().replace('\u{a0}', " ")).collect()
+}
+
+/// Columns that `text` takes: those of its widest line.
+pub fn columns(text: &str) -> usize {
+    text.lines().map(display_width).max().unwrap_or(0)
+}
+
+/// A bar for `share` of the whole on `columns` columns.
+pub fn bar(share: f64, columns: usize) -> String {
+    "█".repeat((columns as f64 * share).round() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_breaks_between_words_only() {
+        let text = "  a claim about drive.cache.write_back=true and 10.0\u{a0}±\u{a0}0.5 requests/s\nshort";
+        let lines = "  a claim about\n    drive.cache.write_back=true\n    and\n    10.0 ± 0.5\n    requests/s\nshort";
+        assert_eq!(wrapped(text, 16), lines);
+        assert_eq!(wrapped(text, 200), text.replace('\u{a0}', " "));
+        assert_eq!(columns("ä—█\n12345"), 5);
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share() {
+        assert_eq!([bar(0.0, 40), bar(0.5, 8), bar(1.0, 2)], ["", "████", "██"]);
+    }
+}
