@@ -48,12 +48,30 @@ With --check, everyday work (streams, cached writes, random reads, parts of a se
 with arithmetic from the drive's own figures; on all drives where none is named. What the rows mean stands in
 docs/everyday.md. Exit code 1: a row is off, or is not though the profile says that it is.")]
     Drives(Drives),
-    /// The built-in studies.
-    #[command(after_help = "Example:\n  seekwise studies")]
-    Studies,
-    /// The built-in patterns.
-    #[command(after_help = "Example:\n  seekwise patterns")]
-    Patterns,
+    /// The built-in studies; with a name, what it asks, varies and claims.
+    #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
+    Studies(Named),
+    /// The built-in patterns and jobs; with a name, what it is made of.
+    #[command(after_help = "Examples:\n  seekwise patterns\n  seekwise patterns file-server")]
+    Patterns(Named),
+    /// The keys that --set, stack files, studies and drives take: range, unit, what holds without it, meaning.
+    #[command(after_help = "\
+Examples:
+  seekwise keys driver
+  seekwise keys write cache
+  seekwise keys drive.cache.segments
+
+A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, profile, study) lists its keys, a
+whole key shows what each drive or ready-made layer has, with kind and source; any other words find keys that have to do with
+them.")]
+    Keys(Keys),
+    /// Write an annotated file that runs as it is: a stack, a study or a drive.
+    #[command(after_help = "\
+Examples:
+  seekwise init stack -o my-stack.toml
+  seekwise init study -o my-study.toml
+  seekwise init drive --like exos-x18 -o my-drive.toml")]
+    Init(Init),
     /// Run a job once on a target.
     #[command(after_help = "Example:\n  seekwise run job.fio --on wd140edfz --seed 7 --format fio-json")]
     Run(Run),
@@ -122,6 +140,87 @@ cache off; with --shutdown, any that were acknowledged. What the figures mean st
     /// Simulated requests a second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
     Bench(Bench),
+    /// What a shell needs to complete commands, drives, patterns, studies and keys.
+    #[command(after_help = "\
+Examples:
+  seekwise completions bash > ~/.local/share/bash-completion/completions/seekwise
+  seekwise completions zsh > ~/.zfunc/_seekwise
+  seekwise completions fish > ~/.config/fish/completions/seekwise.fish
+
+The script asks the program itself at each completion: write it anew with each version.")]
+    Completions(Completions),
+    /// Write a manual page for each command.
+    #[command(hide = true, after_help = "Example:\n  seekwise man share/man/man1")]
+    Man(Man),
+}
+
+/// Arguments of lists that show one of theirs in full.
+#[derive(Args, Debug)]
+pub struct Named {
+    /// Show this one in full.
+    pub name: Option<String>,
+}
+
+/// Arguments of `keys`.
+#[derive(Args, Debug)]
+pub struct Keys {
+    /// A layer, a key, or words to look for.
+    #[arg(value_name = "LAYER|KEY|WORD")]
+    pub words: Vec<String>,
+}
+
+/// Arguments of `init`.
+#[derive(Args, Debug)]
+pub struct Init {
+    /// What to write.
+    #[arg(value_enum)]
+    pub what: Template,
+    /// Write it to this file instead of standard output.
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// The built-in drive that a drive begins with.
+    #[arg(long, value_name = "NAME")]
+    pub like: Option<String>,
+}
+
+/// What `init` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Template {
+    /// A drive and what stands between it and the program.
+    Stack,
+    /// One question: a factor, a comparison.
+    Study,
+    /// A drive's profile.
+    Drive,
+}
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// Shells that complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// GNU Bash.
+    Bash,
+    /// Zsh.
+    Zsh,
+    /// fish.
+    Fish,
+}
+
+/// Arguments of `man`.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// The folder; it is made if it is not there.
+    pub folder: PathBuf,
 }
 
 /// Arguments of `drives`.

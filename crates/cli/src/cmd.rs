@@ -3,8 +3,11 @@
 mod bench;
 mod claims;
 mod compare;
+pub mod complete;
 mod drives;
 mod import;
+mod init;
+mod keys;
 mod patterns;
 mod power_cut;
 mod report;
@@ -23,8 +26,10 @@ pub fn dispatch(cli: Cli) -> Outcome {
     let bounds = Bounds::new(cli.max_memory);
     match cli.command {
         Command::Drives(args) => drives::drives(&args, cli.json),
-        Command::Studies => studies::studies(cli.json),
-        Command::Patterns => patterns::patterns(cli.json),
+        Command::Studies(args) => studies::studies(&args, cli.json),
+        Command::Patterns(args) => patterns::patterns(&args, cli.json),
+        Command::Keys(args) => keys::keys(&args, cli.json),
+        Command::Init(args) => init::init(&args),
         Command::Run(args) => run::run(&args, &bounds, cli.json),
         Command::Compare(args) => compare::compare(&args, &bounds, cli.json),
         Command::Study(args) => study::study(&args, &bounds, cli.json),
@@ -34,6 +39,8 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
+        Command::Completions(args) => complete::completions(&args),
+        Command::Man(args) => complete::man(&args),
     }
 }
 

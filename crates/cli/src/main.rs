@@ -18,6 +18,7 @@ mod target;
 use clap::Parser;
 
 fn main() -> std::process::ExitCode {
+    cmd::complete::answer();
     let cli = args::Cli::parse();
     exit::code(cmd::dispatch(cli))
 }

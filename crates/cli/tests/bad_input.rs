@@ -111,7 +111,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "foo.bar=1"],
-        "error: --set: `foo.bar`: unknown key; expected a key of a layer of the stack, or of the job",
+        "error: --set: `foo.bar`: unknown key; expected a key of a layer of the stack, or of the job (see `seekwise keys`)",
     );
     run_refused(
         &["--set", "job.dpth=4"],
@@ -123,7 +123,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "drive.cache.write_back=maybe"],
-        "error: --set: `drive.cache.write_back`: `maybe` does not fit; expected true or false",
+        "error: --set: `drive.cache.write_back`: `maybe` is not a switch; expected on or off (or true, false, yes, no, 1, 0)",
     );
     run_refused(
         &["--set", "drive.firmware.depth=2.5"],

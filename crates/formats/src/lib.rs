@@ -8,6 +8,7 @@
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
+//! | [`keys`] | all keys of stacks, jobs, drives and studies, and what each says |
 //! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
@@ -19,6 +20,7 @@ pub mod expression;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
+pub mod keys;
 pub mod profile;
 pub mod stack;
 pub mod study;

@@ -26,6 +26,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::diagnostic::Diagnostic;
+use crate::keys::unknown;
 use everyday::Otherwise;
 use figure::{Figure, Kind, Reader, Value};
 use keys::KEYS;
@@ -180,7 +181,8 @@ impl DriveFile {
         let mut warnings = self.clamped();
         let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == Value::Flag(true));
         warnings.extend(lies.map(|fault| {
-            let message = format!("a drive with a fault: {}", keys::meaning(fault.key));
+            let meaning = KEYS.iter().find(|key| key.path == fault.key).map_or("", |key| key.meaning);
+            let message = format!("a drive with a fault: {meaning}");
             Diagnostic::at(&self.file, fault.line, message).key(fault.key)
         }));
         warnings
@@ -226,12 +228,15 @@ pub(crate) fn setting(
     let wrong = |message: String| Diagnostic::at("--set", 0, message).key(&full);
     let Some(known) = keys.iter().find(|known| known.path == key) else {
         let paths: Vec<String> = keys.iter().map(|k| figure::join(layer, k.path)).collect();
-        let paths = paths.iter().map(String::as_str);
-        return Err(vec![wrong("unknown key".to_owned()).nearest_to(&full, paths)]);
+        let here = wrong("unknown key".to_owned()).nearest_to(&full, paths.iter().map(String::as_str));
+        return Err(vec![if here.nearest.is_some() {
+            here
+        } else {
+            Diagnostic { key: here.key, ..unknown("--set", 0, key) }
+        }]);
     };
-    let value = figure::from_text(&known.accepts, text).map_err(|found| {
-        vec![wrong(found).expected(known.accepts.to_string()).nearest_to(text, known.accepts.words())]
-    })?;
+    let value =
+        figure::from_text(&known.accepts, text).map_err(|found| vec![known.accepts.refuses(text, wrong(found))])?;
     Ok(Figure {
         key: known.path,
         value,

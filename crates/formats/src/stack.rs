@@ -21,6 +21,7 @@
 //! measures the drive. `driver = "none"` leaves the driver out: a request beyond the drive's depth is then refused.
 
 mod hosts;
+mod keys;
 mod modes;
 
 use seekwise_model::drive::profile::Profile;
@@ -34,10 +35,12 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Key, Kind, Reader};
-use crate::profile::{self, in_order, keys::KEYS, setting};
+use crate::keys::{keys_of, unknown, value_meant};
+use crate::profile::figure::{Accepts, Figure, Kind, Reader, join, switch};
+use crate::profile::{self, in_order, setting};
 use crate::study::{Duration, flatten};
-pub use hosts::{ACCELERATOR_KEYS, ARRAY_KEYS, BUS_KEYS, CONTROLLER_KEYS, DRIVER_KEYS, HOST_LAYERS, Host, hosts};
+pub use hosts::{Host, hosts};
+pub use keys::HOST_LAYERS;
 
 /// A stack as asked for, not built yet.
 #[derive(Clone, Debug)]
@@ -132,11 +135,6 @@ impl Layer {
 /// The layers of a stack, from the program's side down.
 pub const LAYERS: [&str; 7] = ["processor", "accelerator", "driver", "array", "bus", "controller", "drive"];
 
-fn keys_of(layer: &str) -> &'static [Key] {
-    let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);
-    host.map_or(KEYS, |(_, keys)| keys)
-}
-
 /// All dotted keys of a stack's figures: `drive.cache.segments`.
 pub fn keys() -> Vec<String> {
     let of = |layer: &'static str| keys_of(layer).iter().map(move |key| format!("{layer}.{}", key.path));
@@ -171,10 +169,7 @@ impl Stack {
             }
             match LAYERS.into_iter().find(|layer| *layer == name.get_ref()) {
                 Some(layer) => *stack.layer_mut(layer) = read_layer(&mut reader, layer, line, value),
-                None => {
-                    let wrong = reader.wrong(line, "unknown key").key(name.get_ref().as_ref());
-                    reader.errors.push(wrong.nearest_to(name.get_ref(), LAYERS));
-                }
+                None => reader.errors.push(unknown(file, line, name.get_ref())),
             }
         }
         if stack.drive().is_empty() {
@@ -208,7 +203,8 @@ impl Stack {
         let place = LAYERS.iter().filter_map(|layer| key.find(&format!(".{layer}."))).min();
         let place = place.ok_or_else(|| wrong().expected(expected))?;
         let at = Duration::parse(&key[..place]).map_err(|why| wrong().expected(why))?.nanos;
-        self.changes.push(Change { at, key: key[place + 1..].to_owned(), value: value.to_owned() });
+        let key = &key[place + 1..];
+        self.changes.push(Change { at, key: key.to_owned(), value: plain_value(key, value) });
         self.changes.sort_by_key(|change| change.at);
         Ok(())
     }
@@ -237,11 +233,11 @@ impl Stack {
         }
         let (layer, below) = key.split_once('.').unwrap_or((key, "name"));
         if !LAYERS.contains(&layer) {
-            let all = keys();
-            let known = all.iter().map(String::as_str).chain(LAYERS);
-            let wrong = Diagnostic::at("--set", 0, "unknown key").key(key);
-            let wrong = wrong.expected("a key of a layer of the stack, or of the job");
-            return Err(vec![wrong.nearest_to(key, known)]);
+            let mut wrong = unknown("--set", 0, key);
+            wrong
+                .expected
+                .get_or_insert("a key of a layer of the stack, or of the job (see `seekwise keys`)".to_owned());
+            return Err(vec![wrong]);
         }
         if below == "name" {
             let (name, line) = (text.trim_matches('"').to_owned(), 0);
@@ -335,12 +331,8 @@ impl Stack {
             None => {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
                 let wrong = Diagnostic::at(&self.file, layer.line, format!("no {kind} `{}`", layer.name));
-                return Err(vec![
-                    wrong
-                        .key(kind)
-                        .expected(format!("none or one of {}", known.join(", ")))
-                        .nearest_to(&layer.name, known.iter().copied()),
-                ]);
+                let wrong = wrong.key(kind).expected(format!("none or one of {}", known.join(", ")));
+                return Err(vec![Diagnostic { nearest: value_meant(&layer.name, known), ..wrong }]);
             }
         };
         for figure in &layer.figures {
@@ -385,7 +377,13 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
             reader.walk(&table, "", keys_of(layer), true, &mut read.figures);
             for error in &mut reader.errors[before..] {
                 error.key = error.key.take().map(|key| format!("{layer}.{key}"));
-                error.nearest = error.nearest.take().map(|key| format!("{layer}.{key}"));
+                let is_key = |near: &String| keys_of(layer).iter().any(|key| key.path == near);
+                error.nearest = error.nearest.take().map(|near| if is_key(&near) { join(layer, &near) } else { near });
+                let word = error.key.as_deref().and_then(|key| key.strip_prefix(layer)?.strip_prefix('.'));
+                if let (None, "unknown key", Some(word)) = (&error.nearest, error.message.as_str(), word) {
+                    let found = unknown("", 0, word);
+                    (error.nearest, error.expected) = (found.nearest, error.expected.take().or(found.expected));
+                }
             }
         }
         _ => {
@@ -394,6 +392,13 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
         }
     }
     read
+}
+
+/// The value of a dotted key as it is kept: a switch is `true` or `false`, whatever words say so.
+fn plain_value(key: &str, value: &str) -> String {
+    let known = key.split_once('.').and_then(|(layer, path)| keys_of(layer).iter().find(|known| known.path == path));
+    let is_switch = known.is_some_and(|known| matches!(known.accepts, Accepts::Flag));
+    switch(value).filter(|_| is_switch).map_or(value.to_owned(), |flag| flag.to_string())
 }
 
 fn put(figures: &mut Vec<Figure>, figure: Figure) {

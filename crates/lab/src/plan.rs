@@ -3,7 +3,8 @@
 //! The first factor varies slowest. Settings whose key is `job` or begins with `job.` change the job, all others the
 //! stack. Runs with the same index use the same seed in every cell, so that sides are compared on the same chance.
 
-use seekwise_formats::diagnostic::{Diagnostic, nearest};
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::keys::JOB;
 use seekwise_formats::stack::{self as layers, Setting, Stack as StackFile};
 use seekwise_formats::study::{Duration, Study, flatten, plain};
 use seekwise_model::rng::Seed;
@@ -43,9 +44,6 @@ pub struct Prepared {
     /// What the readers of both had to say.
     pub warnings: Vec<Diagnostic>,
 }
-
-/// The keys that change a job.
-const JOB_KEYS: [&str; 4] = ["job", "job.depth", "job.runtime", "job.ramp"];
 
 /// Keys that set a variable of a fio job: `${NAME}` is the value of `job.env.NAME`.
 const VARIABLE: &str = "job.env.";
@@ -181,10 +179,9 @@ pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), 
             }
             "job.ramp" => worker.ramp = span().map_err(|_| fault(LENGTH))?,
             _ => {
-                let near = nearest(key, JOB_KEYS).map(str::to_owned);
-                let keys = format!("{}, {VARIABLE}NAME", JOB_KEYS.join(", "));
-                let known = Diagnostic::at(file, 0, "unknown key").key(key).expected(keys);
-                return Err(vec![Diagnostic { nearest: near, ..known }]);
+                let known = JOB.iter().map(|job| job.0).collect::<Vec<_>>();
+                let wrong = Diagnostic::at(file, 0, "unknown key").key(key).expected(known.join(", "));
+                return Err(vec![wrong.nearest_to(key, known)]);
             }
         }
     }

@@ -1,31 +1,25 @@
-//! `seekwise patterns`: the built-in patterns and jobs.
+//! `seekwise patterns`: the built-in patterns and jobs; of one, what it is made of.
 
-use seekwise_lab::jobs;
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_lab::jobs::{self, BuiltIn, BuiltInJob};
+use seekwise_model::time::Span;
 use seekwise_model::workload::AccessLine;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{print, print_json};
+use crate::args;
 use crate::exit::{Answer, Outcome};
 use crate::screen;
 use crate::tables;
 
-/// Lists them.
-pub fn patterns(json: bool) -> Outcome {
+/// Lists them, or shows one.
+pub fn patterns(args: &args::Named, json: bool) -> Outcome {
     let patterns = jobs::patterns();
+    if let Some(name) = &args.name {
+        return one(&patterns, name, json);
+    }
     if json {
-        let list = patterns.iter().map(|pattern| {
-            let lines = pattern.spec.lines.iter().map(|line| {
-                json!({"size_bytes": line.size, "share_percent": line.share, "reads_percent": line.reads,
-                       "random_percent": line.random, "align_bytes": line.align})
-            });
-            json!({"name": pattern.name, "title": pattern.spec.name, "lines": lines.collect::<Vec<_>>()})
-        });
-        let jobs = jobs::JOBS.iter().map(|job| {
-            let variables: serde_json::Map<_, _> =
-                job.variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-            json!({"name": job.name, "title": job.purpose, "variables": variables})
-        });
-        print_json(&list.chain(jobs).collect::<Vec<_>>())?;
+        print_json(&patterns.iter().map(pattern_json).chain(jobs::JOBS.iter().map(job_json)).collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
     let mut table = tables::table(["pattern", "reads %", "random %", "request sizes"]);
@@ -56,11 +50,157 @@ pub fn patterns(json: bool) -> Outcome {
 }
 
 fn sized(line: &AccessLine, lines: usize) -> String {
-    let size = match line.size {
+    let size = bytes(line.size);
+    // A size and its share stay together.
+    tables::whole(&if lines == 1 { size } else { format!("{size} {} %", line.share) })
+}
+
+fn bytes(bytes: u32) -> String {
+    match bytes {
         bytes if bytes % 1_048_576 == 0 => format!("{} MiB", bytes / 1_048_576),
         bytes if bytes % 1024 == 0 => format!("{} KiB", bytes / 1024),
         bytes => format!("{bytes} B"),
+    }
+}
+
+fn pattern_json(pattern: &BuiltIn) -> Value {
+    let lines = pattern.spec.lines.iter().map(|line| {
+        json!({"size_bytes": line.size, "share_percent": line.share, "reads_percent": line.reads,
+               "random_percent": line.random, "align_bytes": line.align})
+    });
+    json!({"name": pattern.name, "title": pattern.spec.name, "lines": lines.collect::<Vec<_>>()})
+}
+
+fn job_json(job: &BuiltInJob) -> Value {
+    let variables: serde_json::Map<_, _> =
+        job.variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    json!({"name": job.name, "title": job.purpose, "variables": variables})
+}
+
+/// Shows the pattern or job of that name.
+fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
+    if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
+        let fio = as_fio(pattern);
+        match json {
+            true => {
+                let mut value = pattern_json(pattern);
+                value["outstanding"] = json!(1);
+                value["fio"] = json!(fio);
+                print_json(&value)?;
+            }
+            false => print(&shown(pattern, fio.as_deref()))?,
+        }
+        return Ok(Answer::Done);
+    }
+    let Some(job) = jobs::JOBS.iter().find(|job| job.name == name) else {
+        let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(jobs::JOBS.iter().map(|job| job.name));
+        return Err(Diagnostic::at(name, 0, "no built-in pattern or job of that name").nearest_to(name, names).into());
     };
-    // A size and its share stay together.
-    tables::whole(&if lines == 1 { size } else { format!("{size} {} %", line.share) })
+    if json {
+        let mut value = job_json(job);
+        value["fio"] = json!(job.text);
+        print_json(&value)?;
+        return Ok(Answer::Done);
+    }
+    let set = job.variables.iter().map(|(name, value)| format!("  --set job.env.{name}={value}\n"));
+    print(&format!(
+        "{}: {}\n\nIts variables and their values when nothing else is said:\n{}\nA fio job:\n\n{}",
+        job.name,
+        job.purpose,
+        set.collect::<String>(),
+        job.text
+    ))?;
+    Ok(Answer::Done)
+}
+
+/// A pattern's lines, and how else to say the same.
+fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
+    let mut table = tables::table(["size", "share", "reads", "random", "places at", "pause", "burst", "answer"]);
+    for line in &pattern.spec.lines {
+        let pause = match line.delay.nanos() / 1_000_000 {
+            0 => "none".to_owned(),
+            ms => format!("{ms} ms"),
+        };
+        let or = |value: u32, none: &str| if value == 0 { none.to_owned() } else { bytes(value) };
+        table.add_row([
+            bytes(line.size),
+            format!("{} %", line.share),
+            format!("{} %", line.reads),
+            format!("{} %", line.random),
+            or(line.align, "sectors"),
+            pause,
+            line.burst.to_string(),
+            or(line.reply, "none"),
+        ]);
+    }
+    let fio = match fio {
+        Some(fio) => format!("The same mix as a fio job, drawn from fio's own random numbers:\n\n{fio}"),
+        None => "No fio job says the same: its lines differ in more than size.".to_owned(),
+    };
+    format!(
+        "{}: {}\n\n{table}\n\nOne worker over the whole drive, one request outstanding (--set job.depth=32 changes that), 5 s to \
+         warm up and 60 s counted.\n{fio}",
+        pattern.name, pattern.spec.name
+    )
+}
+
+/// The pattern as a fio job, where its lines differ in size alone.
+fn as_fio(pattern: &BuiltIn) -> Option<String> {
+    let lines = &pattern.spec.lines;
+    let first = lines.first()?;
+    let alike = |line: &AccessLine| {
+        let plain = line.delay == Span::ZERO && line.burst == 1 && line.reply == 0;
+        plain && (line.reads, line.random, line.align) == (first.reads, first.random, first.align)
+    };
+    if !lines.iter().all(alike) {
+        return None;
+    }
+    let random = if first.random > 0 { "rand" } else { "" };
+    let mut text = format!("[{}]\nioengine=libaio\ndirect=1\nfilename=/dev/sda\n", pattern.name);
+    text += &match first.reads {
+        100 => format!("rw={random}read\n"),
+        0 => format!("rw={random}write\n"),
+        reads => format!("rw={random}rw\nrwmixread={reads}\n"),
+    };
+    if !matches!(first.random, 0 | 100) {
+        text += &format!("percentage_random={}\n", first.random);
+    }
+    text += &match lines.len() {
+        1 => format!("bs={}\n", first.size),
+        _ => {
+            let parts: Vec<String> = lines.iter().map(|line| format!("{}/{}", line.size, line.share)).collect();
+            format!("bssplit={}\n", parts.join(":"))
+        }
+    };
+    // Without a place of its own, a request of Iometer begins at any sector.
+    text += &format!("blockalign={}\n", if first.align == 0 { 512 } else { first.align });
+    if first.random > 0 {
+        text += "norandommap=1\n";
+    }
+    Some(text + "iodepth=1\ntime_based=1\nramp_time=5\nruntime=60\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::fio;
+    use seekwise_model::workload::Pattern;
+
+    use super::*;
+
+    #[test]
+    fn a_pattern_s_fio_job_is_one() {
+        let mut said = 0;
+        for pattern in jobs::patterns() {
+            let Some(text) = as_fio(&pattern) else { continue };
+            let (job, warnings) = fio::parse("p.fio", &text, &fio::Context::bare()).unwrap().job(1 << 24).unwrap();
+            assert!(warnings.is_empty(), "{}: {warnings:?}", pattern.name);
+            let [worker] = &job.workers[..] else { panic!("{} has one worker", pattern.name) };
+            let Pattern::Fio(fio) = &worker.pattern else { panic!("{} is fio's", pattern.name) };
+            let sizes: Vec<u32> = pattern.spec.lines.iter().map(|line| line.size).collect();
+            let smallest = fio.blocks.iter().map(|blocks| blocks.smallest()).min();
+            assert_eq!(smallest, sizes.iter().copied().min().map(u64::from), "{}", pattern.name);
+            said += 1;
+        }
+        assert!(said > 20, "{said} patterns have a fio job");
+    }
 }

@@ -1,10 +1,14 @@
-//! `seekwise studies`: the built-in studies.
+//! `seekwise studies`: the built-in studies; of one, what it asks, varies, compares and claims, and how long it is.
 
-use seekwise_formats::study::parse;
-use serde_json::json;
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::study::{Factor, Study, flatten, parse};
+use seekwise_lab::demand;
+use serde_json::{Value, json};
 
 use super::{print, print_json};
-use crate::exit::{Answer, Outcome};
+use crate::args;
+use crate::exit::{Answer, Failure, Outcome};
+use crate::planned;
 use crate::tables;
 
 /// The built-in studies: name and text.
@@ -32,8 +36,11 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
 ];
 
-/// Lists them.
-pub fn studies(json: bool) -> Outcome {
+/// Lists them, or shows one.
+pub fn studies(args: &args::Named, json: bool) -> Outcome {
+    if let Some(name) = &args.name {
+        return one(name, json);
+    }
     let mut rows = Vec::new();
     for &(name, text) in BUILT_IN {
         rows.push((name, parse(name, text)?));
@@ -56,4 +63,117 @@ pub fn studies(json: bool) -> Outcome {
     tables::figures(&mut table, &["runs a cell"]);
     print(&table.to_string())?;
     Ok(Answer::Done)
+}
+
+/// What a study will run.
+struct Extent {
+    cells: usize,
+    /// Virtual seconds of all runs, where their jobs say so.
+    seconds: Option<f64>,
+    /// Requests of all runs at most, where their jobs say so.
+    requests: Option<u64>,
+}
+
+/// Shows the study of that name.
+fn one(name: &str, json: bool) -> Outcome {
+    let Some(&(name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
+        let fault = Diagnostic::at(name, 0, "no built-in study of that name");
+        return Err(fault.nearest_to(name, BUILT_IN.iter().map(|study| study.0)).into());
+    };
+    let study = parse(name, text)?;
+    let extent = extent(name, text, &study)?;
+    match json {
+        true => print_json(&as_json(name, &study, &extent))?,
+        false => print(&shown(name, &study, &extent))?,
+    }
+    Ok(Answer::Done)
+}
+
+/// Each cell runs as often as the others.
+fn extent(name: &str, text: &str, study: &Study) -> Result<Extent, Failure> {
+    let planned = planned::plan_file(name, text)?;
+    let cells: Vec<_> = planned.prepared.iter().map(|cell| demand::extent(&cell.job)).collect();
+    let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
+    let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();
+    Ok(Extent {
+        cells: cells.len(),
+        seconds: seconds.map(|seconds| seconds * f64::from(study.runs)),
+        requests: requests.map(|requests| requests.saturating_mul(u64::from(study.runs))),
+    })
+}
+
+fn as_json(name: &str, study: &Study, extent: &Extent) -> Value {
+    let factors = study.factor.iter().map(|factor| {
+        json!({"name": factor.name, "unit": factor.unit, "key": factor.key, "levels": factor.level_names(),
+               "sets": sets(factor)})
+    });
+    let comparisons = study.compare.iter().map(|compare| {
+        json!({"name": compare.name, "factor": compare.factor, "from": compare.from, "to": compare.to,
+               "metric": compare.metric.to_string(), "headline": compare.headline})
+    });
+    let claims = study.claim.iter().map(|claim| {
+        json!({"id": claim.id, "class": claim.class.letter().to_string(), "finding": claim.finding,
+               "condition": claim.condition, "mechanism": claim.mechanism})
+    });
+    json!({
+        "name": name, "title": study.title, "question": study.question, "expect": study.expect, "seed": study.seed,
+        "job": study.job, "stack": study.stack, "factors": factors.collect::<Vec<_>>(),
+        "comparisons": comparisons.collect::<Vec<_>>(), "claims": claims.collect::<Vec<_>>(),
+        "cells": extent.cells, "runs_a_cell": study.runs, "runs": extent.cells as u64 * u64::from(study.runs),
+        "virtual_s": extent.seconds, "requests_at_most": extent.requests,
+    })
+}
+
+/// What each level of a factor sets.
+fn sets(factor: &Factor) -> Vec<String> {
+    let words = |set: Vec<(String, String)>| {
+        set.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
+    };
+    match &factor.key {
+        Some(key) => factor.level_names().into_iter().map(|level| format!("{key}={level}")).collect(),
+        None => factor.bundle.iter().map(|bundle| words(flatten(&bundle.set))).collect(),
+    }
+}
+
+fn shown(name: &str, study: &Study, extent: &Extent) -> String {
+    let mut text = format!("{name}: {}\n\n{}\n", study.title, study.question);
+    if let Some(expect) = &study.expect {
+        text += &format!("Expected: {expect}\n");
+    }
+    let base = study.job.iter().map(|job| ("job".to_owned(), job.clone())).chain(flatten(&study.stack));
+    let base: Vec<String> = base.map(|(key, value)| format!("{key}={value}")).collect();
+    text += &format!("Under all: {}\n", base.join(", "));
+    if !study.factor.is_empty() {
+        let mut table = tables::table(["factor", "level", "sets"]);
+        for factor in &study.factor {
+            let unit = factor.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));
+            for (level, sets) in factor.level_names().into_iter().zip(sets(factor)) {
+                table.add_row([factor.name.clone(), format!("{level}{unit}"), sets]);
+            }
+        }
+        text += &format!("\n{table}\n");
+    }
+    if !study.compare.is_empty() {
+        let mut table = tables::table(["comparison", "of", "from", "to"]);
+        for compare in &study.compare {
+            let side = |level: &str| format!("{}={level}", compare.factor);
+            table.add_row([&compare.name, &compare.metric.to_string(), &side(&compare.from), &side(&compare.to)]);
+        }
+        text += &format!("\n{table}\n");
+    }
+    if !study.claim.is_empty() {
+        let mut table = tables::table(["claim", "class", "finding"]);
+        for claim in &study.claim {
+            table.add_row([&claim.id, claim.class.letter(), &claim.finding]);
+        }
+        text += &format!("\n{table}\n");
+    }
+    let runs = extent.cells as u64 * u64::from(study.runs);
+    text += &format!("\n{} cells, {} runs of each: {runs} runs", extent.cells, study.runs);
+    match (extent.seconds, extent.requests) {
+        (Some(seconds), _) => text += &format!(", {:.1} hours of virtual time.\n", seconds / 3600.0),
+        (None, Some(requests)) => text += &format!(", at most {requests} requests.\n"),
+        (None, None) => text += ".\n",
+    }
+    text + &format!("Run it: seekwise study {name} --out {name}\n")
 }

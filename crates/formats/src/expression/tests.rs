@@ -108,11 +108,7 @@ fn names_are_held_against_the_study() {
     assert_eq!(claimed("share(iops > 1 over depth, job) >= 0.8"), [""; 0]);
     for (check, said) in [
         ("iops[dept=8, job=web] > 1", "s.toml:18: claim T1: no factor `dept`; did you mean `depth`?"),
-        (
-            "iops[depth=9, job=web] > 1",
-            "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8; did you \
-          mean `1`?",
-        ),
+        ("iops[depth=9, job=web] > 1", "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8"),
         (
             "iops[depth=8] > 1",
             "s.toml:18: claim T1: `all.iops` leaves factor `job` open; expected [job=\"web\"], \

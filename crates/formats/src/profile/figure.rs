@@ -50,7 +50,7 @@ pub enum Accepts {
     Whole(u64, u64),
     /// A number.
     Number(f64, f64),
-    /// `true` or `false`.
+    /// A switch: on or off, true or false, yes or no, 1 or 0.
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -72,6 +72,13 @@ impl Accepts {
         let words: &[&str] = if let Accepts::Word(words) = *self { words } else { &[] };
         words.iter().copied()
     }
+
+    /// What is wrong with a `word` that it does not take, with what it takes and the word that was meant.
+    pub(crate) fn refuses(&self, word: &str, wrong: Diagnostic) -> Diagnostic {
+        let is_word = matches!(self, Accepts::Word(_));
+        let nearest = is_word.then(|| crate::keys::value_meant(word, self.words())).flatten();
+        Diagnostic { nearest, ..wrong.expected(self.to_string()) }
+    }
 }
 
 impl fmt::Display for Accepts {
@@ -79,7 +86,7 @@ impl fmt::Display for Accepts {
         match self {
             Accepts::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
             Accepts::Number(low, high) => write!(f, "a number from {low} to {high}"),
-            Accepts::Flag => f.write_str("true or false"),
+            Accepts::Flag => f.write_str("on or off (or true, false, yes, no, 1, 0)"),
             Accepts::Word(words) => write!(f, "one of {}", words.join(", ")),
             Accepts::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
             Accepts::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
@@ -101,6 +108,35 @@ pub struct Key {
     pub accepts: Accepts,
     /// Must be there.
     pub required: bool,
+    /// What holds where it is left out; empty where it must be there.
+    pub otherwise: &'static str,
+    /// What it says, in a clause.
+    pub meaning: &'static str,
+    /// Other words by which people look for it.
+    pub also: &'static [&'static str],
+}
+
+impl Key {
+    /// One that must be there.
+    pub const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning: &'static str) -> Key {
+        Key { path, unit, accepts, required: true, otherwise: "", meaning, also: &[] }
+    }
+
+    /// One that may be left out; `otherwise` then holds.
+    pub const fn may(
+        path: &'static str,
+        unit: &'static str,
+        accepts: Accepts,
+        otherwise: &'static str,
+        meaning: &'static str,
+    ) -> Key {
+        Key { path, unit, accepts, required: false, otherwise, meaning, also: &[] }
+    }
+
+    /// The same key, to be found by these words too.
+    pub const fn also(self, also: &'static [&'static str]) -> Key {
+        Key { also, ..self }
+    }
 }
 
 /// Neighbouring cylinders laid out alike.
@@ -319,10 +355,8 @@ impl<'a> Reader<'a> {
                 line,
             }),
             Err((at, found)) => {
-                let wrong = Diagnostic::at(self.file, at, found).key(key.path).expected(key.accepts.to_string());
-                let word = entry.value.get_ref().as_str().unwrap_or("");
-                let wrong = wrong.nearest_to(word, key.accepts.words());
-                self.errors.push(wrong);
+                let wrong = Diagnostic::at(self.file, at, found).key(key.path);
+                self.errors.push(key.accepts.refuses(entry.value.get_ref().as_str().unwrap_or(""), wrong));
                 None
             }
         }
@@ -563,6 +597,10 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
     if let Accepts::Word(_) = accepts {
         return word(accepts, text.trim_matches('"'));
     }
+    if let Accepts::Flag = accepts {
+        let flag = switch(text.trim_matches('"'));
+        return flag.map(Value::Flag).ok_or_else(|| format!("`{text}` is not a switch"));
+    }
     if let Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places = accepts {
         let reader = Reader::new("--set", text);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
@@ -586,10 +624,14 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
             Some(n) => Err(format!("{n} is out of range")),
             None => Err(format!("is a {}", value.type_str())),
         },
-        Accepts::Flag => match value.as_bool() {
-            Some(flag) => Ok(Value::Flag(flag)),
-            None => Err(format!("is a {}", value.type_str())),
-        },
+        Accepts::Flag => {
+            let number = || whole(value).map(|n| n.to_string());
+            let word = || value.as_str().map(str::to_owned).or_else(number).and_then(|word| switch(&word));
+            match value.as_bool().or_else(word) {
+                Some(flag) => Ok(Value::Flag(flag)),
+                None => Err(format!("is a {}", value.type_str())),
+            }
+        }
         Accepts::Word(_) => match value.as_str() {
             Some(text) => word(accepts, text),
             None => Err(format!("is a {}", value.type_str())),
@@ -597,6 +639,15 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
         Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places => {
             Err("is not a list".to_owned())
         }
+    }
+}
+
+/// A switch in any of the words that people use for it. What is kept is always `true` or `false`.
+pub(crate) fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" => Some(true),
+        "false" | "off" | "no" | "0" => Some(false),
+        _ => None,
     }
 }
 

@@ -119,8 +119,8 @@ fn tells_type_and_range() {
     );
     check(
         "write_back = { value = true",
-        "write_back = { value = \"yes\"",
-        "d.toml:31: `cache.write_back`: is a string; expected true or false",
+        "write_back = { value = \"maybe\"",
+        "d.toml:31: `cache.write_back`: is a string; expected on or off (or true, false, yes, no, 1, 0)",
     );
     check(
         "\"sptf\"",

@@ -11,47 +11,12 @@ use seekwise_model::host::processor::ProcessorSpec;
 use seekwise_model::time::Span;
 
 use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Accepts, Figure, Key, Kind, Reader, Value};
+use crate::profile::figure::{Figure, Kind, Reader, Value};
 use crate::profile::{discipline, span};
-use crate::stack::modes::{self, MODES};
+use crate::stack::keys::HOST_LAYERS;
+use crate::stack::modes;
 
 const HOSTS: &str = include_str!("hosts.toml");
-
-const fn key(path: &'static str, unit: &'static str, accepts: Accepts, required: bool) -> Key {
-    Key { path, unit, accepts, required }
-}
-
-/// The keys of a driver.
-pub static DRIVER_KEYS: &[Key] = &[
-    key("capacity", "", Accepts::Whole(1, 65_536), true),
-    key("depth", "", Accepts::Whole(1, 65_536), true),
-    key("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), true),
-    key("queue.window", "", Accepts::Whole(0, 65_536), false),
-    key("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), false),
-    key("queue.read_expire_ms", "ms", Accepts::Number(0.0, 1e6), false),
-    key("queue.write_expire_ms", "ms", Accepts::Number(0.0, 1e6), false),
-    key("queue.writes_starved", "", Accepts::Whole(0, 65_536), false),
-    key("queue.fifo_batch", "", Accepts::Whole(1, 65_536), false),
-    key("queue.prio_aging_ms", "ms", Accepts::Number(0.0, 1e6), false),
-    key("queue.slice_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), false),
-    key("queue.seeky_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), false),
-    key("queue.turn_ms", "ms", Accepts::Number(0.001, 10_000.0), false),
-    key("queue.max_budget_sectors", "sectors", Accepts::Whole(1, 1 << 24), false),
-    key("queue.async_charge", "", Accepts::Whole(1, 1000), false),
-    key("queue.sync_writes", "", Accepts::Flag, false),
-    key("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), true),
-    key("merge", "", Accepts::Flag, false),
-    key("merge_reads", "", Accepts::Flag, false),
-    key("plug.commands", "", Accepts::Whole(1, 65_536), false),
-    key("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), false),
-    key("flush", "", Accepts::Word(&["forward", "cached", "drop", "never"]), false),
-    key("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), false),
-    key("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), false),
-    key("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), false),
-    key("timeout_ms", "ms", Accepts::Number(0.001, 1e6), false),
-    key("retries", "", Accepts::Whole(0, 1_000_000), false),
-    key("request_us", "us", Accepts::Number(0.0, 1e6), false),
-];
 
 /// A key of a layer that means something only where another, or one of several, has a certain value or is there at all.
 type Belongs = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -114,71 +79,6 @@ pub(super) fn meaningless(layer: &str, figures: &[Figure]) -> Option<(&'static s
     let needs: Vec<String> = needs.iter().map(|needs| format!("`{layer}.{needs}`")).collect();
     Some((key, format!("{}{wanted} beside it", needs.join(" or "))))
 }
-
-/// The keys of a controller.
-pub static CONTROLLER_KEYS: &[Key] = &[
-    key("depth", "", Accepts::Whole(1, 256), true),
-    key("command_ms", "ms", Accepts::Number(0.0, 10_000.0), true),
-    key("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true),
-    key("mode", "", Accepts::Word(MODES), false),
-    key("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), false),
-    key("coalesce", "", Accepts::Whole(2, 256), false),
-    key("coalesce_us", "us", Accepts::Number(0.001, 1e6), false),
-];
-
-/// The keys of a processor.
-pub static PROCESSOR_KEYS: &[Key] = &[
-    key("cores", "", Accepts::Whole(1, 1024), true),
-    key("speed", "", Accepts::Number(0.01, 10_000.0), true),
-    key("request_us", "us", Accepts::Number(0.0, 1e6), true),
-    key("interrupt_us", "us", Accepts::Number(0.0, 1e6), true),
-    key("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
-    key("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), true),
-];
-
-/// The keys of an accelerator.
-pub static ACCELERATOR_KEYS: &[Key] = &[
-    key("size_mb", "MiB", Accepts::Whole(1, 65_536), true),
-    key("hit_us", "us", Accepts::Number(0.001, 1e6), true),
-    key("write_back", "", Accepts::Flag, true),
-    key("flush", "", Accepts::Word(&["forward", "drop"]), true),
-    key("dirty_percent", "%", Accepts::Whole(0, 100), true),
-    key("dirty_ms", "ms", Accepts::Number(0.0, 1e7), true),
-    key("idle_ms", "ms", Accepts::Number(0.0, 1e7), true),
-    key("read_ahead_kib", "KiB", Accepts::Whole(0, 65_536), true),
-];
-
-/// The keys of an array.
-pub static ARRAY_KEYS: &[Key] = &[
-    key("level", "", Accepts::Word(LEVELS), true),
-    key("drives", "", Accepts::Whole(2, 32), true),
-    key("chunk_kib", "KiB", Accepts::Whole(4, 65_536), true),
-    key("percent", "%", Accepts::Whole(1, 100), true),
-    key("second", "", Accepts::Word(LEVELS), false),
-    key("depth", "", Accepts::Whole(1, 65_536), true),
-    key("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook"]), true),
-    key("read", "", Accepts::Word(&["nearest", "round-robin", "first"]), true),
-    key("parity", "", Accepts::Word(&["fewest", "modify", "reconstruct"]), true),
-    key("rebuild_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true),
-    key("rebuild_run_kib", "KiB", Accepts::Whole(4, 65_536), true),
-    key("lose", "", Accepts::Whole(0, 31), false),
-];
-
-/// The words for levels, in the order of [`level`].
-const LEVELS: &[&str] = &["raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
-
-/// The keys of a bus that all controllers of an array share.
-pub static BUS_KEYS: &[Key] = &[key("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), true)];
-
-/// The layers that come ready-made, and their keys.
-pub static HOST_LAYERS: &[(&str, &[Key])] = &[
-    ("processor", PROCESSOR_KEYS),
-    ("accelerator", ACCELERATOR_KEYS),
-    ("driver", DRIVER_KEYS),
-    ("array", ARRAY_KEYS),
-    ("bus", BUS_KEYS),
-    ("controller", CONTROLLER_KEYS),
-];
 
 /// A ready-made layer.
 #[derive(Clone, Debug)]

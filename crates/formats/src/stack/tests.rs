@@ -89,7 +89,7 @@ fn errors_name_key_and_nearest() {
     let mut stack = Stack::named_drive("barracuda");
     assert_eq!(
         stack.set("drves.depth", "1").unwrap_err()[0].to_string(),
-        "--set: `drves.depth`: unknown key; expected a key of a layer of the stack, or of the job; \
+        "--set: `drves.depth`: unknown key; expected a key of a layer of the stack, or of the job (see `seekwise keys`); \
          did you mean `driver.depth`?"
     );
 }

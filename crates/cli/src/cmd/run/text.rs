@@ -1,6 +1,6 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{Measured, Response, RunRecord, View};
+use seekwise_lab::run::{Measured, RunRecord, View};
 use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
 

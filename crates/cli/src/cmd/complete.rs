@@ -1,0 +1,141 @@
+//! Completion in shells and manual pages, both from the declaration in `args`. A shell's script asks the program itself
+//! at each completion ([`answer`]), so drives, patterns, studies and keys are those of this program.
+
+use std::ffi::OsStr;
+use std::fs;
+
+use clap::{Command, CommandFactory};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::env::Shells;
+use seekwise_formats::keys::sections;
+use seekwise_lab::{catalogue, jobs};
+
+use super::studies::BUILT_IN;
+use crate::args::{self, Cli, Shell};
+use crate::exit::{Answer, Failure, Outcome};
+
+/// The variable by which a script asks; `COMPLETE` alone might be a program's own.
+const VARIABLE: &str = "SEEKWISE_COMPLETE";
+
+/// Answers a shell's question and ends the program, if one is asked.
+pub fn answer() {
+    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+}
+
+/// The commands, with what can be completed in their arguments.
+fn command() -> Command {
+    let targets = || words_and_files(catalogue::names().map(str::to_owned).collect());
+    let jobs = || {
+        let patterns = jobs::patterns().into_iter().map(|pattern| pattern.name);
+        words_and_files(patterns.chain(jobs::JOBS.iter().map(|job| job.name.to_owned())).collect())
+    };
+    let studies = || words_and_files(BUILT_IN.iter().map(|study| study.0.to_owned()).collect());
+    let set = || ArgValueCompleter::new(|current: &OsStr| settings(current));
+    let keys = || ArgValueCompleter::new(|current: &OsStr| named(current, &all_keys()));
+    let on_target = move |command: Command| {
+        command
+            .mut_arg("job", |arg| arg.add(jobs()))
+            .mut_arg("target", |arg| arg.add(targets()))
+            .mut_arg("set", |arg| arg.add(set()))
+    };
+    Cli::command()
+        .mut_subcommand("drives", |command| command.mut_arg("name", |arg| arg.add(targets())))
+        .mut_subcommand("studies", |command| command.mut_arg("name", |arg| arg.add(studies())))
+        .mut_subcommand("patterns", |command| command.mut_arg("name", |arg| arg.add(jobs())))
+        .mut_subcommand("keys", |command| command.mut_arg("words", |arg| arg.add(keys())))
+        .mut_subcommand("init", |command| command.mut_arg("like", |arg| arg.add(targets())))
+        .mut_subcommand("run", on_target)
+        .mut_subcommand("compare", |command| on_target(command).mut_arg("vary", |arg| arg.add(set())))
+        .mut_subcommand("power-cut", on_target)
+        .mut_subcommand("study", |command| command.mut_arg("study", |arg| arg.add(studies())))
+        .mut_subcommand("validate", |command| {
+            command.mut_arg("drive", |arg| arg.add(targets())).mut_arg("set", |arg| arg.add(set()))
+        })
+        .mut_subcommand("bench", |command| command.mut_arg("drive", |arg| arg.add(targets())))
+}
+
+/// Completes these words, and files.
+fn words_and_files(words: Vec<String>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let mut found = named(current, &words);
+        found.extend(PathCompleter::any().complete(current));
+        found
+    })
+}
+
+/// Those of `words` that begin with what stands there.
+fn named(current: &OsStr, words: &[String]) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    words.iter().filter(|word| word.starts_with(current)).map(CompletionCandidate::new).collect()
+}
+
+fn all_keys() -> Vec<String> {
+    let sections = sections();
+    let names = sections.iter().map(|section| section.name.to_owned());
+    names.chain(sections.iter().flat_map(|section| &section.keys).map(|entry| entry.key.clone())).collect()
+}
+
+/// Keys with `=`, and behind it the words that the key takes.
+fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
+    let asked = ["processor", "accelerator", "driver", "array", "bus", "controller", "drive", "job"];
+    let sections = sections().into_iter().filter(|section| asked.contains(&section.name));
+    let entries: Vec<_> = sections.flat_map(|section| section.keys).collect();
+    let begun = current.to_str().unwrap_or_default();
+    let words: Vec<String> = match begun.split_once('=') {
+        None => entries.iter().map(|entry| format!("{}=", entry.key)).collect(),
+        Some(("drive", _)) => catalogue::names().map(|name| format!("drive={name}")).collect(),
+        Some((key, _)) => {
+            let entry = entries.iter().find(|entry| entry.key == key);
+            // A list of words has commas; a range and a sentence have blanks in them.
+            let words = entry.iter().flat_map(|entry| entry.takes.split(", ")).filter(|word| !word.contains(' '));
+            words.map(|word| format!("{key}={word}")).collect()
+        }
+    };
+    named(current, &words)
+}
+
+/// Prints what a shell reads to complete.
+pub fn completions(args: &args::Completions) -> Outcome {
+    let shell = match args.shell {
+        Shell::Bash => "bash",
+        Shell::Zsh => "zsh",
+        Shell::Fish => "fish",
+    };
+    let shells = Shells::builtins();
+    let completer = shells.completer(shell).expect("the library knows this shell");
+    completer.write_registration(VARIABLE, "seekwise", "seekwise", "seekwise", &mut std::io::stdout().lock())?;
+    Ok(Answer::Done)
+}
+
+/// Writes a manual page for the program and each command.
+pub fn man(args: &args::Man) -> Outcome {
+    let failed = |error| Failure::new(format!("{}: {error}", args.folder.display()));
+    fs::create_dir_all(&args.folder).map_err(failed)?;
+    clap_mangen::generate_to(Cli::command(), &args.folder).map_err(failed)?;
+    Ok(Answer::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings_of(begun: &str) -> Vec<String> {
+        let found = settings(OsStr::new(begun)).into_iter();
+        found.map(|word| word.get_value().to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn keys_and_their_words_complete() {
+        assert!(settings_of("drive.cache.wr").contains(&"drive.cache.write_back=".to_owned()));
+        assert_eq!(settings_of("drive.cache.write_back="), ["drive.cache.write_back=on", "drive.cache.write_back=off"]);
+        assert_eq!(settings_of("array=raid-1"), ["array=raid-1", "array=raid-10"]);
+        assert_eq!(settings_of("drive=exos"), ["drive=exos-x18"]);
+        assert_eq!(settings_of("drive.mechanics.rpm="), [""; 0], "a range has no words");
+    }
+
+    #[test]
+    fn every_argument_that_is_completed_is_there() {
+        command().debug_assert();
+    }
+}

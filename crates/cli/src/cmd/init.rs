@@ -1,0 +1,213 @@
+//! `seekwise init`: annotated files that run as they are. A stack is made of the ready-made layers and their keys, a drive
+//! of a built-in one, a study is an example of `docs`.
+
+use std::path::Path;
+
+use seekwise_formats::keys::{Entry, Section, sections};
+use seekwise_formats::profile::figure::{Figure, Value};
+use seekwise_formats::stack::hosts;
+use seekwise_lab::catalogue;
+
+use super::print;
+use crate::args::{self, Template};
+use crate::exit::{Answer, Failure, Outcome};
+use crate::output::{say, write_whole};
+
+/// The study that `init study` writes, under this name.
+const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
+const STUDY_NAME: &str = "study.toml";
+
+/// The drive of a new stack, and what a new profile begins with: the built-in drive with a queue that has most sources.
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+/// The layers that a new stack has, and those that stand in it behind `#`.
+const HAS: [(&str, &str); 2] = [("driver", "linux-none"), ("controller", "ahci")];
+const MAY_HAVE: [(&str, &str); 4] =
+    [("array", "raid-5"), ("processor", "current"), ("accelerator", "maxboost"), ("bus", "pci-32-33")];
+
+/// What people ask first of a drive; the others are a command away.
+const ASKED: [&str; 6] = [
+    "cache.write_back",
+    "cache.segments",
+    "cache.read_ahead.max_sectors",
+    "firmware.depth",
+    "firmware.queue.policy",
+    "mechanics.rpm",
+];
+
+/// The column at which a line's explanation begins.
+const COMMENT: usize = 38;
+
+/// Writes the file.
+pub fn init(args: &args::Init) -> Outcome {
+    if args.like.is_some() && args.what != Template::Drive {
+        return Err(Failure::new("--like goes with `init drive`"));
+    }
+    let name = args.out.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    let text = match args.what {
+        Template::Stack => stack(name.unwrap_or("stack.toml"))?,
+        Template::Study => STUDY.replace(STUDY_NAME, name.unwrap_or(STUDY_NAME)),
+        Template::Drive => drive(args.like.as_deref().unwrap_or(DRIVE), name.unwrap_or("my-drive.toml"))?,
+    };
+    let Some(path) = &args.out else {
+        print(&text)?;
+        return Ok(Answer::Done);
+    };
+    if !args.force && path.exists() {
+        return Err(Failure::new(format!("{}: is there already; --force replaces it", path.display())));
+    }
+    write_whole(path, text.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    say(format!("Written: {}", path.display()));
+    Ok(Answer::Done)
+}
+
+/// A stack with two layers above its drive, and the others behind `#`.
+fn stack(file: &str) -> Result<String, Failure> {
+    let mut text = format!(
+        "# A stack: a drive and what stands between it and the program. It runs as it is:\n#\n\
+         #   seekwise run random-read --on {file}\n#\n\
+         # What stands behind one # may be taken in, line by line. `seekwise keys driver` lists all keys of a layer,\n\
+         # `seekwise keys array.level` what each ready-made one has.\n"
+    );
+    let all = sections();
+    let section = |name: &str| all.iter().find(|section| section.name == name).expect("a layer has its keys");
+    let loaded = catalogue::load(DRIVE)?;
+    let drive = ASKED.iter().filter_map(|key| loaded.figure(key));
+    text += &layer(section("drive"), DRIVE, catalogue::names(), drive, "");
+    let hosts = hosts()?;
+    for (layers, hidden) in [(&HAS[..], ""), (&MAY_HAVE[..], "# ")] {
+        for &(name, ready) in layers {
+            let names = hosts.iter().filter(|host| host.layer == name).map(|host| host.name.as_str());
+            let host = hosts.iter().find(|host| host.layer == name && host.name == ready);
+            let figures = host.iter().flat_map(|host| &host.figures);
+            text += &layer(section(name), ready, names, figures, hidden);
+        }
+    }
+    Ok(text)
+}
+
+/// A layer's table: its name, the other names, and its figures behind `#`.
+fn layer<'n, 'a>(
+    section: &Section,
+    name: &str,
+    names: impl Iterator<Item = &'n str>,
+    figures: impl Iterator<Item = &'a Figure>,
+    hidden: &str,
+) -> String {
+    let others: Vec<&str> = names.filter(|other| *other != name).collect();
+    let mut text = format!("\n## {}", section.what);
+    if let Some(whole) = section.keys.first().filter(|whole| !whole.required) {
+        text += &format!(" (without it, {})", whole.otherwise);
+    }
+    text += &format!("\n{hidden}[{}]\n{hidden}name = \"{name}\"\n", section.name);
+    if !others.is_empty() {
+        text += &format!("## or {}\n", others.join(", "));
+    }
+    for figure in figures {
+        let entry = section.keys.iter().find(|entry| entry.key == format!("{}.{}", section.name, figure.key));
+        let about = entry.map_or(String::new(), about);
+        let value = match &figure.value {
+            Value::Word(word) => format!("\"{word}\""),
+            value => value.to_string(),
+        };
+        text += &format!("{:<COMMENT$} # {about}\n", format!("# {} = {value}", figure.key));
+    }
+    text
+}
+
+/// Range, unit and meaning of a key.
+fn about(entry: &Entry) -> String {
+    let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
+    format!("{}{unit}: {}", entry.takes, entry.meaning)
+}
+
+/// The profile of a built-in drive under the name of its new `file`, with what each key says above it.
+fn drive(like: &str, file: &str) -> Result<String, Failure> {
+    catalogue::load(like)?;
+    let profile = catalogue::text(like).unwrap_or_default();
+    let name = file.strip_suffix(".toml").unwrap_or(file);
+    let mut text = format!(
+        "# A drive like {like}. It runs as it is:\n#\n#   seekwise run random-read --on {file}\n\
+         #   seekwise drives {file}           its figures and checks\n\
+         #   seekwise drives {file} --check   everyday work against arithmetic from them\n#\n\
+         # Every figure is still that of {like}. Change what is otherwise, and its source with it: `measured` (by whom,\n\
+         # how), `datasheet` (which, where), or `inferred` (from what, by which step). `@word` stands for a text of\n\
+         # [sources]. A line `##` says what the key below takes and means; `[checks]` is what must come out.\n\n"
+    );
+    let all = sections();
+    let entries = || all.iter().flat_map(|section| &section.keys);
+    let mut section = String::new();
+    for line in profile.lines() {
+        let named = line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|named| named.0);
+        let key = line.split_once('=').map(|(key, _)| format!("drive.{section}{}", key.trim()));
+        let key = key.or(named.map(|named| format!("drive.{named}")));
+        section = named.map_or(section, |named| format!("{named}."));
+        if let Some(entry) = entries().find(|entry| Some(&entry.key) == key.as_ref()) {
+            let left_out = if entry.required { String::new() } else { format!(" (left out: {})", entry.otherwise) };
+            text += &format!("## {}{left_out}\n", about(entry));
+        }
+        match line.starts_with("name") && section.is_empty() {
+            true => text += &format!("name = \"{name}\"\n"),
+            false => text += &format!("{line}\n"),
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::stack::Stack;
+
+    use super::*;
+
+    fn builds(text: &str) -> Result<(), String> {
+        let drives = |name: &str| Ok(catalogue::text(name).expect("a drive of the catalogue").to_owned());
+        let built = Stack::parse("s.toml", text).and_then(|stack| stack.build(&drives));
+        built.map(|_| ()).map_err(|faults| format!("{}\n{text}", faults[0]))
+    }
+
+    /// The lines of each table of a stack, with those that stand behind one `#` taken in.
+    fn tables(text: &str) -> Vec<Vec<String>> {
+        let mut tables: Vec<Vec<String>> = Vec::new();
+        for line in text.lines().filter(|line| !line.starts_with("##")) {
+            let line = line.strip_prefix("# ").unwrap_or(line);
+            match line.starts_with('[') {
+                true => tables.push(vec![line.to_owned()]),
+                false if line.contains(" = ") => tables.last_mut().unwrap().push(line.to_owned()),
+                false => {}
+            }
+        }
+        tables
+    }
+
+    #[test]
+    fn a_stack_builds_with_every_line_that_may_be_taken_in() {
+        let text = stack("s.toml").unwrap();
+        assert_eq!(builds(&text), Ok(()));
+        let tables = tables(&text);
+        assert_eq!(tables.len(), 1 + HAS.len() + MAY_HAVE.len());
+        let drive = format!("[drive]\nname = \"{DRIVE}\"\n");
+        for table in &tables {
+            let head = table[..2].join("\n");
+            let beside = if head.starts_with("[drive]") { "" } else { &drive };
+            table[2..].iter().for_each(|line| assert_eq!(builds(&format!("{beside}{head}\n{line}\n")), Ok(())));
+            assert_eq!(builds(&format!("{beside}{}\n", table.join("\n"))), Ok(()));
+        }
+    }
+
+    #[test]
+    fn every_built_in_drive_is_a_beginning() {
+        for like in catalogue::names() {
+            let text = drive(like, "mine.toml").unwrap();
+            let read = seekwise_formats::profile::parse("mine.toml", &text).unwrap();
+            assert_eq!(read.name, "mine");
+            let plain = catalogue::load(like).unwrap();
+            let values = |drive: &seekwise_formats::profile::DriveFile| {
+                drive.figures().map(|figure| (figure.key, figure.value.to_string())).collect::<Vec<_>>()
+            };
+            assert_eq!(values(&read), values(&plain));
+            let said = text.lines().filter(|line| line.starts_with("## ")).count();
+            assert!(said >= plain.figures().count(), "{like}: {said} lines for {} figures", plain.figures().count());
+        }
+    }
+}

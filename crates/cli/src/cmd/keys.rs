@@ -1,0 +1,154 @@
+//! `seekwise keys`: the keys there are, layer by layer; of one key, what each drive or ready-made layer has.
+
+use seekwise_formats::diagnostic::is_same;
+use seekwise_formats::keys::{Entry, Section, sections, unknown};
+use seekwise_formats::profile::figure::Figure;
+use seekwise_formats::stack::hosts;
+use seekwise_lab::catalogue;
+use serde_json::{Value, json};
+
+use super::{print, print_json};
+use crate::args;
+use crate::exit::{Answer, Failure, Outcome};
+use crate::screen;
+use crate::tables;
+
+/// How far what belongs to a key stands in.
+const INDENT: usize = 4;
+
+/// Lists keys, or shows one.
+pub fn keys(args: &args::Keys, json: bool) -> Outcome {
+    let asked = args.words.join(" ");
+    let found = find(sections(), &asked);
+    if found.is_empty() {
+        return Err(unknown("keys", 0, &asked).into());
+    }
+    let one = match &found[..] {
+        [section] if section.keys.len() == 1 && is_same(&section.keys[0].key, &asked) => Some(section.keys[0].clone()),
+        _ => None,
+    };
+    let having = one.map_or(Ok(Vec::new()), |entry| having(&entry.key))?;
+    if json {
+        let mut list = json!(found);
+        if !having.is_empty() {
+            list[0]["keys"][0]["values"] = having.iter().map(value).collect();
+        }
+        print_json(&list)?;
+        return Ok(Answer::Done);
+    }
+    let width = screen::width();
+    let text: Vec<String> = found.iter().map(|section| described(section, width)).collect();
+    print(&text.join("\n"))?;
+    if !having.is_empty() {
+        let mut table = tables::table(["of", "value", "kind", "source"]);
+        for (name, figure) in &having {
+            let value = format!("{} {}", figure.value, figure.unit);
+            table.add_row([name.clone(), value.trim_end().to_owned(), figure.kind.to_string(), figure.source.clone()]);
+        }
+        print(&format!("\n{table}"))?;
+    }
+    Ok(Answer::Done)
+}
+
+/// The sections of that name; the key of that name; else the keys that have to do with all words.
+fn find(all: Vec<Section>, asked: &str) -> Vec<Section> {
+    if asked.is_empty() {
+        return all;
+    }
+    if let Some(section) = all.iter().find(|section| is_same(section.name, asked)) {
+        return vec![section.clone()];
+    }
+    let exact = |entry: &Entry| is_same(&entry.key, asked);
+    let is_key = all.iter().any(|section| section.keys.iter().any(exact));
+    let words: Vec<String> = asked.split_whitespace().map(str::to_lowercase).collect();
+    let about = |entry: &Entry| {
+        let text = format!("{} {} {} {}", entry.key, entry.also.join(" "), entry.takes, entry.meaning).to_lowercase();
+        words.iter().all(|word| text.contains(word))
+    };
+    let kept = |mut section: Section| {
+        section.keys.retain(|entry| if is_key { exact(entry) } else { about(entry) });
+        (!section.keys.is_empty()).then_some(section)
+    };
+    all.into_iter().filter_map(kept).collect()
+}
+
+/// What has a figure of this key: ready-made layers, or built-in drives.
+fn having(key: &str) -> Result<Vec<(String, Figure)>, Failure> {
+    let Some((layer, path)) = key.split_once('.') else { return Ok(Vec::new()) };
+    let mut having = Vec::new();
+    if layer == "drive" {
+        for name in catalogue::names() {
+            having.extend(catalogue::load(name)?.figure(path).map(|figure| (name.to_owned(), figure.clone())));
+        }
+    }
+    for host in hosts()?.into_iter().filter(|host| host.layer == layer) {
+        having.extend(host.figures.iter().find(|f| f.key == path).map(|figure| (host.name.clone(), figure.clone())));
+    }
+    Ok(having)
+}
+
+fn value((name, figure): &(String, Figure)) -> Value {
+    json!({"of": name, "value": figure.value.to_string(), "unit": figure.unit, "kind": figure.kind.to_string(),
+           "source": figure.source})
+}
+
+fn described(section: &Section, width: usize) -> String {
+    let mut text = format!("{}: {}\n", section.name, section.what);
+    for entry in &section.keys {
+        let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
+        text += &wrapped(&format!("{}  {}{unit}", entry.key, entry.takes), width, 2, INDENT + 2);
+        text += &wrapped(&format!("{} [left out: {}]", entry.meaning, entry.otherwise), width, INDENT + 2, INDENT + 2);
+    }
+    text
+}
+
+/// `text` in lines of at most `width` columns, broken between words, the first `first` columns in and the others `rest`.
+fn wrapped(text: &str, width: usize, first: usize, rest: usize) -> String {
+    let mut lines = vec![" ".repeat(first)];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        let used = line.chars().count();
+        let is_begun = line.chars().any(|c| c != ' ');
+        match is_begun && used + 1 + word.chars().count() > width {
+            true => lines.push(format!("{}{word}", " ".repeat(rest))),
+            false if is_begun => *line += &format!(" {word}"),
+            false => *line += word,
+        }
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(asked: &str) -> Vec<String> {
+        find(sections(), asked).into_iter().flat_map(|section| section.keys).map(|entry| entry.key).collect()
+    }
+
+    #[test]
+    fn keys_are_found_by_layer_by_name_and_by_what_they_have_to_do_with() {
+        assert!(found("bus").contains(&"bus.rate_mb_s".to_owned()));
+        assert_eq!(found("DRIVE.cache.segments"), ["drive.cache.segments"]);
+        assert!(found("rpm").contains(&"drive.mechanics.rpm".to_owned()));
+        assert!(found("write cache").contains(&"drive.cache.write_back".to_owned()));
+        assert!(found("nr_requests").contains(&"driver.capacity".to_owned()));
+        assert!(found("zzz").is_empty());
+        assert!(found("").len() > 150);
+    }
+
+    #[test]
+    fn lines_break_between_words_only() {
+        assert_eq!(wrapped("one two three four", 10, 0, 2), "one two\n  three\n  four\n");
+        assert_eq!(wrapped("longer-than-that", 5, 2, 2), "  longer-than-that\n");
+        for section in sections() {
+            let text = described(&section, 60);
+            let most = |word: &str| word.chars().count() + INDENT + 2;
+            for line in text.lines().filter(|line| line.chars().count() > 60) {
+                let alone = line.split_whitespace().count() == 1 && most(line.trim()) > 60;
+                assert!(alone || line.starts_with(section.name), "{line}");
+            }
+            section.keys.iter().for_each(|entry| assert!(text.contains(&entry.key)));
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! All keys there are, layer by layer: what each takes, in which unit, what holds without it, what it says. `seekwise
+//! keys`, the guide and the errors about words that stand where they are none are made of it.
+//!
+//! Keys of figures stand beside what reads them (`profile/keys`, `stack/keys`); here are those of jobs and studies, which
+//! are read otherwise.
+
+use std::sync::LazyLock;
+
+use serde::Serialize;
+
+use crate::diagnostic::{Diagnostic, endings, is_same, meant, nearest};
+use crate::profile::figure::{Accepts, Key};
+use crate::profile::keys::KEYS;
+use crate::stack::{HOST_LAYERS, LAYERS, hosts};
+
+/// A layer, or another part of what is asked for, and its keys.
+#[derive(Clone, Debug, Serialize)]
+pub struct Section {
+    /// Its name, with which its keys begin; those of a study do not.
+    pub name: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    /// Its keys.
+    pub keys: Vec<Entry>,
+}
+
+/// A key.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Dotted, as `--set` takes it; of a study, as its file has it.
+    pub key: String,
+    /// What it takes.
+    pub takes: String,
+    /// Unit of the value; empty for counts and words.
+    pub unit: &'static str,
+    /// Must be there, by its name's or profile's word or its own.
+    pub required: bool,
+    /// What holds where neither it nor a name says so.
+    pub otherwise: &'static str,
+    /// What it says.
+    pub meaning: &'static str,
+    /// Other words by which people look for it.
+    pub also: Vec<&'static str>,
+}
+
+/// What the layers are and what holds without them, in the order of [`LAYERS`].
+const WHAT: [(&str, &str); LAYERS.len()] = [
+    ("none: work costs no time", "the cores that programs and the system run on"),
+    ("none: no cache of the disk in the host's memory", "a driver's cache of the whole disk in host memory"),
+    ("direct: in order, no split, no limit of its own", "the operating system's driver and scheduler"),
+    ("none: one drive", "several drives, each behind a controller's channel of its own"),
+    ("none: each channel has its own way to memory", "a bus that all channels of an array share"),
+    ("none: the drive's link is the host's", "the host bus adapter, once for each drive"),
+    (MUST, "the drive"),
+];
+
+/// What holds without a key that nothing else says.
+const MUST: &str = "must be there";
+
+/// A key that is no figure: its name, what it takes, what holds without it (nothing: it must be there), what it says.
+type Plain = (&'static str, &'static str, &'static str, &'static str);
+
+/// Keys of the stack as a whole.
+const STACK: &[Plain] = &[
+    ("stack", "the path of a stack file", "none", "a stack file to begin with, in a study or beside a drive"),
+    (
+        "at.TIME.KEY",
+        "a value of KEY",
+        "nothing changes",
+        "what KEY is from TIME on (`at.10 s.driver.flush`). KEY is one of driver.depth, driver.flush, \
+         driver.write_through, driver.power_off, accelerator.flush, drive.cache.write_back, array.lose, array.replace",
+    ),
+];
+
+/// Keys of a job. Those of fio's own files are fio's.
+pub const JOB: &[Plain] = &[
+    ("job", "a pattern, a built-in job, a fio job file or an Iometer .icf", "", "what is done (`seekwise patterns`)"),
+    ("job.depth", "1 to 65535", "as the job says", "requests that each worker has outstanding"),
+    ("job.runtime", "a length of time such as 30 s", "as the job says", "how long each worker is counted"),
+    ("job.ramp", "a length of time such as 5 s", "as the job says", "how long it warms up before"),
+    ("job.env.NAME", "a text", "the job's own value", "a variable of a built-in job or a fio job: `${NAME}` in it"),
+];
+
+/// Keys of a study's file.
+const STUDY: &[Plain] = &[
+    ("title", "a text", "", "its name for a reader"),
+    ("question", "a text", "", "what it asks"),
+    ("expect", "a text", "nothing", "what its author expects"),
+    ("seed", "a whole number", "1", "the seed of all chance"),
+    ("runs", "1 to 1000000", "5", "independent runs of each cell"),
+    ("runtime", "a length of time such as 30 s", "as the job says", "how long each run is counted"),
+    ("ramp", "a length of time such as 5 s", "as the job says", "how long each run warms up before"),
+    ("margin_percent", "0 to 50", "2", "ratios so near to 1 are called equal"),
+    ("cuts", "1 to 1000000", "none", "power cuts in each run, beside the run itself"),
+    ("shutdowns", "1 to 1000000", "none", "runs beside each run that end with an orderly power-off"),
+    ("job", "as the key `job`", "a factor says it", "what is done"),
+    ("stack", "a table of keys of the stack and the job", "factors say it", "what is under every cell"),
+    ("factor.name", "a text", "", "the name of what is varied, one [[factor]] each"),
+    ("factor.unit", "a text", "none", "the unit of its levels"),
+    ("factor.key", "a key of the stack or the job", "with bundles", "the key that it sets"),
+    ("factor.levels", "a list of values", "with bundles", "the key's values"),
+    ("factor.bundle", "tables of `name` and `set`", "with a key", "named settings of several keys at once"),
+    ("compare.name", "a text", "", "what the comparison shows, one [[compare]] each"),
+    ("compare.factor", "a factor's name", "", "what differs"),
+    ("compare.from", "a level", "", "the base"),
+    ("compare.to", "a level", "", "what is compared with it"),
+    ("compare.credit", "a list of concerns", "the factor", "what is credited with the difference"),
+    ("compare.headline", "true or false", "false", "leads the report"),
+    ("compare.metric", "what is compared", "iops", "iops, bytes_per_s or response_ms"),
+    ("claim.id", "a text", "", "a finding's number, one [[claim]] each"),
+    ("claim.class", "M, N, S, I or J", "", "what kind of finding it is (docs/claims.md)"),
+    ("claim.finding", "a text", "", "what the source found"),
+    ("claim.condition", "a text", "", "when it counts as reproduced, in words"),
+    ("claim.mechanism", "a text", "", "what causes it in the model"),
+    ("claim.check", "a list of conditions", "none", "all must hold"),
+    ("claim.show", "a list of expressions", "none", "reported beside them"),
+    ("claim.over", "a list of factors", "none", "factors whose levels vote"),
+    ("claim.with", "{ claim, same }", "none", "another claim that must hold beside it"),
+    ("claim.ablate", "a key and its value, and `in`", "none", "what switches the mechanism off"),
+    ("claim.plant", "a key and its value, and `in`", "none", "a difference that the same cells must show"),
+];
+
+/// Keys of a drive's file beside its figures.
+const HEAD: &[Plain] = &[
+    ("name", "a text", "", "its name in the catalogue"),
+    ("title", "a text", "", "maker and model"),
+    ("year", "a year", "unknown", "the year of the model"),
+    ("studies", "a list of texts", "none", "studies that measured it"),
+    ("interface", "a text", "none", "the interface in words"),
+    ("sources.NAME", "a text", "none", "a citation, which figures' sources name by @NAME"),
+    ("everyday.CASE", "a text", "none", "why it does otherwise than arithmetic says (docs/everyday.md)"),
+];
+
+/// All sections: the layers from the program down, then the stack as a whole, the job, a drive's file, a study's file.
+pub fn sections() -> Vec<Section> {
+    let layers = LAYERS.into_iter().zip(WHAT).map(|(name, (otherwise, what))| layer(name, otherwise, what));
+    let plain = |name, what, keys: &[Plain]| Section { name, what, keys: keys.iter().map(plain).collect() };
+    let others = [
+        plain("stack", "a stack as a whole", STACK),
+        plain("job", "what is done", JOB),
+        plain("profile", "a drive's file, beside its figures (keys of `drive` without that word)", HEAD),
+        plain("study", "a study's file", STUDY),
+    ];
+    layers.chain(others).collect()
+}
+
+/// The names of the ready-made layers, with their layers. Errors ask for them again and again.
+static READY: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
+    let hosts = hosts().expect("the ready-made layers are part of the program and load");
+    hosts.into_iter().map(|host| (host.layer, host.name)).collect()
+});
+
+fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Section {
+    let names: Vec<&str> = READY.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
+    let takes = match name {
+        "drive" => "the name of a drive (`seekwise drives`), or a profile's path".to_owned(),
+        _ => format!("none, {}", names.join(", ")),
+    };
+    let whole = Entry {
+        key: name.to_owned(),
+        takes,
+        unit: "",
+        required: otherwise == MUST,
+        otherwise,
+        meaning: what,
+        also: Vec::new(),
+    };
+    let keys = keys_of(name).iter().map(|key| Entry {
+        key: format!("{name}.{}", key.path),
+        takes: key.accepts.range(),
+        unit: key.unit,
+        required: key.required,
+        otherwise: match (key.required, name) {
+            (false, _) => key.otherwise,
+            (true, "drive") => "the profile's",
+            (true, _) => "the name's",
+        },
+        meaning: key.meaning,
+        also: key.also.to_vec(),
+    });
+    Section { name, what, keys: std::iter::once(whole).chain(keys).collect() }
+}
+
+fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {
+    let required = otherwise.is_empty();
+    let otherwise = if required { MUST } else { otherwise };
+    Entry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
+}
+
+/// The keys of a layer's figures.
+pub(crate) fn keys_of(layer: &str) -> &'static [Key] {
+    let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);
+    host.map_or(KEYS, |(_, keys)| keys)
+}
+
+/// All dotted keys of a stack's figures, each with its key.
+fn figures() -> impl Iterator<Item = (String, &'static Key)> {
+    LAYERS.into_iter().flat_map(|layer| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key)))
+}
+
+/// What is to say of a key that a stack or a job does not have: the key that was meant, whichever layer's it is; or the
+/// setting, where the word is a value.
+pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
+    let figures: Vec<(String, &Key)> = figures().collect();
+    let names = figures.iter().map(|(name, _)| name.as_str());
+    let names: Vec<&str> = names.chain(LAYERS).chain(JOB.iter().map(|job| job.0)).collect();
+    let also = figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
+    let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
+    let wrong = Diagnostic::at(file, line, "unknown key").key(key);
+    let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
+    if let Some(name) = meant(key, names.iter().copied()) {
+        return one(name.to_owned());
+    }
+    let endings: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
+    for found in [endings, also, values(key)] {
+        match &found[..] {
+            [] => {}
+            [only] => return one(only.clone()),
+            several => return wrong.expected(format!("one of {}", several.join(", "))),
+        }
+    }
+    wrong.nearest_to(key, names)
+}
+
+/// The settings that have `word` for their value, whichever layer's they are: `driver=linux-mq-deadline`.
+fn values(word: &str) -> Vec<String> {
+    let setting = |key: &str, value: &str| format!("{key}={value}");
+    if let Some(found) = meant(word, READY.iter().map(|ready| ready.1.as_str())) {
+        let layers = READY.iter().filter(|ready| ready.1 == found);
+        return layers.map(|(layer, name)| setting(layer, name)).collect();
+    }
+    let words = figures().flat_map(|(path, key)| key.accepts.words().map(move |word| (path.clone(), word)));
+    words.filter(|(_, known)| is_same(known, word)).map(|(path, known)| setting(&path, known)).collect()
+}
+
+/// The word or setting that was meant by `word`, which stands where one of `known` is expected. A word that another
+/// key or layer has is rather that than a misspelling of one that does something else.
+pub(crate) fn value_meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(found) = meant(word, known.iter().copied()) {
+        return Some(found.to_owned());
+    }
+    match &values(word)[..] {
+        [] => nearest(word, known).map(str::to_owned),
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+impl Accepts {
+    /// What it takes, for a table.
+    pub fn range(&self) -> String {
+        match self {
+            Accepts::Whole(low, high) => format!("{low} to {high}"),
+            Accepts::Number(low, high) => format!("{low} to {high}"),
+            Accepts::Flag => "on, off".to_owned(),
+            Accepts::Word(words) => words.join(", "),
+            rows => rows.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "keys/tests.rs"]
+mod tests;

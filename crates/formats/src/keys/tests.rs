@@ -1,0 +1,161 @@
+use std::path::Path;
+
+use super::*;
+use crate::stack::Stack;
+use crate::study;
+
+fn said(key: &str) -> String {
+    let said = unknown("--set", 0, key).to_string();
+    said.strip_prefix(&format!("--set: `{key}`: unknown key")).unwrap_or(&said).to_owned()
+}
+
+#[test]
+fn a_key_is_found_in_whichever_layer_it_is() {
+    for (key, nearest) in [
+        ("rpm", "drive.mechanics.rpm"),
+        ("drive.rpm", "drive.mechanics.rpm"),
+        ("drive.mechanics.RPM", "drive.mechanics.rpm"),
+        ("segments", "drive.cache.segments"),
+        ("write-cache", "drive.cache.write_back"),
+        ("drive.cache.writeback", "drive.cache.write_back"),
+        ("nr_requests", "driver.capacity"),
+        ("chunk_kib", "array.chunk_kib"),
+        ("runtime", "job.runtime"),
+        ("drves.depth", "driver.depth"),
+    ] {
+        assert_eq!(said(key), format!("; did you mean `{nearest}`?"), "{key}");
+    }
+}
+
+#[test]
+fn a_value_in_a_key_s_place_is_shown_its_key() {
+    for (key, nearest) in [
+        ("mq-deadline", "driver=linux-mq-deadline"),
+        ("bfq", "driver=linux-bfq"),
+        ("sata3", "controller.mode=sata-3"),
+        ("ncq", "drive.link.queuing=ncq"),
+        ("raid10", "array=raid-10"),
+        ("ahci", "controller=ahci"),
+        ("UDMA5", "controller.mode=udma-5"),
+    ] {
+        assert_eq!(said(key), format!("; did you mean `{nearest}`?"), "{key}");
+    }
+}
+
+#[test]
+fn what_may_be_several_is_not_guessed() {
+    assert_eq!(
+        said("depth"),
+        "; expected one of driver.depth, array.depth, controller.depth, drive.firmware.depth, job.depth"
+    );
+    assert!(said("readahead").starts_with("; expected one of accelerator.read_ahead_kib, drive.cache.read_ahead."));
+    assert_eq!(said("zzzzzz"), "");
+}
+
+#[test]
+fn a_word_of_another_layer_is_no_misspelling() {
+    let policy = ["fcfs", "sstf", "look", "clook", "deadline", "fair"];
+    assert_eq!(value_meant("sptf", policy), None, "sstf does something else");
+    assert_eq!(value_meant("C-LOOK", policy).as_deref(), Some("clook"));
+    assert_eq!(value_meant("mq-deadline", policy).as_deref(), Some("driver=linux-mq-deadline"));
+    assert_eq!(value_meant("mq-deadline", ["ahci", "ide"]).as_deref(), Some("driver=linux-mq-deadline"));
+    assert_eq!(value_meant("ncq", ["ahci", "ide"]).as_deref(), Some("drive.link.queuing=ncq"));
+    assert_eq!(value_meant("raid10", ["raid-0", "raid-1", "raid-10"]).as_deref(), Some("raid-10"));
+    assert_eq!(value_meant("frward", ["forward", "drop"]).as_deref(), Some("forward"));
+}
+
+#[test]
+fn all_words_for_a_switch_are_one_setting() {
+    for (words, value) in [(["true", "on", "YES", "1"], "true"), (["false", "off", "No", "0"], "false")] {
+        for word in words {
+            let drive = include_str!("../../../../drives/barracuda-7200.7.toml");
+            let mut stack = Stack::named_drive("barracuda");
+            stack.set("drive.cache.write_back", word).unwrap();
+            stack.set("at.1 s.drive.cache.write_back", word).unwrap();
+            let file = format!("drive = \"barracuda\"\n[driver]\nname = \"linux-none\"\nmerge = \"{word}\"\n");
+            let of_file = Stack::parse("s.toml", &file).unwrap().build(&|_| Ok(drive.to_owned())).unwrap();
+            let built = stack.build(&|_| Ok(drive.to_owned())).unwrap();
+            for (built, key) in [
+                (&built, "drive.cache.write_back"),
+                (&built, "at.1 s.drive.cache.write_back"),
+                (&of_file, "driver.merge"),
+            ] {
+                let setting = built.settings.iter().find(|setting| setting.key == key).unwrap();
+                assert_eq!(setting.value, value, "{key} = {word}");
+            }
+        }
+    }
+}
+
+/// The keys that a study's reader names where one is unknown.
+fn read_by_study(section: &str) -> Vec<String> {
+    let text = match section {
+        "" => "zzz = 1\n".to_owned(),
+        _ => format!("title = 't'\nquestion = 'q'\n[[{section}]]\nzzz = 1\n"),
+    };
+    let fault = study::parse("s.toml", &text).unwrap_err().remove(0);
+    let keys = fault.expected.expect("a list of keys");
+    let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
+    keys.split(", ").map(|key| format!("{prefix}{key}")).collect()
+}
+
+#[test]
+fn the_list_has_every_key_of_a_study() {
+    let sections = ["factor", "compare", "claim"];
+    let known = read_by_study("").into_iter().filter(|key| !sections.contains(&key.as_str()));
+    let mut known: Vec<String> = known.chain(sections.iter().flat_map(|section| read_by_study(section))).collect();
+    let mut listed: Vec<String> = STUDY.iter().map(|key| key.0.to_owned()).collect();
+    (known.sort_unstable(), listed.sort_unstable());
+    assert_eq!(known, listed);
+    let least = study::parse("s.toml", "title = 't'\nquestion = 'q'\n").unwrap();
+    let otherwise = |name: &str| STUDY.iter().find(|key| key.0 == name).unwrap().2.to_owned();
+    assert_eq!(
+        ["seed", "runs", "margin_percent"].map(otherwise),
+        [least.seed.to_string(), least.runs.to_string(), least.margin_percent.to_string()]
+    );
+}
+
+#[test]
+fn every_key_says_what_it_is() {
+    for section in sections() {
+        for entry in &section.keys {
+            assert!([&entry.takes, entry.meaning, entry.otherwise].iter().all(|text| !text.is_empty()), "{entry:?}");
+        }
+    }
+}
+
+/// The first table of a layer's section in the guide, and where it stands.
+fn table<'a>(guide: &'a str, section: &str) -> (usize, &'a str) {
+    let head = format!("\n## {section}\n");
+    let start = guide.find(&head).unwrap_or_else(|| panic!("docs/stack.md has no section {section}")) + head.len();
+    let at = start + guide[start..].find("\n|").expect("a table") + 1;
+    let lines = guide[at..].split_inclusive('\n').take_while(|line| line.starts_with('|'));
+    (at, &guide[at..at + lines.map(str::len).sum::<usize>()])
+}
+
+fn as_markdown(section: &Section) -> String {
+    let mut text = "| key | takes | left out | meaning |\n|---|---|---|---|\n".to_owned();
+    for entry in section.keys.iter().filter(|entry| entry.key != section.name || section.name == "job") {
+        let key = entry.key.strip_prefix(&format!("{}.", section.name)).unwrap_or(&entry.key);
+        let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
+        text += &format!("| `{key}` | {}{unit} | {} | {} |\n", entry.takes, entry.otherwise, entry.meaning);
+    }
+    text
+}
+
+#[test]
+fn the_guide_has_every_key() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stack.md");
+    let mut guide = std::fs::read_to_string(&path).expect("the guide");
+    for section in sections().iter().filter(|section| !["stack", "profile", "study"].contains(&section.name)) {
+        let wanted = as_markdown(section);
+        let (at, stands) = table(&guide, section.name);
+        if std::env::var_os("SEEKWISE_UPDATE").is_none() {
+            assert!(stands == wanted, "docs/stack.md, {}: SEEKWISE_UPDATE=1 writes the tables anew", section.name);
+        }
+        guide.replace_range(at..at + stands.len(), &wanted);
+    }
+    if std::env::var_os("SEEKWISE_UPDATE").is_some() {
+        std::fs::write(&path, guide).expect("the guide is written");
+    }
+}
