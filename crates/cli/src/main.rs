@@ -7,9 +7,11 @@ mod cmd;
 mod exit;
 mod files;
 mod fio_output;
+mod interrupt;
 mod log;
 mod output;
 mod planned;
+mod progress;
 mod results;
 mod tables;
 mod target;
@@ -18,5 +20,6 @@ use clap::Parser;
 
 fn main() -> std::process::ExitCode {
     let cli = args::Cli::parse();
+    interrupt::heed();
     exit::code(cmd::dispatch(cli))
 }

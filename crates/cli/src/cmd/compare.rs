@@ -8,8 +8,10 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::say;
+use crate::interrupt;
+use crate::output::{quoted, say};
 use crate::planned::{self, Opened, Opening};
+use crate::progress::Progress;
 use crate::target;
 
 use seekwise_lab::compose::ratio_text;
@@ -24,22 +26,29 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let folder = match &args.out {
         Some(out) => out.as_path(),
         None => {
-            kept = tempfile::tempdir()?;
+            kept = interrupt::scratch()?;
             kept.path()
         }
     };
-    let opening = Opening { folder, resume: false, bounds, threads: 0 };
+    let opening = Opening { folder, resume: false, force: args.force, bounds, threads: 0 };
     let opened = opening.open("command line", &text, || Ok(planned::plan("command line", text.clone())?))?;
     let Opened { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
-    let records = study::run(&planned, results, done, threads, "")?;
+    if args.out.is_some() {
+        study::keep(folder, &planned);
+    }
+    let progress = Progress::of(study::runs(&planned), "runs");
+    let records = study::run(&planned, results, done, threads, &progress)?;
+    drop(progress);
     if args.out.is_some() {
         study::write_report(&planned.study, &planned.made, &records, folder)?;
     }
     let evidence = Evidence::new(&planned.study, &planned.made, &records);
     let (findings, _) = evidence.findings();
     let judgement = findings.first().and_then(|finding| finding.judgement);
-    let Some(judgement) = judgement else { return Err(Failure::new("one side completed no request at all")) };
+    let Some(judgement) = judgement else {
+        return Err(Failure::new("no request of one side was counted: nothing was compared"));
+    };
     let differs = differences(planned.made.settings(0), planned.made.settings(1));
     let refused = findings.iter().find_map(|finding| finding.refused.as_ref());
     if json {
@@ -110,7 +119,7 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
         ("to".to_owned(), text(b)),
         ("headline".to_owned(), toml::Value::Boolean(true)),
     ]);
-    let question = format!("Is {} on {} faster with {key} = {b} than with {key} = {a}?", args.job, args.on.target);
+    let question = format!("Is {} faster with {key} = {b} than with {key} = {a}?", target::title(&args.job, &args.on));
     let study = [
         ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
         ("compare".to_owned(), toml::Value::Array(vec![toml::Value::Table(compare)])),
@@ -121,15 +130,7 @@ fn study_text(args: &args::Compare, key: &str, a: &str, b: &str) -> Result<Strin
 }
 
 fn command(args: &args::Compare) -> String {
-    let set: Vec<String> = args.on.set.iter().map(|(key, value)| format!(" --set {key}={value}")).collect();
-    let runtime = args.on.runtime.as_ref().map_or(String::new(), |time| format!(" --runtime '{time}'"));
-    let (key, values) = &args.vary;
-    let target = &args.on.target;
-    format!(
-        "seekwise compare {} --on {target} --vary {key}={values}{}{runtime} --runs {} --seed {}",
-        args.job,
-        set.concat(),
-        args.runs,
-        args.on.seed
-    )
+    let vary = quoted(&format!("{}={}", args.vary.0, args.vary.1));
+    let words = target::words(&args.job, &args.on);
+    format!("seekwise compare {words} --vary {vary} --runs {} --seed {}", args.runs, args.on.seed)
 }
