@@ -30,7 +30,7 @@ const COLUMNS: [(&str, &str); 8] = [
     ("op", "code; 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim, 5 compute"),
     ("status", "code; 0 done, 1 failed"),
     ("lba", "blocks of 512 bytes; the first block, counted from the beginning of what the job runs on"),
-    ("sectors", "blocks of 512 bytes; the length"),
+    ("sectors", "blocks of 512 bytes; how many of them, from the first"),
     ("intended_ns", "ns of virtual time; when the request was due: its response time runs from here"),
     ("submitted_ns", "ns of virtual time; when the device took it"),
     ("finished_ns", "ns of virtual time; when it was done"),
