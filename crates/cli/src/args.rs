@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use seekwise_formats::study::{Duration, Metric};
+use seekwise_lab::made::Program;
 use seekwise_model::time::Span;
 
 /// A laboratory for hard-disk stacks.
@@ -13,6 +14,7 @@ use seekwise_model::time::Span;
 #[command(
     name = "seekwise",
     version,
+    long_version = long_version(),
     arg_required_else_help = true,
     after_help = "\
 Examples:
@@ -20,7 +22,9 @@ Examples:
   seekwise run file-server --on barracuda-7200.7-ncq --set job.depth=32
   seekwise compare random-read --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
 
-Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run."
+A file may be `-`, standard input.
+
+Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run; 130 stopped by Ctrl-C or SIGTERM."
 )]
 pub struct Cli {
     /// What to do.
@@ -231,6 +235,9 @@ pub struct Drives {
     /// Also write the curves as a picture.
     #[arg(long, value_name = "FILE", requires = "name")]
     pub svg: Option<PathBuf>,
+    /// Replace a file that is there.
+    #[arg(long, requires = "svg")]
+    pub force: bool,
     /// Compare everyday work with arithmetic from the drive's figures.
     #[arg(long, conflicts_with = "svg")]
     pub check: bool,
@@ -250,7 +257,7 @@ pub struct Columns {
 /// What a job runs on.
 #[derive(Args, Debug, Clone)]
 pub struct On {
-    /// A drive's name (see `seekwise drives`) or a stack file.
+    /// A drive's name (see `seekwise drives`), a stack file, or `-` (standard input).
     #[arg(long = "on", value_name = "TARGET")]
     pub target: String,
     /// Set a dotted key of the stack or the job; may be given more than once.
@@ -267,7 +274,7 @@ pub struct On {
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// A fio job file, an Iometer .icf, or a built-in pattern.
+    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
@@ -278,9 +285,12 @@ pub struct Run {
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How to print the result.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    /// Replace what is there: a file, or results that Seekwise wrote.
+    #[arg(long)]
+    pub force: bool,
+    /// How to print the result [default: text].
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
     /// Also draw the response times as bars, reads and writes apart.
     #[arg(long, conflicts_with = "json")]
     pub plot: bool,
@@ -305,7 +315,7 @@ pub enum Format {
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct Compare {
-    /// A fio job file, an Iometer .icf, or a built-in pattern.
+    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
@@ -322,19 +332,28 @@ pub struct Compare {
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace results in the folder, if Seekwise wrote them.
+    #[arg(long, requires = "out")]
+    pub force: bool,
 }
 
 /// Arguments of `study`.
 #[derive(Args, Debug)]
 pub struct Study {
-    /// A study file, the name of a built-in study, or a result folder: what it keeps runs again.
+    /// A study file, `-` (standard input), the name of a built-in study, or a result folder: what it keeps runs again.
     pub study: String,
-    /// Where results and report go.
-    #[arg(long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
+    /// Where results and report go; `out`, or with --resume the result folder that goes on.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Go on with results that are there already.
     #[arg(long)]
     pub resume: bool,
+    /// Replace results in the folder, if Seekwise wrote them.
+    #[arg(long, conflicts_with = "resume")]
+    pub force: bool,
+    /// Answer "no" (exit code 1) when a claim does not hold.
+    #[arg(long)]
+    pub strict: bool,
     /// Cores to use; 0 is all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
@@ -355,6 +374,9 @@ pub struct Claims {
     /// Keep results and reports in this folder, one below it for each study.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace results in the folder, if Seekwise wrote them.
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    pub force: bool,
     /// Go on with results that are there already.
     #[arg(long, requires = "out")]
     pub resume: bool,
@@ -390,9 +412,12 @@ pub enum Foreign {
 pub struct Disksim {
     /// The set-up.
     pub file: String,
-    /// Write the profile to this file instead of standard output.
+    /// Write the profile to this file instead of standard output, which `-` names too.
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Replace a file that is there.
+    #[arg(long, requires = "out")]
+    pub force: bool,
     /// Which drive, where the set-up has several.
     #[arg(long, value_name = "NAME")]
     pub drive: Option<String>,
@@ -404,7 +429,7 @@ pub struct Disksim {
 /// Arguments of `validate`.
 #[derive(Args, Debug)]
 pub struct Validate {
-    /// The measured trace.
+    /// The measured trace; `-` is standard input.
     pub trace: String,
     /// A drive's name, or a profile file.
     #[arg(long, value_name = "NAME|FILE")]
@@ -424,6 +449,9 @@ pub struct Validate {
     /// Write every simulated request to this Parquet file.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// Replace a file that is there.
+    #[arg(long)]
+    pub force: bool,
     /// Answer "no" (exit code 1) when a demerit (of all, the reads or the writes) is above so many percent of the
     /// measured mean.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
@@ -445,7 +473,7 @@ pub enum Replay {
 /// Arguments of `power-cut`.
 #[derive(Args, Debug)]
 pub struct PowerCut {
-    /// A fio job file, an Iometer .icf, or a built-in pattern.
+    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
@@ -468,6 +496,9 @@ pub struct PowerCut {
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,
+    /// Replace a file that is there.
+    #[arg(long, requires = "svg")]
+    pub force: bool,
 }
 
 /// Arguments of `report`.
@@ -478,6 +509,9 @@ pub struct Report {
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,
+    /// Answer "no" (exit code 1) when a claim does not hold.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Arguments of `bench`.
@@ -492,6 +526,16 @@ pub struct Bench {
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,
+}
+
+/// What this program is: its version, the hash of its sources, what was built into it, and where it can run jobs.
+fn long_version() -> String {
+    let Program { version, build } = Program::this();
+    let machine = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
+    // No feature of the build is optional so far; one that is belongs here.
+    format!(
+        "{version}\nbuild:    {build}\nmachine:  {machine}\nfeatures: none is optional\nplaces:   sim (virtual time)"
+    )
 }
 
 /// `500 ms`, `12.5 s`, or a number of seconds; up to 30 days, beyond which no run goes.

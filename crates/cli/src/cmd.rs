@@ -18,11 +18,16 @@ mod validate;
 
 use crate::args::{Cli, Command};
 use crate::bounds::Bounds;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::say;
 
 /// Runs the command.
 pub fn dispatch(cli: Cli) -> Outcome {
+    if cli.max_memory.is_some() && !bounded(&cli.command) {
+        return Err(Failure::new(
+            "--max-memory: this command plans no runs; expected run, compare, study, claims or power-cut",
+        ));
+    }
     let bounds = Bounds::new(cli.max_memory);
     match cli.command {
         Command::Drives(args) => drives::drives(&args, cli.json),
@@ -44,6 +49,12 @@ pub fn dispatch(cli: Cli) -> Outcome {
     }
 }
 
+/// Whether a command keeps within a bound of memory.
+fn bounded(command: &Command) -> bool {
+    use Command::{Claims, Compare, PowerCut, Run, Study};
+    matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | PowerCut(_))
+}
+
 /// Prints warnings, each once, to standard error.
 fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     let mut said = std::collections::BTreeSet::new();
@@ -56,14 +67,14 @@ fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
 }
 
 /// Prints a value as JSON to standard output.
-fn print_json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     use std::io::Write;
     let text = serde_json::to_string_pretty(value).expect("results have no keys but strings");
     writeln!(std::io::stdout().lock(), "{}", crate::output::shown_json(&text)).map_err(Into::into)
 }
 
 /// Prints text to standard output, without control characters; a closed pipe is not an error.
-fn print(text: &str) -> Result<(), crate::exit::Failure> {
+fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     writeln!(std::io::stdout().lock(), "{}", crate::output::shown(text.trim_end())).map_err(Into::into)
 }

@@ -1,4 +1,5 @@
-//! How a command ends: done (0), answered "no" (1), could not run (2). A broken pipe is no failure.
+//! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130). A broken pipe is no
+//! failure.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -6,6 +7,10 @@ use std::process::ExitCode;
 use crate::output::say;
 use crate::screen::talk;
 use seekwise_formats::diagnostic::Diagnostic;
+
+/// The exit code of a program that was stopped: 128 and the number of SIGINT, as shells have it.
+#[cfg(unix)]
+pub const STOPPED: u8 = 130;
 
 /// What a command that ran has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

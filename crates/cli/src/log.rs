@@ -1,6 +1,8 @@
 //! Every counted request as Parquet: one row a request, times in nanoseconds of virtual time, parts as columns.
 //!
-//! Written as all files are ([`crate::output`]).
+//! What each column holds stands in the file itself, as key-value metadata: `column.NAME` is its unit and its meaning
+//! (`parquet-cli meta`, DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what
+//! made the file. Written as all files are ([`crate::output`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +10,11 @@ use std::sync::Arc;
 use parquet::basic::Compression;
 use parquet::data_type::Int64Type;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use seekwise_lab::made::Program;
 use seekwise_model::block::{Op, Status};
 use seekwise_model::record::{Part, Record};
 
@@ -20,8 +24,74 @@ use crate::output::Output;
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;
 
-/// Columns before the parts. `op`: 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim. `status`: 0 done, else failed.
-const COLUMNS: [&str; 8] = ["worker", "op", "status", "lba", "sectors", "intended_ns", "submitted_ns", "finished_ns"];
+/// Columns before the parts: name, unit and meaning.
+const COLUMNS: [(&str, &str); 8] = [
+    ("worker", "number; the worker of the job that issued the request, from 0"),
+    ("op", "code; 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim, 5 compute"),
+    ("status", "code; 0 done, 1 failed"),
+    ("lba", "blocks of 512 bytes; the first block, counted from the beginning of what the job runs on"),
+    ("sectors", "blocks of 512 bytes; how many of them, from the first"),
+    ("intended_ns", "ns of virtual time; when the request was due: its response time runs from here"),
+    ("submitted_ns", "ns of virtual time; when the device took it"),
+    ("finished_ns", "ns of virtual time; when it was done"),
+];
+
+/// What holds for the parts together.
+const PARTS: &str = "the columns of parts add up to finished_ns - intended_ns, the response time, exactly";
+
+/// What a part of the response is.
+const fn meaning(part: Part) -> &'static str {
+    match part {
+        Part::Processor => "waiting for the host's processor, and work on it",
+        Part::Driver => "waiting in the host's driver, before the drive or the controller took the request",
+        Part::Flush => {
+            "waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium"
+        }
+        Part::Controller => "the controller's own cost, and waiting for its channel",
+        Part::Queue => "waiting in the drive's queue",
+        Part::Overhead => "the drive's command overhead",
+        Part::Seek => "movement of the arm, or a switch of heads",
+        Part::Settle => "extra settling before a write",
+        Part::Rotation => "waiting for the wanted sectors to come under the head",
+        Part::Transfer => "the wanted sectors passing under the head",
+        Part::Cache => "waiting for a segment of the drive's buffer, or for a read-ahead in progress",
+        Part::Link => "moving data over the interface",
+    }
+}
+
+/// The columns, each with its unit and meaning.
+fn columns() -> Vec<(String, String)> {
+    let own = COLUMNS.map(|(name, meaning)| (name.to_owned(), meaning.to_owned()));
+    let part = |part: Part| {
+        (format!("{}_ns", part.name()), format!("ns of virtual time; part of the response: {}", meaning(part)))
+    };
+    own.into_iter().chain(Part::ALL.map(part)).collect()
+}
+
+/// What a log is of.
+pub struct Of<'a> {
+    /// What ran.
+    pub job: &'a str,
+    /// What it ran on.
+    pub target: &'a str,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Of<'_> {
+    /// What the file says of itself.
+    fn metadata(&self, columns: &[(String, String)]) -> Vec<KeyValue> {
+        let own = [
+            ("program", Program::this().to_string()),
+            ("job", self.job.to_owned()),
+            ("target", self.target.to_owned()),
+            ("seed", self.seed.to_string()),
+            ("parts", PARTS.to_owned()),
+        ];
+        let own = own.map(|(key, value)| KeyValue::new(key.to_owned(), value)).into_iter();
+        own.chain(columns.iter().map(|(name, words)| KeyValue::new(format!("column.{name}"), words.clone()))).collect()
+    }
+}
 
 /// An open log.
 pub struct Log {
@@ -32,16 +102,18 @@ pub struct Log {
 
 impl Log {
     /// Begins a log that is to be `path`.
-    pub fn create(path: &Path) -> Result<Log, Failure> {
-        let parts = Part::ALL.map(|part| format!("{}_ns", part.name()));
-        let names: Vec<&str> = COLUMNS.into_iter().chain(parts.iter().map(String::as_str)).collect();
-        let fields: String = names.iter().map(|name| format!("required int64 {name};")).collect();
+    pub fn create(path: &Path, of: &Of<'_>) -> Result<Log, Failure> {
+        let columns = columns();
+        let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
         let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
         let file = Output::create(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(of.metadata(&columns)))
+            .build();
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
         let writer = writer.map_err(|error| failed(path, &error))?;
-        Ok(Log { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); names.len()] })
+        Ok(Log { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); columns.len()] })
     }
 
     /// Adds a request.

@@ -7,9 +7,11 @@ mod cmd;
 mod exit;
 mod files;
 mod fio_output;
+mod interrupt;
 mod log;
 mod output;
 mod planned;
+mod progress;
 mod results;
 mod screen;
 mod tables;
@@ -20,5 +22,6 @@ use clap::Parser;
 fn main() -> std::process::ExitCode {
     cmd::complete::answer();
     let cli = args::Cli::parse();
+    interrupt::heed();
     exit::code(cmd::dispatch(cli))
 }

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::diagnostic::is_text;
 
+use crate::exit::Failure;
+use crate::interrupt::hold;
+
 /// Links from one to the next before they are taken for a ring, as in Linux.
 const MOST_LINKS: usize = 40;
 
@@ -37,6 +40,7 @@ impl Output {
         beside.push(".part");
         let beside = PathBuf::from(beside);
         let file = File::create(&beside)?;
+        hold().remove(&beside);
         let output = Output { to: Box::new(file.try_clone()?), new: Some((file, beside.clone(), path)) };
         if let Some(there) = there {
             fs::set_permissions(&beside, there.permissions())?;
@@ -49,7 +53,10 @@ impl Output {
         self.to.flush()?;
         if let Some((file, beside, path)) = &self.new {
             file.sync_all()?;
+            let mut now = hold();
             fs::rename(beside, path)?;
+            now.leave(beside);
+            drop(now);
             self.new = None;
         }
         Ok(())
@@ -70,6 +77,7 @@ impl Drop for Output {
         if let Some((_, beside, _)) = &self.new {
             // There is nobody to be told, and nothing else to be done.
             let _ = fs::remove_file(beside);
+            hold().leave(beside);
         }
     }
 }
@@ -96,6 +104,40 @@ fn existing(path: &Path, there: &fs::Metadata) -> io::Result<Box<dyn Write + Sen
         return Ok(Box::new(std::os::unix::net::UnixStream::connect(path)?));
     }
     Ok(Box::new(OpenOptions::new().write(true).open(path)?))
+}
+
+/// Makes sure that a file may be written at `path`, before there is work done for it: folders on the way are made, and a
+/// file that is there gives way only by `force`.
+pub fn admit(path: &Path, force: bool) -> Result<(), Failure> {
+    let refused = |why: &dyn Display| Failure::new(format!("{}: {why}", path.display()));
+    if path.as_os_str() == "-" {
+        return Err(refused(&"standard output holds the answer; expected the name of a file"));
+    }
+    let followed = followed(path).map_err(|error| refused(&error))?;
+    match fs::metadata(&followed) {
+        Ok(there) if there.is_dir() => Err(refused(&"it is a directory; expected a file")),
+        Ok(there) if there.is_file() && !force => Err(refused(&"is there already; --force replaces it")),
+        Ok(there) => {
+            if there.is_file() {
+                say(format!("note: {} is replaced", path.display()));
+            }
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match followed.parent() {
+            Some(parent) => {
+                fs::create_dir_all(parent).map_err(|error| refused(&format!("its folder cannot be made: {error}")))
+            }
+            None => Ok(()),
+        },
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// Writes what [`admit`] has let pass, and says where it is.
+pub fn write_picture(path: &Path, picture: &str) -> Result<(), Failure> {
+    write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    say(format!("Picture: {}", path.display()));
+    Ok(())
 }
 
 /// Writes `bytes` to `path`, whole or not at all.
@@ -135,6 +177,15 @@ pub fn csv_cell(text: &str) -> String {
     format!("\"{guard}{}\"", shown(text).replace('\n', " ").replace('"', "\"\""))
 }
 
+/// A word of a command as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// Says a line on standard error, if anybody listens.
 pub fn say(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", shown(&line.to_string()));
@@ -154,6 +205,29 @@ mod tests {
         assert_eq!(csv_cell("=1+\"2\"\n3"), "\"'=1+\"\"2\"\" 3\"");
         assert_eq!(csv_cell("-x"), "\"'-x\"");
         assert_eq!(csv_cell("a-b"), "\"a-b\"");
+    }
+
+    #[test]
+    fn a_word_of_a_command_is_one_for_a_shell() {
+        assert_eq!(quoted("out/a-1.fio"), "out/a-1.fio");
+        assert_eq!(quoted("my out"), "'my out'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn what_is_there_gives_way_only_by_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/deep/f");
+        let said = |path: &Path, force| admit(path, force).map_err(|Failure(lines)| lines.concat());
+        assert_eq!(said(&path, false), Ok(()));
+        fs::write(&path, "old").unwrap();
+        assert!(said(&path, false).unwrap_err().ends_with("f: is there already; --force replaces it"));
+        assert_eq!(said(&path, true), Ok(()));
+        assert!(said(&path.join("below"), true).unwrap_err().contains("directory"));
+        assert!(said(folder.path(), true).unwrap_err().contains("it is a directory"));
+        assert!(said(Path::new("-"), true).unwrap_err().contains("standard output"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }
 
     #[test]

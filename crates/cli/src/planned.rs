@@ -34,6 +34,8 @@ pub struct Opening<'a> {
     pub folder: &'a Path,
     /// On from what the folder holds.
     pub resume: bool,
+    /// Instead of what the folder holds.
+    pub force: bool,
     /// What the runs may ask of the machine.
     pub bounds: &'a Bounds,
     /// Cores; 0: all.
@@ -103,7 +105,7 @@ impl Opening<'_> {
 
     fn begin(&self, planned: Planned) -> Result<Opened, Failure> {
         let threads = self.admit(&planned)?;
-        let results = Results::begin(self.folder, &planned.text, &planned.made)?;
+        let results = Results::begin(self.folder, &planned.text, &planned.made, self.force)?;
         Ok(Opened { planned, results, done: Vec::new(), threads })
     }
 

@@ -17,11 +17,15 @@ use std::path::{Path, PathBuf};
 use seekwise_lab::made::MadeFrom;
 use seekwise_lab::run::RunRecord;
 
-use crate::output::write_whole;
+use crate::interrupt::hold;
+use crate::output::{quoted, say, write_whole};
 
 const STUDY: &str = "study.toml";
 const MADE: &str = "made-from.json";
 const LINES: &str = "results.jsonl";
+
+/// The page.
+pub const PAGE: &str = "report.html";
 
 /// An open result folder.
 pub struct Results {
@@ -44,6 +48,8 @@ pub enum FolderError {
     Io(PathBuf, io::Error),
     /// The folder holds results already, and going on was not asked for.
     Holds(PathBuf),
+    /// A file lies where one of a result folder is to be, and the folder is none of ours.
+    Foreign(PathBuf),
     /// The folder does not say what made its results.
     Unknown(PathBuf),
     /// A file does not fit the others.
@@ -58,7 +64,14 @@ impl std::fmt::Display for FolderError {
             FolderError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             FolderError::Holds(path) => write!(
                 f,
-                "{}: holds results already; use --resume to go on with them, or another --out",
+                "{}: holds results already; --force replaces them, another --out leaves them, `seekwise study {} \
+                 --resume` goes on with them",
+                path.display(),
+                quoted(&path.to_string_lossy())
+            ),
+            FolderError::Foreign(path) => write!(
+                f,
+                "{}: is there, beside no {MADE} that says that Seekwise wrote it, and is not replaced; use another --out",
                 path.display()
             ),
             FolderError::Unknown(path) => write!(
@@ -112,11 +125,10 @@ pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
 }
 
 impl Results {
-    /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already stay as they are.
-    pub fn begin(folder: &Path, study: &str, made: &MadeFrom) -> Result<Results, FolderError> {
-        if holds(folder) {
-            return Err(FolderError::Holds(folder.to_owned()));
-        }
+    /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already give way only by `force`,
+    /// and what Seekwise did not write never.
+    pub fn begin(folder: &Path, study: &str, made: &MadeFrom, force: bool) -> Result<Results, FolderError> {
+        free(folder, study, force)?;
         fs::create_dir_all(folder).map_err(io_error(folder))?;
         for (name, text) in [(STUDY, study), (MADE, &made.text())] {
             let path = folder.join(name);
@@ -131,6 +143,7 @@ impl Results {
         let path = folder.join(LINES);
         let bytes = fs::read(&path).map_err(io_error(&path))?;
         let done = parse(&path, whole(&bytes), made)?;
+        hold().count(done.len() as u64);
         if whole(&bytes).len() < bytes.len() {
             write_whole(&path, whole(&bytes)).map_err(io_error(&path))?;
         }
@@ -145,8 +158,45 @@ impl Results {
 
     /// Appends a run; it is on its way to the disk when this returns.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), FolderError> {
-        self.lines.write_all(line_of(record).as_bytes()).map_err(io_error(&self.path))
+        let line = line_of(record);
+        let mut now = hold();
+        self.lines.write_all(line.as_bytes()).map_err(io_error(&self.path))?;
+        now.count(1);
+        Ok(())
     }
+}
+
+/// Makes room for results in `folder`: those that it holds are removed, with `force`.
+fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
+    if folder.is_file() {
+        return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a folder".to_owned()));
+    }
+    if !says(folder) {
+        // The study itself may lie there.
+        let same = fs::read(folder.join(STUDY)).is_ok_and(|there| there == study.as_bytes());
+        let files = [STUDY, LINES, PAGE].into_iter().skip(usize::from(same));
+        let there = files.map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok());
+        return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
+    }
+    if !holds(folder) {
+        return Ok(());
+    }
+    if !force {
+        return Err(FolderError::Holds(folder.to_owned()));
+    }
+    let lines = fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))?;
+    let runs = whole(&lines).split_inclusive(|&byte| byte == b'\n').count();
+    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+    say(format!("note: the results in {} ({runs}) are replaced", folder.display()));
+    let _now = hold();
+    for name in [LINES, PAGE] {
+        let path = folder.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(FolderError::Io(path, error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn line_of(record: &RunRecord) -> String {

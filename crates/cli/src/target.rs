@@ -7,9 +7,11 @@ use seekwise_lab::plan::{self, Cell, Prepared};
 use crate::args::On;
 use crate::exit::Failure;
 use crate::files;
+use crate::output::quoted;
 
 /// The settings of `JOB --on TARGET --set … --runtime …`, as a study's cell has them.
 pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
+    files::one_standard_input(&[job, &on.target])?;
     let mut settings = vec![("job".to_owned(), job.to_owned())];
     settings.extend(target(&on.target)?);
     if let Some(runtime) = &on.runtime {
@@ -17,6 +19,23 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
     }
     settings.extend(on.set.iter().cloned());
     Ok(Cell { levels: Vec::new(), settings })
+}
+
+/// What a run is called.
+pub fn title(job: &str, on: &On) -> String {
+    format!("{} on {}", files::spoken(job), files::spoken(&on.target))
+}
+
+/// `JOB --on TARGET --set …`, as a shell takes it.
+pub fn words(job: &str, on: &On) -> String {
+    let mut words = vec![job.to_owned(), "--on".to_owned(), on.target.clone()];
+    for (key, value) in &on.set {
+        words.extend(["--set".to_owned(), format!("{key}={value}")]);
+    }
+    if let Some(runtime) = &on.runtime {
+        words.extend(["--runtime".to_owned(), runtime.clone()]);
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Builds what a cell runs.
@@ -42,7 +61,7 @@ pub fn study(
         };
     }
     study.extend([
-        ("title".to_owned(), toml::Value::String(format!("{job} on {}", on.target))),
+        ("title".to_owned(), toml::Value::String(title(job, on))),
         ("question".to_owned(), toml::Value::String(question)),
         ("runs".to_owned(), toml::Value::Integer(i64::from(runs))),
         ("stack".to_owned(), toml::Value::Table(stack)),
@@ -62,7 +81,7 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
             )));
         }
     }
-    if !name.ends_with(".toml") {
+    if !name.ends_with(".toml") && name != files::STANDARD_INPUT {
         return Ok(vec![("drive".to_owned(), name.to_owned())]);
     }
     // A profile describes a drive's geometry; a stack names a drive. Both are TOML.

@@ -32,7 +32,7 @@ fn a_claim_holds_and_fails_without_its_mechanism() {
     // Again: not over what is there, but on from any place where it stopped.
     let again = seekwise(folder.path(), &[&["claims"], &args[..]].concat());
     assert_eq!(again.code, 2);
-    assert!(again.err.contains("holds results already; use --resume"), "{}", again.err);
+    assert!(again.err.contains("holds results already; --force replaces them"), "{}", again.err);
     for file in ["results.jsonl", "Q1-ablated/results.jsonl"] {
         let whole = fs::read(study.join(file)).unwrap();
         fs::write(study.join(file), &whole[..whole.len() / 2]).unwrap();

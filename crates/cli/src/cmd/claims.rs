@@ -18,13 +18,16 @@ use seekwise_lab::plan::{self, Cell, Prepared};
 use serde::Serialize;
 
 use super::studies::BUILT_IN;
-use super::study;
+use super::study::{self, Held, held_line};
 use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
+use crate::interrupt::{self, Keeping};
+use crate::output::{quoted, say};
 use crate::planned::{self, Opened, Opening, Planned};
+use crate::progress::Progress;
 use crate::screen;
 use crate::tables;
 
@@ -66,6 +69,8 @@ struct Running<'a> {
     args: &'a args::Claims,
     bounds: &'a Bounds,
     folder: &'a Path,
+    /// Of all studies.
+    progress: Progress,
 }
 
 /// A study that was run.
@@ -91,29 +96,76 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     let folder = match &args.out {
         Some(out) => out.as_path(),
         None => {
-            kept = tempfile::tempdir()?;
+            kept = interrupt::scratch()?;
             kept.path()
         }
     };
-    let running = Running { args, bounds, folder };
+    let total = runs(args, &wanted)?;
+    if let Some(out) = &args.out {
+        interrupt::hold().keep(Keeping { folder: out.clone(), of: total, again: going_on(args, out) });
+    }
+    let running = Running { args, bounds, folder, progress: Progress::of(total, "runs") };
     let mut verdicts: Vec<Verdict> = Vec::new();
     for &(name, text) in BUILT_IN {
-        let carries = parse(name, text)?.claim.iter().any(|claim| wanted.iter().any(|known| known.id == claim.id));
-        if carries {
+        if !carried_of(&parse(name, text)?, &wanted).is_empty() {
             verdicts.extend(running.study(name, text, &wanted)?);
         }
     }
+    drop(running);
     let mut verdicts: Vec<Verdict> = wanted
         .iter()
         .map(|known| verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent(known)))
         .collect();
     together(&mut verdicts)?;
     match json {
-        true => print_json(&serde_json::json!({ "claims": verdicts }))?,
+        true => {
+            print_json(&serde_json::json!({ "claims": verdicts }))?;
+            say(last_line(&verdicts));
+        }
         false => print(&text(&verdicts, &args.columns.names)?)?,
     }
     let fails = |verdict: &Verdict| verdict.reproduced == Some(false) || verdict.ablated == Some(false);
     Ok(if verdicts.iter().any(fails) { Answer::No } else { Answer::Done })
+}
+
+/// The claims of `study` that are wanted.
+fn carried_of<'a>(study: &'a Study, wanted: &[&Known]) -> Vec<&'a Claim> {
+    study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id)).collect()
+}
+
+/// The runs of all studies that the wanted claims need, and of their cells with a change.
+fn runs(args: &args::Claims, wanted: &[&Known]) -> Result<u64, Failure> {
+    let mut total = 0;
+    for &(name, text) in BUILT_IN {
+        let study = parse(name, text)?;
+        let claims = carried_of(&study, wanted);
+        if claims.is_empty() {
+            continue;
+        }
+        let all = plan::cells(&study);
+        let changes = claims.iter().flat_map(|claim| changes(args, claim).map(|(_, change)| (*claim, change)));
+        let again: usize = changes.map(|(claim, change)| changed(&study, &all, claim, change).len()).sum();
+        total += (all.len() + again) as u64 * u64::from(args.runs.unwrap_or(study.runs));
+    }
+    Ok(total)
+}
+
+/// The changes with which the cells of a claim run again, each with its word.
+fn changes<'a>(args: &args::Claims, claim: &'a Claim) -> impl Iterator<Item = (&'static str, &'a Change)> {
+    let checked = !claim.check.is_empty();
+    let planted = claim.plant.as_ref().filter(|_| checked && claim.class == Class::N);
+    let ablated = claim.ablate.as_ref().filter(|_| checked && args.ablate);
+    planted.map(|change| ("planted", change)).into_iter().chain(ablated.map(|change| ("ablated", change)))
+}
+
+/// The command that goes on with what is kept.
+fn going_on(args: &args::Claims, out: &Path) -> String {
+    let mut words = vec!["seekwise".to_owned(), "claims".to_owned()];
+    words.extend(args.ids.iter().map(|id| quoted(id)));
+    words.extend(args.ablate.then(|| "--ablate".to_owned()));
+    words.extend(args.runs.iter().map(|runs| format!("--runs {runs}")));
+    words.push(format!("--out {} --resume", quoted(&out.display().to_string())));
+    words.join(" ")
 }
 
 /// The findings asked for, and those that they hold only together with, in the sources' order.
@@ -202,7 +254,8 @@ fn absent(known: &Known) -> Verdict {
 
 impl Running<'_> {
     fn opening<'a>(&'a self, folder: &'a Path) -> Opening<'a> {
-        Opening { folder, resume: self.args.resume, bounds: self.bounds, threads: self.args.threads }
+        let args = self.args;
+        Opening { folder, resume: args.resume, force: args.force, bounds: self.bounds, threads: args.threads }
     }
 
     /// Runs a study and what its wanted claims need beside it.
@@ -211,13 +264,13 @@ impl Running<'_> {
         let folder = self.folder.join(name);
         let opened = self.opening(&folder).open(name, &text, || planned::plan_file(name, &text))?;
         let Opened { planned, results, done, threads } = opened;
-        warn(&planned.made.warnings);
-        let records = study::run(&planned, results, done, threads, &format!("{name} "))?;
+        self.progress.aside(|| warn(&planned.made.warnings));
+        self.progress.what(name);
+        let records = study::run(&planned, results, done, threads, &self.progress)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let Planned { study, made, .. } = &planned;
         let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
-        let carried = study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id));
-        carried.map(|claim| self.claim(&ran, claim)).collect()
+        carried_of(study, wanted).into_iter().map(|claim| self.claim(&ran, claim)).collect()
     }
 
     fn claim(&self, ran: &Ran<'_>, claim: &Claim) -> Result<Verdict, Failure> {
@@ -239,17 +292,17 @@ impl Running<'_> {
             verdict.reason = Some("its figures are shown; there is nothing to hold or fail".to_owned());
             return Ok(verdict);
         }
-        if let Some(change) = claim.plant.as_ref().filter(|_| claim.class == Class::N) {
-            let detected = self.again(ran, claim, change, "planted", &mut verdict)?.fails;
-            verdict.planted = detected;
-            // A bench that does not see the planted difference says nothing about the one that was looked for.
-            verdict.reproduced = judged.holds.and_then(|holds| if detected == Some(true) { Some(holds) } else { None });
-            if verdict.reproduced.is_none() {
-                verdict.reason = Some("the same cells do not show a planted difference".to_owned());
+        for (how, change) in changes(self.args, claim) {
+            let Again { fails, repeats } = self.again(ran, claim, change, how, &mut verdict)?;
+            if how == "planted" {
+                verdict.planted = fails;
+                // A bench that does not see the planted difference says nothing about the one that was looked for.
+                verdict.reproduced = judged.holds.filter(|_| fails == Some(true));
+                if verdict.reproduced.is_none() {
+                    verdict.reason = Some("the same cells do not show a planted difference".to_owned());
+                }
+                continue;
             }
-        }
-        if let Some(change) = claim.ablate.as_ref().filter(|_| self.args.ablate) {
-            let Again { fails, repeats } = self.again(ran, claim, change, "ablated", &mut verdict)?;
             verdict.ablated = fails;
             if !repeats.is_empty() {
                 let levels = repeats.join(" | ");
@@ -283,9 +336,9 @@ impl Running<'_> {
         let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
         let opened = self.opening(&folder).open(name, &text, plan)?;
         let Opened { planned: again, results, done, threads } = opened;
-        warn(&again.made.warnings);
-        let bar = format!("{name}, {} {how} ", claim.id);
-        let records = study::run(&again, results, done, threads, &bar)?;
+        self.progress.aside(|| warn(&again.made.warnings));
+        self.progress.what(&format!("{name}, {} {how}", claim.id));
+        let records = study::run(&again, results, done, threads, &self.progress)?;
         let evidence = Evidence::new(&again.study, &again.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);
@@ -318,16 +371,25 @@ fn text(verdicts: &[Verdict], columns: &[String]) -> Result<String, Failure> {
     }
     tables::choose(&mut [&mut table], columns)?;
     let mut text = if table.is_empty() { String::new() } else { format!("{}\n\n", table.draw(width)) };
-    let count = |fits: &dyn Fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| fits(verdict)).count();
-    let (yes, no) = (count(&|v| v.reproduced == Some(true)), count(&|v| v.reproduced == Some(false)));
-    let shown = count(&|v| v.study.is_some() && v.reproduced.is_none());
     let absent: Vec<&str> = verdicts.iter().filter(|v| v.study.is_none()).map(|v| v.id.as_str()).collect();
-    text.push_str(&format!("{yes} reproduced, {no} not, {shown} without an answer, {} not run.\n", absent.len()));
     if !absent.is_empty() {
         let list = format!("Not run, because no study carries them yet: {}.", absent.join(", "));
         text.push_str(&screen::wrapped(&list, width));
     }
+    text.push_str(&screen::wrapped(&last_line(verdicts), width));
     Ok(text)
+}
+
+/// How many of all hold, and which do not; which hold without their mechanism.
+fn last_line(verdicts: &[Verdict]) -> String {
+    let held: Vec<Held> = verdicts.iter().map(|verdict| Held::of(&verdict.id, verdict.reproduced)).collect();
+    let mut line = held_line(&held).unwrap_or_default();
+    let bare = verdicts.iter().filter(|verdict| (verdict.reproduced, verdict.ablated) == (Some(true), Some(false)));
+    let bare: Vec<&str> = bare.map(|verdict| verdict.id.as_str()).collect();
+    if !bare.is_empty() {
+        line.push_str(&format!("; also without its mechanism: {}", bare.join(", ")));
+    }
+    line
 }
 
 /// The verdict in a few words.
@@ -435,6 +497,7 @@ mod tests {
                 ablate: false,
                 out: None,
                 resume: false,
+                force: false,
                 threads: 0,
                 runs: None,
                 columns: args::Columns::default(),

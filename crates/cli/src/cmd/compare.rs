@@ -14,8 +14,10 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::say;
+use crate::interrupt;
+use crate::output::{quoted, say};
 use crate::planned::{self, Opened, Opening};
+use crate::progress::Progress;
 use crate::tables;
 use crate::target;
 
@@ -28,15 +30,20 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let folder = match &args.out {
         Some(out) => out.as_path(),
         None => {
-            kept = tempfile::tempdir()?;
+            kept = interrupt::scratch()?;
             kept.path()
         }
     };
-    let opening = Opening { folder, resume: false, bounds, threads: 0 };
+    let opening = Opening { folder, resume: false, force: args.force, bounds, threads: 0 };
     let opened = opening.open("command line", &text, || Ok(planned::plan("command line", text.clone())?))?;
     let Opened { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
-    let records = study::run(&planned, results, done, threads, "")?;
+    if args.out.is_some() {
+        study::keep(folder, &planned);
+    }
+    let progress = Progress::of(study::runs(&planned), "runs");
+    let records = study::run(&planned, results, done, threads, &progress)?;
+    drop(progress);
     if args.out.is_some() {
         study::write_report(&planned.study, &planned.made, &records, folder)?;
     }
@@ -277,11 +284,12 @@ fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<Stri
         ]))
     };
     let compares = metrics.iter().flat_map(|metric| values[1..].iter().map(|value| compare(metric, value))).collect();
+    let job = target::title(&args.job, &args.on);
     let question = match values {
         [base, other] => {
-            format!("Is {} on {} faster with {key} = {other} than with {key} = {base}?", args.job, args.on.target)
+            format!("Is {job} faster with {key} = {other} than with {key} = {base}?")
         }
-        _ => format!("With which {key} is {} on {} fastest?", args.job, args.on.target),
+        _ => format!("With which {key} is {job} fastest?"),
     };
     let study = [
         ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
@@ -293,18 +301,9 @@ fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<Stri
 }
 
 fn command(args: &args::Compare) -> String {
-    let set: Vec<String> = args.on.set.iter().map(|(key, value)| format!(" --set {key}={value}")).collect();
-    let runtime = args.on.runtime.as_ref().map_or(String::new(), |time| format!(" --runtime '{time}'"));
     let metrics = args.metric.iter().filter(|metric| args.metric.len() > 1 || **metric != Metric::default());
     let metrics: Vec<String> = metrics.map(|metric| format!(" --metric '{metric}'")).collect();
-    let (key, values) = &args.vary;
-    let target = &args.on.target;
-    format!(
-        "seekwise compare {} --on {target} --vary {key}={values}{}{}{runtime} --runs {} --seed {}",
-        args.job,
-        metrics.concat(),
-        set.concat(),
-        args.runs,
-        args.on.seed
-    )
+    let vary = quoted(&format!("{}={}", args.vary.0, args.vary.1));
+    let words = target::words(&args.job, &args.on);
+    format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {}", metrics.concat(), args.runs, args.on.seed)
 }

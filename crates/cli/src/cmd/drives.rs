@@ -3,7 +3,6 @@
 mod everyday;
 mod text;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue::everyday::arithmetic::Law;
 use seekwise_lab::catalogue::everyday::{Report, Verdict, plan};
@@ -14,8 +13,8 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
-use crate::output::say;
-use crate::output::write_whole;
+use crate::output::{admit, write_picture};
+use crate::progress::Progress;
 use crate::screen;
 
 /// Pixels of one curve in a picture.
@@ -38,9 +37,8 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     let sheet = show::sheet(&drive)?;
     warn(drive.warnings());
     if let Some(path) = &args.svg {
-        let picture = picture(&sheet);
-        write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        say(format!("Picture: {}", path.display()));
+        admit(path, args.force)?;
+        write_picture(path, &picture(&sheet))?;
     }
     if json {
         print_json(&sheet)?;
@@ -69,12 +67,9 @@ fn check(name: Option<&str>, columns: &[String], as_json: bool) -> Outcome {
         warn(drive.warnings());
     }
     let plan = plan(&drives)?;
-    let bar = ProgressBar::new(plan.cases() as u64).with_style(
-        ProgressStyle::with_template("{bar:30} {pos}/{len} cases, {elapsed} gone, about {eta} left")
-            .expect("the template is well formed"),
-    );
-    let reports = plan.run(|| bar.inc(1));
-    bar.finish_and_clear();
+    let progress = Progress::of(plan.cases() as u64, "cases");
+    let reports = plan.run(|| progress.one());
+    drop(progress);
     let reports = reports?;
     match (as_json, reports.as_slice()) {
         (true, reports) => print_json(&in_all(reports))?,

@@ -9,8 +9,7 @@ use super::{print, print_json, warn};
 use crate::args::{self, Foreign};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
-use crate::output::say;
-use crate::output::write_whole;
+use crate::output::{admit, say, write_whole};
 use crate::tables::table;
 
 /// An import as JSON.
@@ -34,24 +33,28 @@ struct ShownLeft<'a> {
 /// Runs the command.
 pub fn import(args: &args::Import, json: bool) -> Outcome {
     let Foreign::Disksim(args) = &args.from;
+    // Without a name for it the profile goes to standard output, as `-` says in words.
+    let out = args.out.as_deref().filter(|out| out.as_os_str() != files::STANDARD_INPUT);
     let text = files::read(&args.file)?;
     let folder = Path::new(&args.file).parent().unwrap_or(Path::new(""));
     let load = |name: &str| {
         let path = folder.join(name);
         files::text(&path.to_string_lossy()).map_err(|error| error.to_string())
     };
-    let stem = Path::new(&args.file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let file = if args.file == files::STANDARD_INPUT { "drive" } else { &args.file };
+    let stem = Path::new(file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
         return Err(Failure::new(format!("--name: `{name}` will not do; expected letters, digits, `-`, `_` and `.`")));
     }
     let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
     warn(&found.warnings);
-    if let Some(path) = &args.out {
+    if let Some(path) = out {
+        admit(path, args.force)?;
         write_whole(path, found.toml.as_bytes())
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     }
-    match (json, &args.out) {
+    match (json, out) {
         (true, _) => print_json(&shown(&found))?,
         (false, Some(path)) => print(&format!("{} is now {}\n\n{}", found.drive, path.display(), left_over(&found)))?,
         (false, None) => {

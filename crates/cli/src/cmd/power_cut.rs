@@ -2,7 +2,6 @@
 
 use std::slice::from_ref;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_lab::cut::view::View;
 use seekwise_lab::cut::{Losses, Report, When, judge, plot};
 use seekwise_lab::inputs::Inputs;
@@ -14,8 +13,9 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
-use crate::output::{say, write_whole};
+use crate::files::{self, spoken};
+use crate::output::{admit, write_picture};
+use crate::progress::Progress;
 use crate::screen::{self, wrapped};
 use crate::tables::{choose, dispensable, figures_from, table};
 use crate::target;
@@ -38,26 +38,23 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     let cells = from_ref(&prepared);
     let cuts = if runs == 1 { args.cuts } else { 1 };
     bounds.admit(&Plan { cells, runs, cuts, times, threads, seed: args.on.seed })?;
-    let bar = ProgressBar::new_spinner().with_style(style("{spinner} {pos} requests, {elapsed} gone"));
+    args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
+    let progress = Progress::unknown(if runs == 1 { "requests" } else { "runs" });
     let report = judge(&prepared.stack, &prepared.job, args.on.seed, &when, &|done, of| {
-        if let Some(of) = of.filter(|&of| bar.length() != Some(of)) {
-            bar.set_length(of);
-            bar.set_style(style("{bar:30} {pos}/{len}, {elapsed} gone, about {eta} left"));
-        }
-        bar.set_position(done);
+        of.iter().for_each(|&of| progress.length(of));
+        progress.at(done);
     })?;
-    bar.finish_and_clear();
-    let title = format!("{} on {}", args.job, args.on.target);
+    drop(progress);
+    something(&when, &report)?;
+    let title = target::title(&args.job, &args.on);
     if let Some(path) = &args.svg {
         let caption = format!("{title}: what a power cut would lose, moment by moment");
-        let picture = plot::svg(&caption, &report);
-        write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        say(format!("Picture: {}", path.display()));
+        write_picture(path, &plot::svg(&caption, &report))?;
     }
     if json {
         let mut value = serde_json::to_value(&report).expect("a report has no keys but strings");
-        value["target"] = args.on.target.as_str().into();
-        value["job"] = args.job.as_str().into();
+        value["target"] = spoken(&args.on.target).into();
+        value["job"] = spoken(&args.job).into();
         value["seed"] = args.on.seed.into();
         value["instants"] = instants(&when).into();
         value["warnings"] = prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
@@ -72,8 +69,21 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     Ok(if report.promise_kept { Answer::Done } else { Answer::No })
 }
 
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("the template is well formed")
+/// An error where there was nothing to cut: no write in the whole of the run, or no run at the instant.
+fn something(when: &When, report: &Report) -> Result<(), Failure> {
+    if let When::At(instants) = when {
+        let end = report.elapsed_s;
+        let seconds = |at: &Instant| at.nanos() as f64 / 1e9;
+        if let Some(late) = instants.iter().find(|at| seconds(at) > end) {
+            let late = seconds(late);
+            let other = "expected an instant of the run; --after cuts once it has ended";
+            return Err(Failure::new(format!("--at {late} s: the run ended at {end:.3} s; {other}")));
+        }
+    }
+    match report.writes {
+        0 => Err(Failure::new("no write was acknowledged in the whole of the run: a power cut has nothing to lose")),
+        _ => Ok(()),
+    }
 }
 
 fn when(args: &args::PowerCut) -> When {

@@ -2,7 +2,7 @@
 
 use seekwise_formats::study::parse;
 
-use super::study::finish;
+use super::study::{Said, finish};
 use super::warn;
 use crate::args;
 use crate::exit::Outcome;
@@ -14,5 +14,6 @@ pub fn report(args: &args::Report, json: bool) -> Outcome {
     let study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
     let records = results::records(&args.folder, &kept.made)?;
     warn(&kept.made.warnings);
-    finish(&study, &kept.made, &records, &args.folder, json, &args.columns.names)
+    let said = Said { json, strict: args.strict, columns: &args.columns.names };
+    finish(&study, &kept.made, &records, &args.folder, said)
 }

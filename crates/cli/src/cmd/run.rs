@@ -6,30 +6,38 @@ mod text;
 use std::path::Path;
 use std::slice::from_ref;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::study::{Study, parse};
+use seekwise_lab::demand::extent;
 use seekwise_lab::inputs::{Inputs, Taken};
 use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
 use seekwise_lab::run::{Measured, RunRecord, measure};
+use seekwise_model::record::Record;
+use seekwise_model::workload::Job;
 
 use self::text::{Wanted, text};
 use super::{print, print_json, study, warn};
 use crate::args::{self, Format};
 use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
+use crate::files::{self, spoken};
 use crate::fio_output;
-use crate::log::Log;
-use crate::output::{csv_cell, say, shown_json};
+use crate::interrupt::{self, Keeping};
+use crate::log::{Log, Of};
+use crate::output::{admit, csv_cell, quoted, say, shown_json};
+use crate::progress::Progress;
 use crate::results::Results;
 use crate::screen;
 use crate::target;
 
 /// Runs the command.
 pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
-    if (args.plot || !args.columns.names.is_empty()) && args.format != Format::Text {
+    let format = format(args.format, json)?;
+    if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
         return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
+    }
+    if args.force && args.out.is_none() && args.log.is_none() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
     }
     let cell = target::cell(&args.job, &args.on)?;
     let inputs = Inputs::today(&files::text);
@@ -37,34 +45,35 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     warn(&prepared.warnings);
     let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
     bounds.admit(&plan)?;
+    args.log.as_deref().map(|log| admit(log, args.force)).transpose()?;
     let kept = args.out.as_deref().map(|out| Kept::begin(args, cell, &prepared, inputs.taken(), out)).transpose()?;
-    let mut log = args.log.as_deref().map(Log::create).transpose()?;
-    let bar = ProgressBar::new_spinner().with_style(
-        ProgressStyle::with_template("{spinner} {pos} requests, {elapsed} gone").expect("a valid template"),
-    );
+    let of = Of { job: spoken(&args.job), target: spoken(&args.on.target), seed: args.on.seed };
+    let mut log = args.log.as_deref().map(|path| Log::create(path, &of)).transpose()?;
+    let far = Far::new(&prepared.job);
     let mut count = 0u64;
     let mut failure: Option<Failure> = None;
     let measured = measure(&prepared.stack, &prepared.job, args.on.seed, |record| {
         count += 1;
-        if count.is_multiple_of(1 << 20) {
-            bar.set_position(count);
+        if count.is_multiple_of(FAR_STEP) {
+            far.at(count, record);
         }
         if let (Some(log), None) = (&mut log, &failure) {
             failure = log.take(record).err();
         }
     })?;
-    bar.finish_and_clear();
+    drop(far);
     if let Some(failure) = failure {
         return Err(failure);
     }
+    something(&measured)?;
     if let Some(log) = log {
         log.finish()?;
     }
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
-    let record = measured.record(&args.on.target, &args.job, args.on.seed, warnings);
+    let record = measured.record(spoken(&args.on.target), spoken(&args.job), args.on.seed, warnings);
     let record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
     warn(&record.warnings[prepared.warnings.len()..]);
-    match if json { Format::Json } else { args.format } {
+    match format {
         Format::Json => {
             let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");
             let Program { version, build } = Program::this();
@@ -80,9 +89,64 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     }
     match kept {
         Some(kept) => kept.finish(&prepared, &measured)?,
-        None => say(format!("Again: {}", again(args))),
+        None => say(format!("Again: seekwise run {} --seed {}", target::words(&args.job, &args.on), args.on.seed)),
     }
     Ok(Answer::Done)
+}
+
+/// The form that is asked for, by `--format` or by `--json`.
+fn format(given: Option<Format>, json: bool) -> Result<Format, Failure> {
+    match given {
+        Some(format) if json && format != Format::Json => {
+            let name = clap::ValueEnum::to_possible_value(&format).map_or(String::new(), |it| it.get_name().to_owned());
+            let why = "two forms for one standard output; expected one of them";
+            Err(Failure::new(format!("--json and --format {name}: {why}")))
+        }
+        Some(format) => Ok(format),
+        None => Ok(if json { Format::Json } else { Format::Text }),
+    }
+}
+
+/// An error where a run has no figures.
+fn something(measured: &Measured) -> Result<(), Failure> {
+    let Measured { issued, failures, .. } = measured;
+    if measured.run.all().tally.ios() > 0 {
+        return Ok(());
+    }
+    let trouble: String = measured.troubles.iter().map(|trouble| format!("; {trouble}")).collect();
+    Err(Failure::new(match (*issued, *failures) {
+        (0, _) => format!("the job issued no request, so there is nothing to say{trouble}"),
+        (issued, failures) if failures >= issued => format!("all {issued} requests failed{trouble}"),
+        (issued, failures) => format!(
+            "no request was counted: {issued} were issued, {failures} failed, and none that was done is a read or write \
+             after the ramp; expected a longer run time, or a shorter ramp{trouble}"
+        ),
+    }))
+}
+
+/// Requests from one word of progress to the next.
+const FAR_STEP: u64 = 1 << 14;
+
+/// How far a run is: by virtual time where its end is known, else by requests.
+struct Far {
+    progress: Progress,
+    by_time: bool,
+}
+
+impl Far {
+    fn new(job: &Job) -> Far {
+        let (seconds, requests) = extent(job);
+        let (progress, by_time) = match (seconds, requests) {
+            (Some(seconds), _) => (Progress::of(seconds.ceil() as u64, "virtual seconds"), true),
+            (None, Some(requests)) => (Progress::of(requests, "requests"), false),
+            (None, None) => (Progress::unknown("requests"), false),
+        };
+        Far { progress, by_time }
+    }
+
+    fn at(&self, count: u64, record: &Record) {
+        self.progress.at(if self.by_time { record.completion.finished.nanos() / 1_000_000_000 } else { count });
+    }
 }
 
 /// The folder that a run is kept in: that of a study of one cell and one run.
@@ -101,7 +165,7 @@ impl<'a> Kept<'a> {
         taken: Taken,
         folder: &'a Path,
     ) -> Result<Kept<'a>, Failure> {
-        let question = format!("How fast is {} on {}?", args.job, args.on.target);
+        let question = format!("How fast is {}?", target::title(&args.job, &args.on));
         let text = target::study(&args.job, &args.on, question, 1, [])?;
         let study = parse("command line", &text)?;
         let prepared = from_ref(prepared);
@@ -109,7 +173,9 @@ impl<'a> Kept<'a> {
         let mut made = MadeFrom::new(&text, &study, &[cell], prepared, taken);
         // The run of a study has a seed of its own, drawn from the study's; this one is asked for.
         made.seeds = vec![args.on.seed];
-        let results = Results::begin(folder, &text, &made)?;
+        let results = Results::begin(folder, &text, &made, args.force)?;
+        let again = format!("seekwise study {} --resume", quoted(&folder.display().to_string()));
+        interrupt::hold().keep(Keeping { folder: folder.to_owned(), of: 1, again });
         Ok(Kept { folder, study, made, results })
     }
 
@@ -121,12 +187,6 @@ impl<'a> Kept<'a> {
         say(format!("Again: {}", study::again(self.folder)));
         Ok(())
     }
-}
-
-fn again(args: &args::Run) -> String {
-    let set: Vec<String> = args.on.set.iter().map(|(key, value)| format!(" --set {key}={value}")).collect();
-    let runtime = args.on.runtime.as_ref().map_or(String::new(), |time| format!(" --runtime '{time}'"));
-    format!("seekwise run {} --on {}{}{runtime} --seed {}", args.job, args.on.target, set.concat(), args.on.seed)
 }
 
 fn csv(record: &RunRecord) -> String {

@@ -4,7 +4,6 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use seekwise_formats::study::{Compare, Study};
 use seekwise_lab::compose::{self, Material};
 use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
@@ -19,9 +18,11 @@ use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files;
-use crate::output::{say, write_whole};
+use crate::interrupt::{self, Keeping};
+use crate::output::{quoted, say, write_whole};
 use crate::planned::{self, Opened, Opening, Planned};
-use crate::results::{self, Results};
+use crate::progress::Progress;
+use crate::results::{self, PAGE, Results};
 
 /// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
@@ -29,7 +30,10 @@ const COMMAND: &str = "seekwise study . --out again";
 /// Runs the command.
 pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     let folder = Path::new(&args.study);
-    let opening = Opening { folder: &args.out, resume: args.resume, bounds, threads: args.threads };
+    let goes_on = args.resume && results::says(folder);
+    let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
+    let &args::Study { resume, force, threads, .. } = args;
+    let opening = Opening { folder: out, resume, force, bounds, threads };
     let opened = match results::says(folder) {
         true => opening.of_folder(folder)?,
         false => {
@@ -39,17 +43,36 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     };
     let Opened { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
-    let records = run(&planned, results, done, threads, "")?;
-    let answer = finish(&planned.study, &planned.made, &records, &args.out, json, &args.columns.names)?;
-    say(format!("Again: {}", again(&args.out)));
-    Ok(answer)
+    keep(out, &planned);
+    let progress = Progress::of(runs(&planned), "runs");
+    let records = run(&planned, results, done, threads, &progress)?;
+    drop(progress);
+    say(format!("Again: {}", again(out)));
+    finish(
+        &planned.study,
+        &planned.made,
+        &records,
+        out,
+        Said { json, strict: args.strict, columns: &args.columns.names },
+    )
 }
 
 /// The command that runs again what is kept in `folder`.
 pub fn again(folder: &Path) -> String {
     let folder = folder.display().to_string();
     let folder = folder.trim_end_matches('/');
-    format!("seekwise study {folder} --out {folder}-again")
+    format!("seekwise study {} --out {}", quoted(folder), quoted(&format!("{folder}-again")))
+}
+
+/// A signal finds the runs of a plan in `folder`.
+pub fn keep(folder: &Path, planned: &Planned) {
+    let again = format!("seekwise study {} --resume", quoted(&folder.display().to_string()));
+    interrupt::hold().keep(Keeping { folder: folder.to_owned(), of: runs(planned), again });
+}
+
+/// Runs of a plan.
+pub fn runs(planned: &Planned) -> u64 {
+    planned.prepared.len() as u64 * u64::from(planned.study.runs)
 }
 
 /// A study by the name of a built-in one, or of a file: its name and its text.
@@ -67,22 +90,15 @@ fn named(name: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// Runs what is not done, appending each run to `results`; `what` stands before the bar. Answers all records in the
-/// plan's order.
+/// Runs what is not done, appending each run to `results`. Answers all records in the plan's order.
 pub fn run(
     planned: &Planned,
     mut results: Results,
     mut records: Vec<RunRecord>,
     threads: usize,
-    what: &str,
+    progress: &Progress,
 ) -> Result<Vec<RunRecord>, Failure> {
-    let total = planned.prepared.len() as u64 * u64::from(planned.study.runs);
-    let bar = ProgressBar::new(total).with_style(
-        ProgressStyle::with_template("{msg}{bar:30} {pos}/{len} runs, {elapsed} gone, about {eta} left")
-            .expect("the template is well formed"),
-    );
-    bar.set_message(what.to_owned());
-    bar.set_position(records.len() as u64);
+    progress.skip(records.len() as u64);
     let mut failure = None;
     let Planned { study, prepared, made, .. } = planned;
     seekwise_lab::study::execute(study, prepared, &made.seeds, records.len(), threads, |result| {
@@ -92,7 +108,7 @@ pub fn run(
         });
         match kept {
             Ok(record) => {
-                bar.inc(1);
+                progress.one();
                 records.push(record);
                 true
             }
@@ -102,7 +118,6 @@ pub fn run(
             }
         }
     });
-    bar.finish_and_clear();
     failure.map_or(Ok(records), Err)
 }
 
@@ -110,32 +125,91 @@ pub fn run(
 pub fn write_report(study: &Study, made: &MadeFrom, records: &[RunRecord], folder: &Path) -> Result<PathBuf, Failure> {
     let material = Material { study, made, records, command: COMMAND };
     let page = report::html(&compose::report(&material));
-    let path = folder.join("report.html");
+    let path = folder.join(PAGE);
     write_whole(&path, page.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     Ok(path)
 }
 
+/// How it is said what came out.
+#[derive(Clone, Copy)]
+pub struct Said<'a> {
+    /// As JSON.
+    pub json: bool,
+    /// A claim that does not hold is a "no".
+    pub strict: bool,
+    /// Which columns are shown; empty for all that fit.
+    pub columns: &'a [String],
+}
+
 /// Writes the report and says what came out.
-pub fn finish(
-    study: &Study,
-    made: &MadeFrom,
-    records: &[RunRecord],
-    out: &Path,
-    json: bool,
-    columns: &[String],
-) -> Outcome {
+pub fn finish(study: &Study, made: &MadeFrom, records: &[RunRecord], out: &Path, said: Said<'_>) -> Outcome {
     let path = write_report(study, made, records, out)?;
     let evidence = Evidence::new(study, made, records);
-    if json {
+    something(&evidence)?;
+    let held: Vec<Held> = evidence.claims().iter().map(|claim| Held::of(&claim.claim.id, claim.reproduced())).collect();
+    let line = held_line(&held);
+    if said.json {
         print_json(&summary(&evidence, &path))?;
+        line.iter().for_each(say);
     } else {
-        print(&text::text(&evidence, columns)?)?;
+        print(&text::text(&evidence, said.columns)?)?;
         print(&format!("\nReport: {}", path.display()))?;
+        line.iter().try_for_each(|line| print(line))?;
     }
+    let fails = said.strict && held.iter().any(|claim| claim.holds == Some(false));
     // A claim that does not come out is an answer in the report, not a failure of the study; a headline that may not
     // be drawn is.
     let refused = |overall: &Overall| overall.refused.is_some() && study.compare[overall.compare].headline;
-    Ok(if evidence.findings().1.iter().any(refused) { Answer::No } else { Answer::Done })
+    Ok(if fails || evidence.findings().1.iter().any(refused) { Answer::No } else { Answer::Done })
+}
+
+/// Whether a claim holds; nothing where it has no answer.
+pub struct Held<'a> {
+    id: &'a str,
+    holds: Option<bool>,
+}
+
+impl<'a> Held<'a> {
+    /// What came of the claim `id`.
+    pub fn of(id: &'a str, holds: Option<bool>) -> Held<'a> {
+        Held { id, holds }
+    }
+}
+
+/// How many claims hold, and which do not; nothing where there is none.
+pub fn held_line(claims: &[Held<'_>]) -> Option<String> {
+    let ids = |holds| claims.iter().filter(|claim| claim.holds == holds).map(|claim| claim.id).collect::<Vec<_>>();
+    let (yes, no, open) = (ids(Some(true)), ids(Some(false)), ids(None));
+    let mut line = match (yes.len(), claims.len()) {
+        (_, 0) => return None,
+        (yes, 1) => format!("{yes} of 1 claim holds"),
+        (1, all) => format!("1 of {all} claims holds"),
+        (yes, all) => format!("{yes} of {all} claims hold"),
+    };
+    for (ids, one, many) in [(no, "does not", "do not"), (open, "has no answer", "have no answer")] {
+        if !ids.is_empty() {
+            let verb = if ids.len() == 1 { one } else { many };
+            line.push_str(&format!(", {} {verb}: {}", ids.len(), ids.join(", ")));
+        }
+    }
+    Some(line)
+}
+
+/// An error where no run of any cell has a counted request; a warning for each cell that has none.
+fn something(evidence: &Evidence<'_>) -> Result<(), Failure> {
+    let empty = |cell: &usize| {
+        let runs = evidence.runs(*cell);
+        !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)
+    };
+    let ran = (0..evidence.made.cells.len()).filter(|cell| !evidence.runs(*cell).is_empty()).count();
+    let empty: Vec<usize> = (0..evidence.made.cells.len()).filter(empty).collect();
+    if ran > 0 && empty.len() == ran {
+        return Err(Failure::new("no run counted a request: nothing was answered; are the jobs long enough?"));
+    }
+    for cell in empty {
+        say(format!("warning: no request was counted at {}", evidence.made.cells[cell].cell.levels.join(", ")));
+    }
+    Ok(())
 }
 
 fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
@@ -179,4 +253,23 @@ fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
         summary["groups"] = groups.into();
     }
     summary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_counts_claims() {
+        let line = |claims: &[(&str, Option<bool>)]| {
+            held_line(&claims.iter().map(|(id, holds)| Held::of(id, *holds)).collect::<Vec<_>>())
+        };
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(line(&[]), None);
+        let four = [("Q1", yes), ("Q2", yes), ("Q3", no), ("Q4", yes)];
+        assert_eq!(line(&four).unwrap(), "3 of 4 claims hold, 1 does not: Q3");
+        assert_eq!(line(&[("Q1", yes)]).unwrap(), "1 of 1 claim holds");
+        let said = line(&[("Q1", no), ("Q2", no), ("D1", None), ("D2", yes)]).unwrap();
+        assert_eq!(said, "1 of 4 claims holds, 2 do not: Q1, Q2, 1 has no answer: D1");
+    }
 }

@@ -11,10 +11,10 @@ use seekwise_model::workload::trace::Timing;
 use super::{print, print_json, warn};
 use crate::args::{self, Replay};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
-use crate::log::Log;
-use crate::output::say;
-use crate::output::write_whole;
+use crate::files::{self, spoken};
+use crate::log::{Log, Of};
+use crate::output::{admit, say, write_picture};
+use crate::progress::Progress;
 use crate::screen::{self, wrapped};
 use crate::tables::{choose, figures_from, table};
 
@@ -24,15 +24,17 @@ const SHARES: [(f64, &str); 7] =
 
 /// Runs the command.
 pub fn validate(args: &args::Validate, json: bool) -> Outcome {
+    if args.force && args.svg.is_none() && args.log.is_none() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --svg or --log beside it"));
+    }
+    files::one_standard_input(&[&args.trace, &args.drive])?;
     let trace = trace::parse(&args.trace, &files::read(&args.trace)?)?;
     warn(&trace.warnings);
     let drive = drive(&args.drive, &args.set)?;
     let samples = play(args, &trace, &drive.profile()?)?;
     let found = samples.errors();
     if let Some(path) = &args.svg {
-        let picture = plot::svg(&drive.title, &samples);
-        write_whole(path, picture.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        say(format!("Picture: {}", path.display()));
+        write_picture(path, &plot::svg(&drive.title, &samples))?;
     }
     if json {
         print_json(&found)?;
@@ -50,13 +52,20 @@ fn play(args: &args::Validate, trace: &Trace, profile: &Profile) -> Result<Sampl
     };
     // Said before a log is begun.
     validate::fits(&args.trace, trace, profile)?;
-    let mut log = args.log.as_deref().map(Log::create).transpose()?;
+    for path in args.svg.iter().chain(&args.log) {
+        admit(path, args.force)?;
+    }
+    let of = Of { job: spoken(&args.trace), target: spoken(&args.drive), seed: args.seed };
+    let mut log = args.log.as_deref().map(|path| Log::create(path, &of)).transpose()?;
     let mut failure: Option<Failure> = None;
+    let progress = Progress::of(trace.rows.len() as u64, "requests");
     let samples = validate::play(&args.trace, trace, profile, timing, Seed(args.seed), &mut |record| {
+        progress.one();
         if let (Some(log), None) = (&mut log, &failure) {
             failure = log.take(record).err();
         }
     })?;
+    drop(progress);
     if let Some(failure) = failure {
         return Err(failure);
     }

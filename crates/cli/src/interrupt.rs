@@ -1,0 +1,129 @@
+//! Ctrl-C and SIGTERM: the program says what is kept and how to go on, tidies up, and ends with exit code 130.
+//!
+//! A result folder is complete after each run, so nothing has to be asked to stop: a thread waits for the signal, then
+//! until no line is half written, and ends the program. A signal comes to the whole program, whatever it is doing;
+//! hence the one variable that all of it shares. Where there are no such signals (Windows), the system ends the program,
+//! and a folder is as sound as after any other sudden end.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use indicatif::ProgressBar;
+
+/// What a signal would find.
+pub struct Now {
+    kept: Option<Keeping>,
+    /// Records that are on their way to the disk.
+    runs: u64,
+    /// Unfinished files and temporary folders.
+    remove: Vec<PathBuf>,
+    bar: Option<ProgressBar>,
+}
+
+/// Where results are kept.
+pub struct Keeping {
+    /// The folder, as the user named it.
+    pub folder: PathBuf,
+    /// Runs that there will be.
+    pub of: u64,
+    /// The command that goes on.
+    pub again: String,
+}
+
+static NOW: Mutex<Now> = Mutex::new(Now { kept: None, runs: 0, remove: Vec::new(), bar: None });
+
+/// No signal ends the program until what is handed back is dropped.
+pub fn hold() -> MutexGuard<'static, Now> {
+    NOW.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Now {
+    /// From now on results are kept.
+    pub fn keep(&mut self, keeping: Keeping) {
+        self.kept = Some(keeping);
+    }
+
+    /// So many runs more are in the folder.
+    pub fn count(&mut self, runs: u64) {
+        self.runs += runs;
+    }
+
+    /// A bar that is to be cleared.
+    pub fn show(&mut self, bar: &ProgressBar) {
+        self.bar = Some(bar.clone());
+    }
+
+    /// A file or a folder that is to be removed.
+    pub fn remove(&mut self, path: &Path) {
+        self.remove.push(path.to_owned());
+    }
+
+    /// It is gone, or is to stay.
+    pub fn leave(&mut self, path: &Path) {
+        self.remove.retain(|other| other != path);
+    }
+
+    /// What is said at the end.
+    fn words(&self) -> String {
+        match &self.kept {
+            None => "Stopped: nothing was kept.".to_owned(),
+            Some(Keeping { folder, of, again }) => {
+                format!("Stopped: {} of {of} runs are kept in {}. To go on:\n{again}", self.runs, folder.display())
+            }
+        }
+    }
+}
+
+/// A folder that goes away, also when a signal ends the program.
+pub fn scratch() -> std::io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    hold().remove(folder.path());
+    Ok(folder)
+}
+
+/// From now on a signal ends the program in order.
+#[cfg(unix)]
+pub fn heed() {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    // Without it, the system ends the program.
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stop();
+        }
+    });
+}
+
+/// From now on a signal ends the program in order.
+#[cfg(not(unix))]
+pub fn heed() {}
+
+#[cfg(unix)]
+fn stop() -> ! {
+    let now = hold();
+    if let Some(bar) = &now.bar {
+        bar.finish_and_clear();
+    }
+    for path in &now.remove {
+        // There is nobody to be told.
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    }
+    crate::output::say(now.words());
+    // `now` is held until the end: nothing is written any more.
+    std::process::exit(crate::exit::STOPPED.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_is_kept_and_how_to_go_on() {
+        let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None };
+        assert_eq!(now.words(), "Stopped: nothing was kept.");
+        now.keep(Keeping { folder: "out".into(), of: 60, again: "seekwise study out --resume".to_owned() });
+        now.count(12);
+        now.count(1);
+        assert_eq!(now.words(), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");
+    }
+}

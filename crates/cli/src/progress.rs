@@ -1,0 +1,141 @@
+//! How far long work is and about how long it will take: one line on standard error, of a terminal only, never wider
+//! than it.
+
+use console::Term;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::interrupt;
+
+/// Columns from which on there is a bar and all words.
+const WIDE: u16 = 80;
+
+/// Columns from which on there is room for what is being done.
+const MIDDLE: u16 = 50;
+
+/// Characters of what is being done, beside a bar.
+const WHAT: usize = 32;
+
+/// The line of one piece of work.
+pub struct Progress {
+    bar: ProgressBar,
+    unit: &'static str,
+    width: u16,
+}
+
+impl Progress {
+    /// Work of so many `unit`s.
+    pub fn of(total: u64, unit: &'static str) -> Progress {
+        let progress = Progress::unknown(unit);
+        progress.length(total);
+        progress
+    }
+
+    /// Work of which nobody knows how much it is.
+    pub fn unknown(unit: &'static str) -> Progress {
+        let width = Term::stderr().size_checked().map_or(WIDE, |(_, columns)| columns);
+        let bar = ProgressBar::new_spinner().with_style(style(&open(width, unit)));
+        interrupt::hold().show(&bar);
+        Progress { bar, unit, width }
+    }
+
+    /// It is so much.
+    pub fn length(&self, total: u64) {
+        if self.bar.length() != Some(total) {
+            self.bar.set_length(total);
+            self.bar.set_style(style(&closed(self.width, self.unit)));
+        }
+    }
+
+    /// What is being done of it.
+    pub fn what(&self, what: &str) {
+        let mut short: String = what.chars().take(WHAT).collect();
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        self.bar.set_message(short);
+    }
+
+    /// Does what writes to the terminal too.
+    pub fn aside(&self, does: impl FnOnce()) {
+        self.bar.suspend(does);
+    }
+
+    /// So much is done.
+    pub fn at(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
+    /// One more is done.
+    pub fn one(&self) {
+        self.bar.inc(1);
+    }
+
+    /// So many are done that need not be: the forecast does not go by them.
+    pub fn skip(&self, done: u64) {
+        self.bar.inc(done);
+        self.bar.reset_eta();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is well formed")
+}
+
+/// The line of work whose end is known.
+fn closed(width: u16, unit: &str) -> String {
+    match width {
+        WIDE.. => format!("{{msg}}{{wide_bar}} {{pos}}/{{len}} {unit}, {{elapsed}} gone, about {{eta}} left"),
+        MIDDLE.. => "{wide_msg}{pos}/{len}, {eta} left".to_owned(),
+        _ => "{percent} %, {eta} left".to_owned(),
+    }
+}
+
+/// The line of work whose end is not known.
+fn open(width: u16, unit: &str) -> String {
+    match width {
+        MIDDLE.. => format!("{{spinner}} {{pos}} {unit}, {{elapsed}} gone"),
+        _ => "{spinner} {pos}".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The widest that a template's own words and figures become, without what fills the rest of a line.
+    fn widest(template: &str) -> usize {
+        let most = [
+            ("{msg}", &"w".repeat(WHAT + 1)[..]),
+            ("{wide_msg}", ""),
+            ("{wide_bar}", ""),
+            ("{pos}", "1000000000"),
+            ("{len}", "1000000000"),
+            ("{elapsed}", "59m"),
+            ("{eta}", "59m"),
+            ("{percent}", "100"),
+            ("{spinner}", "x"),
+        ];
+        let text = most.iter().fold(template.to_owned(), |text, (key, value)| text.replace(key, value));
+        assert!(!text.contains('{'), "{text}");
+        text.chars().count()
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in 20..200 {
+            for unit in ["runs", "requests", "cases"] {
+                let open = widest(&open(width, unit));
+                assert!(open <= usize::from(width), "{width}: {open}");
+            }
+            // Milliards of runs are not planned; those of a study have six digits.
+            let closed = widest(&closed(width, "runs").replace("{len}", "100000").replace("{pos}", "100000"));
+            assert!(closed <= usize::from(width), "{width}: {closed}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! How commands end and what they leave: folders made and replaced, standard input, exit codes, signals.
+
+mod seekwise;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use seekwise::{Said, command, names, said, seekwise};
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+const JOB: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nruntime=1\ntime_based\n";
+
+const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\nruntime = '1 s'\n\
+    job = 'random-read'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+    [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
+
+const CLAIM: &str = "[[claim]]\nid = 'ID'\nclass = 'I'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+                     check = ['iops[depth=8] > LEAST']\n";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("j.fio"), JOB).unwrap();
+    fs::write(folder.path().join("s.toml"), STUDY).unwrap();
+    folder
+}
+
+fn read(folder: &Path, name: &str) -> Vec<u8> {
+    fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn run(folder: &Path, more: &[&str]) -> Said {
+    seekwise(folder, &[&["run", "j.fio", "--on", DRIVE], more].concat())
+}
+
+/// Runs the program with `input` on standard input.
+fn told(folder: &Path, args: &[&str], input: &str) -> Said {
+    let mut running =
+        command(folder).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Who does not read it may be gone.
+    let _ = running.stdin.take().unwrap().write_all(input.as_bytes());
+    said(running.wait_with_output().unwrap())
+}
+
+#[track_caller]
+fn fails(said: &Said, error: &str) {
+    assert_eq!((said.code, said.out.as_str()), (2, ""), "{}", said.err);
+    assert!(said.err.contains(error), "{}", said.err);
+}
+
+#[test]
+fn folders_on_the_way_are_made() {
+    let folder = folder();
+    run(folder.path(), &["--out", "a/b", "--log", "c/d/log.parquet"]).done();
+    assert_eq!(names(&folder.path().join("a/b")), ["made-from.json", "report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(names(&folder.path().join("c/d")), ["log.parquet"]);
+    seekwise(folder.path(), &["drives", "exos-x18", "--svg", "e/f/g.svg"]).done();
+    assert!(read(folder.path(), "e/f/g.svg").starts_with(b"<svg"));
+}
+
+#[test]
+fn what_is_there_is_replaced_by_force_only() {
+    let folder = folder();
+    let at = folder.path();
+    let all = ["--out", "out", "--log", "log.parquet"];
+    run(at, &all).done();
+    fs::write(at.join("out/notes.txt"), "mine").unwrap();
+    let before = read(at, "out/results.jsonl");
+    fails(&run(at, &["--out", "out"]), "out: holds results already; --force replaces them");
+    fails(&run(at, &["--log", "log.parquet"]), "log.parquet: is there already; --force replaces it");
+    assert_eq!(read(at, "out/results.jsonl"), before);
+    let forced = run(at, &[&all[..], &["--force", "--seed", "2"]].concat());
+    assert!(forced.err.contains("note: the results in out (1 run) are replaced"), "{}", forced.err);
+    assert!(forced.err.contains("note: log.parquet is replaced"), "{}", forced.err);
+    forced.done();
+    assert_ne!(read(at, "out/results.jsonl"), before);
+    assert_eq!(read(at, "out/results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 1);
+    assert_eq!(read(at, "out/notes.txt"), b"mine");
+    fails(&run(at, &["--force"]), "--force: there is nothing to replace");
+}
+
+#[test]
+fn what_seekwise_did_not_write_is_never_replaced() {
+    for name in ["study.toml", "results.jsonl", "report.html"] {
+        let folder = folder();
+        fs::create_dir(folder.path().join("out")).unwrap();
+        fs::write(folder.path().join("out").join(name), "mine").unwrap();
+        for more in [&["--out", "out"][..], &["--out", "out", "--force"]] {
+            fails(&run(folder.path(), more), &format!("out/{name}: is there, beside no made-from.json"));
+        }
+        assert_eq!(read(folder.path(), &format!("out/{name}")), b"mine");
+        assert_eq!(names(&folder.path().join("out")), [name]);
+    }
+    let folder = folder();
+    fails(&run(folder.path(), &["--out", "j.fio"]), "j.fio: it is a file; expected a folder");
+    // A study beside which its own results are to be.
+    fs::rename(folder.path().join("s.toml"), folder.path().join("study.toml")).unwrap();
+    seekwise(folder.path(), &["study", "study.toml", "--out", "."]).done();
+}
+
+#[test]
+fn standard_input_is_read_and_kept() {
+    let folder = folder();
+    let at = folder.path();
+    let named = run(at, &["--json"]).json();
+    let piped = told(at, &["run", "-", "--on", DRIVE, "--json"], JOB).json();
+    assert_eq!((&piped["all"], &piped["job"]), (&named["all"], &"standard input".into()));
+    let stack = format!("drive = '{DRIVE}'\n");
+    assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], &stack).json()["all"], named["all"]);
+    let profile = include_str!("../../../drives/barracuda-7200.7-ncq.toml");
+    assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], profile).json()["all"], named["all"]);
+    let both = told(at, &["run", "-", "--on", "-"], JOB);
+    fails(&both, "standard input can be read for one of them only");
+    // What is kept runs again without it.
+    told(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).done();
+    seekwise(at, &["study", "r", "--out", "again"]).done();
+    told(at, &["study", "-", "--out", "s"], STUDY).done();
+    seekwise(at, &["study", "s.toml", "--out", "t"]).done();
+    for (one, other) in [("r", "again"), ("s", "t")] {
+        for name in ["results.jsonl", "report.html"] {
+            assert_eq!(read(at, &format!("{one}/{name}")), read(at, &format!("{other}/{name}")), "{name} of {one}");
+        }
+    }
+    let page = read(at, "s/report.html");
+    seekwise(at, &["report", "s"]).done();
+    assert_eq!(read(at, "s/report.html"), page);
+    let results = read(at, "s/results.jsonl");
+    fs::write(at.join("s/results.jsonl"), &results[..results.len() / 2]).unwrap();
+    told(at, &["study", "-", "--out", "s", "--resume"], STUDY).done();
+    assert_eq!(read(at, "s/results.jsonl"), results);
+    fails(&told(at, &["study", "-", "--out", "s", "--resume"], &STUDY.replace("8]", "4]")), "another study");
+}
+
+#[test]
+fn a_trace_may_come_on_standard_input() {
+    let trace = "lba,sectors,op,measured_response_ms,think_ms\n0,8,R,8.0,1\n80000,8,R,9.0,1\n9000,8,W,9.0,1\n";
+    let folder = folder();
+    let said = told(folder.path(), &["validate", "-", "--drive", DRIVE, "--json"], trace).json();
+    assert_eq!(said["n"], 3);
+}
+
+#[test]
+fn an_answer_without_a_request_is_none() {
+    let folder = folder();
+    let at = folder.path();
+    // A pattern has a ramp, in which nothing is counted.
+    let random = ["run", "random-read", "--on", DRIVE, "--runtime", "1 ns"];
+    fails(&seekwise(at, &random), "no request was counted");
+    let vary = ["compare", "random-read", "--on", DRIVE, "--vary", "job.depth=1,2", "--runs", "2", "--runtime", "1 ns"];
+    fails(&seekwise(at, &vary), "no request of one side was counted");
+    fs::write(at.join("s.toml"), STUDY.replace("'1 s'", "'1 ns'")).unwrap();
+    fails(&seekwise(at, &["study", "s.toml", "--out", "s"]), "no run counted a request");
+    fails(&seekwise(at, &["report", "s"]), "no run counted a request");
+    let cut = |more: &[&str]| seekwise(at, &[&["power-cut", "j.fio", "--on", DRIVE], more].concat());
+    fails(&cut(&["--at", "100 ms", "--at", "70 s"]), "--at 70 s: the run ended at 1.0");
+    assert!(cut(&["--at", "100 ms"]).err.is_empty());
+    let reads = seekwise(at, &["power-cut", "random-read", "--on", DRIVE, "--runtime", "1 s", "--cuts", "3"]);
+    fails(&reads, "a power cut has nothing to lose");
+}
+
+#[test]
+fn one_standard_output_has_one_form() {
+    let folder = folder();
+    for format in ["text", "csv", "fio-json"] {
+        fails(
+            &run(folder.path(), &["--json", "--format", format]),
+            &format!("--json and --format {format}: two forms"),
+        );
+    }
+    assert_eq!(run(folder.path(), &["--json", "--format", "json"]).done(), run(folder.path(), &["--json"]).done());
+    fails(&seekwise(folder.path(), &["patterns", "--max-memory", "1g"]), "--max-memory: this command plans no runs");
+}
+
+#[test]
+fn claims_that_fail_are_counted_and_matter_where_that_is_asked() {
+    let folder = folder();
+    let at = folder.path();
+    let claim = |id: &str, least: &str| CLAIM.replace("ID", id).replace("LEAST", least);
+    fs::write(at.join("s.toml"), format!("{STUDY}{}{}", claim("T1", "1"), claim("T2", "9999"))).unwrap();
+    let line = "1 of 2 claims holds, 1 does not: T2";
+    for (args, code) in [
+        (&["study", "s.toml", "--out", "a"][..], 0),
+        (&["study", "s.toml", "--out", "b", "--strict"], 1),
+        (&["report", "a"], 0),
+        (&["report", "a", "--strict"], 1),
+    ] {
+        let said = seekwise(at, args);
+        assert_eq!((said.code, said.out.lines().last()), (code, Some(line)), "{args:?}: {}", said.err);
+        let json = seekwise(at, &["report", "a", "--json"]);
+        assert_eq!(json.err.lines().last(), Some(line));
+    }
+    fs::write(at.join("s.toml"), format!("{STUDY}{}", claim("T1", "1"))).unwrap();
+    let said = seekwise(at, &["study", "s.toml", "--out", "c", "--strict"]).done();
+    assert_eq!(said.lines().last(), Some("1 of 1 claim holds"));
+}
+
+#[test]
+fn the_program_says_what_it_is() {
+    let folder = folder();
+    let long = seekwise(folder.path(), &["--version"]).done();
+    let first = format!("seekwise {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(long.lines().next(), Some(first.as_str()));
+    let made = run(folder.path(), &["--json"]).json();
+    let build = format!("build:    {}", made["build"].as_str().unwrap());
+    assert!(long.lines().any(|line| line == build) && long.contains("features:") && long.contains("places:"), "{long}");
+    assert_eq!(seekwise(folder.path(), &["-V"]).done().trim_end(), first);
+}
+
+/// Runs the program until `ready`, sends it a signal, and hands back how it ended.
+#[cfg(unix)]
+fn stopped(folder: &Path, args: &[&str], signal: &str, ready: impl Fn() -> bool) -> Said {
+    let mut running = command(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !ready() {
+        assert!(running.try_wait().unwrap().is_none(), "{args:?} ended before it was stopped");
+        std::thread::yield_now();
+    }
+    let kill = std::process::Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    said(running.wait_with_output().unwrap())
+}
+
+/// Lines of a file that may not be there yet.
+#[cfg(unix)]
+fn lines(path: &Path) -> usize {
+    fs::read(path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("s.toml"), STUDY.replace("runs = 2", "runs = 12").replace("1 s", "60 s")).unwrap();
+    let some = |name: &str| lines(&at.join(name).join("results.jsonl")) > 0;
+    let study = stopped(at, &["study", "s.toml", "--out", "my out"], "-INT", || some("my out"));
+    assert_eq!((study.code, study.out.as_str()), (130, ""), "{}", study.err);
+    let kept = lines(&at.join("my out/results.jsonl"));
+    let words = format!("Stopped: {kept} of 24 runs are kept in my out. To go on:\nseekwise study 'my out' --resume\n");
+    assert_eq!(study.err, words);
+    assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml"]);
+    let again =
+        stopped(at, &["study", "my out", "--resume"], "-TERM", || lines(&at.join("my out/results.jsonl")) > kept);
+    assert_eq!(again.code, 130, "{}", again.err);
+    seekwise(at, &["study", "my out", "--resume"]).done();
+    seekwise(at, &["study", "s.toml", "--out", "whole"]).done();
+    for name in names(&at.join("whole")) {
+        assert!(read(at, &format!("whole/{name}")) == read(at, &format!("my out/{name}")), "{name} differs");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
+    let folder = folder();
+    let at = folder.path();
+    let vary = ["compare", "j.fio", "--on", DRIVE, "--runtime", "60 s", "--vary", "job.depth=1,8", "--runs", "2000"];
+    let some = || lines(&at.join("c/results.jsonl")) > 0;
+    let kept = stopped(at, &[&vary[..], &["--out", "c"]].concat(), "-INT", some);
+    assert_eq!(kept.code, 130);
+    assert!(kept.err.ends_with("of 4000 runs are kept in c. To go on:\nseekwise study c --resume\n"), "{}", kept.err);
+    let claims = ["claims", "q1", "--runs", "5000", "--out", "my claims"];
+    let kept = stopped(at, &claims, "-INT", || at.join("my claims").exists());
+    let again = "To go on:\nseekwise claims q1 --runs 5000 --out 'my claims' --resume\n";
+    assert!(kept.code == 130 && kept.err.ends_with(again), "{}", kept.err);
+    // Nothing that was begun remains.
+    let temporary = tempfile::tempdir().unwrap();
+    let long = [&["run", "j.fio", "--on", DRIVE], &["--runtime", "30 d", "--log", "l.parquet"][..]].concat();
+    let run = stopped(at, &long, "-TERM", || at.join("l.parquet.part").exists());
+    assert_eq!((run.code, run.err.as_str().lines().last()), (130, Some("Stopped: nothing was kept.")));
+    assert!(!at.join("l.parquet.part").exists() && !at.join("l.parquet").exists());
+    let mut running = command(at);
+    running.env("TMPDIR", temporary.path()).args(vary).stderr(Stdio::piped()).stdout(Stdio::null());
+    let running = running.spawn().unwrap();
+    while names(temporary.path()).is_empty() {
+        std::thread::yield_now();
+    }
+    std::process::Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+    let ended = running.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(String::from_utf8(ended.stderr).unwrap().lines().last(), Some("Stopped: nothing was kept."));
+    assert!(names(temporary.path()).is_empty());
+}
