@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `steps` | the steps, and how they are run and counted |
+//! | `excerpt` | what of a failed step is shown again at the end |
 //! | `cargo` | format, lints, tests, documentation, release build: what cargo does |
 //! | `readme` | the README's own commands, run as written |
 //! | `twice` | one study twice, on one core and on two: equal bytes |
@@ -18,6 +19,7 @@
 mod bench;
 mod cargo;
 mod cuts;
+mod excerpt;
 mod mutate;
 mod readme;
 mod steps;
