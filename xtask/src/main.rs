@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `steps` | the steps, and how they are run and counted |
+//! | `excerpt` | what of a failed step is shown again at the end |
 //! | `cargo` | format, lints, tests, documentation, release build: what cargo does |
 //! | `readme` | the README's own commands, run as written |
 //! | `twice` | one study twice, on one core and on two: equal bytes |
@@ -11,6 +12,10 @@
 //! | `bench` | simulated requests a second, beside DiskSim's |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `mutate` | changed inputs of every kind through the program |
+//! | `score` | the claims run, and what is committed of them rewritten |
+//! | `dist` | archives of the program, for other machines |
+//! | `links` | links and headings of Markdown |
+//! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
 //! No dependencies, so that it builds in a second.
@@ -18,8 +23,13 @@
 mod bench;
 mod cargo;
 mod cuts;
+mod dist;
+mod excerpt;
+mod links;
 mod mutate;
 mod readme;
+mod score;
+mod site;
 mod steps;
 mod tidy;
 mod twice;
@@ -36,7 +46,10 @@ fn main() -> ExitCode {
         ["bench"] => bench::bench(),
         ["cuts", ref options @ ..] => cuts::cuts(options),
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
+        ["dist", ref targets @ ..] => dist::dist(targets),
+        ["site"] => site::site(),
         ["validation"] => validation::validation(),
+        ["score"] => score::score(),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
             let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
             steps::run(&named)
@@ -54,6 +67,9 @@ fn main() -> ExitCode {
                 "cargo xtask mutate --runs 10000 --seed 1   so many changed inputs of each kind (ci: a few hundred)"
             );
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
+            eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
+            eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");
+            eprintln!("cargo xtask score   run all claims, rewrite validation/claims.toml and the README (not in ci)");
             ExitCode::from(2)
         }
     }

@@ -1,9 +1,11 @@
 //! The steps of `cargo xtask ci`: each is passed, failed, or skipped with the reason. All are tried, whatever failed
-//! before. The last line counts them.
+//! before. Below the table stands again what each failed step said last; the last line counts the steps.
 
-use std::process::{Command, ExitCode};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
+use crate::excerpt::{Output, excerpt};
 use crate::{cargo, mutate, readme, tidy, twice, web};
 
 /// How a step ended.
@@ -12,7 +14,7 @@ pub enum Ended {
     Passed,
     /// Could not be tried here: the reason.
     Skipped(String),
-    /// Not as it should: what is wrong.
+    /// Not as it should: what is wrong. The first line stands in the table, what follows below it.
     Failed(String),
 }
 
@@ -43,7 +45,7 @@ pub const ALL: &[Step] = &[
 
 /// Runs steps and counts them.
 pub fn run(steps: &[Step]) -> ExitCode {
-    let (mut passed, mut failed, mut lines) = (0, 0, Vec::new());
+    let (mut passed, mut failed, mut lines, mut ends) = (0, 0, Vec::new(), String::new());
     for step in steps {
         println!("==== {}: {}", step.name, step.what);
         let start = Instant::now();
@@ -56,10 +58,14 @@ pub fn run(steps: &[Step]) -> ExitCode {
         };
         passed += usize::from(word == "passed");
         failed += usize::from(word == "FAILED");
+        let (reason, end) = reason.split_once('\n').unwrap_or((&reason, ""));
+        if !end.is_empty() {
+            ends.push_str(&format!("==== {} FAILED{reason}\n{end}\n\n", step.name));
+        }
         lines.push(format!("{:8} {word:8} {seconds:7.1} s{reason}", step.name));
         println!("==== {}", lines[lines.len() - 1]);
     }
-    println!("\n{}\n{passed} passed, {failed} failed", lines.join("\n"));
+    println!("\n{}\n\n{ends}{passed} passed, {failed} failed", lines.join("\n"));
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -72,11 +78,37 @@ pub fn command(words: &[&str], environment: &[(&str, &str)]) -> Ended {
 pub fn run_in(folder: &std::path::Path, words: &[&str], environment: &[(&str, &str)]) -> Ended {
     let line = words.join(" ");
     println!("$ {line}");
-    let status =
-        Command::new(words[0]).args(&words[1..]).envs(environment.iter().copied()).current_dir(folder).status();
-    match status {
-        Ok(status) if status.success() => Ended::Passed,
-        Ok(status) => Ended::Failed(format!("`{line}` ended with {status}")),
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).envs(environment.iter().copied()).current_dir(folder);
+    match shown(&mut command) {
+        Ok((status, _)) if status.success() => Ended::Passed,
+        Ok((status, output)) => Ended::Failed(format!("`{line}` ended with {status}\n{}", excerpt(&output).join("\n"))),
         Err(error) => Ended::Failed(format!("`{line}` did not start: {error}")),
     }
+}
+
+/// Runs a command whose output is shown as it comes, and kept.
+pub fn shown(command: &mut Command) -> std::io::Result<(ExitStatus, Output)> {
+    // Cargo sees a pipe, and would leave colours out.
+    if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (out, err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let errors = std::thread::spawn(move || pass_on(err, std::io::stderr()));
+    let out = pass_on(out, std::io::stdout())?;
+    let err = errors.join().expect("passing lines on does not panic")?;
+    Ok((child.wait()?, Output { out, err }))
+}
+
+/// Writes all that is read, and returns it in lines.
+fn pass_on(from: impl Read, mut to: impl Write) -> std::io::Result<Vec<String>> {
+    let (mut from, mut lines, mut line) = (BufReader::new(from), Vec::new(), Vec::new());
+    while from.read_until(b'\n', &mut line)? > 0 {
+        // Who reads our output may have gone; the command is to end all the same.
+        let _ = to.write_all(&line).and_then(|()| to.flush());
+        lines.push(String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned());
+        line.clear();
+    }
+    Ok(lines)
 }

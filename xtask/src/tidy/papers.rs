@@ -1,4 +1,4 @@
-//! What the documents say against what is there: ARCHITECTURE's rooms and dependencies, relative links, drives and
+//! What the documents say against what is there: ARCHITECTURE's rooms and dependencies, links and headings, drives and
 //! studies built into the program, licences and origins of dependencies.
 
 use std::collections::BTreeSet;
@@ -28,6 +28,9 @@ const MPL: &str = "MPL-2.0";
 /// Where dependencies come from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
+/// The table of contents of the site.
+pub const SUMMARY: &str = "docs/SUMMARY.md";
+
 /// Lines of ARCHITECTURE.md at most, so that it is read.
 const ARCHITECTURE: usize = 300;
 
@@ -41,6 +44,7 @@ pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     same("room", &listed(architecture, "## Rooms"), &rooms(files), faults);
     same("dependency", &listed(architecture, "## Dependencies"), &dependencies(files), faults);
     links(root, files, faults);
+    contents(files, faults);
     built_in(files, faults);
     origins(root, faults);
     licences(root, faults);
@@ -103,16 +107,35 @@ fn dependencies(files: &[Text]) -> BTreeSet<String> {
     names
 }
 
-/// Relative links of the documents lead somewhere.
+/// Relative links of the documents lead somewhere: to a file, and to a heading of it where they name one.
 fn links(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {
         let folder = root.join(&file.path).parent().expect("a file lies in a folder").to_owned();
-        for (at, _) in file.text.match_indices("](") {
-            let link = file.text[at + 2..].split(')').next().unwrap_or_default();
-            let path = link.split('#').next().unwrap_or_default();
-            if !path.is_empty() && !path.contains("://") && !folder.join(path).exists() {
-                faults.push(format!("{}: the link `{link}` leads nowhere", file.path));
+        for (line, link) in crate::links::links(&file.text).into_iter().filter(|(_, link)| !link.contains("://")) {
+            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if path.is_empty() { root.join(&file.path) } else { folder.join(path) };
+            if !target.exists() {
+                faults.push(format!("{}:{line}: the link `{link}` leads nowhere", file.path));
+            } else if !anchor.is_empty() && has_no(anchor, &target) {
+                faults.push(format!("{}:{line}: the link `{link}` names no heading there", file.path));
             }
+        }
+    }
+}
+
+/// Whether a document has no heading that an anchor names.
+fn has_no(anchor: &str, document: &Path) -> bool {
+    let text = std::fs::read_to_string(document).unwrap_or_default();
+    !crate::links::anchors(&text).iter().any(|heading| heading == anchor)
+}
+
+/// Every document of `docs` is in the site's table of contents.
+fn contents(files: &[Text], faults: &mut Vec<String>) {
+    let summary = files.iter().find(|file| file.path == SUMMARY).map_or("", |file| file.text.as_str());
+    let chapters = crate::links::links(summary);
+    for name in files.iter().filter_map(|file| file.path.strip_prefix("docs/")).filter(|name| name.ends_with(".md")) {
+        if format!("docs/{name}") != SUMMARY && !chapters.iter().any(|(_, chapter)| chapter == name) {
+            faults.push(format!("{SUMMARY}: docs/{name} is not in it"));
         }
     }
 }
@@ -177,6 +200,24 @@ mod tests {
         for bad in ["", "GPL-3.0", "MIT AND GPL-3.0"] {
             assert!(!fits(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn documents_and_headings_that_are_not_there_are_told() {
+        let file = |path: &str, text: &str| Text { path: path.to_owned(), text: text.to_owned() };
+        let root = crate::root();
+        let text = "[a](docs/claims.md#the-mechanisms) [b](docs/claims.md#none) [c](docs/none.md) [d](https://x/y)\n";
+        let files =
+            [file("README.md", text), file(SUMMARY, "- [a](a.md)\n"), file("docs/a.md", ""), file("docs/b.md", "")];
+        let mut faults = Vec::new();
+        links(&root, &files[..1], &mut faults);
+        contents(&files, &mut faults);
+        let told = [
+            "README.md:1: the link `docs/claims.md#none` names no heading there",
+            "README.md:1: the link `docs/none.md` leads nowhere",
+            "docs/SUMMARY.md: docs/b.md is not in it",
+        ];
+        assert_eq!(faults, told);
     }
 
     #[test]

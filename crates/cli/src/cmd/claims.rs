@@ -512,11 +512,11 @@ mod tests {
         for &(name, text) in BUILT_IN {
             let study = parse(name, text).unwrap();
             let cells = plan::cells(&study);
+            let inputs = Inputs::today(&files::text);
             for claim in &study.claim {
                 for change in claim.ablate.iter().chain(&claim.plant) {
                     let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {
                         let before = cells.iter().find(|before| before.levels == cell.levels).unwrap();
-                        let inputs = Inputs::today(&files::text);
                         let settings = |cell: &Cell| plan::prepare(name, cell, &inputs).unwrap().settings;
                         *before != cell && settings(before) != settings(&cell)
                     });

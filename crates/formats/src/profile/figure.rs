@@ -248,6 +248,8 @@ pub struct Figure {
 pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
+    /// Where each line starts: a profile asks for the lines of all its figures.
+    lines: Vec<usize>,
     /// Short names for long citations: `@name` in a source.
     pub(crate) sources: BTreeMap<String, String>,
     cited: BTreeSet<String>,
@@ -256,7 +258,8 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
-        Reader { file, text, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Reader { file, text, lines, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
     }
 
     /// The document's table; syntax errors go to `errors`.
@@ -271,8 +274,7 @@ impl<'a> Reader<'a> {
 
     /// The line of a byte, from 1.
     pub(crate) fn line(&self, byte: usize) -> usize {
-        let end = byte.min(self.text.len());
-        1 + self.text.as_bytes()[..end].iter().filter(|&&b| b == b'\n').count()
+        self.lines.partition_point(|&start| start <= byte)
     }
 
     /// A diagnostic about a line of this file.

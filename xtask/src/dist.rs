@@ -1,0 +1,253 @@
+//! `cargo xtask dist [TARGET …]`: archives of the program for machines without a Rust toolchain, in `target/dist`: without
+//! names, for Linux on x86-64 and on arm64, static. Each holds the program, its licences and those of what is in it, README,
+//! documentation, studies, completions and man pages.
+//!
+//! Equal sources built twice by one toolchain on one machine give equal bytes: paths are left out of the program, and
+//! archives have one time and one owner. Needs rustup, GNU tar, gzip and sha256sum. The Linux targets are linked by the
+//! toolchain's own rust-lld; another target needs its linker, and is only type-checked without it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::steps::{Ended, command};
+
+/// A machine that archives are made for.
+struct Target {
+    triple: &'static str,
+    /// What links its programs.
+    linker: &'static str,
+    /// What of a distribution brings that linker.
+    package: &'static str,
+    /// Part of a run without names.
+    usual: bool,
+}
+
+const LINUX: Target =
+    Target { triple: "x86_64-unknown-linux-musl", linker: "rust-lld", package: "the Rust toolchain", usual: true };
+
+const TARGETS: [Target; 5] = [
+    LINUX,
+    Target { triple: "aarch64-unknown-linux-musl", ..LINUX },
+    Target {
+        triple: "x86_64-pc-windows-gnu",
+        linker: "x86_64-w64-mingw32-gcc",
+        package: "Debian's gcc-mingw-w64-x86-64",
+        usual: false,
+    },
+    // A Mac's own compiler; on another system it would need Apple's SDK.
+    Target { triple: "aarch64-apple-darwin", linker: "cc", package: "Xcode on a Mac", usual: false },
+    Target { triple: "x86_64-apple-darwin", linker: "cc", package: "Xcode on a Mac", usual: false },
+];
+
+/// What of the repository goes into each archive.
+const PAPERS: [&str; 6] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs", "studies"];
+
+/// Shells, and the names under which they look for completions.
+const COMPLETIONS: [(&str, &str); 3] = [("bash", "seekwise.bash"), ("zsh", "_seekwise"), ("fish", "seekwise.fish")];
+
+/// Runs the command.
+pub fn dist(names: &[&str]) -> ExitCode {
+    if let Some(name) = names.iter().find(|name| TARGETS.iter().all(|target| target.triple != **name)) {
+        let known: Vec<&str> = TARGETS.iter().map(|target| target.triple).collect();
+        eprintln!("{name}: no such target; expected {}", known.join(", "));
+        return ExitCode::from(2);
+    }
+    let wanted = |target: &&Target| if names.is_empty() { target.usual } else { names.contains(&target.triple) };
+    match TARGETS.iter().filter(wanted).try_for_each(one) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Builds and packs one target, or checks it where it cannot be linked.
+fn one(target: &Target) -> Result<(), String> {
+    let triple = target.triple;
+    run(&["rustup", "target", "add", triple])?;
+    if !links(target) {
+        run(&["cargo", "check", "-p", "seekwise", "--locked", "--target", triple])?;
+        println!("{triple}: only type-checked; linking it needs {} ({})", target.linker, target.package);
+        return Ok(());
+    }
+    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let words = ["cargo", "build", "-p", "seekwise", "--profile", "dist", "--locked", "--target", triple];
+    passed(command(&words, &[(&linker, target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags())]))?;
+    let windows = triple.contains("windows");
+    let program = crate::target().join(triple).join("dist").join(if windows { "seekwise.exe" } else { "seekwise" });
+    if triple.contains("musl") && !is_static(&fs::read(&program).map_err(said)?) {
+        return Err(format!("{}: asks for an interpreter: it is not static", program.display()));
+    }
+    pack(triple, &program)
+}
+
+/// Whether programs for a target can be linked here.
+fn links(target: &Target) -> bool {
+    match target.triple {
+        apple if apple.contains("apple") => cfg!(target_os = "macos"),
+        _ => target.linker == "rust-lld" || Command::new(target.linker).arg("--version").output().is_ok(),
+    }
+}
+
+/// Flags that leave this machine's paths out of the program.
+fn flags() -> String {
+    let registry = cargo_home().join("registry/src");
+    let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    [remap(&crate::root(), "seekwise"), remap(&registry, "registry")].join("\u{1f}")
+}
+
+fn cargo_home() -> PathBuf {
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cargo");
+    std::env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
+}
+
+/// Whether an ELF program of 64 bits, lowest byte first, starts without a dynamic linker: it has no PT_INTERP (3) among
+/// its program headers (their place, size and number: bytes 32, 54 and 56 of the file's header).
+fn is_static(program: &[u8]) -> bool {
+    let number = |at: usize, size: usize| {
+        program.get(at..at + size).map(|bytes| bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte)))
+    };
+    let (Some(place), Some(size), Some(count)) = (number(32, 8), number(54, 2), number(56, 2)) else { return false };
+    program.starts_with(b"\x7fELF") && (0..count).all(|header| number(place + header * size, 4) != Some(3))
+}
+
+/// Makes the archive of a program.
+fn pack(triple: &str, program: &Path) -> Result<(), String> {
+    let name = format!("seekwise-{}-{triple}", version()?);
+    let staging = crate::scratch("dist").map_err(said)?;
+    let folder = staging.join(&name);
+    fs::create_dir_all(&folder).map_err(said)?;
+    let copies = PAPERS.iter().map(|paper| crate::root().join(paper)).chain([program.to_owned()]);
+    let mut words = vec!["cp".to_owned(), "-r".to_owned()];
+    words.extend(copies.chain([folder.clone()]).map(|path| path.display().to_string()));
+    run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), licences(triple)?).map_err(said)?;
+    described_by(&program_that_runs(program)?, &folder)?;
+    let archives = crate::target().join("dist");
+    fs::create_dir_all(&archives).map_err(said)?;
+    let archive = archives.join(format!("{name}.tar.gz"));
+    let packed = format!(
+        "tar --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w -C '{}' -cf - {name} \
+         | gzip -9n > '{}' && cd '{}' && sha256sum *.tar.gz > SHA256SUMS && cat SHA256SUMS",
+        std::env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| "0".to_owned()),
+        staging.display(),
+        archive.display(),
+        archives.display()
+    );
+    run(&["sh", "-c", &packed])
+}
+
+/// A build of the same sources that can be run on this machine, to be asked for its completions and man pages.
+fn program_that_runs(program: &Path) -> Result<PathBuf, String> {
+    let runs = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if runs {
+        return Ok(program.to_owned());
+    }
+    passed(crate::cargo::release())?;
+    Ok(crate::target().join("release/seekwise"))
+}
+
+/// Writes completions and man pages.
+fn described_by(program: &Path, folder: &Path) -> Result<(), String> {
+    let completions = folder.join("completions");
+    fs::create_dir(&completions).map_err(said)?;
+    for (shell, file) in COMPLETIONS {
+        let output = Command::new(program).args(["completions", shell]).output().map_err(said)?;
+        if !output.status.success() {
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(format!("`seekwise completions {shell}` ended with {}\n{why}", output.status));
+        }
+        fs::write(completions.join(file), output.stdout).map_err(said)?;
+    }
+    let man = folder.join("man").display().to_string();
+    run(&[&program.display().to_string(), "man", &man])
+}
+
+/// The licences of all that is in the program, each with its text as its author gives it.
+fn licences(triple: &str) -> Result<String, String> {
+    let tree = ["tree", "-p", "seekwise", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
+    let output = Command::new("cargo")
+        .args(tree)
+        .args(["--target", triple])
+        .current_dir(crate::root())
+        .output()
+        .map_err(said)?;
+    let mut packages: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    packages.retain(|line| !line.starts_with("seekwise"));
+    packages.iter_mut().for_each(|line| *line = line.trim_end_matches(" (*)").to_owned());
+    packages.sort();
+    packages.dedup();
+    let mut text = String::new();
+    for (package, licence) in packages.iter().filter_map(|line| line.split_once('|')) {
+        // `name v1.2.3`, and `(proc-macro)` behind it.
+        let mut words = package.split(' ');
+        let folder =
+            format!("{}-{}", words.next().unwrap_or_default(), words.next().unwrap_or("v").trim_start_matches('v'));
+        text += &format!("==== {folder}: {licence}\n\n{}\n", texts_of(&folder)?);
+    }
+    Ok(text)
+}
+
+/// The licence texts in a dependency's sources.
+fn texts_of(package: &str) -> Result<String, String> {
+    let mut found = Vec::new();
+    for registry in fs::read_dir(cargo_home().join("registry/src")).map_err(said)?.flatten() {
+        for file in fs::read_dir(registry.path().join(package)).into_iter().flatten().flatten() {
+            let name = file.file_name().to_string_lossy().to_uppercase();
+            if ["LICEN", "COPYING", "NOTICE", "COPYRIGHT"].iter().any(|start| name.starts_with(start)) {
+                found.push(file.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found.iter().filter(|path| path.is_file()).flat_map(fs::read_to_string).collect::<Vec<_>>().join("\n"))
+}
+
+/// The version, as the workspace has it.
+fn version() -> Result<String, String> {
+    let manifest = fs::read_to_string(crate::root().join("Cargo.toml")).map_err(said)?;
+    let line = manifest.lines().find_map(|line| line.strip_prefix("version = "));
+    line.map(|version| version.trim_matches('"').to_owned()).ok_or_else(|| "Cargo.toml: no version".to_owned())
+}
+
+fn said(error: io::Error) -> String {
+    error.to_string()
+}
+
+fn run(words: &[&str]) -> Result<(), String> {
+    passed(command(words, &[]))
+}
+
+fn passed(ended: Ended) -> Result<(), String> {
+    match ended {
+        Ended::Passed => Ok(()),
+        Ended::Skipped(reason) | Ended::Failed(reason) => Err(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header of an ELF program with one program header of this kind.
+    fn elf(kind: u8) -> Vec<u8> {
+        let mut bytes = vec![0; 64 + 56];
+        bytes[..4].copy_from_slice(b"\x7fELF");
+        (bytes[32], bytes[54], bytes[56], bytes[64]) = (64, 56, 1, kind);
+        bytes
+    }
+
+    #[test]
+    fn a_program_that_asks_for_an_interpreter_is_not_static() {
+        assert!(is_static(&elf(1)) && !is_static(&elf(3)), "1 is a part to load, 3 an interpreter");
+        assert!(!is_static(b"MZ") && !is_static(&fs::read(std::env::current_exe().unwrap()).unwrap()));
+    }
+
+    #[test]
+    fn the_version_is_the_workspaces() {
+        assert_eq!(version().unwrap(), env!("CARGO_PKG_VERSION"));
+    }
+}

@@ -1,0 +1,112 @@
+//! What of a failed command's output is shown again at the very end: logs are often cut to their last lines. Of tests,
+//! the end of what each failed one printed, then all their names; of anything else, the last lines.
+
+/// Lines for all failed tests of a command together, their names apart.
+const LINES: usize = 100;
+
+/// Lines of one failed test at most, and at least, however many failed.
+const OF_ONE: (usize, usize) = (5, 40);
+
+/// Characters of a line: some tests print whole files in one.
+const WIDTH: usize = 400;
+
+/// What a command printed.
+#[derive(Default)]
+pub struct Output {
+    /// On standard output.
+    pub out: Vec<String>,
+    /// On standard error.
+    pub err: Vec<String>,
+}
+
+/// The lines to show again.
+pub fn excerpt(output: &Output) -> Vec<String> {
+    let blocks = blocks(&output.out);
+    let mut lines = Vec::new();
+    if blocks.is_empty() {
+        lines.extend(last(&output.out, OF_ONE.1));
+        lines.extend(last(&output.err, OF_ONE.1));
+    } else {
+        let each = (LINES / blocks.len()).clamp(OF_ONE.0, OF_ONE.1);
+        for block in &blocks {
+            lines.push(block[0].clone());
+            lines.extend(last(&block[1..], each));
+        }
+        let errors = output.err.iter().position(|line| line.starts_with("error: "));
+        lines.extend(errors.into_iter().flat_map(|at| last(&output.err[at..], OF_ONE.1)));
+        lines.push("failed tests:".to_owned());
+        lines.extend(blocks.iter().map(|block| format!("    {}", name(&block[0]).unwrap_or_default())));
+    }
+    lines.iter().map(|line| line.chars().take(WIDTH).collect()).collect()
+}
+
+/// What each failed test printed, its heading first.
+fn blocks(lines: &[String]) -> Vec<&[String]> {
+    let starts = lines.iter().enumerate().filter(|(_, line)| name(line).is_some()).map(|(at, _)| at);
+    let block = |start: usize| {
+        let ends = |line: &String| name(line).is_some() || line == "failures:";
+        let length = lines[start + 1..].iter().position(ends).unwrap_or(lines.len() - start - 1);
+        &lines[start..=start + length]
+    };
+    starts.map(block).collect()
+}
+
+/// The test that a line is the heading of.
+fn name(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
+}
+
+/// The last lines that are not empty at the end.
+fn last(lines: &[String], count: usize) -> Vec<String> {
+    let end = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |at| at + 1);
+    let start = end.saturating_sub(count);
+    let cut = (start > 0).then(|| format!("[{start} lines before]"));
+    cut.into_iter().chain(lines[start..end].iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The form in which cargo's test program reports, of two binaries.
+    fn failed() -> Output {
+        let noise: String = (0..500).map(|line| format!("test quiet_{line} ... ok\n")).collect();
+        let long: String = (0..60).map(|line| format!("line {line}\n")).collect();
+        let out = format!(
+            "{noise}test a::one ... FAILED\n\nfailures:\n\n---- a::one stdout ----\n{long}\nfailures:\n    a::one\n\n\
+             test result: FAILED. 1 passed; 1 failed\n\n{noise}failures:\n\n---- two stdout ----\nthread 'two' panicked\n\n\n\
+             failures:\n    two\n\ntest result: FAILED\n{noise}"
+        );
+        let err = "   Compiling x\n     Running y\nerror: 2 targets failed:\n    `-p x --lib`\n    `-p x --test y`\n";
+        Output { out: lines(&out), err: lines(err) }
+    }
+
+    #[test]
+    fn failed_tests_end_the_excerpt() {
+        let shown = excerpt(&failed());
+        let expected = "---- a::one stdout ----\n[20 lines before]\nline 20\n";
+        assert!(shown.join("\n").starts_with(expected), "{shown:#?}");
+        let end = "line 59\n---- two stdout ----\nthread 'two' panicked\n\
+             error: 2 targets failed:\n    `-p x --lib`\n    `-p x --test y`\nfailed tests:\n    a::one\n    two";
+        assert!(shown.join("\n").ends_with(end), "{shown:#?}");
+    }
+
+    #[test]
+    fn many_failed_tests_leave_room_for_all_names() {
+        let out: String = (0..25).map(|test| format!("---- t{test} stdout ----\n{}", "words\n".repeat(50))).collect();
+        let shown = excerpt(&Output { out: lines(&out), err: Vec::new() });
+        assert!(shown.len() <= LINES + 25 * 4 + 1 && shown.last().unwrap() == "    t24", "{}", shown.len());
+    }
+
+    #[test]
+    fn of_other_commands_the_last_lines_are_shown() {
+        let err: String = (0..100).map(|line| format!("{line}\n")).collect();
+        let shown = excerpt(&Output { out: lines("x\n\n"), err: lines(&err) });
+        assert_eq!((shown[0].as_str(), shown[1].as_str(), shown[2].as_str()), ("x", "[60 lines before]", "60"));
+        assert_eq!(shown.last().unwrap(), "99");
+    }
+}

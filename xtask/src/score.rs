@@ -1,0 +1,46 @@
+//! `cargo xtask score`: runs every claim, with its mechanism switched off too, by the release build, and rewrites
+//! `validation/claims.toml` and the README's figures. Decides nothing: the test that compares is the one that rewrites.
+
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::steps::{Ended, command};
+use crate::{cargo, target};
+
+/// Runs the command.
+pub fn score() -> ExitCode {
+    match try_score() {
+        Ended::Passed => {
+            println!("Rewritten: validation/claims.toml and README.md. See what changed before committing it.");
+            ExitCode::SUCCESS
+        }
+        Ended::Skipped(reason) | Ended::Failed(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_score() -> Ended {
+    let built = cargo::release();
+    if !matches!(built, Ended::Passed) {
+        return built;
+    }
+    let said = match crate::scratch("score") {
+        Ok(folder) => folder.join("claims.json"),
+        Err(error) => return Ended::Failed(format!("no scratch folder: {error}")),
+    };
+    println!("$ seekwise claims --ablate --json > {}", said.display());
+    let run = || {
+        let mut claims = Command::new(target().join("release/seekwise"));
+        claims.args(["claims", "--ablate", "--json"]).stdout(Stdio::from(std::fs::File::create(&said)?)).status()
+    };
+    // 1: a claim fails, which is what a score is for.
+    match run().map(|status| status.code()) {
+        Ok(Some(0 | 1)) => {}
+        Ok(code) => return Ended::Failed(format!("`seekwise claims` ended with {code:?}")),
+        Err(error) => return Ended::Failed(error.to_string()),
+    }
+    let path = said.to_string_lossy();
+    let test = ["cargo", "test", "-p", "seekwise", "--locked", "--test", "readme", "the_readme_says"];
+    command(&test, &[("SEEKWISE_UPDATE", "1"), ("SEEKWISE_SCORE", &path)])
+}

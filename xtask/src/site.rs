@@ -1,0 +1,184 @@
+//! `cargo xtask site`: the documents as a site, in `target/site`, by mdBook (installed to `target/tools` where it is not
+//! there), and all links and anchors of the built pages checked. Not part of `ci`: there `tidy` checks the sources' links.
+//!
+//! The documents link to one another and to files as they lie in the repository. So the book's sources are a folder laid
+//! out like it, with the chapters that `docs/SUMMARY.md` names and the files that these link to.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::links::links;
+use crate::steps::{Ended, command};
+use crate::tidy::SUMMARY;
+
+/// The mdBook that the site was written with.
+const MDBOOK: &str = "0.5.4";
+
+/// Without its server: only what builds.
+const INSTALL: [&str; 7] = ["cargo", "install", "mdbook", "--locked", "--no-default-features", "--features", "search"];
+
+/// Pages of mdBook's own whose links are made for another place.
+const NOT_OURS: [&str; 2] = ["404.html", "toc.html"];
+
+/// Runs the command.
+pub fn site() -> ExitCode {
+    match try_site() {
+        Ok(pages) => {
+            println!("{pages} pages, every link leads somewhere: {}", built().join("README.html").display());
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Where the site is built.
+fn built() -> PathBuf {
+    crate::target().join("site")
+}
+
+/// Builds the site and checks it; how many pages it has.
+fn try_site() -> Result<usize, String> {
+    let book = crate::scratch("site").map_err(|error| error.to_string())?;
+    sources(&book).map_err(|error| format!("the book's sources: {error}"))?;
+    let mdbook = mdbook()?;
+    let built = built();
+    let words = [&mdbook, "build", &book.to_string_lossy(), "--dest-dir", &built.to_string_lossy()];
+    passed(command(&words, &[]))?;
+    let mut pages = Vec::new();
+    walk(&built, &mut pages);
+    pages.retain(|page| !NOT_OURS.iter().any(|name| page.ends_with(name)));
+    let broken: Vec<String> = pages.iter().flat_map(|page| broken(page)).collect();
+    if broken.is_empty() { Ok(pages.len()) } else { Err(broken.join("\n")) }
+}
+
+/// Lays out the chapters and what they link to.
+fn sources(book: &Path) -> std::io::Result<()> {
+    let root = crate::root();
+    let copy = |name: &str| {
+        let to = book.join("src").join(name);
+        fs::create_dir_all(to.parent().expect("a file lies in a folder"))?;
+        fs::copy(root.join(name), to).map(|_| ())
+    };
+    let summary = fs::read_to_string(root.join(SUMMARY))?;
+    let chapters: Vec<String> = links(&summary).into_iter().map(|(_, link)| from_root("docs", &link)).collect();
+    for chapter in &chapters {
+        copy(chapter)?;
+        let folder = Path::new(chapter).parent().expect("a file lies in a folder").to_string_lossy().into_owned();
+        for (_, link) in links(&fs::read_to_string(root.join(chapter))?) {
+            let name = from_root(&folder, link.split('#').next().unwrap_or_default());
+            if root.join(&name).is_file() && !chapters.contains(&name) {
+                copy(&name)?;
+            }
+        }
+    }
+    let moved = links(&summary).into_iter().fold(summary.clone(), |text, (_, link)| {
+        text.replace(&format!("]({link})"), &format!("]({})", from_root("docs", &link)))
+    });
+    fs::write(book.join("src/SUMMARY.md"), moved)?;
+    fs::copy(root.join("docs/book.toml"), book.join("book.toml")).map(|_| ())
+}
+
+/// A link of a document in `folder`, as a path from the root.
+fn from_root(folder: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in link.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// The mdBook that is there, else one that is installed now.
+fn mdbook() -> Result<String, String> {
+    let tools = crate::target().join("tools");
+    let ours = tools.join("bin/mdbook").to_string_lossy().into_owned();
+    for name in [&ours, "mdbook"] {
+        if Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()) {
+            return Ok(name.to_owned());
+        }
+    }
+    let root = tools.to_string_lossy();
+    passed(command(&[&INSTALL[..], &["--version", MDBOOK, "--root", &root]].concat(), &[]))?;
+    Ok(ours)
+}
+
+fn passed(ended: Ended) -> Result<(), String> {
+    match ended {
+        Ended::Passed => Ok(()),
+        Ended::Skipped(reason) | Ended::Failed(reason) => Err(reason),
+    }
+}
+
+/// All pages below a folder, sorted.
+fn walk(folder: &Path, pages: &mut Vec<PathBuf>) {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        match path.is_dir() {
+            true => walk(&path, pages),
+            false if path.extension().is_some_and(|end| end == "html") => pages.push(path),
+            false => {}
+        }
+    }
+}
+
+/// The links of a page that lead nowhere.
+fn broken(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap_or_default();
+    let links: BTreeSet<String> = ["href", "src"].iter().flat_map(|name| attributes(&text, name)).collect();
+    let outside = |link: &String| link.contains(':') || link.starts_with("//");
+    let told = |link: String| missing(page, &text, &link).map(|what| format!("{}: `{link}`: {what}", page.display()));
+    links.into_iter().filter(|link| !outside(link)).filter_map(told).collect()
+}
+
+/// What is not there of what a page's link leads to.
+fn missing(page: &Path, text: &str, link: &str) -> Option<&'static str> {
+    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = page.parent().expect("a page lies in a folder").join(path);
+    if !path.is_empty() && !target.exists() {
+        return Some("no such file");
+    }
+    let other = if path.is_empty() { text.to_owned() } else { fs::read_to_string(target).unwrap_or_default() };
+    let there = anchor.is_empty() || attributes(&other, "id").iter().any(|id| id == anchor);
+    (!there).then_some("no such place in it")
+}
+
+/// The values of an attribute in a page.
+fn attributes(text: &str, name: &str) -> Vec<String> {
+    let start = format!(" {name}=\"");
+    let value =
+        |(at, _): (usize, &str)| text[at + start.len()..].split('"').next().unwrap_or_default().replace("&amp;", "&");
+    text.match_indices(&start).map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_paths_from_the_root() {
+        assert_eq!(from_root("docs", "../validation/README.md"), "validation/README.md");
+        assert_eq!(from_root("", "docs/./claims.md"), "docs/claims.md");
+    }
+
+    #[test]
+    fn broken_links_of_a_page_are_found() {
+        let folder = crate::target().join("xtask-site-test");
+        fs::create_dir_all(&folder).unwrap();
+        let page = folder.join("a.html");
+        let text = "<a href=\"a.html#x\"> <p id=\"x\"> <a href=\"#y\"> <img src=\"b.svg\"> <a href=\"https://z\">";
+        fs::write(&page, text).unwrap();
+        let found: Vec<String> =
+            broken(&page).iter().map(|told| told.split(": ").skip(1).collect::<Vec<_>>().join(": ")).collect();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, ["`#y`: no such place in it", "`b.svg`: no such file"]);
+    }
+}
