@@ -1,6 +1,8 @@
 // Findings of the source studies, and whether they came out again.
 
 import { el, scroller, section } from "./dom";
+import { csvButton, files } from "./download";
+import { counted } from "./format";
 import type { Claim, Report } from "./report";
 
 export function claims({ claims: all }: Report): HTMLElement | null {
@@ -8,12 +10,26 @@ export function claims({ claims: all }: Report): HTMLElement | null {
   const run = all.filter(({ reproduced }) => reproduced !== null);
   const held = run.filter(({ reproduced }) => reproduced === true).length;
   const lead =
-    `${held} of ${run.length} findings that can hold or fail came out again` +
-    (run.length < all.length ? `; of ${all.length - run.length} the figures are shown.` : ".");
+    (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
+    (run.length === 0 || run.length === all.length ? "" : "; ") +
+    (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
+    ".";
   const names = ["", "finding", "counts as reproduced when", "figure", "result", "rests on"];
   const head = el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name)));
   const table = el("table", { class: "text" }, el("thead", {}, head), el("tbody", {}, ...all.map(row)));
-  return section("claims", "Findings of the source studies", lead, scroller("findings", table));
+  const csv = csvButton("claims", () => ({
+    head: ["id", "class", ...names.slice(1)],
+    rows: all.map((claim) => [
+      claim.id,
+      claim.class,
+      claim.finding,
+      claim.condition,
+      claim.figure,
+      claim.reproduced === null ? "shown" : claim.reproduced ? "reproduced" : "not reproduced",
+      claim.mechanism,
+    ]),
+  }));
+  return section("claims", "Findings of the source studies", lead, files(csv), scroller("findings", table));
 }
 
 function row(claim: Claim): HTMLElement {

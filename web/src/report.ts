@@ -60,6 +60,7 @@ export interface Response {
 export interface Anatomy {
   processor: Figure;
   driver: Figure;
+  flush: Figure;
   controller: Figure;
   queue: Figure;
   overhead: Figure;
@@ -88,10 +89,57 @@ export interface Cell {
   response_ms: Response;
   reads: Response | null;
   writes: Response | null;
+  /** Absent in reports whose jobs issued none. */
+  flush?: Response | null;
   histogram: [upper_ms: number, count: number][];
   anatomy_ms: Anatomy;
   cpu: Processor | null;
   flags: string[];
+}
+
+export interface Meaning {
+  outcome: Outcome;
+  meaning: string;
+}
+
+export interface Platter {
+  revolution_ns: number;
+  turned: number;
+}
+
+export interface Requests {
+  worker: number[];
+  op: string[];
+  failed: number[];
+  lba: number[];
+  sectors: number[];
+  due_ns: number[];
+  parts_ns: number[][];
+}
+
+export interface Movements {
+  drive: number[];
+  errand: string[];
+  from: number[];
+  to: number[];
+  head: number[];
+  lba: number[];
+  sectors: number[];
+  angle: number[];
+  arc: number[];
+  course_us: number[][];
+}
+
+export interface Stretch {
+  cell: string;
+  begin_ns: string;
+  cylinders: number;
+  heads: number;
+  sectors: number;
+  platters: Platter[];
+  parts: string[];
+  requests: Requests;
+  movements: Movements;
 }
 
 export interface Claim {
@@ -118,13 +166,17 @@ export interface Report {
   version: string;
   seed: string;
   runs_per_cell: number;
+  runs_planned: number;
+  runs_done: number;
   runtime_s: Figure;
   virtual_time: boolean;
   interval: string;
+  meanings: Meaning[];
   verdicts: Verdict[];
   stack: Layer[];
   factors: Factor[];
   cells: Cell[];
+  stretches: Stretch[];
   claims: Claim[];
   warnings: string[];
   provenance: Provenance;

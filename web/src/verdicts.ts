@@ -1,40 +1,55 @@
 // The answer, before anything else: the headline's verdict large, the others as a list on one common scale.
 
-import { change, ends, number, plain, probability } from "./format";
+import type { Table } from "./csv";
+import { csvButton, files } from "./download";
+import { change, counted, ends, number, plain, probability } from "./format";
 import { el, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
-/** Each verdict with its mark, and what it means. */
-export const OUTCOMES: Record<Outcome, { mark: string; meaning: string }> = {
-  faster: { mark: "▲", meaning: "The whole interval lies on the faster side of the margin." },
-  slower: { mark: "▼", meaning: "The whole interval lies on the slower side of the margin." },
-  "no difference": { mark: "=", meaning: "The whole interval lies within the margin: the sides count as equal." },
-  "not enough data": { mark: "?", meaning: "The interval is too wide to tell. More runs would narrow it." },
-  refused: {
-    mark: "×",
-    meaning: "The sides differ in more than the factor named, so no difference is credited to it.",
-  },
+/** The mark of each verdict; what it means stands in the report. */
+export const MARKS: Record<Outcome, string> = {
+  faster: "▲",
+  slower: "▼",
+  "no difference": "=",
+  "not enough data": "?",
+  refused: "×",
 };
 
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
 
 /** The verdicts of a report, with what to beware of right below the first; null when nothing was compared. */
-export function verdicts({ verdicts: all }: Report, beware: HTMLElement | null): HTMLElement | null {
-  const [headline, ...others] = all;
+export function verdicts(report: Report, beware: HTMLElement | null): HTMLElement | null {
+  const [headline, ...others] = report.verdicts;
   if (headline === undefined) return null;
-  const scale = scaleOf(all);
-  const rest = others.length > 0 ? list(headline, others, scale) : null;
-  return section("verdict", "Answer", null, hero(headline), beware, rest);
+  const badge = badges(report);
+  const rest = others.length > 0 ? list(headline, others, scaleOf(report.verdicts), badge) : null;
+  const csv = csvButton("verdicts", () => table(report.verdicts));
+  return section("verdict", "Answer", null, hero(headline, badge), beware, rest, files(csv));
 }
 
-function badge(outcome: Outcome): HTMLElement {
-  const { mark, meaning } = OUTCOMES[outcome];
-  const sign = el("span", { "aria-hidden": "true" }, `${mark} `);
-  return el("span", { class: `badge ${outcome.replaceAll(" ", "-")}`, title: meaning }, sign, outcome);
+function table(all: Verdict[]): Table {
+  const head = ["judged", "against", "under", "metric", "verdict", "ratio", "low", "high", "p, corrected", "margin, %"];
+  const rows = all.map((verdict) => {
+    const { side_b, side_a, cell, metric, ratio, p_adjusted, margin_percent } = verdict;
+    const { estimate, low, high } = ratio ?? { estimate: null, low: null, high: null };
+    return [side_b, side_a, cell, metric, verdict.verdict, estimate, low, high, p_adjusted, margin_percent];
+  });
+  return { head: [...head, "in words"], rows: rows.map((row, index) => [...row, all[index]!.headline]) };
 }
 
-function hero(verdict: Verdict): HTMLElement {
+type Badge = (outcome: Outcome) => HTMLElement;
+
+function badges({ meanings }: Report): Badge {
+  const said = new Map(meanings.map(({ outcome, meaning }) => [outcome as string, meaning]));
+  return (outcome) => {
+    const sign = el("span", { "aria-hidden": "true" }, `${MARKS[outcome]} `);
+    const title = said.get(outcome) ?? null;
+    return el("span", { class: `badge ${outcome.replaceAll(" ", "-")}`, title }, sign, outcome);
+  };
+}
+
+function hero(verdict: Verdict, badge: Badge): HTMLElement {
   const { ratio } = verdict;
   return el(
     "div",
@@ -78,14 +93,14 @@ function margin({ margin_percent }: Verdict): string {
   return margin_percent === null ? "" : ` · margin\u00a0±\u00a0${plain(margin_percent)}\u00a0%`;
 }
 
-function list(headline: Verdict, others: Verdict[], scale: Scale): HTMLElement {
-  const rows = others.map((verdict) => row(verdict, scale, sidesBeside(headline, verdict)));
+function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge): HTMLElement {
+  const rows = others.map((verdict) => row(verdict, scale, sidesBeside(headline, verdict), badge));
   const first = el("ul", { class: "verdicts" }, ...rows.slice(0, SHOWN));
   const rest = rows.slice(SHOWN);
   const folded =
     rest.length === 0
       ? null
-      : el("details", {}, el("summary", {}, `${rest.length} more verdicts`), el("ul", { class: "verdicts" }, ...rest));
+      : el("details", {}, el("summary", {}, counted(rest.length, "more verdict")), el("ul", { class: "verdicts" }, ...rest));
   const words =
     "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
     "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
@@ -100,7 +115,7 @@ function sidesBeside(headline: Verdict, { side_a, side_b, metric }: Verdict): st
   return same ? null : `${side_b} against ${side_a}, ${metric}`;
 }
 
-function row(verdict: Verdict, scale: Scale, sides: string | null): HTMLElement {
+function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge): HTMLElement {
   const { ratio } = verdict;
   const figures =
     ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict, "")}`;

@@ -8,6 +8,7 @@ use crate::made::{MadeFrom, Program};
 use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
 use crate::stats::{Histogram, Interval, Judgement, Verdict, quality};
+use crate::stretch::stretches;
 use crate::work;
 use seekwise_formats::stack::{self, LAYERS, Setting};
 use seekwise_model::time::Span;
@@ -36,6 +37,7 @@ pub fn report(material: &Material<'_>) -> Report {
     }
     verdicts.sort_by_key(|&(headline, _)| !headline);
     verdicts.extend(findings.iter().map(|finding| (false, verdict(material, finding))));
+    let verdicts: Vec<report::Verdict> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
     Report {
         title: study.title.clone(),
         question: study.question.clone(),
@@ -44,10 +46,14 @@ pub fn report(material: &Material<'_>) -> Report {
         version: made.program.version.clone(),
         seed: study.seed,
         runs_per_cell: study.runs,
+        runs_planned: (made.cells.len() * made.seeds.len()) as u64,
+        runs_done: records.len() as u64,
         runtime_s: study.runtime.map_or_else(|| longest(records), |runtime| runtime.seconds()),
         virtual_time: true,
         interval: interval_text(study),
-        verdicts: verdicts.into_iter().map(|(_, verdict)| verdict).collect(),
+        meanings: meanings(),
+        stretches: stretches(made, &shown(&verdicts, &evidence, made)),
+        verdicts,
         stack: layers(made),
         factors: study
             .factor
@@ -68,6 +74,14 @@ pub fn report(material: &Material<'_>) -> Report {
     }
 }
 
+/// The cells that the moving picture is of: the headline's sides, else the first.
+fn shown(verdicts: &[report::Verdict], evidence: &Evidence<'_>, made: &MadeFrom) -> Vec<usize> {
+    let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
+    let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
+    let first = (0..made.cells.len()).find(|&cell| !evidence.runs(cell).is_empty());
+    if judged.is_empty() { first.into_iter().collect() } else { judged }
+}
+
 /// The longest of the runs, where the job itself said when to end.
 fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
@@ -81,6 +95,11 @@ fn interval_text(study: &Study) -> String {
              same random numbers, and verdicts are Holm-corrected over all comparisons."
         ),
     }
+}
+
+fn meanings() -> Vec<report::Meaning> {
+    let meaning = |outcome: Outcome| report::Meaning { outcome, meaning: outcome.meaning().to_owned() };
+    Outcome::ALL.map(meaning).to_vec()
 }
 
 fn interval(interval: Interval) -> report::Interval {
