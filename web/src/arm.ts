@@ -50,18 +50,26 @@ interface Disc {
   line: HTMLElement;
 }
 
+/** What both sides share: how long it all is, what takes the clock to a moment, and whether sides are told apart. */
+interface Stage {
+  length: number;
+  go: (ms: number) => void;
+  lettered: boolean;
+}
+
 /** The section, and what takes its clock to a moment. */
 export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; jump: (ms: number) => void } {
   const drives = Math.max(...stretches.map(({ stretch }) => stretch.platters.length));
   const wanted = (): number => Math.min(drives - 1, Number(choice.option("arm.drive", "0")) || 0);
   const length = Math.max(...stretches.map(({ stretch }) => ending(stretch)));
   const clock = clockOf(length, (time) => discs.forEach((disc) => disc.show(time)));
+  const stage: Stage = { length, go: clock.go, lettered: stretches.length > 1 };
   let discs: Disc[] = [];
   const row = el("div", { class: "discs" });
   const lines = el("div", { class: "ways" });
   const bar = el("div", { class: "controls" });
   const fill = (): void => {
-    discs = stretches.map((told) => discOf(told, Math.min(wanted(), told.stretch.platters.length - 1), length, clock.go));
+    discs = stretches.map((told) => discOf(told, Math.min(wanted(), told.stretch.platters.length - 1), stage));
     row.replaceChildren(...discs.map(({ element }) => element));
     lines.replaceChildren(...discs.map(({ line }) => line));
     bar.replaceChildren(...controls(choice, clock, () => discs, drives, wanted()));
@@ -179,7 +187,7 @@ function controls(choice: Choice, clock: Clock, discs: () => Disc[], drives: num
   ];
 }
 
-function discOf(told: Told, drive: number, length: number, go: (ms: number) => void): Disc {
+function discOf(told: Told, drive: number, { length, go, lettered }: Stage): Disc {
   const { side, stretch } = told;
   const platter = stretch.platters[drive]!;
   const revolution = platter.revolution_ns / 1e6;
@@ -194,14 +202,15 @@ function discOf(told: Told, drive: number, length: number, go: (ms: number) => v
   const status = el("p", { class: "status" });
   const tally = el("p", { class: "soft small" });
   let drawn = NaN;
-  const way = wayOf(told, moves, length, go);
+  const way = wayOf(told, moves, { length, go, lettered });
   const show = (time: number): void => {
     const index = current(moves, time);
     if (index !== drawn) turning.replaceChildren(...scenery(), ...marks(moves, index, radius));
     drawn = index;
-    turning.setAttribute("transform", `rotate(${(HEAD - (platter.turned + time / revolution) * 360).toFixed(3)})`);
+    const turned = platter.turned + time / revolution;
+    turning.setAttribute("transform", `rotate(${(HEAD - turned * 360).toFixed(3)})`);
     const move = moves[index];
-    const state = move ? at(move, revolution, time) : { cylinder: moves[0]?.from ?? 0, doing: "rest" as const };
+    const state = move ? at(move, turned, time) : { cylinder: moves[0]?.from ?? 0, doing: "rest" as const };
     const y = -radius(state.cylinder);
     for (const [name, value] of [["x1", PIVOT.x], ["y1", PIVOT.y], ["x2", 0], ["y2", y]] as const)
       beam.setAttribute(name, value.toFixed(2));
@@ -222,7 +231,7 @@ function discOf(told: Told, drive: number, length: number, go: (ms: number) => v
     svg("circle", { class: "pivot", cx: PIVOT.x, cy: PIVOT.y, r: 6 }),
     head,
   );
-  const name = el("p", { class: "caption" }, chip(side), ` ${side.name}`);
+  const name = lettered ? el("p", { class: "caption" }, chip(side), ` ${side.name}`) : null;
   return { told, moves, done, show, element: el("div", { class: "disc-box" }, name, picture, status, tally), line: way.element };
 }
 
@@ -267,8 +276,7 @@ function statusOf(move: Movement | undefined, doing: Doing): string {
 function wayOf(
   { side, stretch }: Told,
   moves: Movement[],
-  length: number,
-  go: (ms: number) => void,
+  { length, go, lettered }: Stage,
 ): { element: HTMLElement; mark: (time: number) => void } {
   const { width, height } = LINE;
   const px = (time: number): string => ((Math.min(time, length) / length) * width).toFixed(1);
@@ -303,7 +311,13 @@ function wayOf(
     go((((event as MouseEvent).clientX - box.left) / box.width) * length);
   });
   const ends = el("div", { class: "ends soft small" }, el("span", {}, "0 ms"), el("span", {}, `${number(length)} ms`));
-  const element = el("div", { class: "way-box" }, el("p", { class: "small" }, chip(side), ` ${side.name}`), drawing, ends);
+  const element = el(
+    "div",
+    { class: "way-box" },
+    lettered ? el("p", { class: "small" }, chip(side), ` ${side.name}`) : null,
+    drawing,
+    ends,
+  );
   const mark = (time: number): void => {
     cursor.setAttribute("x1", px(time));
     cursor.setAttribute("x2", px(time));

@@ -116,11 +116,13 @@ export function current(all: Movement[], at: number): number {
 
 export type Doing = "seek" | "settle" | "rotation" | "transfer" | "rest";
 
-/** What a movement is at, and over which cylinder the head is. Between a seek's ends the way is drawn evenly: only they are known. */
-export function at(movement: Movement, revolution: number, time: number): { cylinder: number; doing: Doing } {
-  const { from, to, start, arrived, ready, end, arc } = movement;
+/** What a movement is at, and over which cylinder the head is; `turned` is how far the platter has. Between a seek's
+    ends the way is drawn evenly: only they are known. */
+export function at(movement: Movement, turned: number, time: number): { cylinder: number; doing: Doing } {
+  const { from, to, start, arrived, ready, end, angle, arc } = movement;
   if (time < arrived) return { cylinder: from + ((to - from) * (time - start)) / (arrived - start), doing: "seek" };
-  const doing = time < ready ? "settle" : time < end - arc * revolution ? "rotation" : time < end ? "transfer" : "rest";
+  const past = turned - angle - Math.floor(turned - angle);
+  const doing = time < ready ? "settle" : time >= end ? "rest" : past < arc ? "transfer" : "rotation";
   return { cylinder: to, doing };
 }
 

@@ -168,7 +168,8 @@ mod tests {
             let watch = |record: &Record| run.push((record.request.lba, record.completion.parts.nanos().to_vec()));
             measure(&cell.stack, &cell.job, made.seeds[0], watch).unwrap();
             let Requests { lba, parts_ns, .. } = &stretch.requests;
-            assert_eq!(lba.len(), REQUESTS);
+            assert_eq!(lba.len(), REQUESTS.min(run.len()));
+            assert!(lba.len() > 300);
             assert!(lba.iter().copied().zip(parts_ns.iter().cloned()).eq(run.into_iter().take(REQUESTS)));
         }
     }
@@ -182,8 +183,11 @@ mod tests {
                 let passed = (course[0] + course[1] + course[2] + course[3]) as f64 * 1000.0;
                 let turned = platters[0].turned + passed / platters[0].revolution_ns as f64;
                 let off = (turned - movements.angle[place] - movements.arc[place] + 0.5).rem_euclid(1.0) - 0.5;
-                // Half a microsecond for each span that was rounded, and the shares' last digits.
-                assert!(off.abs() < 2.5e-3 / 8.3 + 3e-4, "movement {place}: {off} of a revolution");
+                // Half a microsecond for each span that was rounded, and the shares' last digits. A read that began in
+                // the midst of its sectors ends there.
+                let near = 2.5e-3 / 8.3 + 3e-4;
+                let least = if movements.errand[place] == "read" { -movements.arc[place] } else { 0.0 };
+                assert!(off < near && off > least - near, "movement {place}: {off} of a revolution");
             }
         }
     }
