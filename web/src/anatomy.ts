@@ -101,7 +101,7 @@ function draw(choice: Choice, extent: Extent, { width, narrow }: Parameters<Draw
   const parts = partsShown(extent);
   const longest = Math.max(...rows.map(({ cell }) => total(cell, parts)));
   const alone = choice.allSides().length < 2;
-  const left = narrow || alone ? 26 : nameWidth(width);
+  const left = narrow || alone ? 26 : nameWidth(width, choice.sides());
   const room = (width - left - 92) / longest;
   return {
     height: rows.length * Math.max(44, 14 * linesOf(rows.map(({ side }) => side), left - 10) + 8) + 60,

@@ -134,7 +134,7 @@ function percent({ estimate, low, high }: Interval, base: number | null): Interv
 }
 
 function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
-  const left = narrow ? 26 : nameWidth(width);
+  const left = narrow ? 26 : nameWidth(width, choice.sides());
   const lines = rows(choice, scale);
   const { metric } = choice;
   const unit = scale === "relative" ? `% of ${choice.reference()?.letter}` : metric.unit;
@@ -167,7 +167,7 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
           type: "custom",
           renderItem: overlay(lines, (row) => label(row, scale, metric, narrow)),
           data: lines.map((_, index) => [0, index]),
-          z: 5,
+          z: 6,
         },
       ],
     },
@@ -241,7 +241,7 @@ function whisker([low, y]: [number, number], [high]: [number, number]): object[]
 }
 
 function text(words: string, x: number, y: number, font: string): object {
-  const halo = { stroke: ink.paper, lineWidth: 3 };
+  const halo = { stroke: ink.paper, lineWidth: 4 };
   const style = { ...halo, text: words, x, y, fill: ink.text, font: `${font} ${FONT}`, verticalAlign: "middle" };
   return { type: "text", silent: true, style };
 }

@@ -68,8 +68,9 @@ function pieces(word: string, longest: number): string[] {
 }
 
 /** The width of an axis that carries the sides' names. */
-export function nameWidth(width: number): number {
-  return Math.round(Math.min(320, width * 0.36));
+export function nameWidth(width: number, sides: Side[]): number {
+  const longest = Math.max(...sides.map(({ name }) => name.length));
+  return Math.round(Math.min(320, width * 0.36, (longest + 5) * CHARACTER + 10));
 }
 
 /** A side's letter on its colour. */

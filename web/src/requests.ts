@@ -36,8 +36,9 @@ export function requestsFigure(choice: Choice, stretches: Told[], jump: Jump | n
     id: "requests",
     heading: "Request by request",
     lead:
-      `The first ${count(rows[0]!.all.length)} counted requests of one run${several ? " of each side" : ""}. ` +
-      "Choose a point to have that request explained.",
+      `The ${count(rows[0]!.all.length)} counted requests of one run${several ? " of each side" : ""} that were ` +
+      "answered first; where many waited at once, only quick ones are left at the end. Choose a point to have that " +
+      "request explained.",
     keyed: () => false,
     controls: () => [optionSelector(choice, "requests.along", "along", options), zoomControls(choice, "requests")],
     caption: () => `Response time in ms by ${along() === "time" ? "when a request was due" : "address"}; lower is faster.`,
@@ -182,7 +183,7 @@ function placed({ all }: Row, { op, place, failed }: Request): string {
 function circumstances({ stretch }: Row, { op, lba, sectors, due, response, worker }: Request): string {
   const size = `${number((sectors * 512) / 1024)}\u00a0KiB at sector ${count(lba)}, ${share(lba / stretch.sectors)} of the way in`;
   const what = op === "flush" ? "" : `${size}; `;
-  return `${what}issued by worker ${worker + 1}, due at ${quantity(due, "ms")}, answered after ${quantity(response, "ms")}.`;
+  return `${what}issued by worker ${worker + 1}, due ${quantity(due, "ms")} after the picture's beginning, answered after ${quantity(response, "ms")}.`;
 }
 
 /** The response as one bar of its parts. */

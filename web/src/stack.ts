@@ -19,14 +19,14 @@ export function stack({ stack: layers, verdicts }: Report): HTMLElement | null {
 
 function layerOf({ role, name, settings }: Layer, varied: Set<string>): HTMLElement[] {
   const head = el("div", { class: "layer-name" }, el("span", { class: "role" }, role), el("strong", {}, name));
-  const list = (all: Setting[]): HTMLElement =>
-    el("dl", { class: "settings" }, ...all.map((setting) => entry(setting, role, varied)));
+  const list = (all: Setting[], among = ""): HTMLElement =>
+    el("dl", { class: `settings ${among}` }, ...all.map((setting) => entry(setting, role, varied)));
   const [differ, same] = [true, false].map((wanted) => settings.filter(({ key }) => varied.has(key) === wanted));
   const words = counted(same!.length, differ!.length > 0 ? "other setting" : "setting");
   const folded = el("details", { class: "folded" }, el("summary", {}, words), list(same!));
   return [
     head,
-    el("div", {}, differ!.length > 0 ? list(differ!) : null, same!.length > 0 ? folded : null),
+    el("div", {}, differ!.length > 0 ? list(differ!, "alone") : null, same!.length > 0 ? folded : null),
   ];
 }
 
@@ -70,7 +70,7 @@ export function differences({ verdicts }: Report): HTMLElement | null {
           ? "nothing"
           : el("ul", { class: "bare" }, ...verdict.differs.map((key) => el("li", {}, el("code", {}, key)))),
       ),
-      el("td", {}, verdict.verdict === "refused" ? "nothing: refused" : el("code", {}, verdict.factor)),
+      el("td", {}, verdict.verdict === "refused" ? "nothing: refused" : verdict.factor),
     ),
   );
   const csv = csvButton("differences", () => ({

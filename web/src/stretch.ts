@@ -44,11 +44,12 @@ export interface Movement {
 /** The stretches with the sides of the headline, under the letters that the page opens with. */
 export function told(report: Report, choice: Choice): Told[] {
   const sides = choice.allSides();
-  return report.stretches.flatMap((stretch) => {
+  const all = report.stretches.flatMap((stretch) => {
     const levels = report.cells.find(({ id }) => id === stretch.cell)?.levels;
     const side = sides.find(({ level }) => levels?.[choice.compared] === level) ?? sides[0];
     return side && stretch.requests.lba.length > 0 ? [{ side, stretch }] : [];
   });
+  return all.sort((a, b) => a.side.index - b.side.index);
 }
 
 export function requests({ requests: all, parts }: Stretch): Request[] {
