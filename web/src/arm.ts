@@ -23,6 +23,8 @@ const PIVOT = { x: 112, y: -100 };
 const TRAIL = 40;
 /** The line of the arm's way: its own units, stretched to the width. */
 const LINE = { width: 1000, height: 120 };
+/** Kept free above and below it. */
+const EDGE = 4;
 
 const SPEEDS: [number, string][] = [
   [1 / 200, "200 times slower"],
@@ -216,7 +218,7 @@ function discOf(told: Told, drive: number, { length, go, lettered }: Stage): Dis
       beam.setAttribute(name, value.toFixed(2));
     head.setAttribute("cy", y.toFixed(2));
     head.setAttribute("class", `head ${state.doing}`);
-    status.textContent = statusOf(move, state.doing);
+    status.textContent = moves.length === 0 ? "nothing is to be moved: the buffer answers" : statusOf(move, state.doing);
     const finished = done.filter((end) => end <= time).length;
     tally.textContent = `${count(finished)} of ${counted(done.length, "request")} done`;
     way.mark(time);
@@ -280,7 +282,7 @@ function wayOf(
 ): { element: HTMLElement; mark: (time: number) => void } {
   const { width, height } = LINE;
   const px = (time: number): string => ((Math.min(time, length) / length) * width).toFixed(1);
-  const py = (cylinder: number): string => ((cylinder / Math.max(1, stretch.cylinders - 1)) * height).toFixed(1);
+  const py = (cylinder: number): string => (EDGE + (cylinder / Math.max(1, stretch.cylinders - 1)) * (height - 2 * EDGE)).toFixed(1);
   const path = moves.map(({ start, arrived, end, from, to }, index) => {
     const first = index === 0 ? "M" : "L";
     return `${first}${px(start)} ${py(from)}L${px(arrived)} ${py(to)}L${px(end)} ${py(to)}`;

@@ -5,7 +5,7 @@ import { direction } from "./metrics";
 import { ends, plain, quantity } from "./format";
 import type { Table } from "./csv";
 import { el } from "./dom";
-import { factorSelector, fixedSelectors } from "./controls";
+import { factorSelector, fixedSelectors, legend } from "./controls";
 import { figure, sentence } from "./figure";
 import { chip, ink, sideColour, sideDash, sideMark } from "./palette";
 import { metricSelector } from "./bars";
@@ -33,7 +33,7 @@ export function curves(choice: Choice): HTMLElement | null {
   return figure(choice, {
     id: "curves",
     heading: numbers.length === 1 ? `Along ${choice.factors[numbers[0]!]!.name}` : "Along a factor",
-    keyed: () => axis() !== choice.compared,
+    key: () => (axis() === choice.compared ? null : legend(choice)),
     lead:
       "The band around a line is its interval; where none shows, it is narrower than the line " +
       "or was not computed.",

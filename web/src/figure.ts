@@ -12,8 +12,8 @@ export interface Figure {
   id: string;
   heading: string;
   lead: string;
-  /** Whether sides are told apart, so that a key is needed. */
-  keyed?: () => boolean;
+  /** The sides that are told apart, with their letters; left out, those of the choice. */
+  key?: () => HTMLElement | null;
   controls: () => (HTMLElement | null)[];
   /** What is shown, in words; stands above the chart also in print, where there are no controls. */
   caption: () => string;
@@ -27,25 +27,19 @@ export interface Figure {
 
 /** The section of a figure. */
 export function figure(choice: Choice, parts: Figure): HTMLElement {
-  const { id, heading, lead, controls, caption, draw, below, table, hands, keyed = () => true } = parts;
+  const { id, heading, lead, controls, caption, draw, below, table, hands, key: keyOf = () => legend(choice) } = parts;
   const { element, redraw } = chart(draw, hands);
   const bar = el("div", { class: "controls" });
   const key = el("div", { class: "key" });
   const words = el("p", { class: "caption", "aria-live": "polite" });
   const drawn = el("div", { class: "drawn" }, el("figcaption", {}, words), key, element);
   const after = el("div", { class: "below" });
-  const sides = (): string =>
-    keyed() && choice.allSides().length > 1
-      ? choice
-          .sides()
-          .map(({ letter, name }) => `${letter} ${name}`)
-          .join("   ")
-      : "";
+  const sides = (): string => [...key.querySelectorAll("li")].map(spoken).join("   ");
   const above = (): string[] => [heading, caption(), sides()].filter((line) => line !== "");
   const saves = files(csvButton(id, table), pngButton(id, element, above));
   const fill = (): void => {
     keepFocus(bar, () => bar.replaceChildren(...present(controls())));
-    keepFocus(key, () => key.replaceChildren(...present([keyed() ? legend(choice) : null])));
+    keepFocus(key, () => key.replaceChildren(...present([keyOf()])));
     words.textContent = caption();
     after.replaceChildren(below?.() ?? "");
   };
@@ -55,6 +49,12 @@ export function figure(choice: Choice, parts: Figure): HTMLElement {
     redraw();
   });
   return section(id, heading, lead, el("figure", {}, bar, drawn, saves, after));
+}
+
+/** A line of a key: the letter, then the name; nothing where it is hidden. */
+function spoken(item: HTMLElement): string {
+  const hidden = item.querySelector<HTMLInputElement>("input:not(:checked)") !== null;
+  return hidden ? "" : [...item.querySelectorAll("span")].map(({ textContent }) => textContent).join(" ");
 }
 
 function present(children: (HTMLElement | null)[]): HTMLElement[] {

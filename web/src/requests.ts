@@ -37,9 +37,8 @@ export function requestsFigure(choice: Choice, stretches: Told[], jump: Jump | n
     heading: "Request by request",
     lead:
       `The ${count(rows[0]!.all.length)} counted requests of one run${several ? " of each side" : ""} that were ` +
-      "answered first; where many waited at once, only quick ones are left at the end. Choose a point to have that " +
-      "request explained.",
-    keyed: () => false,
+      "answered first; where many waited at once, only quick ones are left at the end.",
+    key: () => key(rows),
     controls: () => [optionSelector(choice, "requests.along", "along", options), zoomControls(choice, "requests")],
     caption: () => `Response time in ms by ${along() === "time" ? "when a request was due" : "address"}; lower is faster.`,
     draw: (space) => draw(choice, rows, along(), space),
@@ -48,7 +47,7 @@ export function requestsFigure(choice: Choice, stretches: Told[], jump: Jump | n
       pick: (series, item) => choose(choice, rows[series % rows.length]!, item),
     },
     table: () => table(rows),
-    below: () => el("div", {}, key(rows), explained(choice, rows, jump)),
+    below: () => explained(choice, rows, jump) ?? el("p", { class: "soft asks" }, "Choose a point to have it explained."),
   });
 }
 
@@ -135,7 +134,7 @@ function whole({ response, parts }: Request): string {
 
 function key(rows: Row[]): HTMLElement | null {
   if (rows.length < 2) return null;
-  const items = rows.map(({ side }) => el("li", {}, chip(side), " ", side.name));
+  const items = rows.map(({ side }) => el("li", {}, chip(side), " ", el("span", {}, side.name)));
   return el("ul", { class: "legend" }, ...items);
 }
 
