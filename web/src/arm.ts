@@ -41,6 +41,14 @@ const DOING: Record<Doing, string> = {
   rest: "rests",
 };
 
+/** What the arm is moved for: as a heading, and as an aim. */
+const ERRANDS: Record<string, { name: string; aim: string }> = {
+  read: { name: "sectors read", aim: "to read" },
+  write: { name: "sectors written while the request waits", aim: "to write" },
+  destage: { name: "sectors written out of the buffer", aim: "to write out what the buffer holds" },
+  home: { name: "sectors moved out of the media cache", aim: "to move data home" },
+};
+
 /** A drive of one side, with what changes in its picture. */
 interface Disc {
   told: Told;
@@ -89,7 +97,7 @@ export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; 
     "arm",
     "The arm at work",
     lead(stretches),
-    el("figure", {}, bar, clock.slider, row, el("figcaption", { class: "caption" }, caption(stretches)), lines, saves),
+    el("figure", {}, bar, clock.slider, row, errands(discs), el("figcaption", { class: "caption" }, caption(stretches)), lines, saves),
   );
   const jump = (ms: number): void => {
     clock.stop();
@@ -97,6 +105,14 @@ export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; 
     element.scrollIntoView();
   };
   return { element, jump };
+}
+
+/** What the colours of the sectors stand for; those that occur. */
+function errands(discs: Disc[]): HTMLElement {
+  const met = new Set(discs.flatMap(({ moves }) => moves.map(({ errand }) => errand)));
+  const items = Object.entries(ERRANDS).filter(([errand]) => met.has(errand));
+  const drawn = items.map(([errand, { name }]) => el("li", {}, el("span", { class: `swatch errand-${errand}` }), name));
+  return el("ul", { class: "legend errands" }, ...drawn);
 }
 
 function lead(stretches: Told[]): string {
@@ -269,9 +285,8 @@ function arcOf({ angle, arc }: Movement, radius: number): string {
 
 function statusOf(move: Movement | undefined, doing: Doing): string {
   if (move === undefined || doing === "rest") return DOING.rest;
-  const errands: Record<string, string> = { read: "to read", write: "to write", destage: "to write out what the buffer holds", home: "to move data home" };
   const where = doing === "seek" ? `${count(move.from)} to ${count(move.to)}` : count(move.to);
-  return `${DOING[doing]} ${errands[move.errand] ?? ""}: cylinder ${where}, head ${move.head}`;
+  return `${DOING[doing]} ${ERRANDS[move.errand]?.aim ?? ""}: cylinder ${where}, head ${move.head}`;
 }
 
 /** The arm's whole way, with a mark at the clock's moment; a press on it goes there. */

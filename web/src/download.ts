@@ -15,7 +15,7 @@ export function csvButton(name: string, table: () => Table): HTMLElement {
   return button;
 }
 
-/** A button that gives the drawing inside `chart` as a picture, with `words` above it. */
+/** A button that gives the drawings inside `chart` as one picture, with `words` above them. */
 export function pngButton(name: string, chart: HTMLElement, words: () => string[]): HTMLElement {
   const button = el("button", { type: "button", class: "save", "aria-label": `${name} as PNG` }, "PNG");
   button.addEventListener("click", () => void savePicture(name, chart, words()));
@@ -28,9 +28,7 @@ export function files(...buttons: HTMLElement[]): HTMLElement {
 }
 
 async function savePicture(name: string, chart: HTMLElement, words: string[]): Promise<void> {
-  const drawing = chart.querySelector("svg");
-  if (drawing === null) return;
-  const { text, width, height } = standalone(drawing, words);
+  const { text, width, height } = standalone([...chart.querySelectorAll("svg")], words);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
@@ -41,16 +39,22 @@ async function savePicture(name: string, chart: HTMLElement, words: string[]): P
   canvas.toBlob((picture) => picture && save(`${name}.png`, picture), "image/png");
 }
 
-/** A drawing that needs no style sheet: its colours by value, on the page's ground, with `words` above it. */
-export function standalone(drawing: SVGSVGElement, words: string[]): { text: string; width: number; height: number } {
+/** Drawings, one below the other, as one that needs no style sheet: its colours by value, on the page's ground, with
+    `words` above. */
+export function standalone(drawings: SVGSVGElement[], words: string[]): { text: string; width: number; height: number } {
   const style = getComputedStyle(document.documentElement);
   const colour = (variable: string): string => style.getPropertyValue(variable).trim() || "currentColor";
-  const box = drawing.getBoundingClientRect();
-  const above = words.length * LINE;
-  const [width, height] = [box.width + 2 * MARGIN, box.height + 2 * MARGIN + above];
-  const copy = drawing.cloneNode(true) as SVGSVGElement;
-  for (const [attribute, value] of Object.entries({ x: MARGIN, y: MARGIN + above, width: box.width, height: box.height }))
-    copy.setAttribute(attribute, String(value));
+  let y = MARGIN + words.length * LINE;
+  const width = Math.max(0, ...drawings.map((drawing) => drawing.getBoundingClientRect().width)) + 2 * MARGIN;
+  const copies = drawings.map((drawing) => {
+    const box = drawing.getBoundingClientRect();
+    const copy = drawing.cloneNode(true) as SVGSVGElement;
+    for (const [name, value] of Object.entries({ x: MARGIN, y, width: box.width, height: box.height }))
+      copy.setAttribute(name, String(value));
+    y += box.height + MARGIN;
+    return copy;
+  });
+  const height = y;
   const lines = words.map((line, index) =>
     svg(
       "text",
@@ -59,7 +63,7 @@ export function standalone(drawing: SVGSVGElement, words: string[]): { text: str
     ),
   );
   const ground = svg("rect", { width, height, fill: "var(--paper)" });
-  const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height }, ground, ...lines, copy);
+  const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height }, ground, ...lines, ...copies);
   const text = new XMLSerializer().serializeToString(whole);
   return { text: text.replace(/var\((--[\w-]+)\)/g, (_, variable: string) => colour(variable)), width, height };
 }

@@ -74,8 +74,10 @@ export function requests({ requests: all, parts }: Stretch): Request[] {
 export function movements({ movements: all }: Stretch, drive: number): Movement[] {
   const found = all.drive.flatMap((of, place): Movement[] => {
     if (of !== drive) return [];
-    const [start, seek, wait, pass, again] = all.course_us[place]!.map((us) => us / 1e3) as [number, number, number, number, number];
-    const [arrived, ready] = [start + seek, start + seek + wait];
+    // Summed in whole microseconds, so that no figure gets digits of its own.
+    let us = 0;
+    const instants = all.course_us[place]!.map((span) => (us += span) / 1e3);
+    const [start, arrived, ready, passed, end] = instants as [number, number, number, number, number];
     return [
       {
         drive,
@@ -90,8 +92,8 @@ export function movements({ movements: all }: Stretch, drive: number): Movement[
         start,
         arrived,
         ready,
-        passed: ready + pass,
-        end: ready + pass + again,
+        passed,
+        end,
       },
     ];
   });

@@ -385,8 +385,8 @@ describe("files", () => {
     const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     drawing.innerHTML = '<rect fill="var(--ink)"/>';
     document.documentElement.style.setProperty("--ink", "#123456");
-    const { text } = standalone(drawing, [HOSTILE]);
-    expect(text).toContain("#123456");
+    const { text } = standalone([drawing, drawing], [HOSTILE]);
+    expect(text.split("#123456").length).toBe(4);
     expect(text).not.toContain("var(");
     expect(text).not.toContain("<img");
   });
