@@ -24,6 +24,9 @@ const PRINT_WIDTH = 656;
 /** Below this width a chart uses letters instead of names. */
 const NARROW = 620;
 
+/** A chart is drawn when it comes so near to what is in sight: a page of many opens sooner. */
+const AHEAD = "800px";
+
 export interface Drawing {
   height: number;
   /** What a reader who does not see the chart is told. */
@@ -47,11 +50,13 @@ export interface Hands {
 export function chart(draw: Draw, hands: Hands = {}): { element: HTMLElement; redraw: () => void } {
   const element = el("div", { class: "chart", role: "img" });
   let instance: echarts.ECharts | null = null;
+  let near = false;
   const redraw = (width = element.clientWidth): void => {
     if (width === 0) return;
     const { height, label, option } = draw({ width, narrow: width < NARROW });
     element.style.height = `${height}px`;
     element.setAttribute("aria-label", label);
+    if (!near && !printing) return;
     instance ??= attach(element, width, height, hands);
     instance.resize({ width, height });
     instance.setOption({ ...base(), ...option }, { notMerge: true });
@@ -59,6 +64,13 @@ export function chart(draw: Draw, hands: Hands = {}): { element: HTMLElement; re
   new ResizeObserver(() => {
     if (!printing) redraw();
   }).observe(element);
+  new IntersectionObserver(
+    (entries) => {
+      near = entries.at(-1)?.isIntersecting ?? near;
+      if (near && !printing) redraw();
+    },
+    { rootMargin: AHEAD },
+  ).observe(element);
   charts.push({ redraw });
   return { element, redraw };
 }

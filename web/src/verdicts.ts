@@ -3,7 +3,7 @@
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
 import { change, counted, ends, number, plain, probability } from "./format";
-import { el, section, svg, type Child } from "./dom";
+import { el, folded, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
 /** The mark of each verdict; what it means stands in the report. */
@@ -94,19 +94,17 @@ function margin({ margin_percent }: Verdict): string {
 }
 
 function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge): HTMLElement {
-  const rows = others.map((verdict) => row(verdict, scale, sidesBeside(headline, verdict), badge));
-  const first = el("ul", { class: "verdicts" }, ...rows.slice(0, SHOWN));
-  const rest = rows.slice(SHOWN);
-  const folded =
-    rest.length === 0
-      ? null
-      : el("details", {}, el("summary", {}, counted(rest.length, "more verdict")), el("ul", { class: "verdicts" }, ...rest));
+  const listed = (some: Verdict[]): HTMLElement =>
+    el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one), badge)));
+  const rest = others.slice(SHOWN);
+  const first = listed(others.slice(0, SHOWN));
+  const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
   const words =
     "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
     "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
     "corrected for the number of comparisons.";
   const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
-  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, folded);
+  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, more);
 }
 
 /** The sides and the metric of a verdict, where they are not the headline's. */
