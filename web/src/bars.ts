@@ -1,7 +1,7 @@
 // One metric in every cell of a depth, as bars with intervals, in groups.
 
 import { direction, type Metric } from "./metrics";
-import { ends, number, numeric, quantity, shown } from "./format";
+import { ends, levelName, number, quantity } from "./format";
 import { el } from "./dom";
 import { factorSelector, fixedSelectors, optionSelector, select } from "./controls";
 import type { Table } from "./csv";
@@ -117,14 +117,8 @@ function rows(choice: Choice, scale: Scale): Row[] {
       const value = read(side);
       return value === null ? [] : [{ side, group, value, drawn: scale === "relative" ? percent(value, base) : value }];
     });
-    return found.length === 0 ? [] : group === "" ? found : [{ heading: groupName(choice, group) }, ...found];
+    return found.length === 0 ? [] : group === "" ? found : [{ heading: levelName(choice.factors[choice.grouped]!.name, group) }, ...found];
   });
-}
-
-/** A number or a switch says of what. */
-function groupName(choice: Choice, level: string): string {
-  const words = shown(level);
-  return numeric(level) || words !== level ? `${choice.factors[choice.grouped]?.name} ${words}` : level;
 }
 
 function percent({ estimate, low, high }: Interval, base: number | null): Interval {

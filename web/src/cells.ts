@@ -1,6 +1,6 @@
 // Every cell with every figure, to sort and to read off.
 
-import { select } from "./controls";
+import { press, select } from "./controls";
 import type { Choice } from "./choice";
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
@@ -8,6 +8,9 @@ import { count, counted, numeric, number, shown } from "./format";
 import { el, scroller, section } from "./dom";
 import { mega, PROCESSOR, QUANTILES } from "./metrics";
 import type { Cell, Report, Response } from "./report";
+
+/** More rows are shown when the reader asks: to lay out thousands takes seconds. */
+const ROWS = 300;
 
 interface Column {
   name: string;
@@ -27,16 +30,19 @@ export function cells(report: Report, choice: Choice): HTMLElement | null {
   const body = el("tbody", {});
   const heads = columns.map((column) => heading(column));
   const bar = el("div", { class: "controls" });
+  const more = el("div", { class: "more" });
   const words = el("p", { class: "caption", "aria-live": "polite" });
   heads.forEach(({ button }, index) => button.addEventListener("click", () => sortBy(choice, columns[index]!)));
   const found = (): Cell[] => ordered(report, choice, columns);
   let filled = "";
   const fill = (): void => {
-    const view = JSON.stringify([sorting(choice), ...report.factors.map((_, factor) => wanted(choice, factor))]);
+    const view = JSON.stringify([choice.option("cells.rows", ""), sorting(choice), ...report.factors.map((_, factor) => wanted(choice, factor))]);
     if (view === filled) return;
     filled = view;
     const all = found();
-    body.replaceChildren(...all.map((cell) => row(cell, columns)));
+    const shown = choice.option("cells.rows", "") === "all" ? all : all.slice(0, ROWS);
+    body.replaceChildren(...shown.map((cell) => row(cell, columns)));
+    more.replaceChildren(shown.length === all.length ? "" : rest(choice, shown.length, all.length));
     bar.replaceChildren(...filters(report, choice));
     words.textContent = all.length === report.cells.length ? "" : `${count(all.length)} of ${counted(report.cells.length, "cell")}.`;
     heads.forEach(({ head }, index) => mark(head, columns[index]!, sorting(choice)));
@@ -46,7 +52,13 @@ export function cells(report: Report, choice: Choice): HTMLElement | null {
   const table = el("table", { class: "cells" }, el("thead", {}, el("tr", {}, ...heads.map(({ head }) => head))), body);
   const csv = csvButton("cells", () => asTable(columns, found()));
   const lead = `All ${counted(report.cells.length, "cell")}. A heading sorts by its column. MB are 10⁶ bytes.`;
-  return section("cells", "All figures", lead, bar, words, files(csv), scroller("all cells", table));
+  return section("cells", "All figures", lead, bar, words, files(csv), scroller("all cells", table), more);
+}
+
+/** How many rows there are beyond those shown, and a button for them. */
+function rest(choice: Choice, shown: number, all: number): HTMLElement {
+  const button = press("Show all", "show all rows", () => choice.set("cells.rows", "all"));
+  return el("p", { class: "soft" }, `${count(shown)} of ${counted(all, "row")}; the CSV has all. `, button);
 }
 
 function asTable(columns: Column[], all: Cell[]): Table {

@@ -24,9 +24,6 @@ const PRINT_WIDTH = 656;
 /** Below this width a chart uses letters instead of names. */
 const NARROW = 620;
 
-/** A chart is drawn when it comes so near to what is in sight: a page of many opens sooner. */
-const AHEAD = "800px";
-
 export interface Drawing {
   height: number;
   /** What a reader who does not see the chart is told. */
@@ -50,13 +47,18 @@ export interface Hands {
 export function chart(draw: Draw, hands: Hands = {}): { element: HTMLElement; redraw: () => void } {
   const element = el("div", { class: "chart", role: "img" });
   let instance: echarts.ECharts | null = null;
-  let near = false;
+  let seen = false;
   const redraw = (width = element.clientWidth): void => {
     if (width === 0) return;
-    const { height, label, option } = draw({ width, narrow: width < NARROW });
-    element.style.height = `${height}px`;
-    element.setAttribute("aria-label", label);
-    if (!near && !printing) return;
+    const drawing = draw({ width, narrow: width < NARROW });
+    element.style.height = `${drawing.height}px`;
+    element.setAttribute("aria-label", drawing.label);
+    put = () => set(width, drawing);
+    if (seen || printing) put();
+    else whenIdle(element, () => put());
+  };
+  let put = (): void => undefined;
+  const set = (width: number, { height, option }: Drawing): void => {
     instance ??= attach(element, width, height, hands);
     instance.resize({ width, height });
     instance.setOption({ ...base(), ...option }, { notMerge: true });
@@ -66,10 +68,9 @@ export function chart(draw: Draw, hands: Hands = {}): { element: HTMLElement; re
   }).observe(element);
   new IntersectionObserver(
     (entries) => {
-      near = entries.at(-1)?.isIntersecting ?? near;
-      if (near && !printing) redraw();
+      seen = entries.at(-1)?.isIntersecting ?? seen;
+      if (seen && waiting.delete(element)) put();
     },
-    { rootMargin: AHEAD },
   ).observe(element);
   charts.push({ redraw });
   return { element, redraw };
@@ -93,6 +94,29 @@ function attach(element: HTMLElement, width: number, height: number, { pick, zoo
 
 /** A gesture is over when nothing has moved for so long. */
 const SETTLED_MS = 250;
+
+/** What is out of sight is drawn when the browser has nothing else to do, a chart at a time: a page of many opens sooner. */
+const waiting = new Map<HTMLElement, () => void>();
+
+function whenIdle(element: HTMLElement, draw: () => void): void {
+  waiting.set(element, draw);
+  // Not before what is in sight has been painted.
+  if (waiting.size === 1) requestAnimationFrame(() => setTimeout(() => idle(drawNext)));
+}
+
+function drawNext(): void {
+  const [next] = waiting;
+  if (next === undefined) return;
+  waiting.delete(next[0]);
+  next[1]();
+  if (waiting.size > 0) idle(drawNext);
+}
+
+/** Not every browser says when it is idle. */
+function idle(then: () => void): void {
+  if ("requestIdleCallback" in window) window.requestIdleCallback(then);
+  else setTimeout(then, SETTLED_MS);
+}
 
 let printing = false;
 

@@ -1,6 +1,6 @@
 // What the reader has chosen to see. All figures share one choice, so they always speak of the same cells.
 
-import { numeric, shown } from "./format";
+import { levelName, numeric, shown } from "./format";
 import { metrics, type Metric } from "./metrics";
 import type { Cell, Factor, Report } from "./report";
 
@@ -12,9 +12,6 @@ export interface Side {
   letter: string;
   index: number;
 }
-
-/** Levels that say nothing without their factor's name. */
-const SWITCH = new Set(["on", "off", "true", "false", "yes", "no"]);
 
 /** The name of a figure's own option. Those of the page's choice have no such form, but for a factor's level. */
 const OPTION = /^(?!at\.)[a-z]+\.[a-z]+[0-9]*$/;
@@ -125,8 +122,7 @@ export class Choice {
 
   allSides(): Side[] {
     const factor = this.factors[this.compared];
-    const bare = (level: string): boolean => numeric(level) || SWITCH.has(level);
-    const name = (level: string): string => (bare(level) ? `${factor?.name} ${shown(level)}` : level);
+    const name = (level: string): string => levelName(factor?.name ?? "", level);
     return (factor?.levels ?? []).map((level, index) => ({ level, index, name: name(level), letter: letter(index) }));
   }
 

@@ -2,6 +2,7 @@
 
 import { el, section, type Child } from "./dom";
 import { csvButton, files } from "./download";
+import { sentence } from "./figure";
 import { counted } from "./format";
 import type { Claim, Report } from "./report";
 
@@ -9,11 +10,12 @@ export function claims({ claims: all }: Report): HTMLElement | null {
   if (all.length === 0) return null;
   const run = all.filter(({ reproduced }) => reproduced !== null);
   const held = run.filter(({ reproduced }) => reproduced === true).length;
-  const lead =
+  const said =
     (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
     (run.length === 0 || run.length === all.length ? "" : "; ") +
     (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
     ".";
+  const lead = sentence(said);
   const csv = csvButton("claims", () => ({
     head: ["id", "class", "finding", "counts as reproduced when", "figure", "result", "rests on"],
     rows: all.map((claim) => [

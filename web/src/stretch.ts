@@ -46,7 +46,8 @@ export function told(report: Report, choice: Choice): Told[] {
   const sides = choice.allSides();
   const all = report.stretches.flatMap((stretch) => {
     const levels = report.cells.find(({ id }) => id === stretch.cell)?.levels;
-    const side = sides.find(({ level }) => levels?.[choice.compared] === level) ?? sides[0];
+    const alone = report.factors.length === 0;
+    const side = alone ? sides[0] : sides.find(({ level }) => levels?.[choice.compared] === level);
     return side && stretch.requests.lba.length > 0 ? [{ side, stretch }] : [];
   });
   return all.sort((a, b) => a.side.index - b.side.index);

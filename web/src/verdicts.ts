@@ -2,7 +2,7 @@
 
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
-import { change, counted, ends, number, plain, probability } from "./format";
+import { change, counted, ends, levelName, number, plain, probability } from "./format";
 import { el, folded, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
@@ -23,9 +23,10 @@ export function verdicts(report: Report, beware: HTMLElement | null): HTMLElemen
   const [headline, ...others] = report.verdicts;
   if (headline === undefined) return null;
   const badge = badges(report);
-  const rest = others.length > 0 ? list(headline, others, scaleOf(report.verdicts), badge) : null;
+  const name = sideNames(report);
+  const rest = others.length > 0 ? list(headline, others, scaleOf(report.verdicts), badge, name) : null;
   const csv = csvButton("verdicts", () => table(report.verdicts));
-  return section("verdict", "Answer", null, hero(headline, badge), beware, rest, files(csv));
+  return section("verdict", "Answer", null, hero(headline, badge, name), beware, rest, files(csv));
 }
 
 function table(all: Verdict[]): Table {
@@ -40,6 +41,16 @@ function table(all: Verdict[]): Table {
 
 type Badge = (outcome: Outcome) => HTMLElement;
 
+/** A side as it is called beside others: a number or a switch says of what. */
+type SideName = (verdict: Verdict, side: string) => string;
+
+function sideNames({ factors }: Report): SideName {
+  return ({ side_a, side_b }, side) => {
+    const factor = factors.find(({ levels }) => levels.includes(side_a) && levels.includes(side_b));
+    return factor ? levelName(factor.name, side) : side;
+  };
+}
+
 function badges({ meanings }: Report): Badge {
   const said = new Map(meanings.map(({ outcome, meaning }) => [outcome as string, meaning]));
   return (outcome) => {
@@ -49,7 +60,7 @@ function badges({ meanings }: Report): Badge {
   };
 }
 
-function hero(verdict: Verdict, badge: Badge): HTMLElement {
+function hero(verdict: Verdict, badge: Badge, name: SideName): HTMLElement {
   const { ratio } = verdict;
   return el(
     "div",
@@ -61,8 +72,8 @@ function hero(verdict: Verdict, badge: Badge): HTMLElement {
     el(
       "dl",
       { class: "sides" },
-      ...term("judged", verdict.side_b),
-      ...term("against", verdict.side_a),
+      ...term("judged", name(verdict, verdict.side_b)),
+      ...term("against", name(verdict, verdict.side_a)),
       ...term("under", verdict.cell),
       ...term("sides differ in", verdict.differs.join(", ")),
       ...term(verdict.verdict === "refused" ? "asked about" : "credited to", verdict.factor),
@@ -93,9 +104,9 @@ function margin({ margin_percent }: Verdict): string {
   return margin_percent === null ? "" : ` · margin\u00a0±\u00a0${plain(margin_percent)}\u00a0%`;
 }
 
-function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge): HTMLElement {
+function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge, name: SideName): HTMLElement {
   const listed = (some: Verdict[]): HTMLElement =>
-    el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one), badge)));
+    el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one, name), badge)));
   const rest = others.slice(SHOWN);
   const first = listed(others.slice(0, SHOWN));
   const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
@@ -108,9 +119,10 @@ function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge):
 }
 
 /** The sides and the metric of a verdict, where they are not the headline's. */
-function sidesBeside(headline: Verdict, { side_a, side_b, metric }: Verdict): string | null {
+function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): string | null {
+  const { side_a, side_b, metric } = verdict;
   const same = side_a === headline.side_a && side_b === headline.side_b && metric === headline.metric;
-  return same ? null : `${side_b} against ${side_a}, ${metric}`;
+  return same ? null : `${name(verdict, side_b)} against ${name(verdict, side_a)}, ${metric}`;
 }
 
 function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge): HTMLElement {

@@ -74,12 +74,15 @@ pub fn report(material: &Material<'_>) -> Report {
     }
 }
 
-/// The cells that the moving picture is of: the headline's sides, else the first.
+/// The cells that the moving picture is of: the headline's sides, or where not both are done the first that is.
 fn shown(verdicts: &[report::Verdict], evidence: &Evidence<'_>, made: &MadeFrom) -> Vec<usize> {
     let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
     let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
-    let first = (0..made.cells.len()).find(|&cell| !evidence.runs(cell).is_empty());
-    if judged.is_empty() { first.into_iter().collect() } else { judged }
+    let done = |cell: &usize| !evidence.runs(*cell).is_empty();
+    match !judged.is_empty() && judged.iter().all(done) {
+        true => judged,
+        false => (0..made.cells.len()).find(done).into_iter().collect(),
+    }
 }
 
 /// The longest of the runs, where the job itself said when to end.
@@ -328,15 +331,21 @@ fn claim(judged: &Judged<'_>) -> report::Claim {
 
 fn provenance(made: &MadeFrom) -> Provenance {
     let Program { build, .. } = &made.program;
+    let this = Program::this();
+    let other = (made.program != this).then(|| {
+        format!(
+            "This page was made by {this}, which did not run this: it has no picture of the arm and no single requests."
+        )
+    });
     Provenance {
         hash: made.hash(),
         drive: made.drives.join(", "),
-        notes: vec![
+        notes: other.into_iter().chain([
             "A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned(),
             format!(
                 "Build {build}. Every drive, stack and job as it was read, every setting of each cell and the seed of \
                  each run stand in made-from.json beside this page; the command runs in that folder."
             ),
-        ],
+        ]).collect(),
     }
 }

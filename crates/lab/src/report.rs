@@ -150,9 +150,7 @@ impl Outcome {
             Outcome::Slower => "The whole interval lies on the slower side of the margin.",
             Outcome::NoDifference => "The whole interval lies within the margin: the sides count as equal.",
             Outcome::NotEnoughData => "The interval is too wide to tell. More runs would narrow it.",
-            Outcome::Refused => {
-                "The sides differ in more than the factor named, so no difference is credited to it."
-            }
+            Outcome::Refused => "The sides differ in more than the factor named, so no difference is credited to it.",
         }
     }
 
