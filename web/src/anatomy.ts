@@ -1,9 +1,10 @@
 // Where the time went: the mean response of each side, split into the parts that its requests passed through.
 
+import type { Table } from "./csv";
 import { el, scroller } from "./dom";
 import { figure } from "./figure";
-import { fixedSelectors, select } from "./controls";
-import { chip, ink, named, nameWidth, partColour } from "./palette";
+import { fixedSelectors, optionSelector } from "./controls";
+import { chip, ink, linesOf, named, nameWidth, partColour } from "./palette";
 import { number, plain, quantity, share } from "./format";
 import { tooltip, valueAxis, type Draw } from "./chart";
 import type { Anatomy, Cell } from "./report";
@@ -16,6 +17,7 @@ type Extent = "whole" | "served";
 export const PARTS: [Part, string][] = [
   ["processor", "waiting for and using a processor core of the host"],
   ["driver", "waiting in the operating system's driver until it may be sent"],
+  ["flush", "waiting behind a flush, or for a barrier before it"],
   ["controller", "the controller's own work, and waiting for its channel"],
   ["queue", "waiting in the drive's own queue behind other requests"],
   ["overhead", "the drive's electronics taking in and starting a command"],
@@ -28,10 +30,10 @@ export const PARTS: [Part, string][] = [
 ];
 
 /** Parts in which a request only waits for others. */
-const WAITING: Part[] = ["driver", "queue"];
+const WAITING: Part[] = ["driver", "flush", "queue"];
 
 export function anatomy(choice: Choice): HTMLElement {
-  let extent: Extent = waits(choice) > 2 / 3 ? "served" : "whole";
+  const extent = (): Extent => choice.option("anatomy.show", "whole") as Extent;
   const drawn = (): number[] => [choice.compared];
   const options = [
     { value: "whole", text: "the whole response" },
@@ -45,16 +47,17 @@ export function anatomy(choice: Choice): HTMLElement {
       "own; together they make up the whole.",
     controls: () => [
       ...fixedSelectors(choice, drawn()),
-      select("show", options, extent, (value) => choice.change(() => (extent = value as Extent))),
+      optionSelector(choice, "anatomy.show", "show", options),
     ],
     caption: () => {
       const condition = choice.condition(drawn());
       const at = condition ? `, ${condition}` : "";
-      if (extent === "whole") return `Mean response in ms${at}; shorter is faster.`;
-      const left = `left out: waiting in the queues of driver and drive, up to ${share(waits(choice))} of the whole`;
-      return `Mean response in ms without waiting in queues${at}; shorter is faster (${left}).`;
+      if (extent() === "whole") return `Mean response in ms${at}; shorter is faster.`;
+      const left = `waiting in driver and drive and behind flushes, up to ${share(waits(choice))} of it, is left out`;
+      return `Parts of the mean response in ms${at}; not the whole: ${left}.`;
     },
-    draw: (space) => draw(choice, extent, space),
+    draw: (space) => draw(choice, extent(), space),
+    table: () => table(choice),
     below: () => partsTable(choice),
   });
 }
@@ -63,6 +66,13 @@ export function anatomy(choice: Choice): HTMLElement {
 function waits(choice: Choice): number {
   const whole = partsShown("whole");
   return Math.max(0, ...rowsOf(choice).map(({ cell }) => total(cell, WAITING) / (total(cell, whole) || 1)));
+}
+
+function table(choice: Choice): Table {
+  const rows = rowsOf(choice);
+  const parts = PARTS.filter(([part]) => rows.some(({ cell }) => cell.anatomy_ms[part] !== undefined));
+  const head = ["part", ...rows.map(({ side }) => `${side.name}, ms`)];
+  return { head, rows: parts.map(([part]) => [part, ...rows.map(({ cell }) => cell.anatomy_ms[part])]) };
 }
 
 interface Row {
@@ -91,10 +101,10 @@ function draw(choice: Choice, extent: Extent, { width, narrow }: Parameters<Draw
   const parts = partsShown(extent);
   const longest = Math.max(...rows.map(({ cell }) => total(cell, parts)));
   const alone = choice.allSides().length < 2;
-  const left = narrow || alone ? 26 : nameWidth(width);
+  const left = narrow || alone ? 26 : nameWidth(width, choice.sides());
   const room = (width - left - 92) / longest;
   return {
-    height: rows.length * 44 + 60,
+    height: rows.length * Math.max(44, 14 * linesOf(rows.map(({ side }) => side), left - 10) + 8) + 60,
     label: "Stacked bars: mean response by part. The table below holds the same figures.",
     option: {
       grid: { left, right: 92, top: 4, bottom: 50 },
@@ -113,7 +123,7 @@ function draw(choice: Choice, extent: Extent, { width, narrow }: Parameters<Draw
         data: rows.map(({ side }) => (alone ? "" : narrow ? side.letter : named(side, left - 10))),
         axisLine: { show: false },
         axisTick: { show: false },
-        axisLabel: { color: ink.text, fontSize: 12, interval: 0 },
+        axisLabel: { color: ink.text, fontSize: 12, lineHeight: 14, interval: 0 },
       },
       series: parts.map((part, index) => series(rows, part, room, index === parts.length - 1 ? parts : null)),
     },

@@ -1,11 +1,12 @@
 // One metric in every cell of a depth, as bars with intervals, in groups.
 
 import { direction, type Metric } from "./metrics";
-import { ends, number, quantity } from "./format";
+import { ends, levelName, number, quantity } from "./format";
 import { el } from "./dom";
-import { factorSelector, fixedSelectors, select } from "./controls";
+import { factorSelector, fixedSelectors, optionSelector, select } from "./controls";
+import type { Table } from "./csv";
 import { figure, sentence } from "./figure";
-import { ink, named, nameWidth, sideColour } from "./palette";
+import { ink, linesOf, named, nameWidth, sideColour } from "./palette";
 import { FONT, tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
 import type { Interval } from "./report";
@@ -23,12 +24,12 @@ interface Bar {
 }
 
 const ROW_HEIGHT = 19;
-/** A longer chart than this does not fit a printed page; its rows become lower instead. */
-const TALLEST = 860;
+/** Each further line of a name. */
+const LINE_HEIGHT = 14;
 
 export function bars(choice: Choice): HTMLElement {
-  let scale: Scale = spread(choice) > 6 ? "relative" : "values";
-  const setScale = (value: string): void => choice.change(() => (scale = value as Scale));
+  const opening: Scale = spread(choice) > 6 ? "relative" : "values";
+  const scale = (): Scale => (choice.grouped < 0 ? "values" : (choice.option("results.scale", opening) as Scale));
   const drawn = (): number[] => [choice.compared, choice.grouped];
   return figure(choice, {
     id: "results",
@@ -43,10 +44,11 @@ export function bars(choice: Choice): HTMLElement {
         choice.grouped = f;
       }),
       ...fixedSelectors(choice, drawn()),
-      choice.grouped < 0 ? null : select("scale", scaleOptions(choice), scale, setScale),
+      choice.grouped < 0 ? null : optionSelector(choice, "results.scale", "scale", scaleOptions(choice, opening)),
     ],
-    caption: () => caption(choice, scale, choice.condition(drawn())),
-    draw: (space) => draw(choice, scale, space),
+    caption: () => caption(choice, scale(), choice.condition(drawn())),
+    draw: (space) => draw(choice, scale(), space),
+    table: () => table(choice),
   });
 }
 
@@ -62,11 +64,30 @@ export function metricSelector(choice: Choice): HTMLElement {
   );
 }
 
-function scaleOptions(choice: Choice): { value: string; text: string }[] {
-  return [
+/** The one that the page opens with comes first. */
+function scaleOptions(choice: Choice, opening: Scale): { value: string; text: string }[] {
+  const options = [
     { value: "values", text: "values" },
     { value: "relative", text: `relative to ${choice.reference()?.letter}` },
   ];
+  return opening === "values" ? options : options.reverse();
+}
+
+/** What the bars show, whatever their scale. */
+function table(choice: Choice): Table {
+  const { metric } = choice;
+  const group = choice.factors[choice.grouped]?.name;
+  const name = metric.unit === "" ? metric.name : `${metric.name}, ${metric.unit}`;
+  const head = [...(group === undefined ? [] : [group]), choice.factors[choice.compared]!.name, name, "low", "high"];
+  const bars = rows(choice, "values").flatMap((row) => ("side" in row ? [row] : []));
+  const row = ({ group: at, side, value: { estimate, low, high } }: Bar): Table["rows"][number] => [
+    ...(group === undefined ? [] : [at]),
+    side.level,
+    estimate,
+    low,
+    high,
+  ];
+  return { head, rows: bars.map(row) };
 }
 
 function caption(choice: Choice, scale: Scale, condition: string): string {
@@ -96,7 +117,7 @@ function rows(choice: Choice, scale: Scale): Row[] {
       const value = read(side);
       return value === null ? [] : [{ side, group, value, drawn: scale === "relative" ? percent(value, base) : value }];
     });
-    return found.length === 0 ? [] : group === "" ? found : [{ heading: group }, ...found];
+    return found.length === 0 ? [] : group === "" ? found : [{ heading: levelName(choice.factors[choice.grouped]!.name, group) }, ...found];
   });
 }
 
@@ -107,11 +128,12 @@ function percent({ estimate, low, high }: Interval, base: number | null): Interv
 }
 
 function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
-  const left = narrow ? 26 : nameWidth(width);
+  const left = narrow ? 26 : nameWidth(width, choice.sides());
   const lines = rows(choice, scale);
   const { metric } = choice;
   const unit = scale === "relative" ? `% of ${choice.reference()?.letter}` : metric.unit;
-  const height = Math.min(TALLEST, lines.length * ROW_HEIGHT) + 56;
+  const row = ROW_HEIGHT + (narrow ? 0 : LINE_HEIGHT * (linesOf(choice.sides(), left - 10) - 1));
+  const height = lines.length * row + 56;
   return {
     height,
     label: `Bars: ${metric.name}. The table of all cells holds the same figures.`,
@@ -125,12 +147,12 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
         data: lines.map((row) => (narrow ? letterOf(row) : nameOf(row, left - 10))),
         axisLine: { lineStyle: { color: ink.soft } },
         axisTick: { show: false },
-        axisLabel: { color: ink.text, fontSize: 12, interval: 0 },
+        axisLabel: { color: ink.text, fontSize: 12, lineHeight: LINE_HEIGHT, interval: 0 },
       },
       series: [
         {
           type: "bar",
-          barWidth: "66%",
+          barWidth: 12.5,
           emphasis: { disabled: true },
           data: lines.map((row) => barItem(row)),
           markLine: scale === "relative" ? line100() : {},
@@ -139,7 +161,7 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
           type: "custom",
           renderItem: overlay(lines, (row) => label(row, scale, metric, narrow)),
           data: lines.map((_, index) => [0, index]),
-          z: 5,
+          z: 6,
         },
       ],
     },
@@ -213,7 +235,7 @@ function whisker([low, y]: [number, number], [high]: [number, number]): object[]
 }
 
 function text(words: string, x: number, y: number, font: string): object {
-  const halo = { stroke: ink.paper, lineWidth: 3 };
+  const halo = { stroke: ink.paper, lineWidth: 4 };
   const style = { ...halo, text: words, x, y, fill: ink.text, font: `${font} ${FONT}`, verticalAlign: "middle" };
   return { type: "text", silent: true, style };
 }

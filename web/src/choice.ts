@@ -1,17 +1,20 @@
 // What the reader has chosen to see. All figures share one choice, so they always speak of the same cells.
 
-import { numeric } from "./format";
+import { levelName, numeric, shown } from "./format";
 import { metrics, type Metric } from "./metrics";
 import type { Cell, Factor, Report } from "./report";
 
 /** One side of a figure: a level of the compared factor, with its letter and its place in the palette. */
 export interface Side {
   level: string;
-  /** The level as it is shown: a number says of what. */
+  /** The level as it is shown: a number or a switch says of what. */
   name: string;
   letter: string;
   index: number;
 }
+
+/** The name of a figure's own option. Those of the page's choice have no such form, but for a factor's level. */
+const OPTION = /^(?!at\.)[a-z]+\.[a-z]+[0-9]*$/;
 
 export class Choice {
   metric: Metric;
@@ -25,6 +28,10 @@ export class Choice {
   levels: string[];
   /** Levels of the compared factor that are hidden. */
   hidden = new Set<string>();
+  /** What only one figure has to choose, by `figure.name`. */
+  private options = new Map<string, string>();
+  /** The state that the page opens with: an address need not say it. */
+  private readonly opening: Map<string, string>;
 
   readonly factors: Factor[];
   private readonly headlineReference: string | undefined;
@@ -43,6 +50,7 @@ export class Choice {
     this.compared = comparedFactor(report);
     this.grouped = groupedFactor(this.factors, this.compared);
     this.levels = openingLevels(report, this.factors);
+    this.opening = this.whole();
   }
 
   /** Calls back after each change. */
@@ -53,6 +61,52 @@ export class Choice {
   change(apply: () => void): void {
     apply();
     for (const watcher of this.watchers) watcher();
+  }
+
+  /** What a figure's own option is set to. */
+  option(name: string, otherwise: string): string {
+    return this.options.get(name) ?? otherwise;
+  }
+
+  /** Sets a figure's own option; nothing sets it back. */
+  set(name: string, value: string | null): void {
+    this.change(() => (value === null ? this.options.delete(name) : this.options.set(name, value)));
+  }
+
+  /** All that differs from what the page opens with, as words for an address. */
+  state(): [name: string, value: string][] {
+    const changed = [...this.whole()].filter(([name, value]) => this.opening.get(name) !== value);
+    return [...changed, ...[...this.hidden].map((level): [string, string] => ["hide", level])];
+  }
+
+  /** The other way round: what `state` does not name is as the page opens with it. What does not fit is left out. */
+  restore(state: [name: string, value: string][]): void {
+    const wanted = new Map([...this.opening, ...state]);
+    const place = (name: string): number => this.factors.findIndex((factor) => factor.name === wanted.get(name));
+    this.change(() => {
+      this.metric = this.metrics.find(({ id }) => id === wanted.get("metric")) ?? this.metric;
+      if (place("compare") >= 0) this.compared = place("compare");
+      const grouped = place("group");
+      this.grouped = grouped >= 0 && grouped !== this.compared ? grouped : groupedFactor(this.factors, this.compared);
+      this.levels = this.factors.map(({ name, levels }, index) => {
+        const level = wanted.get(`at.${name}`);
+        return level !== undefined && levels.includes(level) ? level : this.levels[index]!;
+      });
+      const levels = this.factors[this.compared]?.levels ?? [];
+      const hidden = state.flatMap(([name, value]) => (name === "hide" && levels.includes(value) ? [value] : []));
+      this.hidden = new Set(hidden.length < levels.length ? hidden : []);
+      this.options = new Map(state.filter(([name]) => OPTION.test(name)));
+    });
+  }
+
+  private whole(): Map<string, string> {
+    const words: [string, string][] = [
+      ["metric", this.metric.id],
+      ["compare", this.factors[this.compared]?.name ?? ""],
+      ["group", this.factors[this.grouped]?.name ?? ""],
+      ...this.factors.map(({ name }, index): [string, string] => [`at.${name}`, this.levels[index] ?? ""]),
+    ];
+    return new Map([...words, ...this.options]);
   }
 
   compare(factor: number): void {
@@ -68,7 +122,7 @@ export class Choice {
 
   allSides(): Side[] {
     const factor = this.factors[this.compared];
-    const name = (level: string): string => (numeric(level) ? `${factor?.name} ${level}` : level);
+    const name = (level: string): string => levelName(factor?.name ?? "", level);
     return (factor?.levels ?? []).map((level, index) => ({ level, index, name: name(level), letter: letter(index) }));
   }
 
@@ -101,7 +155,7 @@ export class Choice {
   /** The levels held fixed, in words: "pattern File Server, depth 64". */
   condition(drawn: number[]): string {
     return this.fixedFactors(drawn)
-      .map((index) => `${this.factors[index]!.name} ${this.levels[index]}`)
+      .map((index) => `${this.factors[index]!.name} ${shown(this.levels[index]!)}`)
       .join(", ");
   }
 }

@@ -1,32 +1,54 @@
 // Findings of the source studies, and whether they came out again.
 
-import { el, scroller, section } from "./dom";
+import { el, section, type Child } from "./dom";
+import { csvButton, files } from "./download";
+import { sentence } from "./figure";
+import { counted } from "./format";
 import type { Claim, Report } from "./report";
 
 export function claims({ claims: all }: Report): HTMLElement | null {
   if (all.length === 0) return null;
   const run = all.filter(({ reproduced }) => reproduced !== null);
   const held = run.filter(({ reproduced }) => reproduced === true).length;
-  const lead =
-    `${held} of ${run.length} findings that can hold or fail came out again` +
-    (run.length < all.length ? `; of ${all.length - run.length} the figures are shown.` : ".");
-  const names = ["", "finding", "counts as reproduced when", "figure", "result", "rests on"];
-  const head = el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name)));
-  const table = el("table", { class: "text" }, el("thead", {}, head), el("tbody", {}, ...all.map(row)));
-  return section("claims", "Findings of the source studies", lead, scroller("findings", table));
+  const said =
+    (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
+    (run.length === 0 || run.length === all.length ? "" : "; ") +
+    (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
+    ".";
+  const lead = sentence(said);
+  const csv = csvButton("claims", () => ({
+    head: ["id", "class", "finding", "counts as reproduced when", "figure", "result", "rests on"],
+    rows: all.map((claim) => [
+      claim.id,
+      claim.class,
+      claim.finding,
+      claim.condition,
+      claim.figure,
+      words(claim.reproduced),
+      claim.mechanism,
+    ]),
+  }));
+  const list = el("ul", { class: "claims" }, ...all.map((claim) => el("li", {}, ...card(claim))));
+  return section("claims", "Findings of the source studies", lead, files(csv), list);
 }
 
-function row(claim: Claim): HTMLElement {
-  return el(
-    "tr",
-    {},
-    el("th", { scope: "row" }, claim.id),
-    el("td", {}, claim.finding, el("span", { class: "soft small" }, ` (${claim.class})`)),
-    el("td", {}, claim.condition),
-    el("td", { class: "figures" }, ...claim.figure.split("\n").map(figure)),
-    el("td", {}, result(claim.reproduced)),
-    el("td", {}, claim.mechanism),
-  );
+/** More lines of figures than this are folded. */
+const LINES = 4;
+
+function card({ id, class: kind, finding, condition, figure: figures, reproduced, mechanism }: Claim): Child[] {
+  const lines = figures.split("\n");
+  const shown = el("div", { class: "figures" }, ...lines.map(figure));
+  const folded = el("details", {}, el("summary", {}, `${counted(lines.length, "line")} of figures`), shown);
+  const facts: [string, Child][] = [
+    ["counts as reproduced when", condition],
+    ["rests on", mechanism],
+    ["figures", lines.length > LINES ? folded : shown],
+  ];
+  return [
+    el("h3", {}, `${id}  `, badge(reproduced)),
+    el("p", {}, finding, el("span", { class: "soft small" }, ` (${kind})`)),
+    el("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+  ];
 }
 
 // A line of figures; those below an expression stand in.
@@ -34,8 +56,12 @@ function figure(line: string): HTMLElement {
   return el("div", line.startsWith("  ") ? { class: "below" } : {}, line.trim());
 }
 
-function result(reproduced: boolean | null): HTMLElement {
-  if (reproduced === null) return el("span", { class: "badge not-enough-data" }, "shown");
-  const [kind, mark, words] = reproduced ? ["faster", "✓ ", "reproduced"] : ["slower", "✗ ", "not reproduced"];
-  return el("span", { class: `badge ${kind}` }, el("span", { "aria-hidden": "true" }, mark!), words!);
+function words(reproduced: boolean | null): string {
+  return reproduced === null ? "shown" : reproduced ? "reproduced" : "not reproduced";
+}
+
+function badge(reproduced: boolean | null): HTMLElement {
+  const kind = reproduced === null ? "not-enough-data" : reproduced ? "faster" : "slower";
+  const mark = reproduced === null ? null : el("span", { "aria-hidden": "true" }, reproduced ? "✓ " : "✗ ");
+  return el("span", { class: `badge ${kind}` }, mark, words(reproduced));
 }

@@ -3,6 +3,7 @@
 import type { Choice } from "./choice";
 import { chip } from "./palette";
 import { el } from "./dom";
+import { shown } from "./format";
 
 interface Option {
   value: string;
@@ -17,11 +18,25 @@ export function select(label: string, options: Option[], chosen: string, choose:
   return el("label", { class: "control" }, el("span", {}, label), list);
 }
 
+/** A selector of a figure's own option; the first of `options` is what the page opens with. */
+export function optionSelector(choice: Choice, name: string, label: string, options: Option[]): HTMLElement {
+  const first = options[0]!.value;
+  const set = (value: string): void => choice.set(name, value === first ? null : value);
+  return select(label, options, choice.option(name, first), set);
+}
+
+/** A button. */
+export function press(words: string, label: string, pressed: () => void): HTMLButtonElement {
+  const button = el("button", { type: "button", title: label, "aria-label": label }, words);
+  button.addEventListener("click", pressed);
+  return button;
+}
+
 /** A selector of one level for each factor that a figure holds fixed. */
 export function fixedSelectors(choice: Choice, drawn: number[]): HTMLElement[] {
   return choice.fixedFactors(drawn).map((index) => {
     const { name, levels } = choice.factors[index]!;
-    const options = levels.map((level) => ({ value: level, text: level }));
+    const options = levels.map((level) => ({ value: level, text: shown(level) }));
     return select(name, options, choice.levels[index]!, (level) =>
       choice.change(() => {
         choice.levels[index] = level;

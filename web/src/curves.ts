@@ -3,14 +3,19 @@
 
 import { direction } from "./metrics";
 import { ends, plain, quantity } from "./format";
+import type { Table } from "./csv";
 import { el } from "./dom";
-import { factorSelector, fixedSelectors } from "./controls";
+import { factorSelector, fixedSelectors, legend } from "./controls";
 import { figure, sentence } from "./figure";
 import { chip, ink, sideColour, sideDash, sideMark } from "./palette";
 import { metricSelector } from "./bars";
-import { tooltip, valueAxis, type Draw } from "./chart";
+import { apart, tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
 import type { Interval } from "./report";
+import { partOf, show, zoomControls, zoomed } from "./zoom";
+
+/** Room beside the chart for the figures of its axis, and for the letters of its lines. */
+const SIDES = { left: 64, right: 40 };
 
 interface Point {
   x: number;
@@ -21,13 +26,14 @@ interface Point {
 export function curves(choice: Choice): HTMLElement | null {
   const numbers = choice.numericFactors();
   if (numbers.length === 0) return null;
-  let along = numbers[0]!;
-  const axis = (): number => [along, ...numbers].find((index) => index !== choice.compared) ?? along;
+  const named = (): number => choice.factors.findIndex(({ name }) => name === choice.option("curves.along", ""));
+  const wanted = (): number[] => numbers.filter((index) => index === named());
+  const axis = (): number => [...wanted(), ...numbers].find((index) => index !== choice.compared) ?? numbers[0]!;
   const drawn = (): number[] => [choice.compared, axis()];
   return figure(choice, {
     id: "curves",
     heading: numbers.length === 1 ? `Along ${choice.factors[numbers[0]!]!.name}` : "Along a factor",
-    keyed: () => axis() !== choice.compared,
+    key: () => (axis() === choice.compared ? null : legend(choice)),
     lead:
       "The band around a line is its interval; where none shows, it is narrower than the line " +
       "or was not computed.",
@@ -38,12 +44,15 @@ export function curves(choice: Choice): HTMLElement | null {
         "along",
         numbers.filter((n) => n !== choice.compared),
         axis(),
-        (factor) => (along = factor),
+        (factor) => choice.set("curves.along", choice.factors[factor]!.name),
       ),
       ...fixedSelectors(choice, drawn()),
+      zoomControls(choice, "curves"),
     ],
     caption: () => caption(choice, axis(), choice.condition(drawn())),
     draw: (space) => draw(choice, axis(), space),
+    hands: { zoom: (start, end) => show(choice, "curves", { start, end }) },
+    table: () => table(choice, axis()),
   });
 }
 
@@ -63,18 +72,40 @@ function points(choice: Choice, along: number, side: Side): Point[] {
   return found.sort((a, b) => a.x - b.x);
 }
 
-function draw(choice: Choice, along: number, { narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
+function linesOf(choice: Choice, along: number): { side: Side; line: Point[] }[] {
+  const shown = along === choice.compared ? choice.allSides().slice(0, 1) : choice.sides();
+  return shown.map((side) => ({ side, line: points(choice, along, side) }));
+}
+
+function table(choice: Choice, along: number): Table {
+  const { metric } = choice;
+  const name = metric.unit === "" ? metric.name : `${metric.name}, ${metric.unit}`;
+  const own = along !== choice.compared;
+  const head = [...(own ? [choice.factors[choice.compared]!.name] : []), choice.factors[along]!.name, name, "low", "high"];
+  const row = (side: Side, { x, value: { estimate, low, high } }: Point): Table["rows"][number] => [
+    ...(own ? [side.level] : []),
+    x,
+    estimate,
+    low,
+    high,
+  ];
+  return { head, rows: linesOf(choice, along).flatMap(({ side, line }) => line.map((point) => row(side, point))) };
+}
+
+function draw(choice: Choice, along: number, { width, narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
   const { metric } = choice;
   const factor = choice.factors[along]!;
-  const shown = along === choice.compared ? choice.allSides().slice(0, 1) : choice.sides();
-  const sides = shown.map((side) => ({ side, line: points(choice, along, side) }));
+  const sides = linesOf(choice, along);
+  const { start, end } = partOf(choice, "curves");
+  const length = ((width - SIDES.left - SIDES.right) * 100) / (end - start);
   return {
     height: narrow ? 340 : 400,
     label: `Lines: ${metric.name} along ${factor.name}. The table of all cells holds the same figures.`,
     option: {
-      grid: { left: 64, right: 40, top: 34, bottom: 50 },
+      grid: { ...SIDES, top: 34, bottom: 50 },
+      dataZoom: zoomed(choice, "curves", narrow),
       tooltip: tooltip("axis", (params) => hint(choice, along, sides, params), "line"),
-      xAxis: numberAxis(factor.levels.map(Number), factor.unit ? `${factor.name}, ${factor.unit}` : factor.name),
+      xAxis: numberAxis(factor.levels.map(Number), length, factor.unit ? `${factor.name}, ${factor.unit}` : factor.name),
       yAxis: valueAxis(metric.unit, {
         min: 0,
         nameLocation: "end",
@@ -87,17 +118,20 @@ function draw(choice: Choice, along: number, { narrow }: Parameters<Draw>[0]): R
 }
 
 /** Logarithmic when the levels span more than a factor of ten; the ticks stand at the levels. */
-function numberAxis(levels: number[], name: string): object {
+function numberAxis(unsorted: number[], length: number, name: string): object {
+  const levels = [...unsorted].sort((a, b) => a - b);
   const low = Math.min(...levels);
   const high = Math.max(...levels);
   const logarithmic = low > 0 && high / low > 10;
+  const scale = logarithmic ? Math.log : (value: number): number => value;
+  const at = (value: number): number => (scale(value) - scale(low)) / (scale(high) - scale(low) || 1);
   return valueAxis(name, {
     type: logarithmic ? "log" : "value",
     ...(logarithmic ? { logBase: 2 } : {}),
     min: low,
     max: high,
     nameGap: 28,
-    axisLabel: { color: ink.soft, fontSize: 12, formatter: plain, customValues: levels },
+    axisLabel: { color: ink.soft, fontSize: 12, formatter: plain, customValues: apart(levels, at, length) },
     axisLine: { show: true, lineStyle: { color: ink.soft } },
     axisTick: { show: true, customValues: levels, lineStyle: { color: ink.soft } },
     splitLine: { show: false },

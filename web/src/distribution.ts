@@ -2,12 +2,14 @@
 
 import { el } from "./dom";
 import { figure } from "./figure";
-import { fixedSelectors, select } from "./controls";
+import { fixedSelectors, optionSelector } from "./controls";
+import type { Table } from "./csv";
 import { ink, sideColour, sideDash } from "./palette";
 import { plain, quantity, share } from "./format";
 import { tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
 import type { Cell } from "./report";
+import { show, zoomControls, zoomed } from "./zoom";
 
 type Scale = "whole" | "tail";
 
@@ -21,7 +23,7 @@ export interface Step {
 const NINES = 5;
 
 export function distribution(choice: Choice): HTMLElement {
-  let scale: Scale = "whole";
+  const scale = (): Scale => choice.option("distribution.scale", "whole") as Scale;
   const drawn = (): number[] => [choice.compared];
   const options = [
     { value: "whole", text: "all requests" },
@@ -35,13 +37,16 @@ export function distribution(choice: Choice): HTMLElement {
       "further left is faster.",
     controls: () => [
       ...fixedSelectors(choice, drawn()),
-      select("look at", options, scale, (value) => choice.change(() => (scale = value as Scale))),
+      optionSelector(choice, "distribution.scale", "look at", options),
+      zoomControls(choice, "distribution"),
     ],
     caption: () => {
       const condition = choice.condition(drawn());
       return `Response time in ms (logarithmic), all requests${condition ? `, ${condition}` : ""}.`;
     },
-    draw: (space) => draw(choice, scale, space),
+    draw: (space) => draw(choice, scale(), space),
+    hands: { zoom: (start, end) => show(choice, "distribution", { start, end }) },
+    table: () => table(choice),
   });
 }
 
@@ -53,6 +58,16 @@ export function cumulative({ histogram }: Pick<Cell, "histogram">): Step[] {
     below += count;
     return { ms, part: below / total };
   });
+}
+
+/** The histograms themselves. */
+function table(choice: Choice): Table {
+  const rows = choice.sides().flatMap((side) => {
+    const steps = choice.cell(side) ? cumulative(choice.cell(side)!) : [];
+    const counts = choice.cell(side)?.histogram ?? [];
+    return steps.map(({ ms, part }, step) => [side.level, ms, counts[step]![1], part]);
+  });
+  return { head: [choice.factors[choice.compared]!.name, "at most, ms", "requests", "share so far"], rows };
 }
 
 /** Where a share stands on the axis: in percent, or on the tail scale 0.9 at 1, 0.99 at 2. */
@@ -86,6 +101,7 @@ function draw(choice: Choice, scale: Scale, { narrow }: Parameters<Draw>[0]): Re
     label: "Curves: share of requests answered within a time. The table of all cells holds the percentiles.",
     option: {
       grid: { left: 64, right: 28, top: 34, bottom: 50 },
+      dataZoom: zoomed(choice, "distribution", narrow),
       tooltip: tooltip("item", (params) => hint(lines, params)),
       xAxis: timeAxis(lines.flatMap(({ steps }) => between(steps, tail ? 1 : 0.9995))),
       yAxis: valueAxis("share of requests", {

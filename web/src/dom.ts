@@ -37,6 +37,19 @@ export function scroller(label: string, ...children: Child[]): HTMLElement {
   return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, ...children);
 }
 
+/** Something folded away, made when it is unfolded or printed. */
+export function folded(summary: string, make: () => Child[]): HTMLDetailsElement {
+  const details = el("details", {}, el("summary", {}, summary));
+  let made = false;
+  const fill = (): void => {
+    if (!made) details.append(...make().filter((child) => child !== null));
+    made = true;
+  };
+  details.addEventListener("toggle", fill);
+  window.addEventListener("beforeprint", fill);
+  return details;
+}
+
 /** A section with its heading and a sentence on what it shows. */
 export function section(id: string, heading: string, lead: string | null, ...children: Child[]): HTMLElement {
   return el(

@@ -59,6 +59,24 @@ export function share(value: number): string {
   return `${percent.toFixed(percent < 10 ? 1 : 0)}${THIN}%`;
 }
 
+/** A level as it is shown: switches are on or off. */
+export function shown(level: string): string {
+  return level === "true" ? "on" : level === "false" ? "off" : level;
+}
+
+/** Levels that say nothing without their factor's name. */
+const SWITCH = new Set(["on", "off", "true", "false", "yes", "no"]);
+
+/** A level by itself: a number or a switch says of what. */
+export function levelName(factor: string, level: string): string {
+  return numeric(level) || SWITCH.has(level) ? `${factor} ${shown(level)}` : level;
+}
+
+/** So many things, in words: "1 run", "3 runs". */
+export function counted(many: number, one: string, several = `${one}s`): string {
+  return `${count(many)} ${many === 1 ? one : several}`;
+}
+
 /** Whether a level is a number, so that it can stand on an axis. */
 export function numeric(level: string): boolean {
   return level.trim() !== "" && Number.isFinite(Number(level));

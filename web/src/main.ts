@@ -5,7 +5,9 @@ import "./style/page.css";
 import "./style/figures.css";
 import "./style/media.css";
 
+import { follow } from "./address";
 import { anatomy } from "./anatomy";
+import { arm } from "./arm";
 import { bars } from "./bars";
 import { cells } from "./cells";
 import { Choice } from "./choice";
@@ -15,15 +17,17 @@ import { differences, stack } from "./stack";
 import { distribution } from "./distribution";
 import { el } from "./dom";
 import { followPrinting } from "./chart";
-import { heading, mainFigures, warnings } from "./overview";
+import { heading, mainFigures, unfinished, warnings } from "./overview";
 import { method } from "./method";
+import { percentiles } from "./percentiles";
 import { readReport, type Report } from "./report";
+import { requestsFigure } from "./requests";
+import { told } from "./stretch";
 import { themeSwitch } from "./theme";
 import { verdicts } from "./verdicts";
 
 /** The sections in reading order; those with nothing to say are left out. */
-function sections(report: Report): HTMLElement[] {
-  const choice = new Choice(report);
+function sections(report: Report, choice: Choice): HTMLElement[] {
   const beware = warnings(report);
   const compared = report.verdicts.length > 0;
   const some = report.cells.length > 0;
@@ -31,17 +35,29 @@ function sections(report: Report): HTMLElement[] {
     compared ? verdicts(report, beware) : null,
     mainFigures(report),
     compared ? null : beware,
-    stack(report),
     report.cells.length > 1 ? bars(choice) : null,
     some ? curves(choice) : null,
     report.cells.some(({ histogram }) => histogram.length > 0) ? distribution(choice) : null,
     some ? anatomy(choice) : null,
-    some ? cells(report) : null,
+    ...following(report, choice),
+    cells(report, choice),
+    percentiles(report),
     claims(report),
+    stack(report),
     differences(report),
     method(report),
   ];
   return all.filter((section) => section !== null);
+}
+
+/** Request by request, and the arm: of the stretches that there are. */
+function following(report: Report, choice: Choice): HTMLElement[] {
+  const stretches = told(report, choice);
+  if (stretches.length === 0) return [];
+  const moves = stretches.some(({ stretch }) => stretch.movements.to.length > 0);
+  const picture = moves ? arm(choice, stretches) : null;
+  const points = requestsFigure(choice, stretches, picture?.jump ?? null);
+  return picture ? [points, picture.element] : [points];
 }
 
 /** Links to the sections that are there. */
@@ -53,10 +69,11 @@ function contents(all: HTMLElement[]): HTMLElement {
   return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...links));
 }
 
-/** What is folded away on the screen is unfolded on paper. */
-function unfoldInPrint(): void {
+/** What is folded away on the screen is unfolded on paper; the stack's settings only if the reader wants them. */
+function unfoldInPrint(whole: HTMLInputElement): void {
   const opened: HTMLDetailsElement[] = [];
   window.addEventListener("beforeprint", () => {
+    document.documentElement.classList.toggle("print-whole", whole.checked);
     for (const details of document.querySelectorAll("details:not([open])")) {
       (details as HTMLDetailsElement).open = true;
       opened.push(details as HTMLDetailsElement);
@@ -69,19 +86,26 @@ function unfoldInPrint(): void {
 
 function build(report: Report): void {
   document.title = `${report.title} · Seekwise`;
-  const all = sections(report);
-  const bar = el("div", { class: "bar" }, el("span", { class: "mark" }, "Seekwise report"), themeSwitch());
+  const choice = new Choice(report);
+  const all = sections(report, choice);
+  const whole = el("input", { type: "checkbox" });
+  const print = el("button", { type: "button" }, "Print");
+  print.addEventListener("click", () => window.print());
+  const settings = el("label", { class: "small soft" }, whole, " every setting");
+  const tools = el("div", { class: "tools" }, print, settings, themeSwitch());
+  const bar = el("div", { class: "bar" }, el("span", { class: "mark" }, "Seekwise report"), tools);
   const foot = el(
     "footer",
     {},
     "Made by Seekwise. Charts by Apache ECharts; its licences stand at the end of this file.",
   );
-  const main = el("main", { id: "main" }, heading(report), contents(all), ...all, foot);
+  const main = el("main", { id: "main" }, unfinished(report), heading(report), contents(all), ...all, foot);
   document
     .getElementById("page")
     ?.replaceChildren(el("a", { class: "skip", href: "#main" }, "To the report"), bar, main);
-  unfoldInPrint();
+  unfoldInPrint(whole);
   followPrinting();
+  follow(choice);
 }
 
 const report = readReport(document);

@@ -1,27 +1,34 @@
 // How the figures were obtained, how to obtain them again, and what the words mean.
 
-import { count, quantity } from "./format";
+import { counted, quantity } from "./format";
 import { el, section, type Child } from "./dom";
-import { OUTCOMES } from "./verdicts";
+import { MARKS } from "./verdicts";
 import type { Report } from "./report";
 
-const GLOSSARY: [string, string][] = [
+const ALWAYS: [string, string][] = [
   ["response time", "From the moment a request was handed over until it was answered."],
   ["percentile", "The 99th percentile is the time within which 99 % of requests were answered."],
+];
+
+/** Where sides were compared. */
+const COMPARED: [string, string][] = [
   ["ratio", "The judged side's figure over the other side's. For rates, above 1 is faster; for times, below 1 is."],
   ["interval", "The range in which the true figure lies, at the stated level, if the runs are typical."],
   ["margin", "The largest difference that still counts as none."],
   ["corrected p", "The chance of such a difference if there were none, corrected for the number of comparisons."],
-  ["cell", "One combination of the levels that were varied."],
 ];
+
+/** Where something was varied. */
+const VARIED: [string, string][] = [["cell", "One combination of the levels that were varied."]];
 
 export function method(report: Report): HTMLElement {
   const { provenance } = report;
   const clock = report.virtual_time ? "of virtual time" : "by the wall clock";
   const each = report.cells.length > 1 ? " in each cell" : "";
+  const apiece = report.runs_planned > 1 ? " each" : "";
   const facts: [string, Child][] = [
     ["run it again", command(report.command)],
-    ["runs", `${count(report.runs_per_cell)}${each}, ${quantity(report.runtime_s, "s")} ${clock} each`],
+    ["runs", `${counted(report.runs_per_cell, "run")}${each}, ${quantity(report.runtime_s, "s")} ${clock}${apiece}`],
     ["intervals", report.interval],
     ["seed", el("code", {}, report.seed)],
     ["version", `Seekwise ${report.version}`],
@@ -29,7 +36,7 @@ export function method(report: Report): HTMLElement {
     ["made-from.json", el("code", {}, provenance.hash)],
     ...provenance.notes.map((note): [string, Child] => ["note", note]),
   ];
-  return section("method", "How it was measured", null, list(facts), words());
+  return section("method", "How it was measured", null, list(facts), words(report));
 }
 
 function list(facts: [string, Child][]): HTMLElement {
@@ -56,11 +63,10 @@ async function copy(line: string, code: HTMLElement, button: HTMLElement): Promi
   setTimeout(() => (button.textContent = "Copy"), 2000);
 }
 
-function words(): HTMLElement {
-  const outcomes = Object.entries(OUTCOMES).map(([name, { mark, meaning }]): [string, string] => [
-    `${mark} ${name}`,
-    meaning,
-  ]);
-  const entries = [...outcomes, ...GLOSSARY].flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]);
+function words({ verdicts, meanings, cells }: Report): HTMLElement {
+  const compared = verdicts.length > 0;
+  const outcomes = meanings.map(({ outcome, says }): [string, string] => [`${MARKS[outcome]} ${outcome}`, says]);
+  const all = [...(compared ? [...outcomes, ...COMPARED] : []), ...ALWAYS, ...(cells.length > 1 ? VARIED : [])];
+  const entries = all.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]);
   return el("div", {}, el("h3", {}, "The words"), el("dl", { class: "facts glossary" }, ...entries));
 }

@@ -2,7 +2,7 @@
 
 import { el, section } from "./dom";
 import { mega } from "./metrics";
-import { ends, number, quantity } from "./format";
+import { count, counted, ends, number, quantity } from "./format";
 import type { Report } from "./report";
 
 export function heading({ title, question, expectation }: Report): HTMLElement {
@@ -15,12 +15,23 @@ export function heading({ title, question, expectation }: Report): HTMLElement {
   );
 }
 
+/** That runs are missing, where they are. */
+export function unfinished({ runs_done, runs_planned }: Report): HTMLElement | null {
+  if (runs_done >= runs_planned) return null;
+  const words = `${count(runs_done)} of ${counted(runs_planned, "run")} are done. What follows is of these alone.`;
+  return el("aside", { class: "unfinished", role: "status" }, el("strong", {}, "Unfinished: "), words);
+}
+
 /** Warnings of the report, then those of its cells, counted. */
 export function warnings({ warnings: all, cells }: Report): HTMLElement | null {
   const flagged = cells.filter(({ flags }) => flags.length > 0).length;
   const items = all.map((warning) => el("li", {}, warning));
-  if (flagged > 0) {
-    const which = `${flagged} of ${cells.length} cells carry a remark; see the last column of `;
+  const [only] = cells;
+  if (cells.length === 1) {
+    items.push(...only!.flags.filter((flag) => !all.includes(flag)).map((flag) => el("li", {}, flag)));
+  } else if (flagged > 0) {
+    const carry = flagged === 1 ? "carries" : "carry";
+    const which = `${flagged} of ${counted(cells.length, "cell")} ${carry} a remark; see the last column of `;
     items.push(el("li", {}, which, el("a", { href: "#cells" }, "all figures"), "."));
   }
   if (items.length === 0) return null;

@@ -33,11 +33,6 @@ export interface Verdict {
   place: Where | null;
 }
 
-export interface Meaning {
-  word: string;
-  says: string;
-}
-
 export interface Cause {
   of: string;
   from_ms: Figure;
@@ -143,6 +138,51 @@ export interface Cell {
   flags: string[];
 }
 
+export interface Meaning {
+  outcome: Outcome;
+  says: string;
+}
+
+export interface Platter {
+  revolution_ns: number;
+  turned: number;
+}
+
+export interface Requests {
+  worker: number[];
+  op: string[];
+  failed: number[];
+  lba: number[];
+  sectors: number[];
+  due_ns: number[];
+  parts_ns: number[][];
+}
+
+export interface Movements {
+  drive: number[];
+  errand: string[];
+  from: number[];
+  to: number[];
+  head: number[];
+  lba: number[];
+  sectors: number[];
+  angle: number[];
+  arc: number[];
+  course_us: number[][];
+}
+
+export interface Stretch {
+  cell: string;
+  begin_ns: string;
+  cylinders: number;
+  heads: number;
+  sectors: number;
+  platters: Platter[];
+  parts: string[];
+  requests: Requests;
+  movements: Movements;
+}
+
 export interface Claim {
   id: string;
   class: string;
@@ -167,14 +207,17 @@ export interface Report {
   version: string;
   seed: string;
   runs_per_cell: number;
+  runs_planned: number;
+  runs_done: number;
   runtime_s: Figure;
   virtual_time: boolean;
   interval: string;
-  verdicts: Verdict[];
   meanings: Meaning[];
+  verdicts: Verdict[];
   stack: Layer[];
   factors: Factor[];
   cells: Cell[];
+  stretches: Stretch[];
   claims: Claim[];
   warnings: string[];
   provenance: Provenance;

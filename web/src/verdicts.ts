@@ -1,40 +1,66 @@
 // The answer, before anything else: the headline's verdict large, the others as a list on one common scale.
 
-import { change, ends, number, plain, probability } from "./format";
-import { el, section, svg, type Child } from "./dom";
+import type { Table } from "./csv";
+import { csvButton, files } from "./download";
+import { change, counted, ends, levelName, number, plain, probability } from "./format";
+import { el, folded, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
-/** Each verdict with its mark, and what it means. */
-export const OUTCOMES: Record<Outcome, { mark: string; meaning: string }> = {
-  faster: { mark: "▲", meaning: "The whole interval lies on the faster side of the margin." },
-  slower: { mark: "▼", meaning: "The whole interval lies on the slower side of the margin." },
-  "no difference": { mark: "=", meaning: "The whole interval lies within the margin: the sides count as equal." },
-  "not enough data": { mark: "?", meaning: "The interval is too wide to tell. More runs would narrow it." },
-  refused: {
-    mark: "×",
-    meaning: "The sides differ in more than the factor named, so no difference is credited to it.",
-  },
+/** The mark of each verdict; what it means stands in the report. */
+export const MARKS: Record<Outcome, string> = {
+  faster: "▲",
+  slower: "▼",
+  "no difference": "=",
+  "not enough data": "?",
+  refused: "×",
 };
 
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
 
 /** The verdicts of a report, with what to beware of right below the first; null when nothing was compared. */
-export function verdicts({ verdicts: all }: Report, beware: HTMLElement | null): HTMLElement | null {
-  const [headline, ...others] = all;
+export function verdicts(report: Report, beware: HTMLElement | null): HTMLElement | null {
+  const [headline, ...others] = report.verdicts;
   if (headline === undefined) return null;
-  const scale = scaleOf(all);
-  const rest = others.length > 0 ? list(headline, others, scale) : null;
-  return section("verdict", "Answer", null, hero(headline), beware, rest);
+  const badge = badges(report);
+  const name = sideNames(report);
+  const rest = others.length > 0 ? list(headline, others, scaleOf(report.verdicts), badge, name) : null;
+  const csv = csvButton("verdicts", () => table(report.verdicts));
+  return section("verdict", "Answer", null, hero(headline, badge, name), beware, rest, files(csv));
 }
 
-function badge(outcome: Outcome): HTMLElement {
-  const { mark, meaning } = OUTCOMES[outcome];
-  const sign = el("span", { "aria-hidden": "true" }, `${mark} `);
-  return el("span", { class: `badge ${outcome.replaceAll(" ", "-")}`, title: meaning }, sign, outcome);
+function table(all: Verdict[]): Table {
+  const head = ["judged", "against", "under", "metric", "verdict", "ratio", "low", "high", "p, corrected", "margin, %"];
+  const rows = all.map((verdict) => {
+    const { side_b, side_a, cell, metric, ratio, p_adjusted, margin_percent } = verdict;
+    const { estimate, low, high } = ratio ?? { estimate: null, low: null, high: null };
+    return [side_b, side_a, cell, metric, verdict.verdict, estimate, low, high, p_adjusted, margin_percent];
+  });
+  return { head: [...head, "in words"], rows: rows.map((row, index) => [...row, all[index]!.headline]) };
 }
 
-function hero(verdict: Verdict): HTMLElement {
+type Badge = (outcome: Outcome) => HTMLElement;
+
+/** A side as it is called beside others: a number or a switch says of what. */
+type SideName = (verdict: Verdict, side: string) => string;
+
+function sideNames({ factors }: Report): SideName {
+  return ({ side_a, side_b }, side) => {
+    const factor = factors.find(({ levels }) => levels.includes(side_a) && levels.includes(side_b));
+    return factor ? levelName(factor.name, side) : side;
+  };
+}
+
+function badges({ meanings }: Report): Badge {
+  const said = new Map(meanings.map(({ outcome, says }) => [outcome as string, says]));
+  return (outcome) => {
+    const sign = el("span", { "aria-hidden": "true" }, `${MARKS[outcome]} `);
+    const title = said.get(outcome) ?? null;
+    return el("span", { class: `badge ${outcome.replaceAll(" ", "-")}`, title }, sign, outcome);
+  };
+}
+
+function hero(verdict: Verdict, badge: Badge, name: SideName): HTMLElement {
   const { ratio } = verdict;
   return el(
     "div",
@@ -46,8 +72,8 @@ function hero(verdict: Verdict): HTMLElement {
     el(
       "dl",
       { class: "sides" },
-      ...term("judged", verdict.side_b),
-      ...term("against", verdict.side_a),
+      ...term("judged", name(verdict, verdict.side_b)),
+      ...term("against", name(verdict, verdict.side_a)),
       ...term("under", verdict.cell),
       ...term("sides differ in", verdict.differs.join(", ")),
       ...term(verdict.verdict === "refused" ? "asked about" : "credited to", verdict.factor),
@@ -78,29 +104,28 @@ function margin({ margin_percent }: Verdict): string {
   return margin_percent === null ? "" : ` · margin\u00a0±\u00a0${plain(margin_percent)}\u00a0%`;
 }
 
-function list(headline: Verdict, others: Verdict[], scale: Scale): HTMLElement {
-  const rows = others.map((verdict) => row(verdict, scale, sidesBeside(headline, verdict)));
-  const first = el("ul", { class: "verdicts" }, ...rows.slice(0, SHOWN));
-  const rest = rows.slice(SHOWN);
-  const folded =
-    rest.length === 0
-      ? null
-      : el("details", {}, el("summary", {}, `${rest.length} more verdicts`), el("ul", { class: "verdicts" }, ...rest));
+function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge, name: SideName): HTMLElement {
+  const listed = (some: Verdict[]): HTMLElement =>
+    el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one, name), badge)));
+  const rest = others.slice(SHOWN);
+  const first = listed(others.slice(0, SHOWN));
+  const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
   const words =
     "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
     "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
     "corrected for the number of comparisons.";
   const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
-  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, folded);
+  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, more);
 }
 
 /** The sides and the metric of a verdict, where they are not the headline's. */
-function sidesBeside(headline: Verdict, { side_a, side_b, metric }: Verdict): string | null {
+function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): string | null {
+  const { side_a, side_b, metric } = verdict;
   const same = side_a === headline.side_a && side_b === headline.side_b && metric === headline.metric;
-  return same ? null : `${side_b} against ${side_a}, ${metric}`;
+  return same ? null : `${name(verdict, side_b)} against ${name(verdict, side_a)}, ${metric}`;
 }
 
-function row(verdict: Verdict, scale: Scale, sides: string | null): HTMLElement {
+function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge): HTMLElement {
   const { ratio } = verdict;
   const figures =
     ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict, "")}`;

@@ -3,17 +3,27 @@ import { describe, expect, it } from "vitest";
 
 import { Choice } from "../src/choice";
 import { anatomy, PARTS } from "../src/anatomy";
+import { arm } from "../src/arm";
 import { cells, sorted } from "../src/cells";
 import { claims } from "../src/claims";
 import { curves } from "../src/curves";
 import { cumulative } from "../src/distribution";
 import { el } from "../src/dom";
-import { heading, warnings } from "../src/overview";
+import { heading, unfinished, warnings } from "../src/overview";
 import { legend } from "../src/controls";
 import { method } from "../src/method";
 import { differences, stack } from "../src/stack";
 import { verdicts } from "../src/verdicts";
-import { readReport, type Anatomy, type Cell, type Report } from "../src/report";
+import { percentiles } from "../src/percentiles";
+import { readReport, type Anatomy, type Cell, type Report, type Stretch } from "../src/report";
+import { requestsFigure } from "../src/requests";
+import { at, current, ending, movedFor, movements, requests, told, writtenOut } from "../src/stretch";
+import { apart } from "../src/chart";
+import { parse, write } from "../src/address";
+import { csv } from "../src/csv";
+import { standalone } from "../src/download";
+import { named } from "../src/palette";
+import { partOf, show } from "../src/zoom";
 
 const HOSTILE = '<img src=x onerror="alert(1)">&amp;{value}';
 
@@ -31,6 +41,8 @@ function cell(levels: string[], iops: number): Cell {
     response_ms: { mean: 11, p50: 10, p90: 20, p99: 30, p99_9: 40, p99_99: 50, max: 60 },
     reads: null,
     writes: null,
+    flushes: null,
+    flushes_per_s: 0,
     histogram: [
       [10, 500],
       [20, 400],
@@ -39,6 +51,46 @@ function cell(levels: string[], iops: number): Cell {
     anatomy_ms: parts,
     cpu: null,
     flags: [HOSTILE],
+  };
+}
+
+/** Two requests of a drive of a thousand cylinders that turns in 8 ms; the second is answered by the buffer. */
+function stretch(of: string): Stretch {
+  return {
+    cell: of,
+    begin_ns: "5000000000",
+    cylinders: 1000,
+    heads: 2,
+    sectors: 1_000_000,
+    platters: [{ revolution_ns: 8_000_000, turned: 0.25 }],
+    parts: ["seek", "rotation", "transfer", "link"],
+    requests: {
+      worker: [0, 0],
+      op: ["read", "write"],
+      failed: [],
+      lba: [5000, 7000],
+      sectors: [8, 8],
+      due_ns: [0, 9_000_000],
+      parts_ns: [
+        [4_000_000, 1_500_000, 500_000, 100_000],
+        [0, 0, 0, 100_000],
+      ],
+    },
+    movements: {
+      drive: [0, 0],
+      errand: ["read", "destage"],
+      from: [0, 500],
+      to: [500, 700],
+      head: [1, 0],
+      lba: [5000, 6990],
+      sectors: [8, 32],
+      angle: [0.9375, 0.5],
+      arc: [0.0625, 0.25],
+      course_us: [
+        [0, 4000, 0, 2000, 0],
+        [10_000, 3000, 1000, 4000, 0],
+      ],
+    },
   };
 }
 
@@ -52,9 +104,12 @@ function report(): Report {
     version: HOSTILE,
     seed: "18446744073709551615",
     runs_per_cell: 3,
+    runs_planned: 18,
+    runs_done: 18,
     runtime_s: 60,
     virtual_time: true,
     interval: HOSTILE,
+    meanings: [{ outcome: "faster", says: HOSTILE }],
     verdicts: [1, 2].map(() => ({
       headline: HOSTILE,
       factor: HOSTILE,
@@ -69,6 +124,10 @@ function report(): Report {
       margin_percent: 2,
       differs: [HOSTILE],
       note: HOSTILE,
+      better: "higher" as const,
+      cause: null,
+      beside: [HOSTILE],
+      place: null,
     })),
     stack: [{ role: HOSTILE, name: HOSTILE, settings: [{ key: HOSTILE, value: HOSTILE, source: HOSTILE }] }],
     factors: [
@@ -76,6 +135,7 @@ function report(): Report {
       { name: "depth", unit: HOSTILE, levels: ["1", "8", "64"] },
     ],
     cells: sides.flatMap((side) => ["1", "8", "64"].map((depth) => cell([side, depth], 100 + Number(depth)))),
+    stretches: [stretch(`${HOSTILE}/8`), stretch("on/8")],
     claims: [
       {
         id: HOSTILE,
@@ -100,7 +160,9 @@ describe("names from files", () => {
       heading(hostile),
       verdicts(hostile, warnings(hostile)),
       stack(hostile),
-      cells(hostile),
+      cells(hostile, choice),
+      requestsFigure(choice, told(hostile, choice), null),
+      arm(choice, told(hostile, choice)).element,
       claims(hostile),
       differences(hostile),
       method(hostile),
@@ -187,7 +249,8 @@ describe("figures", () => {
   });
 
   it("are sorted by pressing a heading", () => {
-    const section = cells(report());
+    const of = report();
+    const section = cells(of, new Choice(of))!;
     const rate = [...section.querySelectorAll("button")].find((button) => button.textContent?.startsWith("rate"));
     const first = (): string | null | undefined => section.querySelector("tbody tr td:nth-child(2)")?.textContent;
     rate?.click();
@@ -208,4 +271,224 @@ it("always leaves one side to look at", () => {
 it("finds no report in the bare template", () => {
   document.body.replaceChildren(el("script", { type: "application/json", id: "report-data" }, "/*…*/"));
   expect(readReport(document)).toBeNull();
+});
+
+describe("a single run", () => {
+  const single = (): Report => {
+    const one = { ...cell([], 5), flags: ["too short"] };
+    return { ...report(), factors: [], verdicts: [], claims: [], runs_per_cell: 1, runs_planned: 1, runs_done: 1, cells: [one] };
+  };
+
+  it("has its figures turned round, and no table of one cell", () => {
+    const of = single();
+    expect(cells(of, new Choice(of))).toBeNull();
+    const rows = [...percentiles(of)!.querySelectorAll("tbody tr")].map((row) => row.textContent);
+    expect(rows).toContain("99th percentile30.0");
+    of.cells[0]!.reads = of.cells[0]!.response_ms;
+    of.cells[0]!.writes = { ...of.cells[0]!.response_ms, p99: 70 };
+    of.cells[0]!.flushes = { ...of.cells[0]!.response_ms, p99: 90 };
+    const head = [...percentiles(of)!.querySelectorAll("thead th")].map((name) => name.textContent);
+    expect(head).toEqual(["", "reads and writes", "reads", "writes", "flushes"]);
+  });
+
+  it("speaks of one run, explains no verdict and says its own remarks", () => {
+    const words = method(single()).textContent!;
+    expect(words).toContain("1 run,");
+    expect(words).not.toContain("▲");
+    expect(words).not.toContain("corrected p");
+    expect(warnings(single())?.textContent).toContain("too short");
+    expect(warnings(single())?.textContent).not.toContain("cells");
+  });
+});
+
+it("says on top that a study is unfinished", () => {
+  expect(unfinished(report())).toBeNull();
+  expect(unfinished({ ...report(), runs_done: 1 })?.textContent).toContain("1 of 18 runs are done");
+});
+
+it("takes what a verdict means from the report", () => {
+  const badge = verdicts(report(), null)?.querySelector(".badge");
+  expect(badge?.getAttribute("title")).toBe(HOSTILE);
+});
+
+it("folds the settings in which no sides differ", () => {
+  const layer = (key: string) => ({ key, value: "1", source: "" });
+  const of = { ...report(), stack: [{ role: "drive", name: "d", settings: [layer(HOSTILE), layer("a"), layer("b")] }] };
+  const drawn = stack(of)!;
+  expect(drawn.querySelectorAll("details .setting").length).toBe(2);
+  expect(drawn.querySelectorAll(".setting.varied").length).toBe(1);
+  expect(drawn.querySelector("summary")?.textContent).toBe("2 other settings");
+});
+
+describe("where the time went", () => {
+  it("is the whole response until the reader wants a part, which is never called faster", () => {
+    const choice = new Choice(report());
+    const figure = anatomy(choice);
+    const caption = (): string => figure.querySelector("figcaption")?.textContent ?? "";
+    expect(caption()).toContain("shorter is faster");
+    choice.set("anatomy.show", "served");
+    expect(caption()).toContain("not the whole");
+    expect(caption()).not.toContain("faster");
+  });
+});
+
+describe("the address", () => {
+  it("keeps place and choice apart, and gives both back", () => {
+    const state: [string, string][] = [
+      ["at.a&b=c#d", "50 %"],
+      ["hide", "x"],
+      ["hide", "y"],
+    ];
+    expect(parse(write("curves", state))).toEqual({ place: "curves", state });
+    expect(parse("#cells")).toEqual({ place: "cells", state: [] });
+    expect(write("", [])).toBe("");
+  });
+
+  it("brings the choice back, and what it does not name as the page opened", () => {
+    const of = report();
+    const choice = new Choice(of);
+    expect(choice.state()).toEqual([]);
+    choice.change(() => {
+      choice.compare(1);
+      choice.levels[0] = HOSTILE;
+      choice.hidden.add("8");
+    });
+    choice.set("cells.sort", "-rate");
+    const kept = choice.state();
+    const other = new Choice(of);
+    other.restore(parse(write("", kept)).state);
+    expect(other.state()).toEqual(kept);
+    expect([other.compared, other.grouped, [...other.hidden]]).toEqual([1, 0, ["8"]]);
+    other.restore([]);
+    expect(other.state()).toEqual([]);
+    expect([other.compared, other.levels[0]]).toEqual([0, "on"]);
+  });
+
+  it("leaves out what does not fit", () => {
+    const choice = new Choice(report());
+    choice.restore([
+      ["metric", "none"],
+      ["compare", "nothing"],
+      ["at.depth", "9"],
+      ["hide", HOSTILE],
+      ["hide", "on"],
+      ["curves.zoom", "90-10"],
+    ]);
+    expect(choice.state()).toEqual([["curves.zoom", "90-10"]]);
+    expect(partOf(choice, "curves")).toEqual({ start: 0, end: 100 });
+    show(choice, "curves", { start: -5, end: 50 });
+    expect(partOf(choice, "curves")).toEqual({ start: 0, end: 50 });
+  });
+});
+
+describe("files", () => {
+  it("hold no formula, and quote what must be", () => {
+    const table = { head: ["a", 'b"c'], rows: [["=1+1", "x,y"], [-1.5, null], ["-1", "@sum"], [Number.NaN, "two\nlines"]] };
+    expect(csv(table)).toBe('a,"b""c"\r\n\'=1+1,"x,y"\r\n-1.5,\r\n\'-1,\'@sum\r\n,"two\nlines"\r\n');
+  });
+
+  it("hold pictures without a style sheet's names, and text as text", () => {
+    const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    drawing.innerHTML = '<rect fill="var(--ink)"/>';
+    document.documentElement.style.setProperty("--ink", "#123456");
+    const { text } = standalone([drawing, drawing], [HOSTILE]);
+    expect(text.split("#123456").length).toBe(4);
+    expect(text).not.toContain("var(");
+    expect(text).not.toContain("<img");
+  });
+
+  it("can be had of every figure and table", () => {
+    const of = report();
+    const choice = new Choice(of);
+    for (const part of [curves(choice), anatomy(choice), requestsFigure(choice, told(of, choice), null), arm(choice, told(of, choice)).element])
+      expect([...part!.querySelectorAll(".save")].map(({ textContent }) => textContent)).toEqual(["CSV", "PNG"]);
+    for (const part of [cells(of, choice), claims(of), differences(of), verdicts(of, null)])
+      expect(part?.querySelector(".save")?.textContent).toBe("CSV");
+  });
+});
+
+describe("labels", () => {
+  it("of an axis stand apart, the ends among them", () => {
+    const levels = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1000];
+    const shown = apart(levels, (level) => level / 1000, 300);
+    expect(shown[0]).toBe(1);
+    expect(shown.at(-1)).toBe(1000);
+    expect(shown.length).toBeLessThan(4);
+    expect(apart([1, 2, 4], (level) => level / 4, 300)).toEqual([1, 2, 4]);
+  });
+
+  it("that are long take lines, and lose nothing while three do", () => {
+    const side = { level: "", name: "new drive on the chip set's own controller, queue off", letter: "B", index: 1 };
+    const lines = named(side, 170).split("\n");
+    expect(lines.length).toBe(3);
+    expect(lines.join(" ")).toBe(`${side.name}  B`);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(25);
+  });
+
+  it("of switches say of what", () => {
+    const of = { ...report(), factors: [{ name: "cache", unit: null, levels: ["true", "false"] }], verdicts: [], cells: [cell(["true"], 1), cell(["false"], 2)] };
+    expect(new Choice(of).sides().map(({ name }) => name)).toEqual(["cache on", "cache off"]);
+  });
+});
+
+describe("a stretch", () => {
+  const all = movements(stretch("x"), 0);
+
+  it("says where the arm is, and what it does there", () => {
+    expect([current(all, -1), current(all, 0), current(all, 9.9), current(all, 10)]).toEqual([-1, 0, 0, 1]);
+    const turned = (time: number): number => 0.25 + time / 8;
+    const state = (time: number) => at(all[current(all, time)]!, turned(time), time);
+    expect(state(2)).toEqual({ cylinder: 250, doing: "seek" });
+    expect(state(4.5)).toEqual({ cylinder: 500, doing: "rotation" });
+    expect(state(5.75)).toEqual({ cylinder: 500, doing: "transfer" });
+    expect(state(8)).toEqual({ cylinder: 500, doing: "rest" });
+    expect(state(13.5)).toEqual({ cylinder: 700, doing: "settle" });
+  });
+
+  it("has requests whose parts are their response, and knows which movements were theirs", () => {
+    const [read, write] = requests(stretch("x"));
+    expect(read!.response).toBeCloseTo(6.1);
+    expect(ending(stretch("x"))).toBeCloseTo(9.1);
+    expect(movedFor(read!, all, 1)).toEqual([all[0]]);
+    expect(movedFor(read!, all, 2)).toEqual([]);
+    expect(movedFor(write!, all, 1)).toEqual([]);
+    expect(writtenOut(write!, all, 1)).toEqual(all[1]);
+  });
+
+  it("explains the request that was chosen, and none unasked", () => {
+    const of = report();
+    const choice = new Choice(of);
+    const figure = requestsFigure(choice, told(of, choice), null);
+    expect(figure.querySelector(".explained")).toBeNull();
+    choice.set("requests.pick", "on/8-0");
+    const steps = [...figure.querySelectorAll(".steps li")].map((step) => step.textContent);
+    expect(steps[0]).toContain("seek 4.00\u00a0ms (from 0 to 4.00\u00a0ms)");
+    expect(steps[0]).toContain("500 cylinders, from 0 to 500, head 1");
+    expect(steps[2]).toContain("from 5.50 to 6.00\u00a0ms");
+    choice.set("requests.pick", "on/8-1");
+    expect(figure.querySelector(".explained")?.textContent).toContain("the drive's buffer took the data. They were written 18.0\u00a0ms");
+    choice.set("requests.pick", "on/8-7");
+    expect(figure.querySelector(".explained")).toBeNull();
+  });
+
+  it("stands under the letters of the headline's sides", () => {
+    const of = report();
+    expect(told(of, new Choice(of)).map(({ side, stretch: { cell: id } }) => [side.letter, id])).toEqual([
+      ["A", `${HOSTILE}/8`],
+      ["B", "on/8"],
+    ]);
+  });
+
+  it("shows how many are done when the clock is moved", () => {
+    const of = report();
+    const choice = new Choice(of);
+    const { element, jump } = arm(choice, told(of, choice));
+    element.scrollIntoView = () => undefined;
+    jump(7);
+    const words = [...element.querySelectorAll(".disc-box")].map((box) => box.textContent);
+    expect(words[0]).toContain("1 of 2 requests done");
+    expect(words[0]).toContain("rests");
+    jump(1);
+    expect(element.querySelector(".status")?.textContent).toContain("seeks to read: cylinder 0 to 500, head 1");
+  });
 });

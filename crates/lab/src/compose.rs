@@ -5,9 +5,10 @@ use seekwise_formats::study::{Compare, Study};
 
 use crate::finding::{Beside, Evidence, Finding, Judged, Overall, differences, outcome};
 use crate::made::{MadeFrom, Program};
-use crate::report::{self, Anatomy, Layer, Provenance, Report};
+use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
 use crate::stats::{self, Histogram, Interval, Judgement, Verdict, quality};
+use crate::stretch::stretches;
 use crate::work;
 use seekwise_formats::stack::{self, LAYERS, Setting};
 use seekwise_model::time::Span;
@@ -36,6 +37,7 @@ pub fn report(material: &Material<'_>) -> Report {
     }
     verdicts.sort_by_key(|&(headline, _)| !headline);
     verdicts.extend(findings.iter().map(|finding| (false, verdict(material, finding))));
+    let verdicts: Vec<report::Verdict> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
     Report {
         title: study.title.clone(),
         question: study.question.clone(),
@@ -44,11 +46,14 @@ pub fn report(material: &Material<'_>) -> Report {
         version: made.program.version.clone(),
         seed: study.seed,
         runs_per_cell: study.runs,
+        runs_planned: (made.cells.len() * made.seeds.len()) as u64,
+        runs_done: records.len() as u64,
         runtime_s: study.runtime.map_or_else(|| longest(records), |runtime| runtime.seconds()),
         virtual_time: true,
         interval: interval_text(study),
-        verdicts: verdicts.into_iter().map(|(_, verdict)| verdict).collect(),
         meanings: meanings(),
+        stretches: stretches(made, &shown(&verdicts, &evidence, made)),
+        verdicts,
         stack: layers(made),
         factors: study
             .factor
@@ -69,14 +74,20 @@ pub fn report(material: &Material<'_>) -> Report {
     }
 }
 
+/// The cells that the moving picture is of: the headline's sides, or where not both are done the first that is.
+fn shown(verdicts: &[report::Verdict], evidence: &Evidence<'_>, made: &MadeFrom) -> Vec<usize> {
+    let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
+    let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
+    let done = |cell: &usize| !evidence.runs(*cell).is_empty();
+    match !judged.is_empty() && judged.iter().all(done) {
+        true => judged,
+        false => (0..made.cells.len()).find(done).into_iter().collect(),
+    }
+}
+
 /// The longest of the runs, where the job itself said when to end.
 fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
-}
-
-fn meanings() -> Vec<report::Meaning> {
-    let meaning = |(word, says): (&str, &str)| report::Meaning { word: word.to_owned(), says: says.to_owned() };
-    stats::meanings().map(meaning).collect()
 }
 
 fn interval_text(study: &Study) -> String {
@@ -87,6 +98,12 @@ fn interval_text(study: &Study) -> String {
              same random numbers, and verdicts are Holm-corrected over all comparisons."
         ),
     }
+}
+
+fn meanings() -> Vec<report::Meaning> {
+    let says = |outcome: Outcome| stats::meanings().find(|(word, _)| word.starts_with(outcome.name()));
+    let meaning = |outcome: Outcome| says(outcome).map(|(_, says)| report::Meaning { outcome, says: says.to_owned() });
+    Outcome::ALL.into_iter().filter_map(meaning).collect()
 }
 
 fn interval(interval: Interval) -> report::Interval {
@@ -323,15 +340,21 @@ fn claim(judged: &Judged<'_>) -> report::Claim {
 
 fn provenance(made: &MadeFrom) -> Provenance {
     let Program { build, .. } = &made.program;
+    let this = Program::this();
+    let other = (made.program != this).then(|| {
+        format!(
+            "This page was made by {this}, which did not run this: it has no picture of the arm and no single requests."
+        )
+    });
     Provenance {
         hash: made.hash(),
         drive: made.drives.join(", "),
-        notes: vec![
+        notes: other.into_iter().chain([
             "A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned(),
             format!(
                 "Build {build}. Every drive, stack and job as it was read, every setting of each cell and the seed of \
                  each run stand in made-from.json beside this page; the command runs in that folder."
             ),
-        ],
+        ]).collect(),
     }
 }

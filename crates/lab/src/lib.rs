@@ -37,6 +37,7 @@ pub mod plan;
 pub mod report;
 pub mod run;
 pub mod stats;
+pub mod stretch;
 pub mod study;
 pub mod validate;
 pub mod work;

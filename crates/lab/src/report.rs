@@ -36,22 +36,29 @@ pub struct Report {
     pub seed: u64,
     /// Runs in each cell.
     pub runs_per_cell: u32,
+    /// Runs in all cells together.
+    pub runs_planned: u64,
+    /// Those of them that were done.
+    pub runs_done: u64,
     /// Length of one run, in seconds of the clock that `virtual_time` names.
     pub runtime_s: f64,
     /// Whether the runs were simulated, so that `runtime_s` is virtual time; else it is the wall clock's.
     pub virtual_time: bool,
     /// What every interval on the page means, as one sentence: method, level and unit of sampling.
     pub interval: String,
+    /// What each verdict means.
+    pub meanings: Vec<Meaning>,
     /// The verdicts, the headline one first.
     pub verdicts: Vec<Verdict>,
-    /// What each verdict says, for the reader.
-    pub meanings: Vec<Meaning>,
     /// The layers between the program and the platter, top to bottom.
     pub stack: Vec<Layer>,
     /// What was varied, in the order of [`Cell::levels`]. Empty for a plain run.
     pub factors: Vec<Factor>,
     /// The results, one for each combination of levels that was run.
     pub cells: Vec<Cell>,
+    /// The beginning of a run of each side of the headline, or of the only cell, for the moving picture. Empty where it
+    /// cannot be run again.
+    pub stretches: Vec<Stretch>,
     /// Findings of the source studies, and whether they were reproduced.
     pub claims: Vec<Claim>,
     /// Warnings that concern the whole report.
@@ -132,7 +139,20 @@ pub enum Outcome {
     Refused,
 }
 
+/// A verdict and what it means.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Meaning {
+    /// The verdict.
+    pub outcome: Outcome,
+    /// What it says.
+    pub says: String,
+}
+
 impl Outcome {
+    /// All of them, as a reader meets them.
+    pub const ALL: [Outcome; 5] =
+        [Outcome::Faster, Outcome::Slower, Outcome::NoDifference, Outcome::NotEnoughData, Outcome::Refused];
+
     /// Its name in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -143,15 +163,6 @@ impl Outcome {
             Outcome::Refused => "refused",
         }
     }
-}
-
-/// A verdict and what it says.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Meaning {
-    /// The verdict in words ("no difference within ±x %").
-    pub word: String,
-    /// What it says.
-    pub says: String,
 }
 
 /// One layer of the stack.
@@ -271,6 +282,85 @@ pub struct Processor {
     pub iops_per_percent: f64,
     /// MB/s for each percent.
     pub mb_per_s_per_percent: f64,
+}
+
+/// The first counted requests of a cell's first run, and what the arms did meanwhile. Columns, a place in each for a
+/// request or a movement; instants count from the picture's beginning, and may lie before it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stretch {
+    /// [`Cell::id`].
+    pub cell: String,
+    /// When the picture begins, in nanoseconds of the run. Text, as it may be larger than a page's numbers.
+    pub begin_ns: String,
+    /// Cylinders of a drive; the outermost is 0.
+    pub cylinders: u32,
+    /// Recorded surfaces.
+    pub heads: u8,
+    /// Sectors of 512 bytes that the job had.
+    pub sectors: u64,
+    /// How each drive turns.
+    pub platters: Vec<Platter>,
+    /// The names of the parts of a response, in the order in which a request meets them.
+    pub parts: Vec<String>,
+    /// The requests, in the order in which they were done.
+    pub requests: Requests,
+    /// What the arms did, in the order in which it ended.
+    pub movements: Movements,
+}
+
+/// How a drive turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Platter {
+    /// Nanoseconds of a revolution.
+    pub revolution_ns: u64,
+    /// How far it had turned when the picture begins, as a share of a revolution.
+    pub turned: f64,
+}
+
+/// Requests of a stretch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Requests {
+    /// Who issued it.
+    pub worker: Vec<u16>,
+    /// What was asked: "read", "write", "flush" …
+    pub op: Vec<String>,
+    /// Places of those that failed.
+    pub failed: Vec<u32>,
+    /// The first sector.
+    pub lba: Vec<u64>,
+    /// Sectors of 512 bytes.
+    pub sectors: Vec<u32>,
+    /// When it was due.
+    pub due_ns: Vec<i64>,
+    /// Nanoseconds of each part; together they are the response.
+    pub parts_ns: Vec<Vec<u64>>,
+}
+
+/// Movements of a stretch: the arm goes to a track, and blocks of it pass under the head.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Movements {
+    /// Which drive's.
+    pub drive: Vec<u32>,
+    /// What for: "read", "write", "destage" (writing out what the buffer had acknowledged), "home" (out of the media
+    /// cache).
+    pub errand: Vec<String>,
+    /// The cylinder that the arm came from.
+    pub from: Vec<u32>,
+    /// The cylinder that it went to.
+    pub to: Vec<u32>,
+    /// The head that was used there.
+    pub head: Vec<u8>,
+    /// The first sector that passes, of that drive.
+    pub lba: Vec<u64>,
+    /// Sectors.
+    pub sectors: Vec<u32>,
+    /// Where the first of them lies on its track, as a share of a revolution.
+    pub angle: Vec<f64>,
+    /// How much of a revolution they take.
+    pub arc: Vec<f64>,
+    /// Microseconds: when the arm starts, then how long it moves, settles or waits for data, waits for its sectors and
+    /// has them pass, and has them pass again.
+    pub course_us: Vec<Vec<i64>>,
 }
 
 /// A finding of a source study.

@@ -19,6 +19,7 @@ pub mod mechanics;
 pub mod media;
 mod media_cache;
 mod medium;
+pub mod movement;
 mod power;
 pub mod profile;
 mod queuing;
@@ -34,6 +35,7 @@ use self::geometry::Extent;
 use self::mechanics::Arm;
 use self::media::{Access, Sweep};
 use self::media_cache::MediaCache;
+use self::movement::Listener;
 use self::profile::Profile;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
@@ -78,6 +80,8 @@ pub struct Drive {
     activity: Activity,
     arm: Arm,
     log: DriveLog,
+    /// Who is told of movements.
+    listener: Option<Listener>,
     /// The last seek went to higher cylinders.
     inward: bool,
     /// The physical sector, counted from 0, that the last write ended in the middle of: the drive knows all of it.
@@ -285,6 +289,7 @@ impl Drive {
             activity: Activity::Idle,
             arm: Arm::default(),
             log: DriveLog::default(),
+            listener: None,
             inward: true,
             half_written: None,
             choose_from: Instant::ZERO,

@@ -1,5 +1,6 @@
 //! Runs a job on a modelled stack in virtual time: jumps from timeout to timeout.
 
+mod follow;
 mod numbered;
 mod witness;
 
@@ -7,6 +8,8 @@ use std::cell::Cell;
 
 use seekwise_model::block::{Completion, Control, ControlError, Counted, Device, Next, Op, Request, Source};
 use seekwise_model::drive::Drive;
+use seekwise_model::drive::mechanics::Mechanics;
+use seekwise_model::drive::movement::Movements;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
 use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
@@ -21,6 +24,7 @@ use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
 use seekwise_model::workload::{Job, Window, Workload};
 
+pub use self::follow::{Followed, follow};
 pub use self::numbered::Entries;
 use self::numbered::Numbered;
 pub use self::witness::{Pairs, Watched, Witness};
@@ -83,17 +87,22 @@ impl Stack {
 
     /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
-        self.build_numbered(seed, None)
+        self.build_told(seed, None, None)
     }
 
     /// The same; an array with parity tells `entries` what it takes, and its landings have the numbers of that.
     pub fn build_numbered(&self, seed: Seed, entries: Option<&Entries>) -> Box<dyn Device> {
-        let mut device: Box<dyn Device> = match (self.build_array(seed), entries) {
+        self.build_told(seed, entries, None)
+    }
+
+    /// The same, with drives that tell `told` what their arms do.
+    fn build_told(&self, seed: Seed, entries: Option<&Entries>, told: Option<&Movements>) -> Box<dyn Device> {
+        let mut device: Box<dyn Device> = match (self.array_told(seed, told), entries) {
             (Some(array), Some(entries)) if array.volumes().iter().any(|volume| volume.parities() > 0) => {
                 Box::new(Numbered::new(Box::new(array), entries.clone()))
             }
             (Some(array), _) => Box::new(array),
-            (None, _) => self.shared(self.member(seed, 0), 1),
+            (None, _) => self.shared(self.member(seed, 0, told), 1),
         };
         if let Some(spec) = self.driver {
             device = Box::new(Driver::new(spec, device));
@@ -115,8 +124,12 @@ impl Stack {
 
     /// The array and all below it, where there is one.
     pub fn build_array(&self, seed: Seed) -> Option<Array> {
+        self.array_told(seed, None)
+    }
+
+    fn array_told(&self, seed: Seed, told: Option<&Movements>) -> Option<Array> {
         let spec = self.array.clone()?;
-        let members = (0..spec.members).map(|member| self.member(seed, member)).collect();
+        let members = (0..spec.members).map(|member| self.member(seed, member, told)).collect();
         let below = self.shared(Box::new(Ports::new(members)), spec.members);
         Some(Array::new(spec, below))
     }
@@ -130,8 +143,12 @@ impl Stack {
     }
 
     /// A drive and the adapters that it has for itself.
-    fn member(&self, seed: Seed, member: u32) -> Box<dyn Device> {
-        let mut device: Box<dyn Device> = Box::new(self.drive(seed, member));
+    fn member(&self, seed: Seed, member: u32, told: Option<&Movements>) -> Box<dyn Device> {
+        let mut drive = self.drive(seed, member);
+        if let Some(told) = told {
+            drive.tell(member, told.clone());
+        }
+        let mut device: Box<dyn Device> = Box::new(drive);
         for &spec in self.layers.iter().chain(&self.controller) {
             device = Box::new(Controller::new(spec, device));
         }
@@ -147,6 +164,12 @@ impl Stack {
             profile.mechanics = profile.mechanics.slowed(slower);
         }
         Drive::new(profile, seed.numbered("phase", u64::from(member)).next_u64())
+    }
+
+    /// How each of its drives turns and moves its arm.
+    pub fn mechanics(&self, seed: Seed) -> Vec<Mechanics> {
+        let members = self.array.as_ref().map_or(1, |array| array.members);
+        (0..members).map(|member| self.drive(seed, member).profile().mechanics.clone()).collect()
     }
 
     /// Nothing stands above the drive.
@@ -231,15 +254,17 @@ fn run_on(
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
     let mut engine = Engine::new(Fingerprint::of(workload, most, &served), device);
-    // A synchronous write of a drive without FUA ends with its flush, and is recorded as the write that it is.
-    let mut record = |record: &Record| match (record.request.op, served.get()) {
-        (Op::Flush, (op, sectors)) if op != Op::Flush => {
-            recorder(&Record { request: Request { op, sectors, ..record.request }, ..*record });
-        }
-        _ => recorder(record),
-    };
-    run_engine(&mut engine, changes, &mut record)?;
+    run_engine(&mut engine, changes, &mut |record| recorder(&as_served(record, served.get())))?;
     Ok(outcome(&engine))
+}
+
+/// A synchronous write of a drive without FUA ends with its flush, and is recorded as the write that it is.
+#[inline(always)]
+fn as_served(record: &Record, (op, sectors): (Op, u32)) -> Record {
+    match record.request.op {
+        Op::Flush if op != Op::Flush => Record { request: Request { op, sectors, ..record.request }, ..*record },
+        _ => *record,
+    }
 }
 
 /// Until the job is over, with what changes on the way.

@@ -4,7 +4,8 @@
 //! queue that reorders, and a log-normal spread). They are not results of the model and stand for no drive.
 
 use seekwise_lab::report::{
-    Anatomy, Cell, Claim, Factor, Interval, Layer, Outcome, Provenance, Report, Response, Setting, Verdict,
+    Anatomy, Cell, Claim, Factor, Interval, Layer, Meaning, Movements, Outcome, Platter, Provenance, Report, Requests,
+    Response, Setting, Stretch, Verdict,
 };
 
 const SYNTHETIC: &str = "Sample data: every figure on this page is made up by a formula.";
@@ -91,7 +92,7 @@ pub(crate) fn run() -> Report {
     let mut report = frame(vec![cell(&SIDES[3], &PATTERNS[0], 64)], Vec::new());
     report.cells[0].levels.clear();
     report.cells[0].runs = 1;
-    report.runs_per_cell = 1;
+    (report.runs_per_cell, report.runs_planned, report.runs_done) = (1, 1, 1);
     report.title = "File Server on the new drive".to_owned();
     report.question = "What does File Server at depth 64 look like on this stack?".to_owned();
     report.command = "seekwise run file-server --on stack.toml --seed 20041201".to_owned();
@@ -99,10 +100,16 @@ pub(crate) fn run() -> Report {
 }
 
 fn frame(cells: Vec<Cell>, factors: Vec<Factor>) -> Report {
+    let runs = cells.len() as u64 * u64::from(RUNS);
+    let meaning = |outcome: Outcome| Meaning { outcome, says: format!("what {} says", outcome.name()) };
     Report {
         version: "0.1.0".to_owned(),
         seed: 20_041_201,
         runs_per_cell: RUNS,
+        runs_planned: runs,
+        runs_done: runs,
+        meanings: Outcome::ALL.map(meaning).to_vec(),
+        stretches: cells.iter().take(2).map(|cell| stretch(&cell.id)).collect(),
         runtime_s: RUNTIME_S,
         virtual_time: true,
         interval: "95 % bootstrap interval of the mean; the unit is the run, and runs of the two sides share their \
@@ -118,6 +125,47 @@ fn frame(cells: Vec<Cell>, factors: Vec<Factor>) -> Report {
             notes: vec![SYNTHETIC.to_owned()],
         },
         ..Report::default()
+    }
+}
+
+/// Reads that lie a golden section apart, each after the other: half a seek, half a revolution.
+fn stretch(cell: &str) -> Stretch {
+    let (count, cylinders, spt) = (60_u64, 10_000_u64, 800_u64);
+    let places: Vec<u64> = (0..count).map(|place| place * 6180 % cylinders).collect();
+    let before: Vec<u64> = [0].into_iter().chain(places.iter().copied()).collect();
+    let seek_us = |place: usize| (2000 + before[place].abs_diff(places[place])) as i64;
+    let due: Vec<i64> = (0..places.len()).map(|place| (0..place).map(|at| seek_us(at) + 4200).sum()).collect();
+    let rows = 0..places.len();
+    let narrow = |values: &[u64]| values.iter().map(|&value| value as u32).collect::<Vec<_>>();
+    Stretch {
+        cell: cell.to_owned(),
+        begin_ns: "5000000000".to_owned(),
+        cylinders: cylinders as u32,
+        heads: 2,
+        sectors: cylinders * spt,
+        platters: vec![Platter { revolution_ns: 8_333_333, turned: 0.0 }],
+        parts: ["seek", "rotation", "transfer"].map(str::to_owned).to_vec(),
+        requests: Requests {
+            worker: vec![0; places.len()],
+            op: vec!["read".to_owned(); places.len()],
+            failed: Vec::new(),
+            lba: places.iter().map(|place| place * spt).collect(),
+            sectors: vec![8; places.len()],
+            due_ns: due.iter().map(|us| us * 1000).collect(),
+            parts_ns: rows.clone().map(|place| vec![seek_us(place) as u64 * 1000, 4_100_000, 100_000]).collect(),
+        },
+        movements: Movements {
+            drive: vec![0; places.len()],
+            errand: vec!["read".to_owned(); places.len()],
+            from: narrow(&before[..places.len()]),
+            to: narrow(&places),
+            head: vec![0; places.len()],
+            lba: places.iter().map(|place| place * spt).collect(),
+            sectors: vec![8; places.len()],
+            angle: rows.clone().map(|place| ((due[place] + seek_us(place) + 4100) as f64 / 8333.333).fract()).collect(),
+            arc: vec![0.012; places.len()],
+            course_us: rows.map(|place| vec![due[place], seek_us(place), 0, 4200, 0]).collect(),
+        },
     }
 }
 
@@ -168,6 +216,8 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
         response_ms: response,
         reads: apart.then(|| self::response(mean * 1.06, spread)),
         writes: apart.then(|| self::response(mean * 0.8, spread)),
+        flushes: None,
+        flushes_per_s: 0.0,
         histogram: histogram(mean, spread, ios),
         anatomy_ms: Anatomy { driver: waiting - in_drive, queue: in_drive, ..service },
         cpu: None,

@@ -7,7 +7,7 @@
 
 use super::cache::Lookup;
 use super::queuing::RELEASE_AND_SERVICE;
-use super::{Activity, Drive, Power, Stage};
+use super::{Activity, Drive, Power, Purpose, Stage};
 use crate::block::{Completion, Flags, Op};
 use crate::record::Part;
 use crate::time::{Instant, Span};
@@ -66,6 +66,7 @@ impl Drive {
             segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment, ahead));
         self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
         self.note_seek(arm.cylinder, first.cylinder);
+        self.tell_movements(&access, Purpose::Command { slot, segment }, sweep.end);
         self.arm = sweep.arm;
         self.choose_from = sweep.end + self.profile.firmware.dispatch;
         (self.link, self.moving) = (sent, (sent, sent));

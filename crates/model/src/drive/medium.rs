@@ -510,6 +510,7 @@ impl Drive {
         };
         let (purpose, led, begun, end) = (*purpose, sweep.led, access.start, access.end());
         let written = access.write.then_some(*access);
+        self.tell_movements(access, purpose, sweep.end);
         if let Purpose::Command { slot, .. } = purpose
             && !self.slots[usize::from(slot)].round
         {

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        of("k", text).map_err(|fault| fault.to_string())
+        of("k", text).map_err(|fault| fault.0.join("\n"))
     }
 
     #[test]

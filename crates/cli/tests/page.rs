@@ -1,0 +1,65 @@
+//! The page that a folder gets: of a single run, of a comparison, of a study that is not done.
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::seekwise;
+use serde_json::Value;
+
+/// The data of a folder's page.
+fn data(folder: &Path) -> Value {
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let (_, rest) = page.split_once(r#"<script type="application/json" id="report-data">"#).unwrap();
+    serde_json::from_str(rest.split_once("</script").unwrap().0).unwrap()
+}
+
+fn count(value: &Value) -> usize {
+    value.as_array().unwrap().len()
+}
+
+#[test]
+fn a_single_run_has_a_page_without_verdicts_and_with_its_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = ["run", "random-read", "--on", "barracuda-7200.7-ncq", "--runtime", "5 s", "--out", "one"];
+    seekwise(folder.path(), &run).done();
+    let one = folder.path().join("one");
+    let page = data(&one);
+    assert_eq!([count(&page["cells"]), count(&page["verdicts"]), count(&page["factors"])], [1, 0, 0]);
+    assert_eq!([&page["runs_done"], &page["runs_planned"]], [1, 1]);
+    let [stretch] = &page["stretches"].as_array().unwrap()[..] else { panic!("one stretch") };
+    assert!(count(&stretch["requests"]["lba"]) > 300);
+    assert!(count(&stretch["movements"]["to"]) > 300);
+    let before = fs::read(one.join("report.html")).unwrap();
+    seekwise(folder.path(), &["report", "one"]).done();
+    assert!(fs::read(one.join("report.html")).unwrap() == before, "made again from the folder, it is the same");
+}
+
+#[test]
+fn a_comparison_has_a_stretch_of_each_side_and_is_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let vary = ["--vary", "drive.firmware.depth=1,32", "--runs", "2", "--runtime", "5 s", "--out", "two"];
+    let compare = ["compare", "file-server", "--on", "barracuda-7200.7-ncq", "--set", "job.depth=8"];
+    seekwise(folder.path(), &[&compare[..], &vary].concat()).done();
+    let page = data(&folder.path().join("two"));
+    let cells: Vec<&Value> = page["stretches"].as_array().unwrap().iter().map(|stretch| &stretch["cell"]).collect();
+    assert_eq!(cells, page["verdicts"][0]["cell_ids"].as_array().unwrap().iter().collect::<Vec<_>>());
+    assert_eq!(cells.len(), 2);
+    let size = serde_json::to_string(&page["stretches"]).unwrap().len();
+    assert!(size < 150_000, "{size} bytes");
+}
+
+#[test]
+fn a_study_that_is_not_done_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let vary = ["--vary", "drive.firmware.depth=1,32", "--runs", "2", "--runtime", "1 s", "--out", "two"];
+    seekwise(folder.path(), &[&["compare", "random-read", "--on", "barracuda-7200.7-ncq"][..], &vary].concat()).done();
+    let two = folder.path().join("two");
+    let records = fs::read_to_string(two.join("results.jsonl")).unwrap();
+    let first: String = records.lines().take(1).map(|line| format!("{line}\n")).collect();
+    fs::write(two.join("results.jsonl"), first).unwrap();
+    seekwise(folder.path(), &["report", "two"]);
+    let page = data(&two);
+    assert_eq!([&page["runs_done"], &page["runs_planned"]], [1, 4]);
+}

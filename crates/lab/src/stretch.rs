@@ -1,0 +1,216 @@
+//! A stretch of a run for the page's moving picture: its first counted requests with their parts, and what the arms did
+//! meanwhile. Not kept in results: a run is the same each time, so the page's maker runs its beginning anew from what
+//! the folder keeps. Only the program that made the results may: another's run could be another.
+
+use seekwise_model::block::{Op, Status};
+use seekwise_model::drive::movement::{Errand, Movement};
+use seekwise_model::record::{Part, Record};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_targets::sim::{Followed, follow};
+
+use crate::inputs::Inputs;
+use crate::made::{MadeFrom, Program};
+use crate::plan::{Prepared, prepare};
+use crate::report::{Movements, Platter, Requests, Stretch};
+
+/// Requests of a stretch: some seconds of a single drive, and at about a hundred bytes each a small part of the page.
+const REQUESTS: usize = 400;
+
+/// A warm-up of more requests than this is not run again: at a million a second, the page would wait for longer than a
+/// reader does who only wants it made again.
+const BOUND: u64 = 1_000_000;
+
+/// Movements beyond this many a stretch are left out, the last first: an array's members move all at once.
+const MOVEMENTS: usize = 1600;
+
+/// The stretches of these cells' first runs, as far as they can be run again; a cell whose warm-up is too long, or that
+/// this program would set otherwise, has none.
+pub fn stretches(made: &MadeFrom, cells: &[usize]) -> Vec<Stretch> {
+    if made.program != Program::this() {
+        return Vec::new();
+    }
+    let inputs = Inputs::kept(made.inputs.clone());
+    let prepared = |&cell: &usize| {
+        let of = made.cells.get(cell)?;
+        let prepared = prepare("study.toml", &of.cell, &inputs).ok()?;
+        (prepared.hash == of.hash).then_some((cell, prepared))
+    };
+    let seed = made.seeds.first().copied().map(Seed);
+    let stretch = |(cell, prepared): (usize, Prepared)| {
+        let seed = seed?;
+        let followed = follow(&prepared.stack, &prepared.job, seed, REQUESTS, BOUND).ok()?;
+        stretch(cell, &prepared, seed, followed)
+    };
+    cells.iter().filter_map(prepared).filter_map(stretch).collect()
+}
+
+fn stretch(cell: usize, prepared: &Prepared, seed: Seed, followed: Followed) -> Option<Stretch> {
+    let Followed { records, movements } = followed;
+    let begin = begin(&records, &movements)?;
+    let end = records.iter().map(|record| record.completion.finished).max()?;
+    let geometry = &prepared.stack.profile.geometry;
+    let platters = prepared.stack.mechanics(seed).into_iter().map(|mechanics| Platter {
+        revolution_ns: mechanics.revolution().nanos(),
+        turned: share(mechanics.angle(begin)),
+    });
+    let shown = movements.iter().filter(|movement| movement.start >= begin && movement.start < end).take(MOVEMENTS);
+    let shown: Vec<&Movement> = shown.collect();
+    Some(Stretch {
+        cell: cell.to_string(),
+        begin_ns: begin.nanos().to_string(),
+        cylinders: geometry.cylinders(),
+        heads: geometry.surfaces(),
+        sectors: prepared.stack.sectors(),
+        platters: platters.collect(),
+        parts: Part::ALL.map(|part| part.name().to_owned()).to_vec(),
+        requests: requests(&records, begin),
+        movements: told(&shown, begin),
+    })
+}
+
+/// When the clock of the picture begins: with the last movement that began before the first request was done, but not
+/// before that was due.
+fn begin(records: &[Record], movements: &[Movement]) -> Option<Instant> {
+    let first = records.first()?;
+    let moved = movements.iter().map(|movement| movement.start).filter(|start| *start < first.completion.finished);
+    Some(moved.max().unwrap_or(first.intended).max(first.intended))
+}
+
+fn requests(records: &[Record], begin: Instant) -> Requests {
+    let op = |record: &Record| match record.request.op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::WriteZeroes => "write zeroes",
+        Op::Flush => "flush",
+        Op::Trim => "trim",
+        Op::Compute => "compute",
+    };
+    Requests {
+        worker: records.iter().map(|record| record.worker).collect(),
+        op: records.iter().map(|record| op(record).to_owned()).collect(),
+        failed: (0..records.len() as u32)
+            .filter(|&place| records[place as usize].completion.status != Status::Done)
+            .collect(),
+        lba: records.iter().map(|record| record.request.lba).collect(),
+        sectors: records.iter().map(|record| record.request.sectors).collect(),
+        due_ns: records.iter().map(|record| after(begin, record.intended)).collect(),
+        parts_ns: records.iter().map(|record| record.completion.parts.nanos().to_vec()).collect(),
+    }
+}
+
+fn told(movements: &[&Movement], begin: Instant) -> Movements {
+    let errand = |movement: &Movement| match movement.errand {
+        Errand::Read => "read",
+        Errand::Write => "write",
+        Errand::Destage => "destage",
+        Errand::Home => "home",
+    };
+    let course = |movement: &Movement| {
+        let pass = &movement.pass;
+        let waited = pass.settle + pass.data;
+        let passed = pass.end.since(movement.start + pass.seek + waited);
+        let spans = [pass.seek, waited, passed, movement.end.since(pass.end)];
+        [after(begin, movement.start)].into_iter().chain(spans.map(|span| span.nanos() as i64)).map(micros).collect()
+    };
+    Movements {
+        drive: movements.iter().map(|movement| movement.drive).collect(),
+        errand: movements.iter().map(|movement| errand(movement).to_owned()).collect(),
+        from: movements.iter().map(|movement| movement.from.cylinder).collect(),
+        to: movements.iter().map(|movement| movement.pass.extent.cylinder).collect(),
+        head: movements.iter().map(|movement| movement.pass.extent.head).collect(),
+        lba: movements.iter().map(|movement| movement.pass.extent.lba).collect(),
+        sectors: movements.iter().map(|movement| movement.pass.extent.sectors).collect(),
+        angle: movements.iter().map(|movement| share(movement.pass.extent.angle)).collect(),
+        arc: movements.iter().map(|movement| share(movement.pass.extent.sweep())).collect(),
+        course_us: movements.iter().map(|movement| course(movement)).collect(),
+    }
+}
+
+/// Nanoseconds from `begin` to `at`, which may lie before it.
+fn after(begin: Instant, at: Instant) -> i64 {
+    at.nanos() as i64 - begin.nanos() as i64
+}
+
+/// Nearest microseconds: a picture shows no less.
+fn micros(nanos: i64) -> i64 {
+    (nanos + 500).div_euclid(1000)
+}
+
+/// A share of a revolution to a ten-thousandth, a twenty-eighth of a degree: less than a picture shows.
+fn share(angle: u64) -> f64 {
+    (angle as f64 / 2f64.powi(64) * 1e4).round() / 1e4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::measure;
+
+    const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '5 s'\n[stack]\n\
+        drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'job'\nkey = 'job'\nlevels = ['random-read', 'file-server']\n";
+
+    fn made() -> MadeFrom {
+        let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = crate::plan::cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| prepare("s.toml", cell, &inputs).unwrap()).collect();
+        MadeFrom::new(STUDY, &study, &cells, &prepared, inputs.taken())
+    }
+
+    #[test]
+    fn a_stretch_is_the_beginning_of_the_run() {
+        let made = made();
+        let inputs = Inputs::kept(made.inputs.clone());
+        for (place, stretch) in stretches(&made, &[0, 1]).iter().enumerate() {
+            let cell = prepare("s.toml", &made.cells[place].cell, &inputs).unwrap();
+            let mut run: Vec<(u64, Vec<u64>)> = Vec::new();
+            let watch = |record: &Record| run.push((record.request.lba, record.completion.parts.nanos().to_vec()));
+            measure(&cell.stack, &cell.job, made.seeds[0], watch).unwrap();
+            let Requests { lba, parts_ns, .. } = &stretch.requests;
+            assert_eq!(lba.len(), REQUESTS.min(run.len()));
+            assert!(lba.len() > 300);
+            assert!(lba.iter().copied().zip(parts_ns.iter().cloned()).eq(run.into_iter().take(REQUESTS)));
+        }
+    }
+
+    #[test]
+    fn the_platter_brings_what_the_arm_waits_for() {
+        for stretch in stretches(&made(), &[0, 1]) {
+            let Stretch { platters, movements, .. } = stretch;
+            assert!(movements.to.len() > 100);
+            for (place, course) in movements.course_us.iter().enumerate() {
+                let passed = (course[0] + course[1] + course[2] + course[3]) as f64 * 1000.0;
+                let turned = platters[0].turned + passed / platters[0].revolution_ns as f64;
+                let off = (turned - movements.angle[place] - movements.arc[place] + 0.5).rem_euclid(1.0) - 0.5;
+                // Half a microsecond for each span that was rounded, and the shares' last digits. A read that began in
+                // the midst of its sectors ends there.
+                let near = 2.5e-3 / 8.3 + 3e-4;
+                let least = if movements.errand[place] == "read" { -movements.arc[place] } else { 0.0 };
+                assert!(off < near && off > least - near, "movement {place}: {off} of a revolution");
+            }
+        }
+    }
+
+    #[test]
+    fn a_read_by_itself_moves_the_arm_as_its_parts_say() {
+        let stretch = &stretches(&made(), &[0])[0];
+        let seek = stretch.parts.iter().position(|part| part == "seek").unwrap();
+        let Stretch { requests, movements, .. } = stretch;
+        for (place, lba) in requests.lba.iter().enumerate() {
+            let own = |&at: &usize| (*lba..lba + u64::from(requests.sectors[place])).contains(&movements.lba[at]);
+            let moved: i64 = (0..movements.lba.len()).filter(own).map(|at| movements.course_us[at][1]).sum();
+            let told = requests.parts_ns[place][seek] / 1000;
+            assert!(moved.abs_diff(told as i64) <= 2, "request {place}: {moved} and {told} us");
+        }
+    }
+
+    #[test]
+    fn another_programs_results_have_none() {
+        let mut made = made();
+        assert_eq!(stretches(&made, &[0]).len(), 1);
+        assert_eq!(stretches(&made, &[7]).len(), 0);
+        made.program.build = "another".to_owned();
+        assert_eq!(stretches(&made, &[0]).len(), 0);
+    }
+}

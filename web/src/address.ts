@@ -1,0 +1,53 @@
+// The reader's choice in the address, behind the place that is read: `#curves&metric=p99&hide=off`. It comes back when
+// the page is loaded again, sent to someone, or left by "back".
+
+import type { Choice } from "./choice";
+
+type State = [name: string, value: string][];
+
+/** What an address says: the place on the page, and the choice. */
+export function parse(hash: string): { place: string; state: State } {
+  const words = new URLSearchParams(hash.replace(/^#/, ""));
+  const state = [...words].filter(([, value]) => value !== "");
+  const place = [...words].find(([, value]) => value === "")?.[0] ?? "";
+  return { place, state };
+}
+
+/** The address of a place and a choice; nothing where there is neither. */
+export function write(place: string, state: State): string {
+  const words = new URLSearchParams(state).toString();
+  const all = [place, words].filter((part) => part !== "").join("&");
+  return all === "" ? "" : `#${all}`;
+}
+
+/** Keeps the address and the choice in step. */
+export function follow(choice: Choice): void {
+  let restoring = false;
+  const restore = (): void => {
+    const { place, state } = parse(location.hash);
+    restoring = true;
+    choice.restore(state);
+    restoring = false;
+    if (place !== "") document.getElementById(place)?.scrollIntoView({ behavior: "instant" });
+  };
+  choice.watch(() => {
+    if (restoring) return;
+    go(write(parse(location.hash).place, choice.state()));
+  });
+  window.addEventListener("popstate", restore);
+  document.addEventListener("click", (event) => {
+    const link = (event.target as Element).closest?.('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    const place = link.getAttribute("href")!.slice(1);
+    go(write(place, choice.state()));
+    const found = document.getElementById(place);
+    found?.scrollIntoView();
+    found?.focus({ preventScroll: true });
+  });
+  if (location.hash !== "") restore();
+}
+
+function go(hash: string): void {
+  if (hash !== location.hash) history.pushState(null, "", hash === "" ? location.pathname + location.search : hash);
+}
