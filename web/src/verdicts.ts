@@ -77,6 +77,8 @@ function hero(verdict: Verdict, badge: Badge, name: SideName): HTMLElement {
       ...term("under", verdict.cell),
       ...term("sides differ in", verdict.differs.join(", ")),
       ...term(verdict.verdict === "refused" ? "asked about" : "credited to", verdict.factor),
+      ...term("why", verdict.cause?.text ?? ""),
+      ...term("but", verdict.beside.join("; ")),
     ),
     verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
   );

@@ -36,7 +36,9 @@ pub fn report(material: &Material<'_>) -> Report {
         verdicts.push((headline, overall_verdict(material, summary, &findings)));
     }
     verdicts.sort_by_key(|&(headline, _)| !headline);
-    verdicts.extend(findings.iter().map(|finding| (false, verdict(material, finding))));
+    // A comparison in one cell is that cell's.
+    let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
+    verdicts.extend(findings.iter().filter(several).map(|finding| (false, verdict(material, finding))));
     let verdicts: Vec<report::Verdict> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
     Report {
         title: study.title.clone(),
@@ -137,7 +139,10 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
     let judgement = finding.judgement.as_ref();
     let said = said(judgement, finding.refused.as_ref());
     report::Verdict {
-        headline: format!("{}: {said} in {}", compare.name, finding.cell),
+        headline: match finding.cell.as_str() {
+            "" => format!("{}: {said}", compare.name),
+            cell => format!("{}: {said} in {cell}", compare.name),
+        },
         factor: finding.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
@@ -167,7 +172,10 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
-        cell: format!("geometric mean of {} cells", overall.cells),
+        cell: match &of[..] {
+            [one] => one.cell.clone(),
+            _ => format!("geometric mean of {} cells", overall.cells),
+        },
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
         metric: compare.metric.title(),
         better: compare.metric.better().to_owned(),
@@ -196,6 +204,7 @@ pub fn headline(compare: &Compare, overall: &Overall) -> String {
                 overall.judgement.as_ref().map_or(String::new(), |it| format!(" (geometric mean {})", ratio_text(it)));
             format!("{}: {}{mean}", compare.name, place.text)
         }
+        _ if overall.cells == 1 => format!("{}: {said}", compare.name),
         _ => format!("{}: {said} over all {} cells", compare.name, overall.cells),
     }
 }
