@@ -162,7 +162,7 @@ fn described_by(program: &Path, folder: &Path) -> Result<(), String> {
         }
         fs::write(completions.join(file), output.stdout).map_err(said)?;
     }
-    let man = folder.join("man").display().to_string();
+    let man = folder.join("man/man1").display().to_string();
     run(&[&program.display().to_string(), "man", &man])
 }
 

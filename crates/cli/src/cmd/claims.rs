@@ -14,6 +14,7 @@ use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{Evidence, Vote};
 use seekwise_lab::inputs::Inputs;
+use seekwise_lab::made::Program;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use serde::Serialize;
 
@@ -108,7 +109,7 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
         .collect();
     together(&mut verdicts)?;
     match json {
-        true => print_json(&serde_json::json!({ "claims": verdicts }))?,
+        true => print_json(&serde_json::json!({ "program": Program::this(), "claims": verdicts }))?,
         false => print(&tables(&verdicts))?,
     }
     let fails = |verdict: &Verdict| verdict.reproduced == Some(false) || verdict.ablated == Some(false);
