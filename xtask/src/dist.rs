@@ -73,15 +73,21 @@ fn one(target: &Target) -> Result<(), String> {
         println!("{triple}: only type-checked; linking it needs {} ({})", target.linker, target.package);
         return Ok(());
     }
-    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
-    let words = ["cargo", "build", "-p", "seekwise", "--profile", "dist", "--locked", "--target", triple];
-    passed(command(&words, &[(&linker, target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags())]))?;
-    let windows = triple.contains("windows");
-    let program = crate::target().join(triple).join("dist").join(if windows { "seekwise.exe" } else { "seekwise" });
+    let program = build(target)?;
     if triple.contains("musl") && !is_static(&fs::read(&program).map_err(said)?) {
         return Err(format!("{}: asks for an interpreter: it is not static", program.display()));
     }
     pack(triple, &program)
+}
+
+/// Builds the program for a target.
+fn build(target: &Target) -> Result<PathBuf, String> {
+    let triple = target.triple;
+    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let words = ["cargo", "build", "-p", "seekwise", "--profile", "dist", "--locked", "--target", triple];
+    passed(command(&words, &[(&linker, target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags())]))?;
+    let name = if triple.contains("windows") { "seekwise.exe" } else { "seekwise" };
+    Ok(crate::target().join(triple).join("dist").join(name))
 }
 
 /// Whether programs for a target can be linked here.
@@ -125,7 +131,7 @@ fn pack(triple: &str, program: &Path) -> Result<(), String> {
     words.extend(copies.chain([folder.clone()]).map(|path| path.display().to_string()));
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
     fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), licences(triple)?).map_err(said)?;
-    described_by(&program_that_runs(program)?, &folder)?;
+    described_by(&program_that_runs()?, &folder)?;
     let archives = crate::target().join("dist");
     fs::create_dir_all(&archives).map_err(said)?;
     let archive = archives.join(format!("{name}.tar.gz"));
@@ -140,14 +146,14 @@ fn pack(triple: &str, program: &Path) -> Result<(), String> {
     run(&["sh", "-c", &packed])
 }
 
-/// A build of the same sources that can be run on this machine, to be asked for its completions and man pages.
-fn program_that_runs(program: &Path) -> Result<PathBuf, String> {
-    let runs = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
-    if runs {
-        return Ok(program.to_owned());
+/// A build of the same sources that runs on this machine, to be asked for its completions and man pages. Cargo builds
+/// nothing twice.
+fn program_that_runs() -> Result<PathBuf, String> {
+    let here = |target: &&Target| cfg!(target_os = "linux") && target.triple.starts_with(std::env::consts::ARCH);
+    match TARGETS.iter().filter(|target| target.usual).find(here) {
+        Some(target) => build(target),
+        None => passed(crate::cargo::release()).map(|()| crate::target().join("release/seekwise")),
     }
-    passed(crate::cargo::release())?;
-    Ok(crate::target().join("release/seekwise"))
 }
 
 /// Writes completions and man pages.
@@ -162,7 +168,7 @@ fn described_by(program: &Path, folder: &Path) -> Result<(), String> {
         }
         fs::write(completions.join(file), output.stdout).map_err(said)?;
     }
-    let man = folder.join("man").display().to_string();
+    let man = folder.join("man/man1").display().to_string();
     run(&[&program.display().to_string(), "man", &man])
 }
 

@@ -14,6 +14,7 @@ use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{Evidence, Vote};
 use seekwise_lab::inputs::Inputs;
+use seekwise_lab::made::Program;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use serde::Serialize;
 
@@ -119,7 +120,7 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     together(&mut verdicts)?;
     match json {
         true => {
-            print_json(&serde_json::json!({ "claims": verdicts }))?;
+            print_json(&serde_json::json!({ "program": Program::this(), "claims": verdicts }))?;
             say(last_line(&verdicts));
         }
         false => print(&text(&verdicts, &args.columns.names)?)?,
