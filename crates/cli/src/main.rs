@@ -19,7 +19,9 @@ mod target;
 use clap::Parser;
 
 fn main() -> std::process::ExitCode {
-    let cli = args::Cli::parse();
     interrupt::heed();
-    exit::code(cmd::dispatch(cli))
+    match args::Cli::try_parse() {
+        Ok(cli) => exit::code(cmd::dispatch(cli)),
+        Err(error) => exit::of_arguments(&error),
+    }
 }

@@ -21,6 +21,7 @@ use seekwise_lab::finding::{Evidence, differences};
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let key = args.vary.0.as_str();
     let [a, b] = values(&args.vary)?;
+    target::once(&[&[args.vary.clone()], &args.on.set[..]].concat())?;
     let text = study_text(args, key, a, b)?;
     let kept;
     let folder = match &args.out {
