@@ -1,5 +1,7 @@
 //! `seekwise compare`: a job on two values of one key, interleaved on the same random numbers, and a verdict.
 
+use std::slice::from_ref;
+
 use seekwise_formats::study::Study;
 use serde_json::json;
 
@@ -10,40 +12,21 @@ use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::interrupt;
 use crate::output::{quoted, say};
-use crate::planned::{self, Opened, Opening};
+use crate::planned::{self, Opened, Opening, Planned};
 use crate::progress::Progress;
 use crate::target;
 
 use seekwise_lab::compose::ratio_text;
 use seekwise_lab::finding::{Evidence, differences};
+use seekwise_lab::run::RunRecord;
 
 /// Runs the command.
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let key = args.vary.0.as_str();
     let [a, b] = values(&args.vary)?;
-    target::once(&[&[args.vary.clone()], &args.on.set[..]].concat())?;
+    target::once(&[from_ref(&args.vary), &args.on.set[..]].concat())?;
     let text = study_text(args, key, a, b)?;
-    let kept;
-    let folder = match &args.out {
-        Some(out) => out.as_path(),
-        None => {
-            kept = interrupt::scratch()?;
-            kept.path()
-        }
-    };
-    let opening = Opening { folder, resume: false, force: args.force, bounds, threads: 0 };
-    let opened = opening.open("command line", &text, || Ok(planned::plan("command line", text.clone())?))?;
-    let Opened { planned, results, done, threads } = opened;
-    warn(&planned.made.warnings);
-    if args.out.is_some() {
-        study::keep(folder, &planned);
-    }
-    let progress = Progress::of(study::runs(&planned), "runs");
-    let records = study::run(&planned, results, done, threads, &progress)?;
-    drop(progress);
-    if args.out.is_some() {
-        study::write_report(&planned.study, &planned.made, &records, folder)?;
-    }
+    let (planned, records) = run(args, &text, bounds)?;
     let evidence = Evidence::new(&planned.study, &planned.made, &records);
     let (findings, _) = evidence.findings();
     let judgement = findings.first().and_then(|finding| finding.judgement);
@@ -91,6 +74,32 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         }
     }
     Ok(if refused.is_some() { Answer::No } else { Answer::Done })
+}
+
+/// Runs both sides, in the folder that is asked for or in one that goes away.
+fn run(args: &args::Compare, text: &str, bounds: &Bounds) -> Result<(Planned, Vec<RunRecord>), Failure> {
+    let kept;
+    let folder = match &args.out {
+        Some(out) => out.as_path(),
+        None => {
+            kept = interrupt::scratch()?;
+            kept.path()
+        }
+    };
+    let opening = Opening { folder, resume: false, force: args.force, bounds, threads: 0 };
+    let opened = opening.open("command line", text, || Ok(planned::plan("command line", text.to_owned())?))?;
+    let Opened { planned, results, done, threads } = opened;
+    warn(&planned.made.warnings);
+    if args.out.is_some() {
+        study::keep(folder, &planned);
+    }
+    let progress = Progress::of(study::runs(&planned), "runs");
+    let records = study::run(&planned, results, done, threads, &progress)?;
+    drop(progress);
+    if args.out.is_some() {
+        study::write_report(&planned.study, &planned.made, &records, folder)?;
+    }
+    Ok((planned, records))
 }
 
 /// The two values of the key that differs.
