@@ -231,6 +231,7 @@ pub struct Man {
 #[derive(Args, Debug)]
 pub struct Drives {
     /// A drive's name, or a profile file.
+    #[arg(value_parser = name)]
     pub name: Option<String>,
     /// Also write the curves as a picture.
     #[arg(long, value_name = "FILE", requires = "name")]
@@ -258,13 +259,13 @@ pub struct Columns {
 #[derive(Args, Debug, Clone)]
 pub struct On {
     /// A drive's name (see `seekwise drives`), a stack file, or `-` (standard input).
-    #[arg(long = "on", value_name = "TARGET")]
+    #[arg(long = "on", value_name = "TARGET", value_parser = name)]
     pub target: String,
     /// Set a dotted key of the stack or the job; may be given more than once.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
     /// The seed of all chance.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
     /// Run each worker for this long (such as `60 s`), whatever the job says.
     #[arg(long, value_name = "T")]
@@ -275,6 +276,7 @@ pub struct On {
 #[derive(Args, Debug)]
 pub struct Run {
     /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
@@ -316,6 +318,7 @@ pub enum Format {
 #[derive(Args, Debug)]
 pub struct Compare {
     /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
@@ -341,6 +344,7 @@ pub struct Compare {
 #[derive(Args, Debug)]
 pub struct Study {
     /// A study file, `-` (standard input), the name of a built-in study, or a result folder: what it keeps runs again.
+    #[arg(value_parser = name)]
     pub study: String,
     /// Where results and report go; `out`, or with --resume the result folder that goes on.
     #[arg(long, value_name = "DIR")]
@@ -355,7 +359,7 @@ pub struct Study {
     #[arg(long)]
     pub strict: bool,
     /// Cores to use; 0 is all. Results do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub threads: usize,
     /// Which columns are shown.
     #[command(flatten)]
@@ -381,7 +385,7 @@ pub struct Claims {
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Cores to use; 0 is all. Results do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub threads: usize,
     /// Independent runs of each cell, whatever the studies say.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -411,6 +415,7 @@ pub enum Foreign {
 #[derive(Args, Debug)]
 pub struct Disksim {
     /// The set-up.
+    #[arg(value_parser = name)]
     pub file: String,
     /// Write the profile to this file instead of standard output, which `-` names too.
     #[arg(short = 'o', long = "out", value_name = "FILE")]
@@ -430,9 +435,10 @@ pub struct Disksim {
 #[derive(Args, Debug)]
 pub struct Validate {
     /// The measured trace; `-` is standard input.
+    #[arg(value_parser = name)]
     pub trace: String,
     /// A drive's name, or a profile file.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", value_parser = name)]
     pub drive: String,
     /// Set a dotted key of the drive; may be given more than once.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
@@ -441,7 +447,7 @@ pub struct Validate {
     #[arg(long, value_enum, default_value_t = Replay::Think)]
     pub replay: Replay,
     /// The seed of the platter's phase.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
     /// Also write both distributions as a picture.
     #[arg(long, value_name = "FILE")]
@@ -474,6 +480,7 @@ pub enum Replay {
 #[derive(Args, Debug)]
 pub struct PowerCut {
     /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
@@ -518,7 +525,7 @@ pub struct Report {
 #[derive(Args, Debug)]
 pub struct Bench {
     /// Drive: a name of the catalogue, or a profile's file.
-    #[arg(long, value_name = "NAME|FILE", default_value = seekwise_lab::bench::DRIVE)]
+    #[arg(long, value_name = "NAME|FILE", value_parser = name, default_value = seekwise_lab::bench::DRIVE)]
     pub drive: String,
     /// Requests of each workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -558,6 +565,23 @@ fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "expected a size, such as 500m or 2g".into())
 }
 
+/// A seed: 64 bits.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+/// Cores: more threads than this only cost memory.
+fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 1024;
+    let threads = text.parse().ok().filter(|&threads| threads <= MOST);
+    threads.ok_or_else(|| format!("expected a whole number from 0 to {MOST}"))
+}
+
+/// A name that is not empty.
+fn name(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("it is empty; expected a name".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 /// `7`, `7%` or `7.5 %`.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
@@ -568,5 +592,8 @@ fn percent(text: &str) -> Result<f64, String> {
 
 fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`; expected KEY=VALUE"))?;
+    if key.trim().is_empty() {
+        return Err(format!("`{text}` has no key; expected KEY=VALUE"));
+    }
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

@@ -16,10 +16,12 @@ mod studies;
 mod study;
 mod validate;
 
+use std::io::Write;
+
 use crate::args::{Cli, Command};
 use crate::bounds::Bounds;
 use crate::exit::{Failure, Outcome};
-use crate::output::say;
+use crate::output::{say, shown, shown_json};
 
 /// Runs the command.
 pub fn dispatch(cli: Cli) -> Outcome {
@@ -68,13 +70,22 @@ fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
 
 /// Prints a value as JSON to standard output.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    use std::io::Write;
     let text = serde_json::to_string_pretty(value).expect("results have no keys but strings");
-    writeln!(std::io::stdout().lock(), "{}", crate::output::shown_json(&text)).map_err(Into::into)
+    written(&shown_json(&text))
 }
 
-/// Prints text to standard output, without control characters; a closed pipe is not an error.
+/// Prints text to standard output, without control characters.
 fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    writeln!(std::io::stdout().lock(), "{}", crate::output::shown(text.trim_end())).map_err(Into::into)
+    written(&shown(text.trim_end()))
+}
+
+/// Writes a text and the end of its line to standard output. A reader that has gone has what it wanted: the command
+/// goes on, and its exit code is the one that it comes to.
+fn written(text: &str) -> Result<(), Failure> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

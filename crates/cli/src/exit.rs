@@ -1,7 +1,5 @@
-//! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130). A broken pipe is no
-//! failure.
+//! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130).
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use crate::output::say;
@@ -56,15 +54,6 @@ impl From<seekwise_targets::sim::SimError> for Failure {
     }
 }
 
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Failure {
-        match error.kind() {
-            ErrorKind::BrokenPipe => Failure(Vec::new()),
-            _ => Failure::new(error),
-        }
-    }
-}
-
 /// What a command comes to.
 pub type Outcome = Result<Answer, Failure>;
 
@@ -73,12 +62,25 @@ pub fn code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(Answer::Done) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
-        Err(Failure(lines)) if lines.is_empty() => ExitCode::SUCCESS,
         Err(Failure(lines)) => {
             for line in lines {
                 say(talk(&format!("error: {line}")));
             }
             ExitCode::from(2)
         }
+    }
+}
+
+/// The exit code where the arguments are no command: help and versions are printed, too.
+pub fn of_arguments(error: &clap::Error) -> ExitCode {
+    if error.kind() == clap::error::ErrorKind::InvalidUtf8 {
+        let wrong = std::env::args_os().find(|word| word.to_str().is_none()).unwrap_or_default();
+        return code(Err(Failure::new(format!("{}: is no UTF-8; expected a name that is", wrong.display()))));
+    }
+    match error.print() {
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
+            code(Err(Failure::new(format!("standard output: {why}"))))
+        }
+        _ => ExitCode::from(error.exit_code() as u8),
     }
 }

@@ -51,14 +51,21 @@ pub fn text(path: &str) -> io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
 }
 
-/// The text of a file that must be there.
+/// The text of a file that must be there, and hold something.
 pub fn read(path: &str) -> Result<String, Failure> {
-    text(path).map_err(|error| unreadable(path, &error))
+    text(path).and_then(something).map_err(|error| unreadable(path, &error))
+}
+
+fn something(text: String) -> io::Result<String> {
+    match text.trim().is_empty() {
+        true => Err(io::Error::new(ErrorKind::InvalidData, "it is empty")),
+        false => Ok(text),
+    }
 }
 
 /// The text of a file that may not be there: `None` only when nothing of that name exists.
 pub fn find(path: &str) -> Result<Option<String>, Failure> {
-    match text(path) {
+    match text(path).and_then(something) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(path, &error)),
         Ok(text) => Ok(Some(text)),
@@ -67,4 +74,62 @@ pub fn find(path: &str) -> Result<Option<String>, Failure> {
 
 fn unreadable(path: &str, error: &io::Error) -> Failure {
     Failure::new(format!("{path}: cannot be read: {error}"))
+}
+
+/// What a file is, as far as its own words tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A fio job file or an Iometer configuration.
+    Job,
+    /// A study.
+    Study,
+    /// A stack.
+    Stack,
+    /// A drive's profile.
+    Profile,
+    /// A measured trace.
+    Trace,
+}
+
+impl Kind {
+    /// The kind of `text`; nothing where it might be any.
+    pub fn of(text: &str) -> Option<Kind> {
+        let lines = || text.lines().map(str::trim_start);
+        let sets = |keys: &[&str]| {
+            let key = |line: &str| line.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim_end()));
+            lines().any(key)
+        };
+        let opens = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
+        match () {
+            () if opens(&["[geometry"]) => Some(Kind::Profile),
+            () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(Kind::Study),
+            () if lines().next().is_some_and(|line| line.contains("measured_response_ms")) => Some(Kind::Trace),
+            () if sets(&["rw", "readwrite", "ioengine"]) || opens(&["'ACCESS SPECIFICATIONS"]) => Some(Kind::Job),
+            () if sets(&["drive"]) => Some(Kind::Stack),
+            () => None,
+        }
+    }
+
+    /// What it is, and what is done with it.
+    fn words(self, name: &str) -> (&'static str, String) {
+        match self {
+            Kind::Job => ("a job", format!("`seekwise run {name} --on DRIVE` runs it")),
+            Kind::Study => ("a study", format!("`seekwise study {name}` runs it")),
+            Kind::Stack => ("a stack", format!("`--on {name}` runs a job on it")),
+            Kind::Profile => ("a drive's profile", format!("`--on {name}` runs a job on it")),
+            Kind::Trace => ("a trace", format!("`seekwise validate {name} --drive DRIVE` plays it")),
+        }
+    }
+}
+
+/// An error where a file is of another kind than is wanted: its reader would find every line of it wrong.
+pub fn expect(name: &str, text: &str, wanted: &[Kind]) -> Result<(), Failure> {
+    match Kind::of(text).filter(|kind| !wanted.contains(kind)) {
+        None => Ok(()),
+        Some(kind) => {
+            let (what, does) = kind.words(name);
+            let wanted: Vec<&str> = wanted.iter().map(|kind| kind.words(name).0).collect();
+            Err(Failure::new(format!("{name}: is {what}; expected {}; {does}", wanted.join(" or "))))
+        }
+    }
 }

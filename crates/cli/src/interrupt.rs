@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
 
+use crate::exit::Failure;
+
 /// What a signal would find.
 pub struct Now {
     kept: Option<Keeping>,
@@ -75,8 +77,9 @@ impl Now {
 }
 
 /// A folder that goes away, also when a signal ends the program.
-pub fn scratch() -> std::io::Result<tempfile::TempDir> {
-    let folder = tempfile::tempdir()?;
+pub fn scratch() -> Result<tempfile::TempDir, Failure> {
+    let folder = tempfile::tempdir();
+    let folder = folder.map_err(|error| Failure::new(format!("a temporary folder cannot be made: {error}")))?;
     hold().remove(folder.path());
     Ok(folder)
 }

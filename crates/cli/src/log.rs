@@ -171,5 +171,8 @@ impl Log {
 }
 
 fn failed(path: &Path, error: &ParquetError) -> Failure {
-    Failure::new(format!("{}: {error}", path.display()))
+    match error {
+        ParquetError::External(why) => Failure::new(format!("{}: {why}", path.display())),
+        _ => Failure::new(format!("{}: {error}", path.display())),
+    }
 }

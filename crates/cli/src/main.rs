@@ -21,7 +21,9 @@ use clap::Parser;
 
 fn main() -> std::process::ExitCode {
     cmd::complete::answer();
-    let cli = args::Cli::parse();
     interrupt::heed();
-    exit::code(cmd::dispatch(cli))
+    match args::Cli::try_parse() {
+        Ok(cli) => exit::code(cmd::dispatch(cli)),
+        Err(error) => exit::of_arguments(&error),
+    }
 }

@@ -115,22 +115,19 @@ pub fn admit(path: &Path, force: bool) -> Result<(), Failure> {
     }
     let followed = followed(path).map_err(|error| refused(&error))?;
     match fs::metadata(&followed) {
-        Ok(there) if there.is_dir() => Err(refused(&"it is a directory; expected a file")),
-        Ok(there) if there.is_file() && !force => Err(refused(&"is there already; --force replaces it")),
-        Ok(there) => {
-            if there.is_file() {
-                say(format!("note: {} is replaced", path.display()));
-            }
-            Ok(())
+        Ok(there) if there.is_file() && !force => return Err(refused(&"is there already; --force replaces it")),
+        Ok(there) if there.is_file() => say(format!("note: {} is replaced", path.display())),
+        Ok(there) if there.is_dir() => return Err(refused(&"it is a directory; expected a file")),
+        // A device or a pipe is opened when there is something to write.
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = followed.parent().map_or(Ok(()), fs::create_dir_all);
+            made.map_err(|error| refused(&format!("its folder cannot be made: {error}")))?;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match followed.parent() {
-            Some(parent) => {
-                fs::create_dir_all(parent).map_err(|error| refused(&format!("its folder cannot be made: {error}")))
-            }
-            None => Ok(()),
-        },
-        Err(error) => Err(refused(&error)),
+        Err(error) => return Err(refused(&error)),
     }
+    // Begun and given up at once: whether it can be written is known before the work.
+    Output::create(path).map(drop).map_err(|error| refused(&error))
 }
 
 /// Writes what [`admit`] has let pass, and says where it is.

@@ -109,6 +109,9 @@ pub fn says(folder: &Path) -> bool {
 
 /// What a folder says of its results.
 pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
+    if folder.is_file() {
+        return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
+    }
     fs::read_dir(folder).map_err(io_error(folder))?;
     let read = |name: &str| {
         let path = folder.join(name);
@@ -129,7 +132,8 @@ impl Results {
     /// and what Seekwise did not write never.
     pub fn begin(folder: &Path, study: &str, made: &MadeFrom, force: bool) -> Result<Results, FolderError> {
         free(folder, study, force)?;
-        fs::create_dir_all(folder).map_err(io_error(folder))?;
+        let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be made: {error}"));
+        fs::create_dir_all(folder).map_err(unmade)?;
         for (name, text) in [(STUDY, study), (MADE, &made.text())] {
             let path = folder.join(name);
             write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
@@ -168,7 +172,7 @@ impl Results {
 
 /// Makes room for results in `folder`: those that it holds are removed, with `force`.
 fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
-    if folder.is_file() {
+    if folder.exists() && !folder.is_dir() {
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a folder".to_owned()));
     }
     if !says(folder) {

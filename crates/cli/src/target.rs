@@ -3,17 +3,22 @@
 
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::{catalogue, jobs};
 
 use crate::args::On;
 use crate::exit::Failure;
-use crate::files;
+use crate::files::{self, Kind};
 use crate::output::quoted;
 
 /// The settings of `JOB --on TARGET --set … --runtime …`, as a study's cell has them.
 pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
     files::one_standard_input(&[job, &on.target])?;
+    is_job(job)?;
+    let target = target(&on.target)?;
+    once(&on.set)?;
+    free(on, &target)?;
     let mut settings = vec![("job".to_owned(), job.to_owned())];
-    settings.extend(target(&on.target)?);
+    settings.extend(target);
     if let Some(runtime) = &on.runtime {
         settings.push(("job.runtime".to_owned(), runtime.clone()));
     }
@@ -81,10 +86,53 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
             )));
         }
     }
-    if !name.ends_with(".toml") && name != files::STANDARD_INPUT {
+    if catalogue::text(name).is_some() {
         return Ok(vec![("drive".to_owned(), name.to_owned())]);
     }
+    let text = match name.ends_with(".toml") || name == files::STANDARD_INPUT {
+        true => Some(files::read(name)?),
+        false => files::find(name)?,
+    };
+    // What is no file is a drive that there is not, and is told so.
+    let Some(text) = text else { return Ok(vec![("drive".to_owned(), name.to_owned())]) };
+    files::expect(name, &text, &[Kind::Stack, Kind::Profile])?;
     // A profile describes a drive's geometry; a stack names a drive. Both are TOML.
-    let profile = files::read(name)?.lines().any(|line| line.trim_start().starts_with("[geometry"));
-    Ok(vec![(if profile { "drive" } else { "stack" }.to_owned(), name.to_owned())])
+    let key = if Kind::of(&text) == Some(Kind::Profile) { "drive" } else { "stack" };
+    Ok(vec![(key.to_owned(), name.to_owned())])
+}
+
+/// An error where a job's name is that of a file of another kind.
+fn is_job(name: &str) -> Result<(), Failure> {
+    let built_in = jobs::built_in(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name);
+    match files::text(name) {
+        Ok(text) if !built_in => files::expect(name, &text, &[Kind::Job]),
+        _ => Ok(()),
+    }
+}
+
+/// An error where a key is set twice: one of the two would count for nothing.
+pub fn once(set: &[(String, String)]) -> Result<(), Failure> {
+    let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
+    match set.iter().enumerate().find(twice) {
+        Some((_, (key, value))) => {
+            Err(Failure::new(format!("--set {key}={value}: `{key}` is set twice; expected once")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// An error where `--set` says what another argument says.
+fn free(on: &On, target: &[(String, String)]) -> Result<(), Failure> {
+    let drive = target.iter().any(|(key, _)| key == "drive");
+    for (key, value) in &on.set {
+        let said = match key.as_str() {
+            "job" => "the argument before --on names the job",
+            "stack" => "--on names the stack",
+            "drive" if drive => "--on names the drive",
+            "job.runtime" if on.runtime.is_some() => "--runtime says how long it runs",
+            _ => continue,
+        };
+        return Err(Failure::new(format!("--set {key}={value}: {said}; expected one of the two")));
+    }
+    Ok(())
 }

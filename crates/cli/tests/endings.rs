@@ -197,6 +197,97 @@ fn claims_that_fail_are_counted_and_matter_where_that_is_asked() {
 }
 
 #[test]
+fn a_file_of_another_kind_is_called_by_its_name() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("d.toml"), include_str!("../../../drives/exos-x18.toml")).unwrap();
+    fs::write(at.join("stack"), "drive = 'exos-x18'\n").unwrap();
+    fs::write(at.join("t.csv"), "lba,sectors,op,measured_response_ms,think_ms\n0,8,R,8.0,1\n").unwrap();
+    fs::write(at.join("empty"), "\n").unwrap();
+    for (args, error) in [
+        (&["study", "j.fio"][..], "j.fio: is a job; expected a study; `seekwise run j.fio --on DRIVE` runs it"),
+        (&["study", "d.toml"], "d.toml: is a drive's profile; expected a study; `--on d.toml` runs a job on it"),
+        (&["run", "s.toml", "--on", DRIVE], "s.toml: is a study; expected a job; `seekwise study s.toml` runs it"),
+        (
+            &["power-cut", "t.csv", "--on", DRIVE],
+            "t.csv: is a trace; expected a job; `seekwise validate t.csv --drive DRIVE` plays it",
+        ),
+        (
+            &["run", "j.fio", "--on", "s.toml"],
+            "s.toml: is a study; expected a stack or a drive's profile; `seekwise study s.toml` runs it",
+        ),
+        (&["drives", "stack"], "stack: is a stack; expected a drive's profile; `--on stack` runs a job on it"),
+        (
+            &["validate", "j.fio", "--drive", DRIVE],
+            "j.fio: is a job; expected a trace; `seekwise run j.fio --on DRIVE` runs it",
+        ),
+        (
+            &["validate", "t.csv", "--drive", "stack"],
+            "stack: is a stack; expected a drive's profile; `--on stack` runs a job on it",
+        ),
+        (&["report", "s.toml"], "s.toml: it is a file; expected a result folder"),
+        (&["run", "j.fio", "--on", "empty"], "empty: cannot be read: it is empty"),
+        (&["study", "empty"], "empty: cannot be read: it is empty"),
+    ] {
+        let said = seekwise(at, args);
+        assert_eq!((said.code, said.err.as_str()), (2, format!("error: {error}\n").as_str()), "{args:?}");
+    }
+    // A stack by its content, whatever its name.
+    seekwise(at, &["run", "j.fio", "--on", "stack"]).done();
+}
+
+#[test]
+fn nothing_is_said_twice() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("stack.toml"), "drive = 'exos-x18'\n").unwrap();
+    fails(&run(at, &["--set", "job.depth=1", "--set", "job.depth=2"]), "--set job.depth=2: `job.depth` is set twice");
+    fails(&run(at, &["--set", "drive=exos-x18"]), "--set drive=exos-x18: --on names the drive");
+    fails(&run(at, &["--set", "job=random-read"]), "--set job=random-read: the argument before --on names the job");
+    fails(&run(at, &["--set", "stack=stack.toml"]), "--set stack=stack.toml: --on names the stack");
+    fails(&run(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime says how long it runs");
+    let vary = ["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2", "--set", "job.depth=4"];
+    fails(&seekwise(at, &vary), "--set job.depth=4: `job.depth` is set twice");
+    // A stack may stand on another drive than it names.
+    seekwise(at, &["run", "j.fio", "--on", "stack.toml", "--set", "drive=wd140edfz"]).done();
+    fails(&run(at, &["--set", "=1"]), "`=1` has no key; expected KEY=VALUE");
+    fails(&seekwise(at, &["study", "s.toml", "--threads", "100000"]), "expected a whole number from 0 to 1024");
+    fails(&run(at, &["--seed", "1.5"]), "expected a whole number from 0 to 18446744073709551615");
+    fails(&seekwise(at, &["run", "", "--on", DRIVE]), "'<JOB>': it is empty; expected a name");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder();
+    let at = folder.path();
+    let job = ["run", "j.fio", "--on", DRIVE];
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for args in [&job[..], &["drives"], &["--help"], &["--version"], &["patterns", "--json"]] {
+        let said = said(command(at).args(args).stdout(full()).output().unwrap());
+        let error = "error: standard output: No space left on device";
+        assert!(said.code == 2 && said.err.starts_with(error), "{args:?}: {}", said.err);
+    }
+    fails(&run(at, &["--log", "/dev/full"]), "error: /dev/full: No space left on device");
+    fails(&run(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
+    fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be made: ");
+    // A "no" stays one when its reader has gone.
+    let profile = include_str!("../../../drives/caviar-wd400jb.toml");
+    let lies = format!("{profile}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
+    fs::write(at.join("lies.toml"), lies).unwrap();
+    let mut gone = command(at);
+    let gone = gone.args(["drives", "lies.toml", "--check"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut gone = gone.spawn().unwrap();
+    drop(gone.stdout.take());
+    let gone = said(gone.wait_with_output().unwrap());
+    assert!(gone.code == 1 && !gone.err.contains("error"), "{}", gone.err);
+    let name = std::ffi::OsStr::from_bytes(b"j\xff.fio");
+    let odd = said(command(at).arg("run").arg(name).args(["--on", DRIVE]).output().unwrap());
+    fails(&odd, "is no UTF-8; expected a name that is");
+}
+
+#[test]
 fn the_program_says_what_it_is() {
     let folder = folder();
     let long = seekwise(folder.path(), &["--version"]).done();

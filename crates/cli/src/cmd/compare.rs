@@ -3,9 +3,12 @@
 
 mod values;
 
+use std::slice::from_ref;
+
 use seekwise_formats::study::{Metric, Study};
 use seekwise_lab::compose::ratio_text;
 use seekwise_lab::finding::{Beside, Evidence, Finding, differences};
+use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
 
@@ -16,7 +19,7 @@ use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::interrupt;
 use crate::output::{quoted, say};
-use crate::planned::{self, Opened, Opening};
+use crate::planned::{self, Opened, Opening, Planned};
 use crate::progress::Progress;
 use crate::tables;
 use crate::target;
@@ -25,28 +28,9 @@ use crate::target;
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let key = args.vary.0.as_str();
     let values = values::of(key, &args.vary.1)?;
+    target::once(&[from_ref(&args.vary), &args.on.set[..]].concat())?;
     let text = study_text(args, key, &values)?;
-    let kept;
-    let folder = match &args.out {
-        Some(out) => out.as_path(),
-        None => {
-            kept = interrupt::scratch()?;
-            kept.path()
-        }
-    };
-    let opening = Opening { folder, resume: false, force: args.force, bounds, threads: 0 };
-    let opened = opening.open("command line", &text, || Ok(planned::plan("command line", text.clone())?))?;
-    let Opened { planned, results, done, threads } = opened;
-    warn(&planned.made.warnings);
-    if args.out.is_some() {
-        study::keep(folder, &planned);
-    }
-    let progress = Progress::of(study::runs(&planned), "runs");
-    let records = study::run(&planned, results, done, threads, &progress)?;
-    drop(progress);
-    if args.out.is_some() {
-        study::write_report(&planned.study, &planned.made, &records, folder)?;
-    }
+    let (planned, records) = run(args, &text, bounds)?;
     let evidence = Evidence::new(&planned.study, &planned.made, &records);
     let answer =
         Compared { key, values: &values, runs: args.runs, evidence: &evidence, findings: evidence.findings().0 };
@@ -62,6 +46,32 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     }
     let refused = answer.findings.iter().any(|finding| finding.refused.is_some());
     Ok(if refused { Answer::No } else { Answer::Done })
+}
+
+/// Runs all sides, in the folder that is asked for or in one that goes away.
+fn run(args: &args::Compare, text: &str, bounds: &Bounds) -> Result<(Planned, Vec<RunRecord>), Failure> {
+    let kept;
+    let folder = match &args.out {
+        Some(out) => out.as_path(),
+        None => {
+            kept = interrupt::scratch()?;
+            kept.path()
+        }
+    };
+    let opening = Opening { folder, resume: false, force: args.force, bounds, threads: 0 };
+    let opened = opening.open("command line", text, || Ok(planned::plan("command line", text.to_owned())?))?;
+    let Opened { planned, results, done, threads } = opened;
+    warn(&planned.made.warnings);
+    if args.out.is_some() {
+        study::keep(folder, &planned);
+    }
+    let progress = Progress::of(study::runs(&planned), "runs");
+    let records = study::run(&planned, results, done, threads, &progress)?;
+    drop(progress);
+    if args.out.is_some() {
+        study::write_report(&planned.study, &planned.made, &records, folder)?;
+    }
+    Ok((planned, records))
 }
 
 /// What came out. Cell n of the study is the n-th value.

@@ -11,6 +11,7 @@ use clap_complete::env::Shells;
 use seekwise_formats::keys::sections;
 use seekwise_lab::{catalogue, jobs};
 
+use super::print;
 use super::studies::BUILT_IN;
 use crate::args::{self, Cli, Shell};
 use crate::exit::{Answer, Failure, Outcome};
@@ -104,7 +105,10 @@ pub fn completions(args: &args::Completions) -> Outcome {
     };
     let shells = Shells::builtins();
     let completer = shells.completer(shell).expect("the library knows this shell");
-    completer.write_registration(VARIABLE, "seekwise", "seekwise", "seekwise", &mut std::io::stdout().lock())?;
+    let mut script = Vec::new();
+    let written = completer.write_registration(VARIABLE, "seekwise", "seekwise", "seekwise", &mut script);
+    written.expect("memory can be written to");
+    print(String::from_utf8_lossy(&script).trim_end())?;
     Ok(Answer::Done)
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
+use crate::files::{self, Kind};
 use crate::output::{admit, write_picture};
 use crate::progress::Progress;
 use crate::screen;
@@ -52,7 +52,10 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
 /// A built-in drive, or a profile's file.
 fn load(name: &str) -> Result<DriveFile, Failure> {
     Ok(match (catalogue::text(name), files::find(name)?) {
-        (None, Some(text)) => profile::parse(name, &text)?,
+        (None, Some(text)) => {
+            files::expect(name, &text, &[Kind::Profile])?;
+            profile::parse(name, &text)?
+        }
         _ => catalogue::load(name)?,
     })
 }

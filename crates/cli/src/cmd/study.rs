@@ -17,7 +17,7 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
+use crate::files::{self, Kind};
 use crate::interrupt::{self, Keeping};
 use crate::output::{quoted, say, write_whole};
 use crate::planned::{self, Opened, Opening, Planned};
@@ -81,7 +81,10 @@ fn named(name: &str) -> Result<(String, String), Failure> {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
     match files::find(name)? {
-        Some(text) => Ok((name.to_owned(), text)),
+        Some(text) => {
+            files::expect(name, &text, &[Kind::Study])?;
+            Ok((name.to_owned(), text))
+        }
         None => {
             let near = seekwise_formats::diagnostic::nearest(name, BUILT_IN.iter().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));

@@ -11,12 +11,13 @@ use seekwise_model::workload::trace::Timing;
 use super::{print, print_json, warn};
 use crate::args::{self, Replay};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files::{self, spoken};
+use crate::files::{self, Kind, spoken};
 use crate::log::{Log, Of};
 use crate::output::{admit, say, write_picture};
 use crate::progress::Progress;
 use crate::screen::{self, wrapped};
 use crate::tables::{choose, figures_from, table};
+use crate::target;
 
 /// Shares at which the two distributions are set side by side.
 const SHARES: [(f64, &str); 7] =
@@ -28,7 +29,10 @@ pub fn validate(args: &args::Validate, json: bool) -> Outcome {
         return Err(Failure::new("--force: there is nothing to replace; expected --svg or --log beside it"));
     }
     files::one_standard_input(&[&args.trace, &args.drive])?;
-    let trace = trace::parse(&args.trace, &files::read(&args.trace)?)?;
+    target::once(&args.set)?;
+    let read = files::read(&args.trace)?;
+    files::expect(&args.trace, &read, &[Kind::Trace])?;
+    let trace = trace::parse(&args.trace, &read)?;
     warn(&trace.warnings);
     let drive = drive(&args.drive, &args.set)?;
     let samples = play(args, &trace, &drive.profile()?)?;
@@ -88,7 +92,10 @@ fn answer(found: &Validation, limit: f64) -> Answer {
 /// A drive of the catalogue or of a profile file, with `--set` on top.
 fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
     let mut drive = match (catalogue::text(name), files::find(name)?) {
-        (None, Some(text)) => profile::parse(name, &text)?,
+        (None, Some(text)) => {
+            files::expect(name, &text, &[Kind::Profile])?;
+            profile::parse(name, &text)?
+        }
         _ => catalogue::load(name)?,
     };
     for (key, value) in set {
