@@ -10,6 +10,7 @@ mod fio_output;
 mod log;
 mod output;
 mod planned;
+mod prose;
 mod results;
 mod tables;
 mod target;

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 
 use clap::{Command, CommandFactory};
 use clap_complete::CompleteEnv;
@@ -17,6 +18,34 @@ use crate::exit::{Answer, Failure, Outcome};
 
 /// The variable by which a script asks; `COMPLETE` alone might be a program's own.
 const VARIABLE: &str = "SEEKWISE_COMPLETE";
+
+/// Bash ends a word at `=`, so that `--set KEY=VALUE` comes in three: here they are one again for the program, and what it
+/// answers begins behind the `=` again.
+const BASH: &str = r#"
+_seekwise() {
+    local -a joined=()
+    local word last=0
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD}" "${2-}"; do
+        last=$((${#joined[@]} - 1))
+        if [[ $last -ge 1 && ( $word == "=" || ( -n ${glue-} && ${joined[last]} == *= ) ) ]]; then
+            joined[last]+=$word
+            local glue=1
+        elif [[ -z $word && ${COMP_WORDS[COMP_CWORD]} == "=" ]]; then
+            joined[last]+="="
+        else
+            joined+=("$word")
+            local glue=
+        fi
+    done
+    last=$((${#joined[@]} - 1))
+    local -a COMP_WORDS=("${joined[@]}")
+    local COMP_CWORD=$last
+    local before=${joined[last]%"${joined[last]##*=}"}
+    _clap_complete_seekwise "$1" "${joined[last]}" "${3-}"
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+complete -o nospace -o bashdefault -F _seekwise seekwise
+"#;
 
 /// Answers a shell's question and ends the program, if one is asked.
 pub fn answer() {
@@ -104,7 +133,12 @@ pub fn completions(args: &args::Completions) -> Outcome {
     };
     let shells = Shells::builtins();
     let completer = shells.completer(shell).expect("the library knows this shell");
-    completer.write_registration(VARIABLE, "seekwise", "seekwise", "seekwise", &mut std::io::stdout().lock())?;
+    let mut script = Vec::new();
+    completer.write_registration(VARIABLE, "seekwise", "seekwise", "seekwise", &mut script)?;
+    if args.shell == Shell::Bash {
+        script.extend_from_slice(BASH.as_bytes());
+    }
+    std::io::stdout().lock().write_all(&script)?;
     Ok(Answer::Done)
 }
 

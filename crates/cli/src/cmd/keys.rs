@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
+use crate::prose::{self, wrapped};
 use crate::tables;
 
 /// How far what belongs to a key stands in.
@@ -35,8 +36,7 @@ pub fn keys(args: &args::Keys, json: bool) -> Outcome {
         print_json(&list)?;
         return Ok(Answer::Done);
     }
-    let width = tables::table([""]).width().map_or(120, usize::from);
-    let text: Vec<String> = found.iter().map(|section| described(section, width)).collect();
+    let text: Vec<String> = found.iter().map(|section| described(section, prose::width())).collect();
     print(&text.join("\n"))?;
     if !having.is_empty() {
         let mut table = tables::table(["of", "value", "kind", "source"]);
@@ -101,22 +101,6 @@ fn described(section: &Section, width: usize) -> String {
     text
 }
 
-/// `text` in lines of at most `width` columns, broken between words, the first `first` columns in and the others `rest`.
-fn wrapped(text: &str, width: usize, first: usize, rest: usize) -> String {
-    let mut lines = vec![" ".repeat(first)];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a line");
-        let used = line.chars().count();
-        let is_begun = line.chars().any(|c| c != ' ');
-        match is_begun && used + 1 + word.chars().count() > width {
-            true => lines.push(format!("{}{word}", " ".repeat(rest))),
-            false if is_begun => *line += &format!(" {word}"),
-            false => *line += word,
-        }
-    }
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,9 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_between_words_only() {
-        assert_eq!(wrapped("one two three four", 10, 0, 2), "one two\n  three\n  four\n");
-        assert_eq!(wrapped("longer-than-that", 5, 2, 2), "  longer-than-that\n");
+    fn descriptions_keep_within_the_width() {
         for section in sections() {
             let text = described(&section, 60);
             let most = |word: &str| word.chars().count() + INDENT + 2;

@@ -9,7 +9,12 @@ use serde_json::{Value, json};
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Outcome};
+use crate::prose::{self, wrapped};
 use crate::tables;
+
+/// What all patterns do.
+const EACH: &str = "A pattern runs one worker over the whole drive, one request outstanding (--set job.depth=32 changes \
+                    that), 5 s to warm up and 60 s counted.";
 
 /// Lists them, or shows one.
 pub fn patterns(args: &args::Named, json: bool) -> Outcome {
@@ -36,7 +41,8 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
         table.add_row([pattern.name.clone(), sizes.join(", "), percent(|l| l.reads), percent(|l| l.random)]);
     }
     print(&table.to_string())?;
-    print("\nEach runs one worker over the whole drive, one request outstanding; --set job.depth=32 changes that.\n")?;
+    print(&format!("\n{}", wrapped(EACH, prose::width(), 0, 0)))?;
+    print("")?;
     let mut table = tables::table(["job", "what it does", "variables (--set job.env.NAME=VALUE)"]);
     for job in jobs::JOBS {
         let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
@@ -133,11 +139,8 @@ fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
         Some(fio) => format!("The same mix as a fio job, drawn from fio's own random numbers:\n\n{fio}"),
         None => "No fio job says the same: its lines differ in more than size.".to_owned(),
     };
-    format!(
-        "{}: {}\n\n{table}\n\nOne worker over the whole drive, one request outstanding (--set job.depth=32 changes that), 5 s to \
-         warm up and 60 s counted.\n{fio}",
-        pattern.name, pattern.spec.name
-    )
+    let each = wrapped(EACH, prose::width(), 0, 0);
+    format!("{}: {}\n\n{table}\n\n{each}{fio}", pattern.name, pattern.spec.name)
 }
 
 /// The pattern as a fio job, where its lines differ in size alone.
