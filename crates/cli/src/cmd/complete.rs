@@ -24,17 +24,17 @@ const VARIABLE: &str = "SEEKWISE_COMPLETE";
 const BASH: &str = r#"
 _seekwise() {
     local -a joined=()
-    local word last=0
+    local word last=0 glued=
     for word in "${COMP_WORDS[@]:0:COMP_CWORD}" "${2-}"; do
         last=$((${#joined[@]} - 1))
-        if [[ $last -ge 1 && ( $word == "=" || ( -n ${glue-} && ${joined[last]} == *= ) ) ]]; then
+        if [[ $last -ge 1 && ( $word == "=" || ( -n $glued && ${joined[last]} == *= ) ) ]]; then
             joined[last]+=$word
-            local glue=1
+            glued=1
         elif [[ -z $word && ${COMP_WORDS[COMP_CWORD]} == "=" ]]; then
             joined[last]+="="
         else
             joined+=("$word")
-            local glue=
+            glued=
         fi
     done
     last=$((${#joined[@]} - 1))
