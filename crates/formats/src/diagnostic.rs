@@ -53,7 +53,11 @@ impl Diagnostic {
 /// number: `raid-7` is not `raid-5`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
-    meant(word, known.iter().copied()).or_else(|| contains(word, &known)).or_else(|| misspelt(word, &known))
+    let misspelt_end = || misspelt_end(word, &known);
+    meant(word, known.iter().copied())
+        .or_else(|| contains(word, &known))
+        .or_else(|| misspelt(word, &known))
+        .or_else(misspelt_end)
 }
 
 /// The known word that `word` is but for case and punctuation, or else the only one that ends in its parts.
@@ -105,6 +109,14 @@ fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &letters(known)), known));
     let near = distances.filter(|&(distance, known)| distance <= limit && digits(known) == digits(word));
     near.min().map(|(_, known)| known)
+}
+
+/// The only known word whose last part, behind its last dot, is at the fewest edits.
+fn misspelt_end<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let last = |known: &&'a str| known.rsplit('.').next().unwrap_or_default();
+    let ends: Vec<&str> = known.iter().map(last).collect();
+    let near = misspelt(word, &ends)?;
+    only(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
 }
 
 fn only<'a>(words: &[&'a str]) -> Option<&'a str> {
@@ -214,6 +226,8 @@ mod tests {
             ("chunk", Some("array.chunk_kib")),
             ("driver.deph", Some("driver.depth")),
             ("depth", None),
+            ("segmets", Some("drive.cache.segments")),
+            ("dpeth", None),
         ] {
             assert_eq!(nearest(word, keys), expected, "{word}");
         }

@@ -215,11 +215,22 @@ pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
     for found in [endings, also, values(key)] {
         match &found[..] {
             [] => {}
+            [only] if !caution(only).is_empty() => {
+                return one(only.clone()).expected(format!("KEY=VALUE{}", caution(only)));
+            }
             [only] => return one(only.clone()),
             several => return wrong.expected(format!("one of {}", several.join(", "))),
         }
     }
     wrong.nearest_to(key, names)
+}
+
+/// What else to say where this word or setting is offered: people call SATA's modes by their generation.
+pub(crate) fn caution(offered: &str) -> &'static str {
+    match offered.trim_start_matches("controller.mode=").starts_with("sata-") {
+        true => " (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6)",
+        false => "",
+    }
 }
 
 /// The settings that have `word` for their value, whichever layer's they are: `driver=linux-mq-deadline`.

@@ -19,6 +19,34 @@ use crate::exit::{Answer, Failure, Outcome};
 /// The variable by which a script asks; `COMPLETE` alone might be a program's own.
 const VARIABLE: &str = "SEEKWISE_COMPLETE";
 
+/// Bash ends a word at `=`, so that `--set KEY=VALUE` comes in three: here they are one again for the program, and what it
+/// answers begins behind the `=` again.
+const BASH: &str = r#"
+_seekwise() {
+    local -a joined=()
+    local word last=0 glued=
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD}" "${2-}"; do
+        last=$((${#joined[@]} - 1))
+        if [[ $last -ge 1 && ( $word == "=" || ( -n $glued && ${joined[last]} == *= ) ) ]]; then
+            joined[last]+=$word
+            glued=1
+        elif [[ -z $word && ${COMP_WORDS[COMP_CWORD]} == "=" ]]; then
+            joined[last]+="="
+        else
+            joined+=("$word")
+            glued=
+        fi
+    done
+    last=$((${#joined[@]} - 1))
+    local -a COMP_WORDS=("${joined[@]}")
+    local COMP_CWORD=$last
+    local before=${joined[last]%"${joined[last]##*=}"}
+    _clap_complete_seekwise "$1" "${joined[last]}" "${3-}"
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+complete -o nospace -o bashdefault -F _seekwise seekwise
+"#;
+
 /// Answers a shell's question and ends the program, if one is asked.
 pub fn answer() {
     CompleteEnv::with_factory(command).var(VARIABLE).complete();
@@ -108,6 +136,9 @@ pub fn completions(args: &args::Completions) -> Outcome {
     let mut script = Vec::new();
     let written = completer.write_registration(VARIABLE, "seekwise", "seekwise", "seekwise", &mut script);
     written.expect("memory can be written to");
+    if args.shell == Shell::Bash {
+        script.extend_from_slice(BASH.as_bytes());
+    }
     print(String::from_utf8_lossy(&script).trim_end())?;
     Ok(Answer::Done)
 }

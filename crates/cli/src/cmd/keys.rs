@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::screen;
+use crate::screen::{self, lines};
 use crate::tables;
 
 /// How far what belongs to a key stands in.
@@ -36,8 +36,7 @@ pub fn keys(args: &args::Keys, json: bool) -> Outcome {
         print_json(&list)?;
         return Ok(Answer::Done);
     }
-    let width = screen::width();
-    let text: Vec<String> = found.iter().map(|section| described(section, width)).collect();
+    let text: Vec<String> = found.iter().map(|section| described(section, screen::width())).collect();
     print(&text.join("\n"))?;
     if !having.is_empty() {
         let mut table = tables::table(["of", "value", "kind", "source"]);
@@ -96,26 +95,15 @@ fn described(section: &Section, width: usize) -> String {
     let mut text = format!("{}: {}\n", section.name, section.what);
     for entry in &section.keys {
         let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
-        text += &wrapped(&format!("{}  {}{unit}", entry.key, entry.takes), width, 2, INDENT + 2);
-        text += &wrapped(&format!("{} [left out: {}]", entry.meaning, entry.otherwise), width, INDENT + 2, INDENT + 2);
+        text += &set_in(&format!("{}  {}{unit}", entry.key, entry.takes), width, 2);
+        text += &set_in(&format!("{} [left out: {}]", entry.meaning, entry.otherwise), width, INDENT + 2);
     }
     text
 }
 
-/// `text` in lines of at most `width` columns, broken between words, the first `first` columns in and the others `rest`.
-fn wrapped(text: &str, width: usize, first: usize, rest: usize) -> String {
-    let mut lines = vec![" ".repeat(first)];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a line");
-        let used = line.chars().count();
-        let is_begun = line.chars().any(|c| c != ' ');
-        match is_begun && used + 1 + word.chars().count() > width {
-            true => lines.push(format!("{}{word}", " ".repeat(rest))),
-            false if is_begun => *line += &format!(" {word}"),
-            false => *line += word,
-        }
-    }
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+/// Text `first` columns in; lines that it goes on in stand below what belongs to a key.
+fn set_in(text: &str, width: usize, first: usize) -> String {
+    format!("{}\n", lines(&format!("{}{text}", " ".repeat(first)), width, INDENT + 2 - first).join("\n"))
 }
 
 #[cfg(test)]
@@ -138,9 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_between_words_only() {
-        assert_eq!(wrapped("one two three four", 10, 0, 2), "one two\n  three\n  four\n");
-        assert_eq!(wrapped("longer-than-that", 5, 2, 2), "  longer-than-that\n");
+    fn descriptions_keep_within_the_width() {
         for section in sections() {
             let text = described(&section, 60);
             let most = |word: &str| word.chars().count() + INDENT + 2;

@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Outcome};
-use crate::screen;
+use crate::screen::{self, wrapped};
 use crate::tables;
+
+/// What all patterns do.
+const EACH: &str = "A pattern runs one worker over the whole drive, one request outstanding (--set job.depth=32 changes \
+                    that), 5 s to warm up and 60 s counted.";
 
 /// Lists them, or shows one.
 pub fn patterns(args: &args::Named, json: bool) -> Outcome {
@@ -38,8 +42,7 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
         table.add_row([pattern.name.clone(), percent(|l| l.reads), percent(|l| l.random), sizes.join(", ")]);
     }
     print(&table.to_string())?;
-    let each = "Each runs one worker over the whole drive, one request outstanding; --set job.depth=32 changes that.";
-    print(&format!("\n{}\n\n", screen::wrapped(each, screen::width())))?;
+    print(&format!("\n{}\n", wrapped(EACH, screen::width())))?;
     let mut table = tables::table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
     for job in jobs::JOBS {
         let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
@@ -137,11 +140,8 @@ fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
         Some(fio) => format!("The same mix as a fio job, drawn from fio's own random numbers:\n\n{fio}"),
         None => "No fio job says the same: its lines differ in more than size.".to_owned(),
     };
-    format!(
-        "{}: {}\n\n{table}\n\nOne worker over the whole drive, one request outstanding (--set job.depth=32 changes that), 5 s to \
-         warm up and 60 s counted.\n{fio}",
-        pattern.name, pattern.spec.name
-    )
+    let each = wrapped(EACH, screen::width());
+    format!("{}: {}\n\n{table}\n\n{each}{fio}", pattern.name, pattern.spec.name)
 }
 
 /// The pattern as a fio job, where its lines differ in size alone.

@@ -9,6 +9,7 @@ use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::planned;
+use crate::screen::{self, wrapped};
 use crate::tables;
 
 /// The built-in studies: name and text.
@@ -136,13 +137,14 @@ fn sets(factor: &Factor) -> Vec<String> {
 }
 
 fn shown(name: &str, study: &Study, extent: &Extent) -> String {
-    let mut text = format!("{name}: {}\n\n{}\n", study.title, study.question);
+    let prose = |text: &str| format!("{}\n", wrapped(text, screen::width()));
+    let mut text = format!("{}\n{}", prose(&format!("{name}: {}", study.title)), prose(&study.question));
     if let Some(expect) = &study.expect {
-        text += &format!("Expected: {expect}\n");
+        text += &prose(&format!("Expected: {expect}"));
     }
     let base = study.job.iter().map(|job| ("job".to_owned(), job.clone())).chain(flatten(&study.stack));
     let base: Vec<String> = base.map(|(key, value)| format!("{key}={value}")).collect();
-    text += &format!("Under all: {}\n", base.join(", "));
+    text += &prose(&format!("Under all: {}", base.join(", ")));
     if !study.factor.is_empty() {
         let mut table = tables::table(["factor", "level", "sets"]);
         for factor in &study.factor {

@@ -32,7 +32,6 @@ fn a_value_in_a_key_s_place_is_shown_its_key() {
     for (key, nearest) in [
         ("mq-deadline", "driver=linux-mq-deadline"),
         ("bfq", "driver=linux-bfq"),
-        ("sata3", "controller.mode=sata-3"),
         ("ncq", "drive.link.queuing=ncq"),
         ("raid10", "array=raid-10"),
         ("ahci", "controller=ahci"),
@@ -40,6 +39,18 @@ fn a_value_in_a_key_s_place_is_shown_its_key() {
     ] {
         assert_eq!(said(key), format!("; did you mean `{nearest}`?"), "{key}");
     }
+}
+
+#[test]
+fn a_mode_of_sata_is_offered_with_what_its_name_means() {
+    assert_eq!(
+        said("sata3"),
+        "; expected KEY=VALUE (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6); \
+         did you mean `controller.mode=sata-3`?"
+    );
+    let mut stack = Stack::named_drive("barracuda");
+    let faults = stack.set("controller.mode", "SATA6").unwrap_err();
+    assert!(faults[0].to_string().ends_with("SATA III is sata-6); did you mean `sata-6`?"), "{}", faults[0]);
 }
 
 #[test]

@@ -77,7 +77,8 @@ impl Accepts {
     pub(crate) fn refuses(&self, word: &str, wrong: Diagnostic) -> Diagnostic {
         let is_word = matches!(self, Accepts::Word(_));
         let nearest = is_word.then(|| crate::keys::value_meant(word, self.words())).flatten();
-        Diagnostic { nearest, ..wrong.expected(self.to_string()) }
+        let caution = nearest.as_deref().map_or("", crate::keys::caution);
+        Diagnostic { nearest, ..wrong.expected(format!("{self}{caution}")) }
     }
 }
 
