@@ -19,7 +19,7 @@ import { readReport, type Anatomy, type Cell, type Report, type Stretch } from "
 import { requestsFigure } from "../src/requests";
 import { at, current, ending, movedFor, movements, requests, told, writtenOut } from "../src/stretch";
 import { apart } from "../src/chart";
-import { parse, write } from "../src/address";
+import { follow, parse, write } from "../src/address";
 import { csv } from "../src/csv";
 import { standalone } from "../src/download";
 import { named } from "../src/palette";
@@ -270,7 +270,16 @@ it("finds no report in the bare template", () => {
 describe("a single run", () => {
   const single = (): Report => {
     const one = { ...cell([], 5), flags: ["too short"] };
-    return { ...report(), factors: [], verdicts: [], claims: [], runs_per_cell: 1, runs_planned: 1, runs_done: 1, cells: [one] };
+    return {
+      ...report(),
+      factors: [],
+      verdicts: [],
+      claims: [],
+      runs_per_cell: 1,
+      runs_planned: 1,
+      runs_done: 1,
+      cells: [one],
+    };
   };
 
   it("has its figures turned round, and no table of one cell", () => {
@@ -377,7 +386,15 @@ describe("the address", () => {
 
 describe("files", () => {
   it("hold no formula, and quote what must be", () => {
-    const table = { head: ["a", 'b"c'], rows: [["=1+1", "x,y"], [-1.5, null], ["-1", "@sum"], [Number.NaN, "two\nlines"]] };
+    const table = {
+      head: ["a", 'b"c'],
+      rows: [
+        ["=1+1", "x,y"],
+        [-1.5, null],
+        ["-1", "@sum"],
+        [Number.NaN, "two\nlines"],
+      ],
+    };
     expect(csv(table)).toBe('a,"b""c"\r\n\'=1+1,"x,y"\r\n-1.5,\r\n\'-1,\'@sum\r\n,"two\nlines"\r\n');
   });
 
@@ -394,7 +411,12 @@ describe("files", () => {
   it("can be had of every figure and table", () => {
     const of = report();
     const choice = new Choice(of);
-    for (const part of [curves(choice), anatomy(choice), requestsFigure(choice, told(of, choice), null), arm(choice, told(of, choice)).element])
+    for (const part of [
+      curves(choice),
+      anatomy(choice),
+      requestsFigure(choice, told(of, choice), null),
+      arm(choice, told(of, choice)).element,
+    ])
       expect([...part!.querySelectorAll(".save")].map(({ textContent }) => textContent)).toEqual(["CSV", "PNG"]);
     for (const part of [cells(of, choice), claims(of), differences(of), verdicts(of, null)])
       expect(part?.querySelector(".save")?.textContent).toBe("CSV");
@@ -420,7 +442,12 @@ describe("labels", () => {
   });
 
   it("of switches say of what", () => {
-    const of = { ...report(), factors: [{ name: "cache", unit: null, levels: ["true", "false"] }], verdicts: [], cells: [cell(["true"], 1), cell(["false"], 2)] };
+    const of = {
+      ...report(),
+      factors: [{ name: "cache", unit: null, levels: ["true", "false"] }],
+      verdicts: [],
+      cells: [cell(["true"], 1), cell(["false"], 2)],
+    };
     expect(new Choice(of).sides().map(({ name }) => name)).toEqual(["cache on", "cache off"]);
   });
 });
@@ -460,7 +487,9 @@ describe("a stretch", () => {
     expect(steps[0]).toContain("500 cylinders, from 0 to 500, head 1");
     expect(steps[2]).toContain("from 5.50 to 6.00\u00a0ms");
     choice.set("requests.pick", "on/8-1");
-    expect(figure.querySelector(".explained")?.textContent).toContain("the drive's buffer took the data. They were written 18.0\u00a0ms");
+    expect(figure.querySelector(".explained")?.textContent).toContain(
+      "the drive's buffer took the data. They were written 18.0\u00a0ms",
+    );
     choice.set("requests.pick", "on/8-7");
     expect(figure.querySelector(".explained")).toBeNull();
   });
@@ -485,4 +514,18 @@ describe("a stretch", () => {
     jump(1);
     expect(element.querySelector(".status")?.textContent).toContain("seeks to read: cylinder 0 to 500, head 1");
   });
+});
+
+it("writes the choice into the address, and follows the address back", () => {
+  const of = report();
+  const choice = new Choice(of);
+  history.replaceState(null, "", "#curves&metric=p99&none");
+  follow(choice);
+  expect(choice.metric.id).toBe("p99");
+  choice.set("cells.sort", "rate");
+  expect(location.hash).toBe("#curves&metric=p99&cells.sort=rate");
+  history.replaceState(null, "", "#");
+  window.dispatchEvent(new Event("popstate"));
+  expect(choice.metric.id).toBe("iops");
+  expect(choice.state()).toEqual([]);
 });
