@@ -152,7 +152,7 @@ function columnsOf(report: Report): Column[] {
     const order = (cell: Cell): number | string => (numbers ? Number(level(cell)) : levels.indexOf(level(cell)));
     return { name, unit: unit ?? "", figure: numbers, text: (cell) => shown(level(cell)), value: level, order };
   });
-  const apart = report.cells.some(({ reads, writes }) => reads !== null || writes !== null);
+  const apart = report.cells.some(({ reads, writes, flushes }) => reads || writes || flushes);
   return [
     ...factors,
     ...rates(),
@@ -198,11 +198,11 @@ function kinds({ cells }: Report): Column[] {
     ["mean", "mean"],
     ["p99", "99th percentile"],
   ];
-  const flushes = cells.some(({ flush }) => flush);
+  const flushed = cells.some(({ flushes }) => flushes);
   return keys.flatMap(([key, name]) => [
     figureColumn(`reads, ${name}`, "ms", ({ reads }) => reads?.[key]),
     figureColumn(`writes, ${name}`, "ms", ({ writes }) => writes?.[key]),
-    ...(flushes ? [figureColumn(`flushes, ${name}`, "ms", ({ flush }) => flush?.[key])] : []),
+    ...(flushed ? [figureColumn(`flushes, ${name}`, "ms", ({ flushes }) => flushes?.[key])] : []),
   ]);
 }
 

@@ -36,12 +36,12 @@ export function percentiles({ cells }: Report): HTMLElement | null {
 }
 
 /** All requests, and each kind that was kept apart. */
-function kindsOf({ response_ms, reads, writes, flush }: Cell): [string, Response][] {
+function kindsOf({ response_ms, reads, writes, flushes }: Cell): [string, Response][] {
   const mixed = reads !== null && writes !== null;
   const apart: [string, Response | null | undefined][] = [
     ["reads", mixed ? reads : null],
     ["writes", mixed ? writes : null],
-    ["flushes", flush],
+    ["flushes", flushes],
   ];
   const all = mixed ? "reads and writes" : reads !== null ? "reads" : writes !== null ? "writes" : "requests";
   return [[all, response_ms], ...apart.flatMap(([name, kind]): [string, Response][] => (kind ? [[name, kind]] : []))];
@@ -54,6 +54,7 @@ function rowsOf(cell: Cell, kinds: [string, Response][]): Row[] {
     whole("requests", cell.ios, (value) => count(value ?? 0)),
     whole("requests/s", cell.iops.estimate),
     whole("MB/s", mega(cell.bytes_per_s.estimate)),
+    ...(cell.flushes ? [whole("flushes/s", cell.flushes_per_s)] : []),
     ...QUANTILES.map(([key, name]): Row => ({ name, values: kinds.map(([, kind]) => kind[key]), write: number })),
     ...(cpu === null ? [] : PROCESSOR.map(([key, name, unit]) => whole(unit ? `${name}, ${unit}` : name, cpu[key]))),
   ].map((row) => ({ ...row, values: kinds.map((_, place) => row.values[place]) }));

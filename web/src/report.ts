@@ -21,12 +21,48 @@ export interface Verdict {
   cell: string;
   cell_ids: string[];
   metric: string;
+  better: "higher" | "lower";
   ratio: Interval | null;
   verdict: Outcome;
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];
   note: string | null;
+  cause: Cause | null;
+  beside: string[];
+  place: Where | null;
+}
+
+export interface Meaning {
+  word: string;
+  says: string;
+}
+
+export interface Cause {
+  of: string;
+  from_ms: Figure;
+  to_ms: Figure;
+  parts: Partial<Anatomy>;
+  text: string;
+}
+
+export interface Where {
+  text: string;
+  regions: Region[];
+  turns: string[];
+}
+
+export interface Region {
+  place: string;
+  verdict: Outcome;
+  cells: number;
+  undecided: number;
+  ratio: Range;
+}
+
+export interface Range {
+  low: Figure;
+  high: Figure;
 }
 
 export interface Setting {
@@ -89,17 +125,12 @@ export interface Cell {
   response_ms: Response;
   reads: Response | null;
   writes: Response | null;
-  /** Absent in reports whose jobs issued none. */
-  flush?: Response | null;
+  flushes: Response | null;
+  flushes_per_s: Figure;
   histogram: [upper_ms: number, count: number][];
   anatomy_ms: Anatomy;
   cpu: Processor | null;
   flags: string[];
-}
-
-export interface Meaning {
-  outcome: Outcome;
-  meaning: string;
 }
 
 export interface Platter {
@@ -171,8 +202,8 @@ export interface Report {
   runtime_s: Figure;
   virtual_time: boolean;
   interval: string;
-  meanings: Meaning[];
   verdicts: Verdict[];
+  meanings: Meaning[];
   stack: Layer[];
   factors: Factor[];
   cells: Cell[];

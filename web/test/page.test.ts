@@ -41,6 +41,8 @@ function cell(levels: string[], iops: number): Cell {
     response_ms: { mean: 11, p50: 10, p90: 20, p99: 30, p99_9: 40, p99_99: 50, max: 60 },
     reads: null,
     writes: null,
+    flushes: null,
+    flushes_per_s: 0,
     histogram: [
       [10, 500],
       [20, 400],
@@ -107,7 +109,7 @@ function report(): Report {
     runtime_s: 60,
     virtual_time: true,
     interval: HOSTILE,
-    meanings: [{ outcome: "faster", meaning: HOSTILE }],
+    meanings: [{ word: "faster", says: HOSTILE }],
     verdicts: [1, 2].map(() => ({
       headline: HOSTILE,
       factor: HOSTILE,
@@ -116,12 +118,22 @@ function report(): Report {
       cell: HOSTILE,
       cell_ids: [`${HOSTILE}/8`, "on/8"],
       metric: HOSTILE,
+      better: "higher" as const,
       ratio: interval(1.2),
       verdict: "faster" as const,
       p_adjusted: 0.01,
       margin_percent: 2,
       differs: [HOSTILE],
       note: HOSTILE,
+      cause: { of: HOSTILE, from_ms: 1, to_ms: 2, parts: { seek: 1 }, text: `cause ${HOSTILE}` },
+      beside: [`beside ${HOSTILE}`],
+      place: {
+        text: HOSTILE,
+        regions: [
+          { place: HOSTILE, verdict: "no difference" as const, cells: 1, undecided: 0, ratio: { low: 1, high: 1.01 } },
+        ],
+        turns: [HOSTILE],
+      },
     })),
     stack: [{ role: HOSTILE, name: HOSTILE, settings: [{ key: HOSTILE, value: HOSTILE, source: HOSTILE }] }],
     factors: [
@@ -289,7 +301,7 @@ describe("a single run", () => {
     expect(rows).toContain("99th percentile30.0");
     of.cells[0]!.reads = of.cells[0]!.response_ms;
     of.cells[0]!.writes = { ...of.cells[0]!.response_ms, p99: 70 };
-    of.cells[0]!.flush = { ...of.cells[0]!.response_ms, p99: 90 };
+    of.cells[0]!.flushes = { ...of.cells[0]!.response_ms, p99: 90 };
     const head = [...percentiles(of)!.querySelectorAll("thead th")].map((name) => name.textContent);
     expect(head).toEqual(["", "reads and writes", "reads", "writes", "flushes"]);
   });
@@ -312,6 +324,12 @@ it("says on top that a study is unfinished", () => {
 it("takes what a verdict means from the report", () => {
   const badge = verdicts(report(), null)?.querySelector(".badge");
   expect(badge?.getAttribute("title")).toBe(HOSTILE);
+});
+
+it("tells cause, what went the other way, and where the effect is", () => {
+  const words = verdicts(report(), null)?.querySelector(".hero")?.textContent;
+  for (const said of [`cause ${HOSTILE}`, `beside ${HOSTILE}`, "1.00 to 1.01 times", "1 cell"])
+    expect(words).toContain(said);
 });
 
 it("folds the settings in which no sides differ", () => {

@@ -101,7 +101,8 @@ fn interval_text(study: &Study) -> String {
 }
 
 fn meanings() -> Vec<report::Meaning> {
-    let meaning = |outcome: Outcome| report::Meaning { outcome, meaning: outcome.meaning().to_owned() };
+    let meaning =
+        |outcome: Outcome| report::Meaning { word: outcome.name().to_owned(), says: outcome.meaning().to_owned() };
     Outcome::ALL.map(meaning).to_vec()
 }
 
