@@ -45,10 +45,7 @@ export function anatomy(choice: Choice): HTMLElement {
     lead:
       "The mean response time, split into the parts a request passed through. Each part was measured on its " +
       "own; together they make up the whole.",
-    controls: () => [
-      ...fixedSelectors(choice, drawn()),
-      optionSelector(choice, "anatomy.show", "show", options),
-    ],
+    controls: () => [...fixedSelectors(choice, drawn()), optionSelector(choice, "anatomy.show", "show", options)],
     caption: () => {
       const condition = choice.condition(drawn());
       const at = condition ? `, ${condition}` : "";
@@ -104,7 +101,18 @@ function draw(choice: Choice, extent: Extent, { width, narrow }: Parameters<Draw
   const left = narrow || alone ? 26 : nameWidth(width, choice.sides());
   const room = (width - left - 92) / longest;
   return {
-    height: rows.length * Math.max(44, 14 * linesOf(rows.map(({ side }) => side), left - 10) + 8) + 60,
+    height:
+      rows.length *
+        Math.max(
+          44,
+          14 *
+            linesOf(
+              rows.map(({ side }) => side),
+              left - 10,
+            ) +
+            8,
+        ) +
+      60,
     label: "Stacked bars: mean response by part. The table below holds the same figures.",
     option: {
       grid: { left, right: 92, top: 4, bottom: 50 },

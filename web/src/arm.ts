@@ -91,13 +91,29 @@ export function arm(choice: Choice, stretches: Told[]): { element: HTMLElement; 
     drawn = wanted();
   });
   fill();
-  const words = () => [`The arm's way: cylinder against time, ${quantity(length, "ms")}`, ...stretches.map(({ side }) => `${side.letter} ${side.name}`)];
-  const saves = files(csvButton("arm", () => table(discs)), pngButton("arm", lines, words));
+  const words = () => [
+    `The arm's way: cylinder against time, ${quantity(length, "ms")}`,
+    ...stretches.map(({ side }) => `${side.letter} ${side.name}`),
+  ];
+  const saves = files(
+    csvButton("arm", () => table(discs)),
+    pngButton("arm", lines, words),
+  );
   const element = section(
     "arm",
     "The arm at work",
     lead(stretches),
-    el("figure", {}, bar, clock.slider, row, errands(discs), el("figcaption", { class: "caption" }, caption(stretches)), lines, saves),
+    el(
+      "figure",
+      {},
+      bar,
+      clock.slider,
+      row,
+      errands(discs),
+      el("figcaption", { class: "caption" }, caption(stretches)),
+      lines,
+      saves,
+    ),
   );
   const jump = (ms: number): void => {
     clock.stop();
@@ -213,7 +229,8 @@ function discOf(told: Told, drive: number, { length, go, lettered }: Stage): Dis
   const done = requests(stretch)
     .map(({ due, response }) => due + response)
     .sort((a, b) => a - b);
-  const radius = (cylinder: number): number => OUTER - ((OUTER - INNER) * cylinder) / Math.max(1, stretch.cylinders - 1);
+  const radius = (cylinder: number): number =>
+    OUTER - ((OUTER - INNER) * cylinder) / Math.max(1, stretch.cylinders - 1);
   const turning = svg("g", {});
   const beam = svg("line", { class: "arm" });
   const head = svg("circle", { class: "head", r: 4 });
@@ -230,11 +247,17 @@ function discOf(told: Told, drive: number, { length, go, lettered }: Stage): Dis
     const move = moves[index];
     const state = move ? at(move, turned, time) : { cylinder: moves[0]?.from ?? 0, doing: "rest" as const };
     const y = -radius(state.cylinder);
-    for (const [name, value] of [["x1", PIVOT.x], ["y1", PIVOT.y], ["x2", 0], ["y2", y]] as const)
+    for (const [name, value] of [
+      ["x1", PIVOT.x],
+      ["y1", PIVOT.y],
+      ["x2", 0],
+      ["y2", y],
+    ] as const)
       beam.setAttribute(name, value.toFixed(2));
     head.setAttribute("cy", y.toFixed(2));
     head.setAttribute("class", `head ${state.doing}`);
-    status.textContent = moves.length === 0 ? "nothing is to be moved: the buffer answers" : statusOf(move, state.doing);
+    status.textContent =
+      moves.length === 0 ? "nothing is to be moved: the buffer answers" : statusOf(move, state.doing);
     const finished = done.filter((end) => end <= time).length;
     tally.textContent = `${count(finished)} of ${counted(done.length, "request")} done`;
     way.mark(time);
@@ -250,7 +273,14 @@ function discOf(told: Told, drive: number, { length, go, lettered }: Stage): Dis
     head,
   );
   const name = lettered ? el("p", { class: "caption" }, chip(side), ` ${side.name}`) : null;
-  return { told, moves, done, show, element: el("div", { class: "disc-box" }, name, picture, status, tally), line: way.element };
+  return {
+    told,
+    moves,
+    done,
+    show,
+    element: el("div", { class: "disc-box" }, name, picture, status, tally),
+    line: way.element,
+  };
 }
 
 /** What turns with the platter whatever is done: its edges and a mark. */
@@ -269,7 +299,12 @@ function marks(moves: Movement[], index: number, radius: (cylinder: number) => n
   return shown.map((move, place) => {
     const last = place === shown.length - 1;
     const opacity = last ? 1 : 0.15 + (0.45 * place) / shown.length;
-    return svg("path", { class: `run ${move.errand}`, d: arcOf(move, radius(move.to)), opacity, "stroke-width": last ? 5 : 2.5 });
+    return svg("path", {
+      class: `run ${move.errand}`,
+      d: arcOf(move, radius(move.to)),
+      opacity,
+      "stroke-width": last ? 5 : 2.5,
+    });
   });
 }
 
@@ -297,7 +332,8 @@ function wayOf(
 ): { element: HTMLElement; mark: (time: number) => void } {
   const { width, height } = LINE;
   const px = (time: number): string => ((Math.min(time, length) / length) * width).toFixed(1);
-  const py = (cylinder: number): string => (EDGE + (cylinder / Math.max(1, stretch.cylinders - 1)) * (height - 2 * EDGE)).toFixed(1);
+  const py = (cylinder: number): string =>
+    (EDGE + (cylinder / Math.max(1, stretch.cylinders - 1)) * (height - 2 * EDGE)).toFixed(1);
   const path = moves.map(({ start, arrived, end, from, to }, index) => {
     const first = index === 0 ? "M" : "L";
     return `${first}${px(start)} ${py(from)}L${px(arrived)} ${py(to)}L${px(end)} ${py(to)}`;
@@ -312,7 +348,14 @@ function wayOf(
       role: "img",
       "aria-label": `the way of the arm of ${side.name}: cylinder against time`,
     },
-    svg("rect", { class: "ground", width, height, fill: "var(--raised)", stroke: "var(--rule)", "vector-effect": "non-scaling-stroke" }),
+    svg("rect", {
+      class: "ground",
+      width,
+      height,
+      fill: "var(--raised)",
+      stroke: "var(--rule)",
+      "vector-effect": "non-scaling-stroke",
+    }),
     svg("path", {
       d: path.join(""),
       fill: "none",

@@ -117,7 +117,11 @@ function rows(choice: Choice, scale: Scale): Row[] {
       const value = read(side);
       return value === null ? [] : [{ side, group, value, drawn: scale === "relative" ? percent(value, base) : value }];
     });
-    return found.length === 0 ? [] : group === "" ? found : [{ heading: levelName(choice.factors[choice.grouped]!.name, group) }, ...found];
+    return found.length === 0
+      ? []
+      : group === ""
+        ? found
+        : [{ heading: levelName(choice.factors[choice.grouped]!.name, group) }, ...found];
   });
 }
 

@@ -36,7 +36,11 @@ export function cells(report: Report, choice: Choice): HTMLElement | null {
   const found = (): Cell[] => ordered(report, choice, columns);
   let filled = "";
   const fill = (): void => {
-    const view = JSON.stringify([choice.option("cells.rows", ""), sorting(choice), ...report.factors.map((_, factor) => wanted(choice, factor))]);
+    const view = JSON.stringify([
+      choice.option("cells.rows", ""),
+      sorting(choice),
+      ...report.factors.map((_, factor) => wanted(choice, factor)),
+    ]);
     if (view === filled) return;
     filled = view;
     const all = found();
@@ -44,7 +48,8 @@ export function cells(report: Report, choice: Choice): HTMLElement | null {
     body.replaceChildren(...shown.map((cell) => row(cell, columns)));
     more.replaceChildren(shown.length === all.length ? "" : rest(choice, shown.length, all.length));
     bar.replaceChildren(...filters(report, choice));
-    words.textContent = all.length === report.cells.length ? "" : `${count(all.length)} of ${counted(report.cells.length, "cell")}.`;
+    words.textContent =
+      all.length === report.cells.length ? "" : `${count(all.length)} of ${counted(report.cells.length, "cell")}.`;
     heads.forEach(({ head }, index) => mark(head, columns[index]!, sorting(choice)));
   };
   fill();
@@ -147,8 +152,15 @@ function columnsOf(report: Report): Column[] {
     const order = (cell: Cell): number | string => (numbers ? Number(level(cell)) : levels.indexOf(level(cell)));
     return { name, unit: unit ?? "", figure: numbers, text: (cell) => shown(level(cell)), value: level, order };
   });
-  const apart = report.cells.some(({ reads, writes }) => reads !== null || writes !== null);
-  return [...factors, ...rates(), ...responses(), ...(apart ? kinds(report) : []), processor(report), remarks(report)].flat();
+  const apart = report.cells.some(({ reads, writes, flushes }) => reads || writes || flushes);
+  return [
+    ...factors,
+    ...rates(),
+    ...responses(),
+    ...(apart ? kinds(report) : []),
+    processor(report),
+    remarks(report),
+  ].flat();
 }
 
 function figureColumn(name: string, unit: string, read: (cell: Cell) => number | null | undefined): Column {

@@ -66,12 +66,10 @@ export function chart(draw: Draw, hands: Hands = {}): { element: HTMLElement; re
   new ResizeObserver(() => {
     if (!printing) redraw();
   }).observe(element);
-  new IntersectionObserver(
-    (entries) => {
-      seen = entries.at(-1)?.isIntersecting ?? seen;
-      if (seen && waiting.delete(element)) put();
-    },
-  ).observe(element);
+  new IntersectionObserver((entries) => {
+    seen = entries.at(-1)?.isIntersecting ?? seen;
+    if (seen && waiting.delete(element)) put();
+  }).observe(element);
   charts.push({ redraw });
   return { element, redraw };
 }
@@ -95,7 +93,7 @@ function attach(element: HTMLElement, width: number, height: number, { pick, zoo
 /** A gesture is over when nothing has moved for so long. */
 const SETTLED_MS = 250;
 
-/** What is out of sight is drawn when the browser has nothing else to do, a chart at a time: a page of many opens sooner. */
+/** What is out of sight is drawn when the browser has nothing else to do, a chart at a time. */
 const waiting = new Map<HTMLElement, () => void>();
 
 function whenIdle(element: HTMLElement, draw: () => void): void {
@@ -168,7 +166,10 @@ export function tooltip(
 /** Those of `values` whose words stand apart on an axis of `length` pixels on which `at` is their place (0 to 1). */
 export function apart(values: number[], at: (value: number) => number, length: number): number[] {
   const half = (value: number): number => (plain(value).length * 7 + 10) / 2;
-  const ends = (value: number): [number, number] => [at(value) * length - half(value), at(value) * length + half(value)];
+  const ends = (value: number): [number, number] => [
+    at(value) * length - half(value),
+    at(value) * length + half(value),
+  ];
   const last = values.at(-1);
   const shown: number[] = [];
   for (const value of values) {

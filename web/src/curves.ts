@@ -81,7 +81,13 @@ function table(choice: Choice, along: number): Table {
   const { metric } = choice;
   const name = metric.unit === "" ? metric.name : `${metric.name}, ${metric.unit}`;
   const own = along !== choice.compared;
-  const head = [...(own ? [choice.factors[choice.compared]!.name] : []), choice.factors[along]!.name, name, "low", "high"];
+  const head = [
+    ...(own ? [choice.factors[choice.compared]!.name] : []),
+    choice.factors[along]!.name,
+    name,
+    "low",
+    "high",
+  ];
   const row = (side: Side, { x, value: { estimate, low, high } }: Point): Table["rows"][number] => [
     ...(own ? [side.level] : []),
     x,
@@ -105,7 +111,11 @@ function draw(choice: Choice, along: number, { width, narrow }: Parameters<Draw>
       grid: { ...SIDES, top: 34, bottom: 50 },
       dataZoom: zoomed(choice, "curves", narrow),
       tooltip: tooltip("axis", (params) => hint(choice, along, sides, params), "line"),
-      xAxis: numberAxis(factor.levels.map(Number), length, factor.unit ? `${factor.name}, ${factor.unit}` : factor.name),
+      xAxis: numberAxis(
+        factor.levels.map(Number),
+        length,
+        factor.unit ? `${factor.name}, ${factor.unit}` : factor.name,
+      ),
       yAxis: valueAxis(metric.unit, {
         min: 0,
         nameLocation: "end",

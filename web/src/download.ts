@@ -41,7 +41,10 @@ async function savePicture(name: string, chart: HTMLElement, words: string[]): P
 
 /** Drawings, one below the other, as one that needs no style sheet: its colours by value, on the page's ground, with
     `words` above. */
-export function standalone(drawings: SVGSVGElement[], words: string[]): { text: string; width: number; height: number } {
+export function standalone(
+  drawings: SVGSVGElement[],
+  words: string[],
+): { text: string; width: number; height: number } {
   const style = getComputedStyle(document.documentElement);
   const colour = (variable: string): string => style.getPropertyValue(variable).trim() || "currentColor";
   let y = MARGIN + words.length * LINE;

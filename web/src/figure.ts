@@ -34,7 +34,11 @@ export function figure(choice: Choice, parts: Figure): HTMLElement {
   const words = el("p", { class: "caption", "aria-live": "polite" });
   const drawn = el("div", { class: "drawn" }, el("figcaption", {}, words), key, element);
   const after = el("div", { class: "below" });
-  const sides = (): string => [...key.querySelectorAll("li")].map(spoken).filter((words) => words !== "").join(" · ");
+  const sides = (): string =>
+    [...key.querySelectorAll("li")]
+      .map(spoken)
+      .filter((words) => words !== "")
+      .join(" · ");
   const above = (): string[] => [heading, caption(), sides()].filter((line) => line !== "");
   const saves = files(csvButton(id, table), pngButton(id, element, above));
   const fill = (): void => {

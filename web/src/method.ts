@@ -2,7 +2,7 @@
 
 import { counted, quantity } from "./format";
 import { el, section, type Child } from "./dom";
-import { MARKS } from "./verdicts";
+import { markOf } from "./verdicts";
 import type { Report } from "./report";
 
 const ALWAYS: [string, string][] = [
@@ -65,7 +65,7 @@ async function copy(line: string, code: HTMLElement, button: HTMLElement): Promi
 
 function words({ verdicts, meanings, cells }: Report): HTMLElement {
   const compared = verdicts.length > 0;
-  const outcomes = meanings.map(({ outcome, says }): [string, string] => [`${MARKS[outcome]} ${outcome}`, says]);
+  const outcomes = meanings.map(({ word, says }): [string, string] => [`${markOf(word)} ${word}`, says]);
   const all = [...(compared ? [...outcomes, ...COMPARED] : []), ...ALWAYS, ...(cells.length > 1 ? VARIED : [])];
   const entries = all.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]);
   return el("div", {}, el("h3", {}, "The words"), el("dl", { class: "facts glossary" }, ...entries));

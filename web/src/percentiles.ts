@@ -54,6 +54,7 @@ function rowsOf(cell: Cell, kinds: [string, Response][]): Row[] {
     whole("requests", cell.ios, (value) => count(value ?? 0)),
     whole("requests/s", cell.iops.estimate),
     whole("MB/s", mega(cell.bytes_per_s.estimate)),
+    ...(cell.flushes ? [whole("flushes/s", cell.flushes_per_s)] : []),
     ...QUANTILES.map(([key, name]): Row => ({ name, values: kinds.map(([, kind]) => kind[key]), write: number })),
     ...(cpu === null ? [] : PROCESSOR.map(([key, name, unit]) => whole(unit ? `${name}, ${unit}` : name, cpu[key]))),
   ].map((row) => ({ ...row, values: kinds.map((_, place) => row.values[place]) }));

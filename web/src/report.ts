@@ -33,6 +33,11 @@ export interface Verdict {
   place: Where | null;
 }
 
+export interface Meaning {
+  word: string;
+  says: string;
+}
+
 export interface Cause {
   of: string;
   from_ms: Figure;
@@ -138,11 +143,6 @@ export interface Cell {
   flags: string[];
 }
 
-export interface Meaning {
-  outcome: Outcome;
-  says: string;
-}
-
 export interface Platter {
   revolution_ns: number;
   turned: number;
@@ -212,8 +212,8 @@ export interface Report {
   runtime_s: Figure;
   virtual_time: boolean;
   interval: string;
-  meanings: Meaning[];
   verdicts: Verdict[];
+  meanings: Meaning[];
   stack: Layer[];
   factors: Factor[];
   cells: Cell[];

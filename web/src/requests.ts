@@ -6,7 +6,7 @@ import type { Choice } from "./choice";
 import { optionSelector, press } from "./controls";
 import type { Table } from "./csv";
 import { el, type Child } from "./dom";
-import { figure } from "./figure";
+import { figure, sentence } from "./figure";
 import { count, number, quantity, share } from "./format";
 import { chip, ink, sideColour, sideMark } from "./palette";
 import { movedFor, movements, requests, writtenOut, type Movement, type Request, type Told } from "./stretch";
@@ -40,14 +40,16 @@ export function requestsFigure(choice: Choice, stretches: Told[], jump: Jump | n
       "answered first; where many waited at once, only quick ones are left at the end.",
     key: () => key(rows),
     controls: () => [optionSelector(choice, "requests.along", "along", options), zoomControls(choice, "requests")],
-    caption: () => `Response time in ms by ${along() === "time" ? "when a request was due" : "address"}; lower is faster.`,
+    caption: () =>
+      `Response time in ms by ${along() === "time" ? "when a request was due" : "address"}; lower is faster.`,
     draw: (space) => draw(choice, rows, along(), space),
     hands: {
       zoom: (start, end) => show(choice, "requests", { start, end }),
       pick: (series, item) => choose(choice, rows[series % rows.length]!, item),
     },
     table: () => table(rows),
-    below: () => explained(choice, rows, jump) ?? el("p", { class: "soft asks" }, "Choose a point to have it explained."),
+    below: () =>
+      explained(choice, rows, jump) ?? el("p", { class: "soft asks" }, "Choose a point to have it explained."),
   });
 }
 
@@ -82,7 +84,14 @@ function draw(choice: Choice, rows: Row[], along: Along, { narrow }: Parameters<
         min: Math.min(...ends),
         max: Math.max(...ends),
         nameGap: 28,
-        axisLabel: { color: ink.soft, fontSize: 12, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (value: number) => number(value) },
+        axisLabel: {
+          color: ink.soft,
+          fontSize: 12,
+          hideOverlap: true,
+          showMinLabel: false,
+          showMaxLabel: false,
+          formatter: (value: number) => number(value),
+        },
         axisLine: { show: true, lineStyle: { color: ink.soft } },
         splitLine: { show: false },
       }),
@@ -176,19 +185,24 @@ function explained(choice: Choice, rows: Row[], jump: Jump | null): HTMLElement 
 }
 
 function placed({ all }: Row, { op, place, failed }: Request): string {
-  return `${op.charAt(0).toUpperCase()}${op.slice(1)}, number ${count(place + 1)} of ${count(all.length)}${failed ? ", failed" : ""}`;
+  return `${sentence(op)}, number ${count(place + 1)} of ${count(all.length)}${failed ? ", failed" : ""}`;
 }
 
 function circumstances({ stretch }: Row, { op, lba, sectors, due, response, worker }: Request): string {
-  const size = `${number((sectors * 512) / 1024)}\u00a0KiB at sector ${count(lba)}, ${share(lba / stretch.sectors)} of the way in`;
-  const what = op === "flush" ? "" : `${size}; `;
-  return `${what}issued by worker ${worker + 1}, due ${quantity(due, "ms")} after the picture's beginning, answered after ${quantity(response, "ms")}.`;
+  const size = `${number(sectors / 2)}\u00a0KiB at sector ${count(lba)}`;
+  const what = op === "flush" ? "" : `${size}, ${share(lba / stretch.sectors)} of the way in; `;
+  const when = `due ${quantity(due, "ms")} after the picture's beginning`;
+  return `${what}issued by worker ${worker + 1}, ${when}, answered after ${quantity(response, "ms")}.`;
 }
 
 /** The response as one bar of its parts. */
 function strip({ parts, response }: Request): HTMLElement {
   const bars = parts.map(({ name, ms }) =>
-    el("span", { class: `piece part-${name}`, title: `${name} ${quantity(ms, "ms")}`, style: `flex-grow:${ms / response}` }),
+    el("span", {
+      class: `piece part-${name}`,
+      title: `${name} ${quantity(ms, "ms")}`,
+      style: `flex-grow:${ms / response}`,
+    }),
   );
   return el("div", { class: "pieces", "aria-hidden": "true" }, ...bars);
 }
@@ -231,10 +245,13 @@ function remarks({ stretch }: Row, { op, parts }: Request, own: Movement[], late
   } else if (!mechanical && op === "read") {
     said.push("It moved nothing: the data came out of the drive's buffer.");
   } else if (!mechanical && op === "write") {
-    const when = later ? ` They were written ${quantity(later.end, "ms")} after the picture's beginning, at cylinder ${count(later.to)}.` : "";
+    const when = later
+      ? ` They were written ${quantity(later.end, "ms")} after the picture's beginning, at cylinder ${count(later.to)}.`
+      : "";
     said.push(`It moved nothing before it was answered: the drive's buffer took the data.${when}`);
   }
-  if (own.length > 1) said.push("It met some parts more than once, on one track after the other; each is given in sum.");
+  if (own.length > 1)
+    said.push("It met some parts more than once, on one track after the other; each is given in sum.");
   return said.map((words) => el("p", { class: "soft" }, words));
 }
 

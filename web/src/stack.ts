@@ -24,10 +24,7 @@ function layerOf({ role, name, settings }: Layer, varied: Set<string>): HTMLElem
   const [differ, same] = [true, false].map((wanted) => settings.filter(({ key }) => varied.has(key) === wanted));
   const words = counted(same!.length, differ!.length > 0 ? "other setting" : "setting");
   const folded = el("details", { class: "folded" }, el("summary", {}, words), list(same!));
-  return [
-    head,
-    el("div", {}, differ!.length > 0 ? list(differ!, "alone") : null, same!.length > 0 ? folded : null),
-  ];
+  return [head, el("div", {}, differ!.length > 0 ? list(differ!, "alone") : null, same!.length > 0 ? folded : null)];
 }
 
 function entry({ key, value, source }: Setting, role: string, varied: Set<string>): HTMLElement {

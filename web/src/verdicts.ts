@@ -3,17 +3,22 @@
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
 import { change, counted, ends, levelName, number, plain, probability } from "./format";
-import { el, folded, section, svg, type Child } from "./dom";
+import { el, folded, scroller, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
 /** The mark of each verdict; what it means stands in the report. */
-export const MARKS: Record<Outcome, string> = {
+const MARKS: Record<Outcome, string> = {
   faster: "▲",
   slower: "▼",
   "no difference": "=",
   "not enough data": "?",
   refused: "×",
 };
+
+/** The mark of a verdict in words, which may say more than its name ("no difference within ±2 %"). */
+export function markOf(word: string): string {
+  return Object.entries(MARKS).find(([outcome]) => word.startsWith(outcome))?.[1] ?? "";
+}
 
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
@@ -52,10 +57,9 @@ function sideNames({ factors }: Report): SideName {
 }
 
 function badges({ meanings }: Report): Badge {
-  const said = new Map(meanings.map(({ outcome, says }) => [outcome as string, says]));
   return (outcome) => {
     const sign = el("span", { "aria-hidden": "true" }, `${MARKS[outcome]} `);
-    const title = said.get(outcome) ?? null;
+    const title = meanings.find(({ word }) => word.startsWith(outcome))?.says ?? null;
     return el("span", { class: `badge ${outcome.replaceAll(" ", "-")}`, title }, sign, outcome);
   };
 }
@@ -77,10 +81,38 @@ function hero(verdict: Verdict, badge: Badge, name: SideName): HTMLElement {
       ...term("under", verdict.cell),
       ...term("sides differ in", verdict.differs.join(", ")),
       ...term(verdict.verdict === "refused" ? "asked about" : "credited to", verdict.factor),
-      ...term("why", verdict.cause?.text ?? ""),
-      ...term("but", verdict.beside.join("; ")),
     ),
     verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
+    ...behind(verdict, "note"),
+    regions(verdict, badge),
+  );
+}
+
+/** Why it came out so, and what went the other way. */
+function behind({ cause, beside }: Verdict, kind: string): HTMLElement[] {
+  const why = cause ? [el("p", { class: kind }, cause.text)] : [];
+  return [...why, ...(beside ?? []).map((words) => el("p", { class: `${kind} beside` }, words))];
+}
+
+/** In which cells the effect is, where several stand together. */
+function regions({ place }: Verdict, badge: Badge): HTMLElement | null {
+  if (!place || place.regions.length === 0) return null;
+  const rows = place.regions.map(({ place: where, verdict, cells, undecided, ratio }) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, where),
+      el("td", {}, badge(verdict)),
+      el("td", { class: "figure" }, `${number(ratio.low)} to ${number(ratio.high)} times`),
+      el("td", { class: "figure" }, counted(cells, "cell") + (undecided > 0 ? `, ${undecided} undecided` : "")),
+    ),
+  );
+  const turns = place.turns.map((words) => el("p", { class: "soft small" }, words));
+  return el(
+    "div",
+    { class: "note" },
+    scroller("where the effect is", el("table", {}, el("tbody", {}, ...rows))),
+    ...turns,
   );
 }
 
@@ -140,6 +172,7 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
       el("p", {}, verdict.headline),
       sides === null ? null : el("p", { class: "soft small" }, sides),
       verdict.note === null ? null : el("p", { class: "soft small" }, verdict.note),
+      ...behind(verdict, "soft small"),
     ),
     el(
       "div",
@@ -166,7 +199,7 @@ function scaleOf(all: Verdict[]): Scale {
 }
 
 /** The ratio and its interval on a scale, as a small picture. */
-function strip(ratio: Interval, { margin_percent }: Verdict, scale: Scale, axis: boolean): Element {
+function strip(ratio: Interval, { margin_percent, better }: Verdict, scale: Scale, axis: boolean): Element {
   const span = Math.log(scale.high / scale.low);
   const at = (value: number): string => `${((Math.log(value / scale.low) / span) * 100).toFixed(2)}%`;
   const { estimate, low, high } = ratio;
@@ -178,16 +211,18 @@ function strip(ratio: Interval, { margin_percent }: Verdict, scale: Scale, axis:
     svg("line", { x1: at(1), x2: at(1), y1: 0, y2: 24, class: "one" }),
     low !== null && high !== null ? svg("line", { x1: at(low), x2: at(high), y1: y, y2: y, class: "interval" }) : null,
     estimate === null ? null : svg("circle", { cx: at(estimate), cy: y, r: 5, class: "dot" }),
-    ...(axis ? axisLabels(scale, at) : []),
+    ...(axis ? axisLabels(scale, at, better) : []),
   ];
   const label = `ratio ${number(estimate)} times, interval ${ends(ratio)}`;
   const height = axis ? 46 : 24;
   return svg("svg", { class: "strip", width: "100%", height, role: "img", "aria-label": label }, ...children);
 }
 
-function axisLabels({ low, high }: Scale, at: (value: number) => string): Child[] {
-  const slower = svg("text", { x: at(low), y: 40 }, `${low.toFixed(2)} times`);
+/** The ends of the scale; which of them is the better one where the report says it. */
+function axisLabels({ low, high }: Scale, at: (value: number) => string, better?: Verdict["better"]): Child[] {
+  const [less, more] = better === undefined ? ["", ""] : better === "lower" ? [", better", ""] : ["", ", better"];
+  const left = svg("text", { x: at(low), y: 40 }, `${low.toFixed(2)} times${less}`);
   const equal = svg("text", { x: at(1), y: 40, "text-anchor": "middle" }, "1 (equal)");
-  const faster = svg("text", { x: at(high), y: 40, "text-anchor": "end" }, `${high.toFixed(2)} times`);
-  return [slower, equal, faster];
+  const right = svg("text", { x: at(high), y: 40, "text-anchor": "end" }, `${high.toFixed(2)} times${more}`);
+  return [left, equal, right];
 }

@@ -19,7 +19,7 @@ import { readReport, type Anatomy, type Cell, type Report, type Stretch } from "
 import { requestsFigure } from "../src/requests";
 import { at, current, ending, movedFor, movements, requests, told, writtenOut } from "../src/stretch";
 import { apart } from "../src/chart";
-import { parse, write } from "../src/address";
+import { follow, parse, write } from "../src/address";
 import { csv } from "../src/csv";
 import { standalone } from "../src/download";
 import { named } from "../src/palette";
@@ -109,7 +109,7 @@ function report(): Report {
     runtime_s: 60,
     virtual_time: true,
     interval: HOSTILE,
-    meanings: [{ outcome: "faster", says: HOSTILE }],
+    meanings: [{ word: "faster", says: HOSTILE }],
     verdicts: [1, 2].map(() => ({
       headline: HOSTILE,
       factor: HOSTILE,
@@ -118,16 +118,22 @@ function report(): Report {
       cell: HOSTILE,
       cell_ids: [`${HOSTILE}/8`, "on/8"],
       metric: HOSTILE,
+      better: "higher" as const,
       ratio: interval(1.2),
       verdict: "faster" as const,
       p_adjusted: 0.01,
       margin_percent: 2,
       differs: [HOSTILE],
       note: HOSTILE,
-      better: "higher" as const,
-      cause: null,
-      beside: [HOSTILE],
-      place: null,
+      cause: { of: HOSTILE, from_ms: 1, to_ms: 2, difference_ms: 1, parts: [], text: `cause ${HOSTILE}` },
+      beside: [`beside ${HOSTILE}`],
+      place: {
+        text: HOSTILE,
+        regions: [
+          { place: HOSTILE, verdict: "no difference" as const, cells: 1, undecided: 0, ratio: { low: 1, high: 1.01 } },
+        ],
+        turns: [HOSTILE],
+      },
     })),
     stack: [{ role: HOSTILE, name: HOSTILE, settings: [{ key: HOSTILE, value: HOSTILE, source: HOSTILE }] }],
     factors: [
@@ -276,7 +282,16 @@ it("finds no report in the bare template", () => {
 describe("a single run", () => {
   const single = (): Report => {
     const one = { ...cell([], 5), flags: ["too short"] };
-    return { ...report(), factors: [], verdicts: [], claims: [], runs_per_cell: 1, runs_planned: 1, runs_done: 1, cells: [one] };
+    return {
+      ...report(),
+      factors: [],
+      verdicts: [],
+      claims: [],
+      runs_per_cell: 1,
+      runs_planned: 1,
+      runs_done: 1,
+      cells: [one],
+    };
   };
 
   it("has its figures turned round, and no table of one cell", () => {
@@ -309,6 +324,12 @@ it("says on top that a study is unfinished", () => {
 it("takes what a verdict means from the report", () => {
   const badge = verdicts(report(), null)?.querySelector(".badge");
   expect(badge?.getAttribute("title")).toBe(HOSTILE);
+});
+
+it("tells cause, what went the other way, and where the effect is", () => {
+  const words = verdicts(report(), null)?.querySelector(".hero")?.textContent;
+  for (const said of [`cause ${HOSTILE}`, `beside ${HOSTILE}`, "1.00 to 1.01 times", "1 cell"])
+    expect(words).toContain(said);
 });
 
 it("folds the settings in which no sides differ", () => {
@@ -383,7 +404,15 @@ describe("the address", () => {
 
 describe("files", () => {
   it("hold no formula, and quote what must be", () => {
-    const table = { head: ["a", 'b"c'], rows: [["=1+1", "x,y"], [-1.5, null], ["-1", "@sum"], [Number.NaN, "two\nlines"]] };
+    const table = {
+      head: ["a", 'b"c'],
+      rows: [
+        ["=1+1", "x,y"],
+        [-1.5, null],
+        ["-1", "@sum"],
+        [Number.NaN, "two\nlines"],
+      ],
+    };
     expect(csv(table)).toBe('a,"b""c"\r\n\'=1+1,"x,y"\r\n-1.5,\r\n\'-1,\'@sum\r\n,"two\nlines"\r\n');
   });
 
@@ -400,7 +429,12 @@ describe("files", () => {
   it("can be had of every figure and table", () => {
     const of = report();
     const choice = new Choice(of);
-    for (const part of [curves(choice), anatomy(choice), requestsFigure(choice, told(of, choice), null), arm(choice, told(of, choice)).element])
+    for (const part of [
+      curves(choice),
+      anatomy(choice),
+      requestsFigure(choice, told(of, choice), null),
+      arm(choice, told(of, choice)).element,
+    ])
       expect([...part!.querySelectorAll(".save")].map(({ textContent }) => textContent)).toEqual(["CSV", "PNG"]);
     for (const part of [cells(of, choice), claims(of), differences(of), verdicts(of, null)])
       expect(part?.querySelector(".save")?.textContent).toBe("CSV");
@@ -426,7 +460,12 @@ describe("labels", () => {
   });
 
   it("of switches say of what", () => {
-    const of = { ...report(), factors: [{ name: "cache", unit: null, levels: ["true", "false"] }], verdicts: [], cells: [cell(["true"], 1), cell(["false"], 2)] };
+    const of = {
+      ...report(),
+      factors: [{ name: "cache", unit: null, levels: ["true", "false"] }],
+      verdicts: [],
+      cells: [cell(["true"], 1), cell(["false"], 2)],
+    };
     expect(new Choice(of).sides().map(({ name }) => name)).toEqual(["cache on", "cache off"]);
   });
 });
@@ -466,7 +505,9 @@ describe("a stretch", () => {
     expect(steps[0]).toContain("500 cylinders, from 0 to 500, head 1");
     expect(steps[2]).toContain("from 5.50 to 6.00\u00a0ms");
     choice.set("requests.pick", "on/8-1");
-    expect(figure.querySelector(".explained")?.textContent).toContain("the drive's buffer took the data. They were written 18.0\u00a0ms");
+    expect(figure.querySelector(".explained")?.textContent).toContain(
+      "the drive's buffer took the data. They were written 18.0\u00a0ms",
+    );
     choice.set("requests.pick", "on/8-7");
     expect(figure.querySelector(".explained")).toBeNull();
   });
@@ -491,4 +532,18 @@ describe("a stretch", () => {
     jump(1);
     expect(element.querySelector(".status")?.textContent).toContain("seeks to read: cylinder 0 to 500, head 1");
   });
+});
+
+it("writes the choice into the address, and follows the address back", () => {
+  const of = report();
+  const choice = new Choice(of);
+  history.replaceState(null, "", "#curves&metric=p99&none");
+  follow(choice);
+  expect(choice.metric.id).toBe("p99");
+  choice.set("cells.sort", "rate");
+  expect(location.hash).toBe("#curves&metric=p99&cells.sort=rate");
+  history.replaceState(null, "", "#");
+  window.dispatchEvent(new Event("popstate"));
+  expect(choice.metric.id).toBe("iops");
+  expect(choice.state()).toEqual([]);
 });

@@ -5,7 +5,7 @@ use seekwise_formats::study::{Compare, Study};
 
 use crate::finding::{Beside, Evidence, Finding, Judged, Overall, differences, outcome};
 use crate::made::{MadeFrom, Program};
-use crate::report::{self, Anatomy, Layer, Outcome, Provenance, Report};
+use crate::report::{self, Anatomy, Layer, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
 use crate::stats::{self, Histogram, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
@@ -103,9 +103,8 @@ fn interval_text(study: &Study) -> String {
 }
 
 fn meanings() -> Vec<report::Meaning> {
-    let says = |outcome: Outcome| stats::meanings().find(|(word, _)| word.starts_with(outcome.name()));
-    let meaning = |outcome: Outcome| says(outcome).map(|(_, says)| report::Meaning { outcome, says: says.to_owned() });
-    Outcome::ALL.into_iter().filter_map(meaning).collect()
+    let meaning = |(word, says): (&str, &str)| report::Meaning { word: word.to_owned(), says: says.to_owned() };
+    stats::meanings().map(meaning).collect()
 }
 
 fn interval(interval: Interval) -> report::Interval {

@@ -46,10 +46,10 @@ pub struct Report {
     pub virtual_time: bool,
     /// What every interval on the page means, as one sentence: method, level and unit of sampling.
     pub interval: String,
-    /// What each verdict means.
-    pub meanings: Vec<Meaning>,
     /// The verdicts, the headline one first.
     pub verdicts: Vec<Verdict>,
+    /// What each verdict says, for the reader.
+    pub meanings: Vec<Meaning>,
     /// The layers between the program and the platter, top to bottom.
     pub stack: Vec<Layer>,
     /// What was varied, in the order of [`Cell::levels`]. Empty for a plain run.
@@ -139,15 +139,6 @@ pub enum Outcome {
     Refused,
 }
 
-/// A verdict and what it means.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Meaning {
-    /// The verdict.
-    pub outcome: Outcome,
-    /// What it says.
-    pub says: String,
-}
-
 impl Outcome {
     /// All of them, as a reader meets them.
     pub const ALL: [Outcome; 5] =
@@ -163,6 +154,15 @@ impl Outcome {
             Outcome::Refused => "refused",
         }
     }
+}
+
+/// A verdict and what it says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Meaning {
+    /// The verdict in words ("no difference within ±x %").
+    pub word: String,
+    /// What it says.
+    pub says: String,
 }
 
 /// One layer of the stack.

@@ -101,7 +101,8 @@ pub(crate) fn run() -> Report {
 
 fn frame(cells: Vec<Cell>, factors: Vec<Factor>) -> Report {
     let runs = cells.len() as u64 * u64::from(RUNS);
-    let meaning = |outcome: Outcome| Meaning { outcome, says: format!("what {} says", outcome.name()) };
+    let meaning =
+        |outcome: Outcome| Meaning { word: outcome.name().to_owned(), says: format!("what {} says", outcome.name()) };
     Report {
         version: "0.1.0".to_owned(),
         seed: 20_041_201,
