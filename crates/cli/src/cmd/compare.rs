@@ -10,6 +10,7 @@ use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::output::say;
 use crate::planned::{self, Opened, Opening};
+use crate::screen::{width, wrapped};
 use crate::target;
 
 use seekwise_lab::compose::ratio_text;
@@ -64,16 +65,18 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
             let iops = evidence.mean(cell, |run| run.all.iops);
             let mean = evidence.mean(cell, |run| run.all.response_ms.mean).estimate;
             let half = (iops.high - iops.low) / 2.0;
-            print(&format!("{key}={value:<12} {:10.1} ± {half:.1} requests/s   mean {mean:.3} ms", iops.estimate))?;
+            let side = format!("{key}={value}  {:.1} ± {half:.1} requests/s  mean {mean:.3} ms", iops.estimate);
+            print(&wrapped(&side, width()))?;
         }
         let said = match refused {
             Some(why) => format!("refused: {why}"),
             None => format!("{} — {}", judgement.verdict, ratio_text(&judgement)),
         };
-        print(&format!("\n{key}={b} against {key}={a}: {said}"))?;
-        print(&format!("{} runs a side, paired on the same random numbers; 95 % interval.", args.runs))?;
+        print(&format!("\n{}", wrapped(&format!("{key}={b} against {key}={a}: {said}"), width())))?;
+        let runs = format!("{} runs a side, paired on the same random numbers; 95 % interval.", args.runs);
+        print(&wrapped(&runs, width()))?;
         if differs.len() > 1 {
-            print(&format!("The sides differ in: {}", differs.join(", ")))?;
+            print(&wrapped(&format!("The sides differ in: {}", differs.join(", ")), width()))?;
         }
         match &args.out {
             Some(out) => say(format!("Again: {}", study::again(out))),

@@ -135,8 +135,8 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
     for line in words(report, when, stack) {
         text.push_str(&format!("{}\n", wrapped(&line, width)));
     }
-    if let Some(curve) = plot::terminal(report, width.min(CURVE.0), CURVE.1) {
-        text.push_str(&format!("\n{curve}"));
+    if let Some([caption, curve]) = plot::terminal(report, width.min(CURVE.0), CURVE.1) {
+        text.push_str(&format!("\n{}\n{curve}", wrapped(&caption, width)));
     }
     Ok(text)
 }
