@@ -31,6 +31,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     if (args.plot || !args.columns.names.is_empty()) && args.format != Format::Text {
         return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
     }
+    text::check(&args.columns.names)?;
     let cell = target::cell(&args.job, &args.on)?;
     let inputs = Inputs::today(&files::text);
     let prepared = target::prepare(&cell, &inputs)?;
