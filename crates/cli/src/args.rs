@@ -20,6 +20,8 @@ Examples:
   seekwise run file-server --on barracuda-7200.7-ncq --set job.depth=32
   seekwise compare random-read --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
 
+Tables fit the terminal, or the number of columns in COLUMNS; without either 120 columns. --columns chooses.
+
 Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run."
 )]
 pub struct Cli {
@@ -55,7 +57,10 @@ docs/everyday.md. Exit code 1: a row is off, or is not though the profile says t
     #[command(after_help = "Example:\n  seekwise patterns")]
     Patterns,
     /// Run a job once on a target.
-    #[command(after_help = "Example:\n  seekwise run job.fio --on wd140edfz --seed 7 --format fio-json")]
+    #[command(after_help = "\
+Examples:
+  seekwise run job.fio --on wd140edfz --seed 7 --format fio-json
+  seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max")]
     Run(Run),
     /// Run a job on two settings and say which is faster, with an interval.
     #[command(after_help = "\

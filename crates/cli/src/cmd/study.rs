@@ -38,6 +38,7 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
         }
     };
     let Opened { planned, results, done, threads } = opened;
+    text::check(&planned.study, &args.columns.names)?;
     warn(&planned.made.warnings);
     let records = run(&planned, results, done, threads, "")?;
     let answer = finish(&planned.study, &planned.made, &records, &args.out, json, &args.columns.names)?;
