@@ -22,7 +22,8 @@ Examples:
   seekwise run file-server --on barracuda-7200.7-ncq --set job.depth=32
   seekwise compare random-read --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
 
-A file may be `-`, standard input.
+Tables fit the terminal, or the number of columns in COLUMNS; without either 120 columns. --columns chooses. A file may
+be `-`, standard input.
 
 Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run; 130 stopped by Ctrl-C or SIGTERM."
 )]
@@ -77,7 +78,10 @@ Examples:
   seekwise init drive --like exos-x18 -o my-drive.toml")]
     Init(Init),
     /// Run a job once on a target.
-    #[command(after_help = "Example:\n  seekwise run job.fio --on wd140edfz --seed 7 --format fio-json")]
+    #[command(after_help = "\
+Examples:
+  seekwise run job.fio --on wd140edfz --seed 7 --format fio-json
+  seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max")]
     Run(Run),
     /// Run a job on two or more settings and say which is better, where the difference comes from, with an interval.
     #[command(after_help = "\

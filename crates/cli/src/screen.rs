@@ -37,6 +37,8 @@ pub fn wrapped(text: &str, width: usize) -> String {
 
 /// One line in lines of at most `width` columns; those behind the first `hanging` columns farther in than the first.
 pub fn lines(line: &str, width: usize, hanging: usize) -> Vec<String> {
+    // A figure stays with its interval.
+    let line = line.replace(" ± ", "\u{a0}±\u{a0}");
     let words = line.trim_start_matches(' ');
     let first = &line[..line.len() - words.len()];
     let next = " ".repeat(first.len() + hanging);
@@ -66,10 +68,11 @@ mod tests {
 
     #[test]
     fn text_breaks_between_words_only() {
-        let text = "  a claim about drive.cache.write_back=true and 10.0\u{a0}±\u{a0}0.5 requests/s\nshort";
+        let text = "  a claim about drive.cache.write_back=true and 10.0 ± 0.5 requests/s\nshort";
         let lines = "  a claim about\n    drive.cache.write_back=true\n    and\n    10.0 ± 0.5\n    requests/s\nshort";
         assert_eq!(wrapped(text, 16), lines);
-        assert_eq!(wrapped(text, 200), text.replace('\u{a0}', " "));
+        assert_eq!(wrapped(text, 200), text);
+        assert_eq!(wrapped("a\u{a0}b c", 3), "a b\n  c");
         assert_eq!(columns("ä—█\n12345"), 5);
     }
 

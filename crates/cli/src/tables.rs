@@ -157,7 +157,8 @@ pub fn choose(tables: &mut [&mut Table], names: &[String]) -> Result<(), Failure
         if !known {
             let all = tables.iter().flat_map(|table| (1..table.columns.len()).map(|column| table.name(column)));
             let mut all: Vec<String> = all.collect();
-            all.dedup();
+            let mut seen = std::collections::BTreeSet::new();
+            all.retain(|name| seen.insert(name.clone()));
             let near = nearest(name, all.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(Failure::new(format!(
@@ -304,11 +305,11 @@ impl Table {
             (last, widths[place]) = self.last(shown[place], spare);
             spare -= widths[place];
         }
-        // What is left goes to the headings first, then to the text from the left.
+        // What is left goes to the text from the left, then to the headings: they take a second line once, not in each row.
         let others = || shown.iter().enumerate().filter(|(at, _)| !hangs || *at < place);
         let headings = others().map(|(at, &column)| (at, columns(&self.columns[column].heading)));
         let texts = others().map(|(at, &column)| (at, self.longest(column)));
-        for (at, goal) in headings.chain(texts) {
+        for (at, goal) in texts.chain(headings) {
             let more = goal.saturating_sub(widths[at]).min(spare);
             widths[at] += more;
             spare -= more;

@@ -115,6 +115,32 @@ fn a_run_prints_text_csv_and_fio_s_json() {
 }
 
 #[test]
+fn a_run_has_a_row_of_flushes_bars_and_the_columns_asked_for() {
+    let folder = folder();
+    let job = "[log]\nioengine=psync\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\nruntime=2\ntime_based\nfsync=4\n";
+    fs::write(folder.path().join("log.fio"), job).unwrap();
+    let run = |job: &str, more: &[&str]| seekwise(folder.path(), &[&["run", job, "--on", DRIVE], more].concat());
+    let row = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+    let text = run("log.fio", &["--plot", "--columns", "requests,max"]).done();
+    assert!(text.contains("\n         requests  max ms\n"), "{text}");
+    let count = |name| row(&text, name).and_then(|row| row.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap();
+    let (writes, flushes) = (count("writes "), count("flushes "));
+    assert!(flushes > 10 && flushes.abs_diff(writes / 4) <= 1, "{text}");
+    assert!(text.contains(&format!("{writes} writes")) && text.contains(&format!("{flushes} flushes")), "{text}");
+    assert!(text.contains('█') && text.contains("Response times, share of each kind:"), "{text}");
+    let plain = run("mix.fio", &[]).done();
+    assert!(row(&plain, "flushes ").is_none() && !plain.contains("Response times"), "{plain}");
+    // Said before anything runs, so a folder is not begun.
+    let unknown = run("mix.fio", &["--columns", "p95", "--out", "kept"]);
+    assert_eq!((unknown.code, names(folder.path())), (2, vec!["log.fio".to_owned(), "mix.fio".to_owned()]));
+    assert!(unknown.err.contains("--columns: `p95`: no such column; expected some of requests,"), "{}", unknown.err);
+    assert!(unknown.err.contains("did you mean `p9"), "{}", unknown.err);
+    for more in [["--columns=max", "--json"], ["--plot", "--json"], ["--plot", "--format=csv"]] {
+        assert_eq!(run("mix.fio", &more).code, 2, "{more:?}");
+    }
+}
+
+#[test]
 fn the_same_run_twice_is_byte_equal_and_another_seed_is_not() {
     let folder = folder();
     let run = |seed| seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--json", "--seed", seed]).done();

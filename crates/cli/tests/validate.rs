@@ -58,7 +58,7 @@ fn the_figures_are_under_their_keys_for_all_reads_and_writes() {
     let apart = (number(writes, "mean_simulated_ms") - 1.0).abs();
     assert!((number(writes, "demerit_ms") - apart).abs() < 1e-9, "{writes}");
     let text = validate(folder.path(), "t.csv", &[]).done();
-    for part in ["measured ms", "demerit ms", " reads ", " writes ", " 50 %", " 99 %"] {
+    for part in ["measured ms", "demerit ms", "\nreads ", "\nwrites ", "\n50 %", "\n99 %"] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
 }

@@ -15,6 +15,9 @@ use crate::tables;
 
 /// Runs the command.
 pub fn bench(args: &args::Bench, json: bool) -> Outcome {
+    let mut table = tables::table(["workload", "million requests/s", "ns a request", "stream"]);
+    tables::figures(&mut table, &["million requests/s", "ns a request"]);
+    tables::choose(&mut [&mut table], &args.columns.names)?;
     let mut rows = Vec::new();
     let mut together = (0, 0.0, 0);
     for workload in workloads(&args.drive, args.requests, &Inputs::today(&files::text))? {
@@ -37,14 +40,11 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
         print_json(&object)?;
         return Ok(Answer::Done);
     }
-    let mut table = tables::table(["workload", "million requests/s", "ns a request", "stream"]);
-    tables::figures(&mut table, &["million requests/s", "ns a request"]);
     for (_, what, rate, hash) in &rows {
         let cells =
             [(*what).to_owned(), format!("{:.2}", rate / 1e6), format!("{:.0}", 1e9 / rate), format!("{hash:016x}")];
         table.add_row(cells);
     }
-    tables::choose(&mut [&mut table], &args.columns.names)?;
     print(&table.to_string())?;
     if let Some(bytes) = rss {
         print(&format!("\nPeak resident memory: {:.1} MB", bytes as f64 / 1e6))?;

@@ -30,7 +30,7 @@ use crate::output::{quoted, say};
 use crate::planned::{self, Opened, Opening, Planned};
 use crate::progress::Progress;
 use crate::screen;
-use crate::tables;
+use crate::tables::{self, Table};
 
 /// What is said of a finding.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -91,6 +91,7 @@ struct Again {
 
 /// Runs the command.
 pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
+    tables::choose(&mut [&mut headed()], &args.columns.names)?;
     let all = known();
     let wanted = wanted(args, &all)?;
     let kept;
@@ -358,10 +359,15 @@ fn with_runs(text: &str, runs: u32) -> String {
     format!("{}\nruns = {runs}\n\n{tables}", head.trim_end())
 }
 
-fn text(verdicts: &[Verdict], columns: &[String]) -> Result<String, Failure> {
-    let width = screen::width();
+fn headed() -> Table {
     let mut table = tables::table(["claim", "class", "study", "reproduced", "figures and what was wanted"]);
     tables::unbroken(&mut table, &["study"]);
+    table
+}
+
+fn text(verdicts: &[Verdict], columns: &[String]) -> Result<String, Failure> {
+    let width = screen::width();
+    let mut table = headed();
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
         let mut said = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];

@@ -21,6 +21,7 @@ use crate::interrupt;
 use crate::output::{quoted, say};
 use crate::planned::{self, Opened, Opening, Planned};
 use crate::progress::Progress;
+use crate::screen;
 use crate::tables;
 use crate::target;
 
@@ -38,7 +39,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     if json {
         print_json(&answer.json()?)?;
     } else {
-        print(&answer.text()?)?;
+        print(&screen::wrapped(&answer.text()?, screen::width()))?;
         match &args.out {
             Some(out) => say(format!("Again: {}", study::again(out))),
             None => say(format!("Again: {}", command(args))),

@@ -17,7 +17,7 @@ use crate::files::{self, spoken};
 use crate::output::{admit, write_picture};
 use crate::progress::Progress;
 use crate::screen::{self, wrapped};
-use crate::tables::{choose, dispensable, figures_from, table};
+use crate::tables::{Table, choose, dispensable, figures_from, table};
 use crate::target;
 
 /// Columns of the curve at most, and its lines.
@@ -25,6 +25,7 @@ const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
+    choose(&mut [&mut headed()], &args.columns.names)?;
     let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &Inputs::today(&files::text))?;
     warn(&prepared.warnings);
     let when = when(args);
@@ -105,15 +106,7 @@ fn instants(when: &When) -> &'static str {
     }
 }
 
-fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[String]) -> Result<String, Failure> {
-    let width = screen::width();
-    let Report { cuts, elapsed_s, writes, flushes, .. } = report;
-    let place = match when {
-        When::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
-        When::At(_) => format!("of a run of {elapsed_s:.3} s"),
-        When::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
-        When::Off(_) => "in order, each after the end of a run".to_owned(),
-    };
+fn headed() -> Table {
     let mut losses = table([
         "lost",
         "cuts with loss",
@@ -126,13 +119,26 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
         "oldest p50 ms",
         "oldest most ms",
     ]);
+    figures_from(&mut losses, 1);
+    dispensable(&mut losses, &["age p99 ms", "oldest p50 ms", "KiB most", "KiB mean"]);
+    losses
+}
+
+fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[String]) -> Result<String, Failure> {
+    let width = screen::width();
+    let Report { cuts, elapsed_s, writes, flushes, .. } = report;
+    let place = match when {
+        When::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
+        When::At(_) => format!("of a run of {elapsed_s:.3} s"),
+        When::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
+        When::Off(_) => "in order, each after the end of a run".to_owned(),
+    };
+    let mut losses = headed();
     for (name, side) in
         [("acknowledged", &report.acknowledged_lost), ("  flushed", &report.flushed_lost), ("  FUA", &report.fua_lost)]
     {
         losses.add_row(row(name, side));
     }
-    figures_from(&mut losses, 1);
-    dispensable(&mut losses, &["age p99 ms", "oldest p50 ms", "KiB most", "KiB mean"]);
     choose(&mut [&mut losses], columns)?;
     let heading = format!(
         "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes",
@@ -145,8 +151,8 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
     for line in words(report, when, stack) {
         text.push_str(&format!("{}\n", wrapped(&line, width)));
     }
-    if let Some(curve) = plot::terminal(report, width.min(CURVE.0), CURVE.1) {
-        text.push_str(&format!("\n{curve}"));
+    if let Some([caption, curve]) = plot::terminal(report, width.min(CURVE.0), CURVE.1) {
+        text.push_str(&format!("\n{}\n{curve}", wrapped(&caption, width)));
     }
     Ok(text)
 }

@@ -39,6 +39,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     if args.force && args.out.is_none() && args.log.is_none() {
         return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
     }
+    text::check(&args.columns.names)?;
     let cell = target::cell(&args.job, &args.on)?;
     let inputs = Inputs::today(&files::text);
     let prepared = target::prepare(&cell, &inputs)?;

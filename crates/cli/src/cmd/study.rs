@@ -42,6 +42,7 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
         }
     };
     let Opened { planned, results, done, threads } = opened;
+    text::check(&planned.study, &args.columns.names)?;
     warn(&planned.made.warnings);
     keep(out, &planned);
     let progress = Progress::of(runs(&planned), "runs");

@@ -16,7 +16,7 @@ use crate::log::{Log, Of};
 use crate::output::{admit, say, write_picture};
 use crate::progress::Progress;
 use crate::screen::{self, wrapped};
-use crate::tables::{choose, figures_from, table};
+use crate::tables::{Table, choose, figures_from, table};
 use crate::target;
 
 /// Shares at which the two distributions are set side by side.
@@ -25,6 +25,7 @@ const SHARES: [(f64, &str); 7] =
 
 /// Runs the command.
 pub fn validate(args: &args::Validate, json: bool) -> Outcome {
+    choose(&mut headed().each_mut(), &args.columns.names)?;
     if args.force && args.svg.is_none() && args.log.is_none() {
         return Err(Failure::new("--force: there is nothing to replace; expected --svg or --log beside it"));
     }
@@ -105,13 +106,10 @@ fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
     Ok(drive)
 }
 
-fn text(title: &str, found: &Validation, samples: &Samples, columns: &[String]) -> Result<String, Failure> {
+/// Errors, and times side by side.
+fn headed() -> [Table; 2] {
     let mut errors =
         table(["", "requests", "measured mean ms", "simulated mean ms", "off %", "demerit ms", "demerit %"]);
-    for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
-        errors.add_row(row(name, side));
-    }
-    figures_from(&mut errors, 1);
     let mut quantiles = table([
         "share of requests, at most",
         "reads measured ms",
@@ -119,6 +117,16 @@ fn text(title: &str, found: &Validation, samples: &Samples, columns: &[String]) 
         "writes measured ms",
         "writes simulated ms",
     ]);
+    figures_from(&mut errors, 1);
+    figures_from(&mut quantiles, 1);
+    [errors, quantiles]
+}
+
+fn text(title: &str, found: &Validation, samples: &Samples, columns: &[String]) -> Result<String, Failure> {
+    let [mut errors, mut quantiles] = headed();
+    for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
+        errors.add_row(row(name, side));
+    }
     let sides = [true, false].map(|reads| samples.both(Some(reads)));
     let sides = sides.map(|(mut measured, mut simulated)| {
         measured.sort_unstable();
@@ -133,7 +141,6 @@ fn text(title: &str, found: &Validation, samples: &Samples, columns: &[String]) 
         }
         quantiles.add_row(cells);
     }
-    figures_from(&mut quantiles, 1);
     choose(&mut [&mut errors, &mut quantiles], columns)?;
     let width = screen::width();
     Ok(format!("{}\n\n{}\n\n{}", wrapped(title, width), errors.draw(width), quantiles.draw(width)))

@@ -18,7 +18,7 @@ pub struct Said {
 /// The program, to be started in `folder`.
 pub fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seekwise"));
-    command.current_dir(folder).env_remove("FIO_DIR");
+    command.current_dir(folder).env_remove("FIO_DIR").env_remove("COLUMNS");
     command
 }
 

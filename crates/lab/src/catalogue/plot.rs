@@ -17,6 +17,11 @@ pub struct Picture<'a> {
 }
 
 impl Picture<'_> {
+    /// What is shown, with the units of both axes.
+    pub fn caption(&self) -> String {
+        format!("{}: {} over {}", self.title, self.y, self.x)
+    }
+
     /// The ranges of both axes: from zero to a little above the largest, in round numbers; to 1 where all are zero.
     fn ranges(&self) -> (f64, f64) {
         let top = |values: &mut dyn Iterator<Item = f64>| match values.fold(0.0, f64::max) {
@@ -37,14 +42,14 @@ pub(crate) fn rounded_up(value: f64) -> f64 {
     fits.unwrap_or(value)
 }
 
-/// The curve on `columns` by `rows` characters of text with its axes and the figures at their ends; title, units and the
-/// figures below come on lines of their own.
+/// The curve on `columns` by `rows` characters of text with its axes and the figures at their ends, those of the
+/// horizontal one on a line of their own. What it shows is said by [`Picture::caption`].
 pub fn terminal(picture: &Picture<'_>, columns: usize, rows: usize) -> String {
     let (right, top) = picture.ranges();
     let label = top_label(top);
     let margin = label.chars().count().max(1);
     let across = columns.saturating_sub(margin + 2).max(16);
-    let mut text = format!("{}: {} over {}\n", picture.title, picture.y, picture.x);
+    let mut text = String::new();
     let dots = dots(picture, (right, top), across, rows);
     for (row, line) in dots.iter().enumerate() {
         let (figure, axis) = match row {
@@ -145,10 +150,11 @@ mod tests {
 
     #[test]
     fn terminal_names_both_ends_of_each_axis_and_fits() {
+        assert_eq!(picture().caption(), "Seek: ms over cylinders");
         for columns in [40, 60, 119] {
             let text = terminal(&picture(), columns, 12);
-            assert!(text.starts_with("Seek: ms over cylinders\n5.0 ┤"), "{text}");
-            assert!(text.ends_with(" 100\n") && text.contains("\n  0 ┼") && text.lines().count() == 14, "{text}");
+            assert!(text.starts_with("5.0 ┤"), "{text}");
+            assert!(text.ends_with(" 100\n") && text.contains("\n  0 ┼") && text.lines().count() == 13, "{text}");
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert_eq!(widest, Some(columns), "{text}");
             assert!(text.lines().all(|line| !line.ends_with([' ', '\u{2800}'])), "{text}");

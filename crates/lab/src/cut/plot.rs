@@ -24,13 +24,14 @@ fn unit(report: &Report) -> (&'static str, f64) {
     }
 }
 
-/// The mean as a curve in `columns` by `rows` characters; nothing where nothing was ever at risk.
-pub fn terminal(report: &Report, columns: usize, rows: usize) -> Option<String> {
+/// The mean as a curve in `columns` by `rows` characters, and its caption before it; nothing where nothing was ever at
+/// risk.
+pub fn terminal(report: &Report, columns: usize, rows: usize) -> Option<[String; 2]> {
     let (name, bytes) = unit(report);
     let points: Vec<(f64, f64)> = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes)).collect();
     let (title, y) = ("Data at risk", format!("{name} acknowledged and not on the medium (mean)"));
     let picture = plot::Picture { title, x: "time (s)", y: &y, points: &points };
-    (report.at_risk_summary.bytes_max > 0).then(|| plot::terminal(&picture, columns, rows))
+    (report.at_risk_summary.bytes_max > 0).then(|| [picture.caption(), plot::terminal(&picture, columns, rows)])
 }
 
 /// An SVG document titled `title`.

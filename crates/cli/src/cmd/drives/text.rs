@@ -51,7 +51,8 @@ pub fn show(drive: &DriveFile, sheet: &Sheet, columns: &[String], width: usize) 
         text += &format!("{}\n", wrapped(&format!("[{name}] {citation}"), width));
     }
     for picture in [seek_picture(sheet), rate_picture(sheet)] {
-        text += &format!("\n{}", terminal(&picture, width.min(CURVE.0), CURVE.1));
+        let curve = terminal(&picture, width.min(CURVE.0), CURVE.1);
+        text += &format!("\n{}\n{curve}", wrapped(&picture.caption(), width));
     }
     Ok(text)
 }

@@ -7,7 +7,7 @@ use seekwise_model::record::Part;
 use super::histogram;
 use crate::exit::Failure;
 use crate::screen::{bar, wrapped};
-use crate::tables::{Table, choose, dispensable, figures_from, table, whole};
+use crate::tables::{Table, choose, dispensable, figures_from, whole, wide};
 
 /// What every table of a run says of a kind of requests.
 const FIGURES: [&str; 10] =
@@ -15,6 +15,9 @@ const FIGURES: [&str; 10] =
 
 /// Which go first where the screen is narrow: those between others.
 const DISPENSABLE: [&str; 6] = ["p99.99 ms", "p90 ms", "p99.9 ms", "MB/s", "p50 ms", "max ms"];
+
+/// What stands before the figures between changes of settings.
+const PHASE: [&str; 2] = ["from", "what changed"];
 
 /// Columns of a bar at most.
 const BAR: usize = 40;
@@ -27,6 +30,11 @@ pub struct Wanted<'a> {
     pub plot: bool,
     /// Columns of the screen.
     pub width: usize,
+}
+
+/// An error where a run has no such columns.
+pub fn check(columns: &[String]) -> Result<(), Failure> {
+    choose(&mut [&mut headed(&[""]), &mut headed(&PHASE)], columns)
 }
 
 /// The run as text.
@@ -61,7 +69,7 @@ pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Res
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.
 fn kinds(record: &RunRecord) -> Table {
-    let mut table = table(std::array::from_fn::<_, 11, _>(|place| if place == 0 { "" } else { FIGURES[place - 1] }));
+    let mut table = headed(&[""]);
     for (name, view) in
         [("reads", &record.read), ("writes", &record.write), ("all", &record.all), ("flushes", &record.flush)]
     {
@@ -72,27 +80,26 @@ fn kinds(record: &RunRecord) -> Table {
     for group in &record.groups {
         table.add_row(std::iter::once(group.name.clone()).chain(figures(&group.all)));
     }
-    as_figures(&mut table, 1);
     table
 }
 
 /// Reads and writes together between changes of settings.
 fn phases(record: &RunRecord) -> Table {
-    let mut headings = vec!["from", "what changed"];
-    headings.extend(FIGURES);
-    let mut table = crate::tables::wide(headings.into_iter().map(str::to_owned).collect());
+    let mut table = headed(&PHASE);
     for phase in &record.phases {
         let changed = if phase.changed.is_empty() { "the beginning" } else { &phase.changed };
         let head = [whole(&format!("{} s", phase.from_s)), changed.to_owned()];
         table.add_row(head.into_iter().chain(figures(&phase.all)));
     }
-    as_figures(&mut table, 2);
     table
 }
 
-fn as_figures(table: &mut Table, first: usize) {
-    figures_from(table, first);
-    dispensable(table, &DISPENSABLE);
+/// An empty table of these columns and the figures.
+fn headed(first: &[&str]) -> Table {
+    let mut table = wide(first.iter().chain(&FIGURES).map(|&heading| heading.to_owned()).collect());
+    figures_from(&mut table, first.len());
+    dispensable(&mut table, &DISPENSABLE);
+    table
 }
 
 fn figures(view: &View) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! What came out of a study, as text: comparisons, cells, workers by name, claims.
 
+use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, ratio_text};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::run::{Cpu, by_group};
@@ -8,13 +9,43 @@ use crate::exit::Failure;
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table, choose, dispensable, figures, figures_from, table, whole};
 
+/// Of a cell, behind the levels of its factors.
+const CELL: [&str; 7] =
+    ["requests/s", "MB/s", "mean ms", "p99 ms", "processor %", "requests/s for each %", "MB/s for each %"];
+
+/// Of workers of one name in a cell.
+const GROUP: [&str; 10] =
+    ["workers", "requests", "requests/s", "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"];
+
+/// Which go first where the screen is narrow.
+const DISPENSABLE: [&str; 11] = [
+    "MB/s for each %",
+    "requests/s for each %",
+    "p99.99 ms",
+    "p50 ms",
+    "requests",
+    "MB/s",
+    "p99 ms",
+    "max ms",
+    "p99.9 ms",
+    "processor %",
+    "mean ms",
+];
+
+const CLAIM: [&str; 4] = ["claim", "class", "reproduced", "figures"];
+
+/// An error where what comes out of a study has no such columns.
+pub fn check(study: &Study, columns: &[String]) -> Result<(), Failure> {
+    let mut all = [comparison(), by_factor(study, &CELL, 0), by_factor(study, &GROUP, 1), table(CLAIM)];
+    choose(&mut all.each_mut(), columns)
+}
+
 /// All of it, on the reader's screen.
 pub fn text(evidence: &Evidence<'_>, columns: &[String]) -> Result<String, Failure> {
     let width = screen::width();
     let study = evidence.study;
     let mut all = [comparisons(evidence), cells(evidence), groups(evidence), claims(evidence)];
-    let mut shown: Vec<&mut Table> = all.iter_mut().filter(|table| !table.is_empty()).collect();
-    choose(&mut shown, columns)?;
+    choose(&mut all.each_mut(), columns)?;
     let mut text = wrapped(&study.question, width);
     let overall = evidence.findings().1;
     let said = overall.iter().filter_map(|overall| {
@@ -26,7 +57,7 @@ pub fn text(evidence: &Evidence<'_>, columns: &[String]) -> Result<String, Failu
         }
     });
     let mut said: Vec<String> = said.collect();
-    for table in shown {
+    for table in all.iter().filter(|table| !table.is_empty()) {
         text.push_str(&format!("\n\n{}", table.draw(width)));
         // Below the comparisons, or where they would be.
         for line in said.drain(..) {
@@ -38,7 +69,7 @@ pub fn text(evidence: &Evidence<'_>, columns: &[String]) -> Result<String, Failu
 
 fn comparisons(evidence: &Evidence<'_>) -> Table {
     let (findings, overall) = evidence.findings();
-    let mut table = table(["comparison", "over all cells", "verdict", "least", "most"]);
+    let mut table = comparison();
     for summary in &overall {
         let name = &evidence.study.compare[summary.compare].name;
         let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
@@ -54,16 +85,18 @@ fn comparisons(evidence: &Evidence<'_>) -> Table {
         };
         table.add_row([name.clone(), ratio, verdict, end(f64::min), end(f64::max)]);
     }
+    table
+}
+
+fn comparison() -> Table {
+    let mut table = table(["comparison", "over all cells", "verdict", "least", "most"]);
     figures(&mut table, &["least", "most"]);
     table
 }
 
 /// What the workers of each name met, where a job has several: with the tail, which differs most between them.
 fn groups(evidence: &Evidence<'_>) -> Table {
-    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
-    let headings =
-        ["workers", "requests", "requests/s", "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"];
-    let mut table = tables::wide(factors.chain(headings.map(str::to_owned)).collect());
+    let mut table = by_factor(evidence.study, &GROUP, 1);
     for (index, cell) in evidence.made.cells.iter().enumerate() {
         for group in by_group(evidence.runs(index)) {
             let r = &group.all.response_ms;
@@ -74,16 +107,20 @@ fn groups(evidence: &Evidence<'_>) -> Table {
             table.add_row(row);
         }
     }
-    figures_from(&mut table, evidence.study.factor.len() + 1);
-    dispensable(&mut table, &["p99.99 ms", "p50 ms", "requests", "MB/s", "p99 ms", "max ms", "p99.9 ms", "mean ms"]);
+    table
+}
+
+/// An empty table of the factors and these columns; `names` of them are no figures.
+fn by_factor(study: &Study, headings: &[&str], names: usize) -> Table {
+    let factors = study.factor.iter().map(|factor| factor.name.clone());
+    let mut table = tables::wide(factors.chain(headings.iter().map(|&heading| heading.to_owned())).collect());
+    figures_from(&mut table, study.factor.len() + names);
+    dispensable(&mut table, &DISPENSABLE);
     table
 }
 
 fn cells(evidence: &Evidence<'_>) -> Table {
-    let factors = evidence.study.factor.iter().map(|factor| factor.name.clone());
-    let headings =
-        ["requests/s", "MB/s", "mean ms", "p99 ms", "processor %", "requests/s for each %", "MB/s for each %"];
-    let mut table = tables::wide(factors.chain(headings.map(str::to_owned)).collect());
+    let mut table = by_factor(evidence.study, &CELL, 0);
     for (index, cell) in evidence.made.cells.iter().enumerate() {
         let runs = evidence.runs(index);
         if runs.is_empty() {
@@ -108,14 +145,11 @@ fn cells(evidence: &Evidence<'_>) -> Table {
         }
         table.add_row(row);
     }
-    figures_from(&mut table, evidence.study.factor.len());
-    let most = ["MB/s for each %", "requests/s for each %", "MB/s", "p99 ms", "processor %", "mean ms"];
-    dispensable(&mut table, &most);
     table
 }
 
 fn claims(evidence: &Evidence<'_>) -> Table {
-    let mut table = table(["claim", "class", "reproduced", "figures"]);
+    let mut table = table(CLAIM);
     for claim in &evidence.claims() {
         let reproduced = match (claim.reproduced(), claim.holds, &claim.claim.with) {
             (Some(true), ..) => "yes".to_owned(),

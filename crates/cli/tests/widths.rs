@@ -1,0 +1,224 @@
+//! What a screen of 60, 80 or 200 columns shows of every command of the README and of every job in docs/examples, cut
+//! short: no line is wider, no word or number broken, no space at a line's end, no escape.
+//!
+//! A word is broken where a narrow screen shows one that a wide one does not, or where one is missing though nothing is
+//! said to be left out.
+
+mod seekwise;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use seekwise::{Said, command, said, seekwise};
+use textwrap::core::display_width;
+
+const WIDTHS: [usize; 2] = [60, 80];
+const WIDE: usize = 200;
+
+/// Instead of the README's study, which takes a minute.
+const STUDY: &str = include_str!("../../../xtask/src/small.toml");
+
+/// A trace of two requests.
+const TRACE: &str = "lba,sectors,op,measured_response_ms,think_ms\n0,8,R,8.25,1\n800000,8,W,1.5,2\n";
+
+/// Commands beside those of the README.
+const MORE: [&str; 9] = [
+    "seekwise run docs/examples/oltp.fio --on barracuda-7200.7-ncq --plot",
+    "seekwise run file-server --on caviar-wd400jb --set driver=windows-xp --set processor=athlon-xp-2000 --plot",
+    "seekwise run random-read --on exos-x18 --columns mean,p99,max",
+    "seekwise drives exos-x18 --columns value,source",
+    "seekwise power-cut random-write --on caviar-wd400jb --set driver=windows-98 --shutdown # exits 1",
+    "seekwise validate trace.csv --drive atlas-10k-v-300",
+    "seekwise study q-two-revolutions --out two",
+    "seekwise bench --requests 1000",
+    "seekwise run docs/examples/oltp.foo --on exos-x18 # exits 2",
+];
+
+/// The README's commands for a shell, but those whose output is for programs; `out` stands for a study's folder.
+fn readme() -> Vec<String> {
+    let text = include_str!("../../../README.md");
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        match line {
+            line if line.starts_with("```") => inside = line == "```sh",
+            line if inside => lines.push(line.replace("cargo run --release --", "seekwise")),
+            _ => {}
+        }
+    }
+    let shown = |line: &String| line.starts_with("seekwise") && !line.contains("--json") && !line.contains("--format");
+    lines.into_iter().filter(shown).collect()
+}
+
+/// A command that asks the same of less work.
+fn short(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = line.split(" # ").next().unwrap().split(' ').skip(1).map(str::to_owned).collect();
+    words.retain(|word| !word.is_empty());
+    let mut set = |option: &str, value: &str| match words.iter().position(|word| word == option) {
+        Some(place) => value.clone_into(&mut words[place + 1]),
+        None => words.extend([option.to_owned(), value.to_owned()]),
+    };
+    match line.split(' ').nth(1).unwrap() {
+        "run" => set("--runtime", "2 s"),
+        "compare" => {
+            set("--runtime", "2 s");
+            set("--runs", "3");
+        }
+        "power-cut" => {
+            set("--runtime", "2 s");
+            set("--cuts", "20");
+        }
+        "claims" => {
+            set("--runs", "2");
+            words.retain(|word| word != "N9" && word != "C2");
+        }
+        "study" => words.iter_mut().filter(|word| *word == "studies/ncq-alone.toml").for_each(|word| {
+            "small.toml".clone_into(word);
+        }),
+        _ => {}
+    }
+    words
+}
+
+/// A folder with what the commands read.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = folder.path().join("docs/examples");
+    fs::create_dir_all(&examples).unwrap();
+    for example in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")).unwrap() {
+        let example = example.unwrap();
+        fs::copy(example.path(), examples.join(example.file_name())).unwrap();
+    }
+    fs::write(folder.path().join("small.toml"), STUDY).unwrap();
+    fs::write(folder.path().join("trace.csv"), TRACE).unwrap();
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder
+}
+
+/// Runs a command as if nothing of its kind had been there.
+fn on(folder: &Path, words: &[String], width: usize) -> Said {
+    for pair in words.windows(2).filter(|pair| pair[0] == "--out" || pair[0] == "--svg") {
+        let made = folder.join(&pair[1]);
+        let _ = if made.is_dir() { fs::remove_dir_all(made) } else { fs::remove_file(made) };
+    }
+    let output = command(folder).args(words).env("COLUMNS", width.to_string()).env("NO_COLOR", "1").output();
+    said(output.expect("the program starts"))
+}
+
+/// What is wrong with the look of a text on `width` columns.
+fn looks(text: &str, width: usize) -> Vec<String> {
+    let mut faults = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with("Again: ")) {
+        // A word that is wider than the screen is not broken either.
+        if display_width(line) > width && line.split_whitespace().all(|word| display_width(word) + 8 < width) {
+            faults.push(format!("wider than {width}: {line}"));
+        }
+        if line.ends_with(' ') {
+            faults.push(format!("ends with a space: {line:?}"));
+        }
+    }
+    if text.contains('\u{1b}') {
+        faults.push(format!("an escape: {text:?}"));
+    }
+    faults
+}
+
+/// The words of a text, and how often: not the drawing, nor what is said of columns that are left out.
+fn words(text: &str) -> BTreeMap<&str, i64> {
+    let mut counts = BTreeMap::new();
+    let mut left_out = false;
+    for line in text.lines() {
+        left_out = line.starts_with("Not shown: ") || (left_out && line.starts_with("  "));
+        let drawn = |c: char| matches!(c, '\u{2500}'..='\u{259f}' | '\u{2800}'..='\u{28ff}');
+        for word in line.split_whitespace().filter(|word| !left_out && !word.contains(drawn)) {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Words of `narrow` that `wide` has not; where nothing is said to be left out, the other way round too.
+fn broken(narrow: &str, wide: &str) -> Vec<String> {
+    let (few, all) = (words(narrow), words(wide));
+    let whole = !narrow.contains("Not shown: ");
+    let mut faults = Vec::new();
+    for word in few.keys().chain(all.keys()) {
+        let (here, there) = (few.get(word).unwrap_or(&0), all.get(word).unwrap_or(&0));
+        if here > there || (whole && here < there) {
+            faults.push(format!("`{word}`: {here} times, and {there} times on a wide screen"));
+        }
+    }
+    faults
+}
+
+/// What is wrong with what a command of the README shows.
+fn faults(line: &str) -> Vec<String> {
+    let folder = folder();
+    let folder = folder.path();
+    let words = short(line);
+    if words[0] == "report" {
+        seekwise(folder, &["study", "small.toml", "--out", &words[1]]).done();
+    }
+    let code = line.split_once("# exits ").map_or(0, |(_, code)| code.trim().parse().unwrap());
+    let wide = on(folder, &words, WIDE);
+    let mut faults = looks(&wide.out, WIDE);
+    if wide.code != code {
+        faults.push(format!("exit code {}: {}", wide.code, wide.err));
+    }
+    for width in WIDTHS {
+        let narrow = on(folder, &words, width);
+        faults.extend(looks(&narrow.out, width));
+        faults.extend(looks(&narrow.err, width));
+        // Its figures are those of this machine at this moment.
+        if words[0] != "bench" {
+            faults.extend(broken(&narrow.out, &wide.out).into_iter().map(|fault| format!("at {width}: {fault}")));
+            faults.extend(broken(&narrow.err, &wide.err).into_iter().map(|fault| format!("at {width}: {fault}")));
+        }
+        if !faults.is_empty() {
+            faults.push(format!("{}\n{}", narrow.out, narrow.err));
+            break;
+        }
+    }
+    faults.into_iter().map(|fault| format!("{line}\n  {fault}")).collect()
+}
+
+#[test]
+fn every_command_fits_and_breaks_no_word() {
+    let examples = fs::read_dir(folder().path().join("docs/examples")).unwrap();
+    let names = examples.map(|example| example.unwrap().file_name().into_string().unwrap());
+    let jobs = names.filter(|name| name.ends_with(".fio") || name.ends_with(".icf"));
+    let jobs = jobs.map(|name| format!("seekwise run docs/examples/{name} --on barracuda-7200.7"));
+    let lines: Vec<String> = readme().into_iter().chain(jobs).chain(MORE.map(str::to_owned)).collect();
+    assert!(lines.len() >= 25, "{lines:?}");
+    let (queue, all) = (Mutex::new(lines), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(line) = queue.lock().unwrap().pop() else { break };
+                    let found = faults(&line);
+                    all.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let all = all.into_inner().unwrap();
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+#[test]
+fn a_broken_table_is_refused() {
+    let wide = "drive                     GB\n────────────────────────────\nbarracuda-2t-st2000dm006  2000\n";
+    let name = "drive                 GB\n────\nbarracuda-2t-st2000dm  2000\n006\n";
+    assert_eq!(broken(name, wide).len(), 3, "{:?}", broken(name, wide));
+    let number = "drive                     GB\n────\nbarracuda-2t-st2000dm006  20\n                          00\n";
+    assert_eq!(broken(number, wide).len(), 3);
+    assert!(broken("drive\n────\nbarracuda-2t-st2000dm006\n", wide).len() == 2, "left out in silence");
+    assert!(broken("drive\n────\nbarracuda-2t-st2000dm006\nNot shown: GB.\n", wide).is_empty());
+    assert!(broken("drive\n   barracuda-2t-st2000dm006\nGB\n   2000\n", wide).is_empty());
+    assert_eq!(looks("four words and more than twenty columns ", 20).len(), 2);
+    assert_eq!(looks("\u{1b}[1mbold\u{1b}[0m", 80).len(), 1);
+    assert!(looks("short\nAgain: seekwise run a-long-name\n", 10).is_empty());
+}
