@@ -178,6 +178,9 @@ fn tables(evidence: &Evidence<'_>) -> String {
     let study = evidence.study;
     let (findings, overall) = evidence.findings();
     let mut text = format!("{}\n\n", study.question);
+    for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
+        text.push_str(&format!("{}.\n\n", compose::headline(&study.compare[summary.compare], summary)));
+    }
     let mut table = tables::table(["comparison", "over all cells", "verdict", "least", "most"]);
     for summary in &overall {
         let name = &study.compare[summary.compare].name;
@@ -197,9 +200,6 @@ fn tables(evidence: &Evidence<'_>) -> String {
     if !overall.is_empty() {
         text.push_str(&table.to_string());
         text.push_str("\n\n");
-    }
-    for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
-        text.push_str(&format!("{}.\n\n", compose::headline(&study.compare[summary.compare], summary)));
     }
     for summary in &overall {
         if let Some(why) = &summary.refused {
