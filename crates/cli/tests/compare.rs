@@ -43,7 +43,8 @@ fn the_default_is_requests_per_second_and_it_says_so() {
 
 #[test]
 fn what_is_asked_is_judged() {
-    let metrics = ["--metric", "job:log.mean", "--metric", "flush", "--metric", "read.p90", "--metric", "MB/s", "--json"];
+    let metrics =
+        ["--metric", "job:log.mean", "--metric", "flush", "--metric", "read.p90", "--metric", "MB/s", "--json"];
     let value = compare("log.fio", &[&CACHE[..], &metrics].concat()).json();
     let comparisons = value["comparisons"].as_array().unwrap();
     let words: Vec<&str> = comparisons.iter().map(|one| one["metric"].as_str().unwrap()).collect();
@@ -71,9 +72,8 @@ fn the_parts_make_the_difference() {
     for comparison in value["comparisons"].as_array().unwrap() {
         let cause = &comparison["cause"];
         let ns = |value: f64| (value * 1e6).round() as i64;
-        let sum = |key: &str| -> i64 {
-            cause["parts"].as_array().unwrap().iter().map(|part| ns(figure(part, &[key]))).sum()
-        };
+        let sum =
+            |key: &str| -> i64 { cause["parts"].as_array().unwrap().iter().map(|part| ns(figure(part, &[key]))).sum() };
         for key in ["from_ms", "to_ms", "difference_ms"] {
             assert_eq!(sum(key), ns(figure(cause, &[key])), "{key}: {cause}");
         }
@@ -103,7 +103,8 @@ fn a_better_headline_with_a_worse_tail_is_said() {
 fn each_value_is_held_against_the_first() {
     let more = ["--vary", "job.depth=1..8", "--metric", "p90", "--runtime", "10 s"];
     let value = compare("random-read", &[&more[..], &["--json"]].concat()).json();
-    let names: Vec<&str> = value["sides"].as_array().unwrap().iter().map(|side| side["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        value["sides"].as_array().unwrap().iter().map(|side| side["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["job.depth=1", "job.depth=2", "job.depth=4", "job.depth=8"]);
     let comparisons = value["comparisons"].as_array().unwrap();
     assert_eq!(comparisons.len(), 3);
@@ -133,7 +134,10 @@ fn what_cannot_be_judged_is_said_with_the_nearest_word() {
         assert!(all, "{more:?}: {}", said.err);
     };
     refused(&["--metric", "p98"], &["`p98` is no metric; expected iops, ", "did you mean `p90`?"]);
-    refused(&["--metric", "job:lgo.p99"], &["no worker of the job is called `lgo`; expected log, scan; did you mean `log`?"]);
+    refused(
+        &["--metric", "job:lgo.p99"],
+        &["no worker of the job is called `lgo`; expected log, scan; did you mean `log`?"],
+    );
     refused(&["--metric", "operations.commit"], &["operations are counted of programs"]);
     refused(&["--metric", "cpu"], &["--metric cpu: a run with drive.cache.write_back=true has none to judge"]);
     let said = compare("random-read", &["--vary", "job.depth=1,8", "--metric", "flush", "--runtime", "2 s"]);
@@ -152,7 +156,8 @@ fn flushes_have_a_row_and_what_waits_behind_them_a_part() {
     assert!(figure(&value, &["read", "anatomy_ms", "flush"]) > 1.0, "the scan waits behind the log's flushes");
     assert_eq!(figure(&value, &["write", "anatomy_ms", "flush"]), 0.0, "the log writes when its flush is done");
     for kind in ["read", "write", "flush", "all"] {
-        let parts: f64 = value[kind]["anatomy_ms"].as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
+        let parts: f64 =
+            value[kind]["anatomy_ms"].as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
         let mean = figure(&value, &[kind, "response_ms", "mean"]);
         assert!((parts - mean).abs() < 1e-6 * mean, "{kind}: {parts} of {mean}");
     }
