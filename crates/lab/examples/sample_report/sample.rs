@@ -168,6 +168,8 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
         response_ms: response,
         reads: apart.then(|| self::response(mean * 1.06, spread)),
         writes: apart.then(|| self::response(mean * 0.8, spread)),
+        flushes: None,
+        flushes_per_s: 0.0,
         histogram: histogram(mean, spread, ios),
         anatomy_ms: Anatomy { driver: waiting - in_drive, queue: in_drive, ..service },
         cpu: None,
