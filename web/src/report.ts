@@ -42,18 +42,8 @@ export interface Cause {
   of: string;
   from_ms: Figure;
   to_ms: Figure;
-  difference_ms: Figure;
-  parts: PartChange[];
+  parts: Partial<Anatomy>;
   text: string;
-}
-
-export interface PartChange {
-  part: string;
-  waits: boolean;
-  from_ms: Figure;
-  to_ms: Figure;
-  difference_ms: Figure;
-  share: Figure;
 }
 
 export interface Where {

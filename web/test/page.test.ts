@@ -125,7 +125,7 @@ function report(): Report {
       margin_percent: 2,
       differs: [HOSTILE],
       note: HOSTILE,
-      cause: { of: HOSTILE, from_ms: 1, to_ms: 2, difference_ms: 1, parts: [], text: `cause ${HOSTILE}` },
+      cause: { of: HOSTILE, from_ms: 1, to_ms: 2, parts: { seek: 1 }, text: `cause ${HOSTILE}` },
       beside: [`beside ${HOSTILE}`],
       place: {
         text: HOSTILE,

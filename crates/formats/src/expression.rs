@@ -10,7 +10,7 @@
 //!
 //! | written | is |
 //! |---|---|
-//! | `iops`, `write.response_ms.p99`, `anatomy_ms.rotation` | a figure of a run, by its key in `seekwise run --json`; without a kind it is of all requests, `response_ms` alone is the mean. A list counts its entries |
+//! | `iops`, `write.response_ms.p99`, `anatomy_ms.rotation` | a figure of a run, by its key in `seekwise run --json`; without a kind it is of all requests, `response_ms` alone is the mean; the words of a comparison's metric (`read.p99`, `flush.mean`) are known too. A list counts its entries |
 //! | `setting.drive.cache.segments` | a setting of the cell's stack |
 //! | `q[factor=level, …]`, `(…)[factor=level]` | the cells in which a figure, or all figures of a bracket, are taken. The inner choice wins. A factor with one level needs none |
 //! | `+ - * /`, `abs`, `log2`, `max(a, b)`, `min(a, b)` | run by run: sides of one seed are paired |

@@ -3,7 +3,7 @@
 
 use seekwise_formats::study::{Compare, Study};
 
-use crate::finding::{Beside, Evidence, Finding, Judged, Overall, differences, outcome};
+use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, differences, outcome};
 use crate::made::{MadeFrom, Program};
 use crate::report::{self, Anatomy, Layer, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord};
@@ -155,7 +155,7 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
         margin_percent: Some(material.study.margin_percent),
         differs: differs(material, finding),
         note: finding.refused.clone().or_else(|| note(finding)),
-        cause: finding.cause.clone(),
+        cause: finding.cause.as_ref().map(cause),
         beside: finding.beside.iter().map(Beside::text).collect(),
         place: None,
     }
@@ -184,7 +184,7 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
         margin_percent: Some(material.study.margin_percent),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
         note: overall.refused.clone().or_else(|| spread(&of)),
-        cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.clone()),
+        cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.as_ref()).map(cause),
         beside: of
             .first()
             .filter(|_| of.len() == 1)
@@ -221,6 +221,18 @@ fn spread(findings: &[&Finding]) -> Option<String> {
         return None;
     }
     Some(format!("From {:.3} × ({}) to {:.3} × ({}).", ratio(&least)?, least.cell, ratio(&most)?, most.cell))
+}
+
+fn cause(cause: &Cause) -> report::Cause {
+    let ms = |ns: i64| ns as f64 / 1e6;
+    let changed = cause.parts.iter().filter(|change| change.difference() != 0);
+    report::Cause {
+        of: cause.of.clone(),
+        from_ms: ms(cause.from()),
+        to_ms: ms(cause.to()),
+        parts: changed.map(|change| (change.part.name(), ms(change.difference()))).collect(),
+        text: cause.text(),
+    }
 }
 
 fn differs(material: &Material<'_>, finding: &Finding) -> Vec<String> {

@@ -7,9 +7,11 @@
 //! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests
 //! a second. A figure that is not a finite number becomes `null` in JSON and a dash on the page.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::finding::{Cause, Where};
+use crate::finding::Where;
 
 mod page;
 mod plain;
@@ -154,6 +156,21 @@ impl Outcome {
             Outcome::Refused => "refused",
         }
     }
+}
+
+/// Which parts of the mean response changed, in milliseconds; they add up to `to_ms` less `from_ms`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cause {
+    /// Of which requests ("reads and writes").
+    pub of: String,
+    /// The mean response of `side_a`.
+    pub from_ms: f64,
+    /// The mean response of `side_b`.
+    pub to_ms: f64,
+    /// By how much each part changed, by its name; those that did not are left out.
+    pub parts: BTreeMap<&'static str, f64>,
+    /// The same in a sentence.
+    pub text: String,
 }
 
 /// A verdict and what it says.

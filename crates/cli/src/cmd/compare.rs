@@ -1,5 +1,5 @@
-//! `seekwise compare`: a job on two or more values of one key, interleaved on the same random numbers, and a verdict on each
-//! metric asked for, with its cause.
+//! `seekwise compare`: a job on two or more values of one key, interleaved on the same random numbers, and a verdict on
+//! each metric asked for, with its cause.
 
 mod values;
 
@@ -144,7 +144,8 @@ impl Compared<'_> {
             let verdict =
                 finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
             json!({
-                "metric": metric.to_string(), "title": metric.title(), "unit": metric.figure.unit(), "better": metric.better(),
+                "metric": metric.to_string(), "title": metric.title(),
+                "unit": metric.figure.unit(), "better": metric.better(),
                 "from": self.side(finding.from), "to": self.side(finding.to),
                 "ratio": interval(judgement.ratio), "verdict": verdict, "refused": finding.refused,
                 "p": judgement.p, "p_adjusted": judgement.p_holm,

@@ -233,7 +233,8 @@ fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
                 .map(|f| json!({"cell": f.cell, "result": said(&f.judgement), "cause": f.cause, "beside": beside(f)}))
                 .collect();
             let Compare { name, metric, .. } = &compares[o.compare];
-            json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place, "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
+            json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place,
+                   "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
         })
         .collect();
     let claims: Vec<_> = evidence

@@ -24,6 +24,11 @@ fn short_names_are_keys_of_a_result() {
     assert_eq!(quantity("response_ms"), "all.response_ms.mean");
     assert_eq!(quantity("response_ms.p99_9"), "all.response_ms.p99_9");
     assert_eq!(quantity("write.response_ms"), "write.response_ms.mean");
+    assert_eq!(quantity("read.p99"), "read.response_ms.p99");
+    assert_eq!(quantity("p99.9"), "all.response_ms.p99_9");
+    assert_eq!(quantity("flush"), "flush.response_ms.mean");
+    assert_eq!(quantity("flush.iops"), "flush.iops");
+    assert_eq!(quantity("phases.1.write.iops"), "phases.1.write.iops");
     assert_eq!(quantity("anatomy_ms.rotation"), "anatomy_ms.rotation");
     assert_eq!(quantity("setting.drive.cache.segments"), "drive.cache.segments");
 }

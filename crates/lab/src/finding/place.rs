@@ -199,9 +199,9 @@ fn words(axis: &Axis, levels: &[usize]) -> Option<String> {
         (true, _) if last + 1 == all.len() => format!("{factor} {} and more", all[first]),
         (true, _) if first == 0 => format!("{factor} up to {}", all[last]),
         (true, _) => format!("{factor} {} to {}", all[first], all[last]),
-        (false, _) if levels.len() + 1 == all.len() && levels.len() > 2 => {
-            let missing = (0..all.len()).find(|level| !levels.contains(level)).map_or("", |level| &all[level]);
-            format!("{factor} other than {missing}")
+        (false, _) if levels.len() > 2 && levels.len() * 2 > all.len() => {
+            let missing = (0..all.len()).filter(|level| !levels.contains(level)).map(|level| all[level].as_str());
+            format!("{factor} other than {}", missing.collect::<Vec<_>>().join(" and "))
         }
         (false, _) => {
             let named: Vec<&str> = levels.iter().map(|level| all[*level].as_str()).collect();
@@ -357,6 +357,22 @@ mod tests {
             "faster, +13 to +22 % at pattern random, depth 8 and more; elsewhere no difference within ±2 %; \
              turns between depth 4 and 8"
         );
+    }
+
+    #[test]
+    fn levels_are_said_the_shorter_way() {
+        let axis = |levels: &[&str]| Axis {
+            factor: "mix".to_owned(),
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+        };
+        let mixes = axis(&["a", "b", "c", "d", "e"]);
+        assert_eq!(words(&mixes, &[0, 1, 2, 3, 4]), None);
+        assert_eq!(words(&mixes, &[1, 3]).unwrap(), "mix b or d");
+        assert_eq!(words(&mixes, &[0, 2, 4]).unwrap(), "mix other than b and d");
+        let depths = axis(&["1", "4", "8", "64"]);
+        assert_eq!(words(&depths, &[0, 1]).unwrap(), "mix up to 4");
+        assert_eq!(words(&depths, &[1, 2]).unwrap(), "mix 4 to 8");
+        assert_eq!(words(&depths, &[0, 2]).unwrap(), "mix 1 or 8");
     }
 
     #[test]

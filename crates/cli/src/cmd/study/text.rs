@@ -48,19 +48,17 @@ pub fn text(evidence: &Evidence<'_>, columns: &[String]) -> Result<String, Failu
     choose(&mut all.each_mut(), columns)?;
     let mut text = wrapped(&study.question, width);
     let overall = evidence.findings().1;
-    let said = overall.iter().filter_map(|overall| {
-        let compare = &study.compare[overall.compare];
-        match (&overall.refused, &overall.place) {
-            (Some(why), _) => Some(format!("Refused: {}: {why}.", compare.name)),
-            (None, Some(_)) => Some(format!("{}.", compose::headline(compare, overall))),
-            (None, None) => None,
-        }
-    });
-    let mut said: Vec<String> = said.collect();
+    for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
+        let line = format!("{}.", compose::headline(&study.compare[summary.compare], summary));
+        text.push_str(&format!("\n\n{}", wrapped(&line, width)));
+    }
+    let refused = overall.iter().filter_map(|overall| Some((overall.compare, overall.refused.as_ref()?)));
+    let mut refused: Vec<String> =
+        refused.map(|(compare, why)| format!("Refused: {}: {why}.", study.compare[compare].name)).collect();
     for table in all.iter().filter(|table| !table.is_empty()) {
         text.push_str(&format!("\n\n{}", table.draw(width)));
         // Below the comparisons, or where they would be.
-        for line in said.drain(..) {
+        for line in refused.drain(..) {
             text.push_str(&format!("\n\n{}", wrapped(&line, width)));
         }
     }

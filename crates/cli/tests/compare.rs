@@ -1,0 +1,168 @@
+//! What `seekwise compare` judges, and what it says of it: metrics, several values, causes, tails, refusals.
+
+mod seekwise;
+
+use std::fs;
+
+use seekwise::{Said, seekwise};
+use serde_json::Value;
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+/// A log that is forced after each write, beside a scan.
+const JOB: &str = "[global]\nioengine=libaio\ndirect=1\nsize=1g\ntime_based\nruntime=4\n[log]\nrw=write\nbs=4k\n\
+                   fdatasync=1\n[scan]\nrw=randread\nbs=64k\niodepth=4\n";
+
+/// A folder with the job in it.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("log.fio"), JOB).unwrap();
+    fs::write(folder.path().join("kinds.fio"), JOB.replace("rw=randread", "rw=${KIND}")).unwrap();
+    folder
+}
+
+fn compare(job: &str, more: &[&str]) -> Said {
+    let folder = folder();
+    let runs: &[&str] = if more.contains(&"--runs") { &[] } else { &["--runs", "3"] };
+    seekwise(folder.path(), &[&["compare", job, "--on", DRIVE], more, runs].concat())
+}
+
+fn figure(value: &Value, path: &[&str]) -> f64 {
+    path.iter().fold(value, |value, key| &value[key]).as_f64().unwrap_or_else(|| panic!("{path:?} in {value}"))
+}
+
+const CACHE: [&str; 2] = ["--vary", "drive.cache.write_back=true,false"];
+
+#[test]
+fn the_default_is_requests_per_second_and_it_says_so() {
+    let more = ["--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32", "--runtime", "10 s"];
+    let said = compare("random-read", &more).done();
+    assert!(said.starts_with("Judged: requests per second (iops); higher is better.\n"), "{said}");
+    assert!(said.contains("drive.firmware.depth=32 against drive.firmware.depth=1: faster — "), "{said}");
+}
+
+#[test]
+fn what_is_asked_is_judged() {
+    let metrics =
+        ["--metric", "job:log.mean", "--metric", "flush", "--metric", "read.p90", "--metric", "MB/s", "--json"];
+    let value = compare("log.fio", &[&CACHE[..], &metrics].concat()).json();
+    let comparisons = value["comparisons"].as_array().unwrap();
+    let words: Vec<&str> = comparisons.iter().map(|one| one["metric"].as_str().unwrap()).collect();
+    assert_eq!(words, ["job:log.mean", "flush.mean", "read.p90", "bytes_per_s"]);
+    let better: Vec<&str> = comparisons.iter().map(|one| one["better"].as_str().unwrap()).collect();
+    assert_eq!(better, ["lower", "lower", "lower", "higher"]);
+    // Each ratio is that of its own metric's means, as near as a geometric mean is to a plain one.
+    for (comparison, word) in comparisons.iter().zip(words) {
+        let side = |at: usize| figure(&value["sides"][at], &["metrics", word, "estimate"]);
+        let ratio = figure(comparison, &["ratio", "estimate"]);
+        assert!((side(1) / side(0) / ratio - 1.0).abs() < 0.01, "{word}: {ratio} of {} and {}", side(0), side(1));
+    }
+    // Lower is better: a log without its write cache waits longer, and is slower.
+    assert_eq!(comparisons[0]["verdict"], "slower");
+    assert!(figure(&comparisons[0], &["ratio", "low"]) > 1.0);
+    // Four questions are one family.
+    let holm = comparisons.iter().all(|one| figure(one, &["p_adjusted"]) >= figure(one, &["p"]));
+    assert!(holm && comparisons.iter().any(|one| figure(one, &["p_adjusted"]) > figure(one, &["p"])), "{value}");
+    assert_eq!(value["metric"], "job:log.mean", "the first stands at the top");
+}
+
+#[test]
+fn the_parts_make_the_difference() {
+    let value = compare("log.fio", &[&CACHE[..], &["--metric", "flush", "--metric", "iops", "--json"]].concat()).json();
+    for comparison in value["comparisons"].as_array().unwrap() {
+        let cause = &comparison["cause"];
+        let ns = |value: f64| (value * 1e6).round() as i64;
+        let sum =
+            |key: &str| -> i64 { cause["parts"].as_array().unwrap().iter().map(|part| ns(figure(part, &[key]))).sum() };
+        for key in ["from_ms", "to_ms", "difference_ms"] {
+            assert_eq!(sum(key), ns(figure(cause, &[key])), "{key}: {cause}");
+        }
+        assert_eq!(sum("to_ms") - sum("from_ms"), sum("difference_ms"));
+        assert!(cause["text"].as_str().unwrap().starts_with("mean response of "), "{cause}");
+    }
+    // The parts are of the requests that are judged.
+    let cause = &value["comparisons"][0]["cause"];
+    let mean = figure(&value["sides"][0], &["metrics", "flush.mean", "estimate"]);
+    assert!((figure(cause, &["from_ms"]) - mean).abs() < 1e-4, "{cause} of {mean} ms");
+    let mean = figure(&value["sides"][1], &["response_ms", "mean"]);
+    assert!((figure(&value["comparisons"][1]["cause"], &["to_ms"]) - mean).abs() < 1e-4);
+}
+
+#[test]
+fn a_better_headline_with_a_worse_tail_is_said() {
+    let more = ["--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32", "--runtime", "20 s"];
+    let said = compare("random-read", &more).done();
+    assert!(said.contains("\n  But: p99 of the response time is worse: "), "{said}");
+    let value = compare("random-read", &[&more[..], &["--json"]].concat()).json();
+    let beside = &value["beside"][0];
+    assert_eq!((&beside["metric"], &beside["worse"]), (&"p99".into(), &true.into()));
+    assert!(figure(beside, &["ratio", "low"]) > 1.0);
+}
+
+#[test]
+fn each_value_is_held_against_the_first() {
+    let more = ["--vary", "job.depth=1..8", "--metric", "p90", "--runtime", "10 s"];
+    let value = compare("random-read", &[&more[..], &["--json"]].concat()).json();
+    let names: Vec<&str> =
+        value["sides"].as_array().unwrap().iter().map(|side| side["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["job.depth=1", "job.depth=2", "job.depth=4", "job.depth=8"]);
+    let comparisons = value["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 3);
+    assert!(comparisons.iter().all(|one| one["from"] == "job.depth=1" && one["verdict"] == "slower"), "{value}");
+    let said = compare("random-read", &more).done();
+    assert!(said.contains("the base") && said.contains("corrected for 3 comparisons (Holm)"), "{said}");
+    assert_eq!(said.matches(" against job.depth=1: ").count(), 3, "{said}");
+}
+
+#[test]
+fn two_different_workloads_are_no_comparison() {
+    let said = compare("database", &["--vary", "job=database,file-server", "--metric", "p99", "--runtime", "5 s"]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.out.contains("refused: the sides do different work: they differ in the pattern"), "{}", said.out);
+    let said = compare("kinds.fio", &["--vary", "job.env.KIND=randread,randwrite"]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.out.contains("refused: the sides do different work: they differ in the pattern"), "{}", said.out);
+    assert!(!said.out.contains("Why:"), "{}", said.out);
+}
+
+#[test]
+fn what_cannot_be_judged_is_said_with_the_nearest_word() {
+    let refused = |more: &[&str], wanted: &[&str]| {
+        let said = compare("log.fio", &[&CACHE[..], more].concat());
+        assert_eq!(said.code, 2, "{more:?}: {}", said.out);
+        let all = wanted.iter().all(|wanted| said.err.contains(wanted));
+        assert!(all, "{more:?}: {}", said.err);
+    };
+    refused(&["--metric", "p98"], &["`p98` is no metric; expected iops, ", "did you mean `p90`?"]);
+    refused(
+        &["--metric", "job:lgo.p99"],
+        &["no worker of the job is called `lgo`; expected log, scan; did you mean `log`?"],
+    );
+    refused(&["--metric", "operations.commit"], &["operations are counted of programs"]);
+    refused(&["--metric", "cpu"], &["--metric cpu: a run with drive.cache.write_back=true has none to judge"]);
+    let said = compare("random-read", &["--vary", "job.depth=1,8", "--metric", "flush", "--runtime", "2 s"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("--metric flush.mean: a run with job.depth=1 has none to judge"), "{}", said.err);
+}
+
+#[test]
+fn flushes_have_a_row_and_what_waits_behind_them_a_part() {
+    let folder = folder();
+    let run = ["run", "log.fio", "--on", DRIVE, "--set", "driver=windows-xp"];
+    let value = seekwise(folder.path(), &[&run[..], &["--json"]].concat()).json();
+    let (writes, flushes) = (figure(&value, &["write", "ios"]), figure(&value, &["flush", "ios"]));
+    assert!(flushes > 10.0 && (writes - flushes).abs() <= 1.0, "{writes} writes, {flushes} flushes");
+    assert!(figure(&value, &["flush", "response_ms", "p99"]) >= figure(&value, &["flush", "response_ms", "p50"]));
+    assert!(figure(&value, &["read", "anatomy_ms", "flush"]) > 1.0, "the scan waits behind the log's flushes");
+    assert_eq!(figure(&value, &["write", "anatomy_ms", "flush"]), 0.0, "the log writes when its flush is done");
+    for kind in ["read", "write", "flush", "all"] {
+        let parts: f64 =
+            value[kind]["anatomy_ms"].as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
+        let mean = figure(&value, &[kind, "response_ms", "mean"]);
+        assert!((parts - mean).abs() < 1e-6 * mean, "{kind}: {parts} of {mean}");
+    }
+    let text = seekwise(folder.path(), &run).done();
+    assert!(text.lines().any(|line| line.trim_start().starts_with("flushes ")), "{text}");
+    let csv = seekwise(folder.path(), &[&run[..], &["--format", "csv"]].concat()).done();
+    assert!(csv.lines().any(|line| line.contains(",flush,")), "{csv}");
+}
