@@ -25,15 +25,17 @@ pub struct Progress {
 impl Progress {
     /// Work of so many `unit`s.
     pub fn of(total: u64, unit: &'static str) -> Progress {
-        let progress = Progress::unknown(unit);
-        progress.length(total);
-        progress
+        let width = width();
+        Progress::begun(ProgressBar::new(total).with_style(style(&closed(width, unit))), unit, width)
     }
 
     /// Work of which nobody knows how much it is.
     pub fn unknown(unit: &'static str) -> Progress {
-        let width = Term::stderr().size_checked().map_or(WIDE, |(_, columns)| columns);
-        let bar = ProgressBar::new_spinner().with_style(style(&open(width, unit)));
+        let width = width();
+        Progress::begun(ProgressBar::new_spinner().with_style(style(&open(width, unit))), unit, width)
+    }
+
+    fn begun(bar: ProgressBar, unit: &'static str, width: u16) -> Progress {
         interrupt::hold().show(&bar);
         Progress { bar, unit, width }
     }
@@ -81,6 +83,11 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Columns of the terminal.
+fn width() -> u16 {
+    Term::stderr().size_checked().map_or(WIDE, |(_, columns)| columns)
 }
 
 fn style(template: &str) -> ProgressStyle {
