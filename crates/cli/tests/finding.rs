@@ -117,15 +117,16 @@ fn patterns_and_studies_are_shown_in_full() {
     assert!(text.contains("64 KiB") && text.contains("bssplit=512/10:1024/5"), "{text}");
     fs::write(
         folder.path().join("same.fio"),
-        show(&["patterns", "workstation", "--json"]).json()["fio"].as_str().unwrap(),
+        show(&["patterns", "database", "--json"]).json()["fio"].as_str().unwrap(),
     )
     .unwrap();
     let iops = |job: &str| {
         let run = show(&["run", job, "--on", "barracuda-7200.7", "--runtime", "20s", "--json"]).json();
         run["all"]["iops"].as_f64().unwrap()
     };
-    let (pattern, fio) = (iops("workstation"), iops("same.fio"));
+    let (pattern, fio) = (iops("database"), iops("same.fio"));
     assert!((pattern / fio - 1.0).abs() < 0.05, "the same mix: {pattern} and {fio} requests a second");
+    assert!(show(&["patterns", "workstation"]).done().contains("No fio job says the same"));
     assert!(show(&["patterns", "one-block"]).done().contains("--set job.env.BS=128k"));
     assert!(show(&["patterns", "fileserver"]).err.contains("did you mean `file-server`?"));
     let text = show(&["studies", "n-write-cache"]).done();

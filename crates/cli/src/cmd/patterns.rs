@@ -138,13 +138,14 @@ fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
     }
     let fio = match fio {
         Some(fio) => format!("The same mix as a fio job, drawn from fio's own random numbers:\n\n{fio}"),
-        None => "No fio job says the same: its lines differ in more than size.".to_owned(),
+        None => "No fio job says the same: its lines differ in more than size, or reads and writes share one sequence."
+            .to_owned(),
     };
     let each = wrapped(EACH, screen::width());
     format!("{}: {}\n\n{table}\n\n{each}{fio}", pattern.name, pattern.spec.name)
 }
 
-/// The pattern as a fio job, where its lines differ in size alone.
+/// The pattern as a fio job, where its lines differ in size alone and no sequence has both reads and writes.
 fn as_fio(pattern: &BuiltIn) -> Option<String> {
     let lines = &pattern.spec.lines;
     let first = lines.first()?;
@@ -152,7 +153,9 @@ fn as_fio(pattern: &BuiltIn) -> Option<String> {
         let plain = line.delay == Span::ZERO && line.burst == 1 && line.reply == 0;
         plain && (line.reads, line.random, line.align) == (first.reads, first.random, first.align)
     };
-    if !lines.iter().all(alike) {
+    // fio goes on in sequence where its last request of the same direction ended, Iometer where its last one did.
+    let mixed = first.random < 100 && !matches!(first.reads, 0 | 100);
+    if mixed || !lines.iter().all(alike) {
         return None;
     }
     let random = if first.random > 0 { "rand" } else { "" };
