@@ -32,7 +32,7 @@ export function percentiles({ cells }: Report): HTMLElement | null {
   const heads = head.map((name) => el("th", { scope: "col", class: name === "" ? "" : "figure" }, name));
   const drawn = el("table", { class: "turned" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...body));
   const lead = "Response times in ms. MB are 10⁶ bytes.";
-  return section("cells", "All figures", lead, files(csvButton("figures", table)), scroller("all figures", drawn));
+  return section("percentiles", "All figures", lead, files(csvButton("figures", table)), scroller("all figures", drawn));
 }
 
 /** All requests, and each kind that was kept apart. */
