@@ -1,3 +1,5 @@
+//! Every key is described, and what is written from the descriptions is up to date.
+
 use std::path::Path;
 
 use super::*;
