@@ -259,7 +259,7 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.depth=1"]].concat(),
-        "error: --vary job.depth=1: expected two values, as in --vary job.depth=A,B",
+        "error: --vary job.depth=1: expected two values or more, as in --vary job.depth=A,B or job.depth=1..32",
     );
     refused(
         &[],
@@ -274,7 +274,7 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.depth=4,4"]].concat(),
-        "error: --vary job.depth=4,4: both values are `4`; expected two that differ",
+        "error: --vary job.depth=4,4: `4` is there twice; expected values that differ",
     );
 }
 

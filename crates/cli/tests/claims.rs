@@ -77,7 +77,7 @@ fn what_no_study_carries_is_not_run() {
     assert_eq!(found[0]["reason"], "no study carries it yet");
     let said = seekwise(folder.path(), &["claims", "Q99"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    assert_eq!(said.err.trim(), "error: Q99: no such finding; expected D1 to C28; did you mean `Q9`?");
+    assert_eq!(said.err.trim(), "error: Q99: no such finding; expected D1 to C28");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_wrong_word_in_an_expression_has_its_line() {
           run --json`, or `setting.` and a dotted key; did you mean `iops`?",
         ),
         ("iops[depht=8] > 1", "s.toml:18: claim T1: no factor `depht`; did you mean `depth`?"),
-        ("iops[depth=9] > 1", "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8; did you mean `1`?"),
+        ("iops[depth=9] > 1", "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8"),
     ] {
         fs::write(folder.path().join("s.toml"), study.replace("WRONG", wrong)).unwrap();
         let told = seekwise(folder.path(), &["study", "s.toml"]);

@@ -133,7 +133,7 @@ fn what_cannot_be_judged_is_said_with_the_nearest_word() {
         let all = wanted.iter().all(|wanted| said.err.contains(wanted));
         assert!(all, "{more:?}: {}", said.err);
     };
-    refused(&["--metric", "p98"], &["`p98` is no metric; expected iops, ", "did you mean `p90`?"]);
+    refused(&["--metric", "maen"], &["`maen` is no metric; expected iops, ", "did you mean `mean`?"]);
     refused(
         &["--metric", "job:lgo.p99"],
         &["no worker of the job is called `lgo`; expected log, scan; did you mean `log`?"],

@@ -25,6 +25,14 @@ fn cut(folder: &Path, job: &str, more: &[&str]) -> Said {
     )
 }
 
+/// The same without the cache.
+fn bare(folder: &Path, job: &str, more: &[&str]) -> Said {
+    seekwise(
+        folder,
+        &[&["power-cut", job, "--on", "cheetah-15k.4", "--set", "drive.cache.write_back=false"], more].concat(),
+    )
+}
+
 fn number(value: &Value, path: &str) -> f64 {
     value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {path} in {value}"))
 }
@@ -58,7 +66,7 @@ fn a_cache_loses_what_was_acknowledged_and_nothing_that_was_flushed() {
 #[test]
 fn without_a_cache_nothing_acknowledged_is_lost() {
     let folder = folder();
-    let off = cut(folder.path(), "w.fio", &["--cuts", "200", "--set", "drive.cache.write_back=false"]);
+    let off = bare(folder.path(), "w.fio", &["--cuts", "200"]);
     let text = off.done();
     assert!(text.contains("The write cache is off: nothing acknowledged was lost."), "{text}");
     assert!(!text.contains("Data at risk"), "{text}");
@@ -136,8 +144,7 @@ fn a_drive_that_lies_is_found_out_and_one_with_a_capacitor_loses_nothing() {
     assert_eq!(liar.code, 1);
     let words = "The drive broke its promise: at ";
     assert!(liar.out.contains(words) && liar.out.contains("writes were lost that had been flushed"), "{}", liar.out);
-    let set = ["--set", "drive.cache.write_back=false", "--set", "drive.faults.caches_when_off=true"];
-    let off = cut(folder.path(), "w.fio", &[&set[..], &["--cuts", "200"]].concat());
+    let off = bare(folder.path(), "w.fio", &["--set", "drive.faults.caches_when_off=true", "--cuts", "200"]);
     assert_eq!(off.code, 1);
     assert!(off.out.contains("had been acknowledged with the write cache off"), "{}", off.out);
     let kept = cut(folder.path(), "w.fio", &["--set", "drive.power.protected=true", "--cuts", "200"]).done();
@@ -149,8 +156,8 @@ fn a_sector_under_the_head_ends_as_the_profile_says() {
     let folder = folder();
     let torn = |way: &str| {
         let set = format!("drive.power.cut_sector={way}");
-        let off = ["--set", "drive.cache.write_back=false", "--set", &set, "--cuts", "400", "--json"];
-        number(&cut(folder.path(), "w.fio", &off).json(), "/torn/cuts")
+        let off = ["--set", &set, "--cuts", "400", "--json"];
+        number(&bare(folder.path(), "w.fio", &off).json(), "/torn/cuts")
     };
     assert_eq!((torn("finished"), torn("old")), (0.0, 0.0));
     assert!(torn("unreadable") > 0.0);

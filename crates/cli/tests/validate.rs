@@ -148,8 +148,8 @@ fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
         "error: bad.csv:3: `lba`: request 2 ends at block 600000008, past the end of the drive; expected an end at or \
          below 585937499, the blocks of atlas-10k-v-300",
     );
-    let said = seekwise(folder.path(), &["validate", "t.csv", "--drive", "atlas-10k-v-30"]);
-    let error = "error: atlas-10k-v-30: no such built-in drive; did you mean `atlas-10k-v-300`?";
+    let said = seekwise(folder.path(), &["validate", "t.csv", "--drive", "altas-10k-v-300"]);
+    let error = "error: altas-10k-v-300: no such built-in drive; did you mean `atlas-10k-v-300`?";
     assert_eq!((said.err.trim_end(), said.code, said.out.as_str()), (error, 2, ""));
     refused(
         CSV,

@@ -33,6 +33,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let text = study_text(args, key, &values)?;
     let (planned, records) = run(args, &text, bounds)?;
     let evidence = Evidence::new(&planned.study, &planned.made, &records);
+    study::something(&evidence)?;
     let answer =
         Compared { key, values: &values, runs: args.runs, evidence: &evidence, findings: evidence.findings().0 };
     answer.check()?;

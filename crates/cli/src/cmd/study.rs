@@ -200,7 +200,7 @@ pub fn held_line(claims: &[Held<'_>]) -> Option<String> {
 }
 
 /// An error where no run of any cell has a counted request; a warning for each cell that has none.
-fn something(evidence: &Evidence<'_>) -> Result<(), Failure> {
+pub fn something(evidence: &Evidence<'_>) -> Result<(), Failure> {
     let empty = |cell: &usize| {
         let runs = evidence.runs(*cell);
         !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)
