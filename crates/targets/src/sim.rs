@@ -254,16 +254,19 @@ fn run_on(
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
     let mut engine = Engine::new(Fingerprint::of(workload, most, &served), device);
-    run_engine(&mut engine, changes, &mut |record| recorder(&as_served(record, served.get())))?;
+    run_engine(&mut engine, changes, &mut |record| {
+        recorder(as_served(record, served.get()).as_ref().unwrap_or(record))
+    })?;
     Ok(outcome(&engine))
 }
 
-/// A synchronous write of a drive without FUA ends with its flush, and is recorded as the write that it is.
+/// A synchronous write of a drive without FUA ends with its flush, and is recorded as the write that it is; nothing for
+/// what is recorded as it stands.
 #[inline(always)]
-fn as_served(record: &Record, (op, sectors): (Op, u32)) -> Record {
+fn as_served(record: &Record, (op, sectors): (Op, u32)) -> Option<Record> {
     match record.request.op {
-        Op::Flush if op != Op::Flush => Record { request: Request { op, sectors, ..record.request }, ..*record },
-        _ => *record,
+        Op::Flush if op != Op::Flush => Some(Record { request: Request { op, sectors, ..record.request }, ..*record }),
+        _ => None,
     }
 }
 

@@ -43,7 +43,9 @@ pub fn follow(stack: &Stack, job: &Job, seed: Seed, most: usize, bound: u64) -> 
         // Where nothing is to happen for longer than a step, none is taken.
         let step = engine.poll_timeout().unwrap_or(Instant::FAR).max(at + STEP);
         at = changes.peek().map_or(Instant::FAR, |change| change.at).min(step);
-        engine.run(at, &mut |record| records.push(as_served(record, served.get()))).map_err(SimError::Stuck)?;
+        engine
+            .run(at, &mut |record| records.push(as_served(record, served.get()).unwrap_or(*record)))
+            .map_err(SimError::Stuck)?;
         while let Some(change) = changes.next_if(|change| change.at <= at) {
             apply(engine.device_mut(), change, at)?;
         }
