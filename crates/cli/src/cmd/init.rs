@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seekwise_formats::keys::{Entry, Section, sections};
 use seekwise_formats::profile::figure::{Figure, Value};
-use seekwise_formats::stack::hosts;
+use seekwise_formats::stack::{Stack, hosts};
 use seekwise_lab::catalogue;
 
 use super::print;
@@ -105,7 +105,7 @@ fn layer<'n, 'a>(
     if !others.is_empty() {
         text += &format!("## or {}\n", others.join(", "));
     }
-    for figure in figures {
+    for figure in figures.filter(|figure| fits(section.name, name, figure)) {
         let entry = section.keys.iter().find(|entry| entry.key == format!("{}.{}", section.name, figure.key));
         let about = entry.map_or(String::new(), about);
         let value = match &figure.value {
@@ -115,6 +115,14 @@ fn layer<'n, 'a>(
         text += &format!("{:<COMMENT$} # {about}\n", format!("# {} = {value}", figure.key));
     }
     text
+}
+
+/// Whether a figure may be set in a layer of that name: a key that changes nothing beside the others is an error.
+fn fits(layer: &str, name: &str, figure: &Figure) -> bool {
+    let mut stack = Stack::named_drive(DRIVE);
+    let set = stack.set(layer, name);
+    let set = set.and_then(|()| stack.set(&format!("{layer}.{}", figure.key), &figure.value.to_string()));
+    set.and_then(|()| stack.build(&|name| Ok(catalogue::text(name).unwrap_or_default().to_owned()))).is_ok()
 }
 
 /// Range, unit and meaning of a key.
@@ -158,8 +166,6 @@ fn drive(like: &str, file: &str) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_formats::stack::Stack;
-
     use super::*;
 
     fn builds(text: &str) -> Result<(), String> {
