@@ -79,8 +79,7 @@ fn stack(file: &str) -> Result<String, Failure> {
         for &(name, ready) in layers {
             let names = hosts.iter().filter(|host| host.layer == name).map(|host| host.name.as_str());
             let host = hosts.iter().find(|host| host.layer == name && host.name == ready);
-            // A figure of no effect beside this one's others would be refused.
-            let figures =
+            let figures = host.iter().flat_map(|host| &host.figures);
                 host.iter().flat_map(|host| &host.figures).filter(|it| !it.source.starts_with("of no effect"));
             text += &layer(section(name), ready, names, figures, hidden);
         }
