@@ -163,7 +163,11 @@ fn names_that_there_are_not() {
         &["run", "random-read", "--on", "exos-x81"],
         "error: exos-x81: no such file, and no built-in drive of that name; did you mean `exos-x18`?",
     );
-    refused(&[], &["drives", "exos-x81"], "error: exos-x81: no such built-in drive; did you mean `exos-x18`?");
+    refused(
+        &[],
+        &["drives", "exos-x81"],
+        "error: exos-x81: no such built-in drive; expected a name that `seekwise drives` lists, or a profile's file; did you mean `exos-x18`?",
+    );
     refused(
         &[],
         &["run", "random-read", "--on", "stack.toml"],

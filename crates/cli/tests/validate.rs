@@ -149,7 +149,7 @@ fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
          below 585937499, the blocks of atlas-10k-v-300",
     );
     let said = seekwise(folder.path(), &["validate", "t.csv", "--drive", "altas-10k-v-300"]);
-    let error = "error: altas-10k-v-300: no such built-in drive; did you mean `atlas-10k-v-300`?";
+    let error = "error: altas-10k-v-300: no such built-in drive; expected a name that `seekwise drives` lists, or a profile's file; did you mean `atlas-10k-v-300`?";
     assert_eq!((said.err.trim_end(), said.code, said.out.as_str()), (error, 2, ""));
     refused(
         CSV,

@@ -56,7 +56,12 @@ pub fn text(name: &str) -> Option<&'static str> {
 pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     match text(name) {
         Some(text) => profile::parse(&format!("{name}.toml"), text),
-        None => Err(vec![Diagnostic::at(name, 0, "no such built-in drive").nearest_to(name, names())]),
+        None => {
+            let unknown = Diagnostic::at(name, 0, "no such built-in drive");
+            Err(vec![
+                unknown.expected("a name that `seekwise drives` lists, or a profile's file").nearest_to(name, names()),
+            ])
+        }
     }
 }
 
@@ -75,7 +80,7 @@ mod tests {
     fn an_unknown_name_gets_the_nearest() {
         assert_eq!(
             load("exos-x81").unwrap_err()[0].to_string(),
-            "exos-x81: no such built-in drive; did you mean `exos-x18`?"
+            "exos-x81: no such built-in drive; expected a name that `seekwise drives` lists, or a profile's file; did you mean `exos-x18`?"
         );
     }
 }

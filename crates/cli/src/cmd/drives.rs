@@ -56,6 +56,10 @@ fn load(name: &str) -> Result<DriveFile, Failure> {
             files::expect(name, &text, &[Kind::Profile])?;
             profile::parse(name, &text)?
         }
+        // A path is no name that is misspelt.
+        (None, None) if name.contains(['/', '\\']) || name.ends_with(".toml") => {
+            profile::parse(name, &files::read(name)?)?
+        }
         _ => catalogue::load(name)?,
     })
 }

@@ -11,7 +11,7 @@ use seekwise_lab::catalogue;
 use super::print;
 use crate::args::{self, Template};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::{say, write_whole};
+use crate::output::{admit, say, write_whole};
 
 /// The study that `init study` writes, under this name.
 const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
@@ -53,9 +53,7 @@ pub fn init(args: &args::Init) -> Outcome {
         print(&text)?;
         return Ok(Answer::Done);
     };
-    if !args.force && path.exists() {
-        return Err(Failure::new(format!("{}: is there already; --force replaces it", path.display())));
-    }
+    admit(path, args.force)?;
     write_whole(path, text.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     say(format!("Written: {}", path.display()));
     Ok(Answer::Done)
@@ -80,7 +78,6 @@ fn stack(file: &str) -> Result<String, Failure> {
             let names = hosts.iter().filter(|host| host.layer == name).map(|host| host.name.as_str());
             let host = hosts.iter().find(|host| host.layer == name && host.name == ready);
             let figures = host.iter().flat_map(|host| &host.figures);
-                host.iter().flat_map(|host| &host.figures).filter(|it| !it.source.starts_with("of no effect"));
             text += &layer(section(name), ready, names, figures, hidden);
         }
     }
