@@ -158,6 +158,9 @@ fn faults(line: &str) -> Vec<String> {
     let folder = folder();
     let folder = folder.path();
     let words = short(line);
+    if words[0] == "drives" && words.get(1).is_some_and(|name| name.ends_with(".toml")) {
+        seekwise(folder, &["init", "drive", "--like", "exos-x18", "-o", &words[1]]).done();
+    }
     if words[0] == "report" {
         seekwise(folder, &["study", "small.toml", "--out", &words[1]]).done();
     }
@@ -168,6 +171,9 @@ fn faults(line: &str) -> Vec<String> {
         faults.push(format!("exit code {}: {}", wide.code, wide.err));
     }
     for width in WIDTHS {
+        if words[0] == "init" {
+            fs::remove_dir_all(folder.join("out")).unwrap();
+        }
         let narrow = on(folder, &words, width);
         faults.extend(looks(&narrow.out, width));
         faults.extend(looks(&narrow.err, width));

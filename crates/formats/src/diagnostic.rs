@@ -48,15 +48,16 @@ impl Diagnostic {
 }
 
 /// The known word that was meant by `word`, if one is near: the one of the same letters and digits, whatever the case and
-/// the punctuation; else the only one that ends in its parts (`rpm`: `drive.mechanics.rpm`); else the only one that
-/// contains them or begins with it; else the one within a third of its length in edits. A number is never another
+/// the punctuation; else the only one that ends in its parts (`rpm`: `drive.mechanics.rpm`); else the one at one edit; else the
+/// only one that contains them or begins with it; else the one within a third of its length in edits. A number is never another
 /// number: `raid-7` is not `raid-5`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let misspelt_end = || misspelt_end(word, &known);
     meant(word, known.iter().copied())
+        .or_else(|| misspelt(word, &known, 1))
         .or_else(|| contains(word, &known))
-        .or_else(|| misspelt(word, &known))
+        .or_else(|| misspelt(word, &known, edits(word)))
         .or_else(misspelt_end)
 }
 
@@ -102,10 +103,15 @@ fn contains<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     only(&known.iter().filter(fits).copied().collect::<Vec<_>>())
 }
 
-/// The known word at the fewest edits, within a third of the length, and one at most in words of up to four letters.
-fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+/// Edits after which a word may still be meant: a third of its length, and one at most in words of up to four letters.
+fn edits(word: &str) -> usize {
+    let length = letters(word).len();
+    if length <= 4 { 1 } else { (length / 3).max(2) }
+}
+
+/// The known word at the fewest edits, at most `limit`.
+fn misspelt<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> {
     let sought = letters(word);
-    let limit = if sought.len() <= 4 { 1 } else { (sought.len() / 3).max(2) };
     let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &letters(known)), known));
     let near = distances.filter(|&(distance, known)| distance <= limit && digits(known) == digits(word));
     near.min().map(|(_, known)| known)
@@ -115,7 +121,7 @@ fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 fn misspelt_end<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let last = |known: &&'a str| known.rsplit('.').next().unwrap_or_default();
     let ends: Vec<&str> = known.iter().map(last).collect();
-    let near = misspelt(word, &ends)?;
+    let near = misspelt(word, &ends, edits(word))?;
     only(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
 }
 

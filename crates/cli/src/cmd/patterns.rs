@@ -142,7 +142,7 @@ fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
             .to_owned(),
     };
     let each = wrapped(EACH, screen::width());
-    format!("{}: {}\n\n{table}\n\n{each}{fio}", pattern.name, pattern.spec.name)
+    format!("{}: {}\n\n{table}\n\n{each}\n{fio}", pattern.name, pattern.spec.name)
 }
 
 /// The pattern as a fio job, where its lines differ in size alone and no sequence has both reads and writes.
