@@ -134,6 +134,49 @@ fn no_stream_keeps_a_command_beyond_its_limit() {
     assert!(held > 10, "some streams must come up to the limit: {held}");
 }
 
+/// Two reads of a stream are always outstanding, so that a read-ahead always has something promised; beside them scattered
+/// cached writes, one at a time, of which soon none finds room before another is on the medium.
+#[test]
+fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
+    let limit = Span::from_millis(200);
+    let mut held = 0;
+    for seed in 0..400 {
+        let mut rng = Seed(seed).stream("writes beside a stream");
+        let mut small = random_profile(&mut rng).buffered(4, 64).write_back(2);
+        small.weak.clear();
+        small.link.queuing = seekwise_model::block::Queuing::Ncq;
+        small.firmware.depth = 4;
+        small.firmware.queue.max_wait = Some(limit);
+        small.firmware.destage.max_wait = None;
+        small.cache.read_ahead.max = small.cache.read_ahead.max.max(256);
+        small.cache.read_ahead.hold = [Hold::Never, Hold::Track, Hold::Segment, Hold::Stream][rng.below(4) as usize];
+        let mut drive = small.drive();
+        let half = drive.limits(0).sectors / 2;
+        let (mut place, mut begun) = (0, [Instant::ZERO; 3]);
+        let mut ask = |drive: &mut Drive, now: Instant, tag: u32| {
+            begun[tag as usize] = now;
+            let write = request(2, Op::Write, half + rng.below(half - 1), 1);
+            let read = request(tag, Op::Read, place, 4);
+            place = (place + 4 * u64::from(tag < 2)) % (half - 8);
+            submit(drive, now, if tag == 2 { write } else { read });
+            begun[2]
+        };
+        (0..3).for_each(|tag| _ = ask(&mut drive, Instant::ZERO, tag));
+        let (mut now, mut since) = (Instant::ZERO, Instant::ZERO);
+        // The limit, the access in progress, a seek and two revolutions of the slowest small drive; a write waits for one of
+        // 64 sectors at most.
+        let most = limit + Span::from_millis(160);
+        while now < Instant::ZERO + Span::from_millis(2_000) {
+            let completion = next(&mut drive);
+            now = completion.finished;
+            assert!(now.since(since) <= most, "seed {seed}: {:?}\n{small:?}", now.since(since));
+            held += u32::from(completion.tag == 2 && now.since(since) > limit);
+            since = ask(&mut drive, now, completion.tag);
+        }
+    }
+    assert!(held > 10, "some writes must come up to the limit: {held}");
+}
+
 // Cached writes
 
 fn cached(segments: u32, sectors: u32) -> Small {

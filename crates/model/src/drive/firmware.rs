@@ -230,10 +230,11 @@ impl Drive {
             && self.first_weak(end, request.end()).is_none()
     }
 
-    /// True when a read that goes along with a prefetch would keep the medium from a command that waits for it, and must
-    /// not: that would be waiting beyond its limit by then, or counts for more by rank or age.
+    /// True when a read that goes along with a prefetch would keep the medium from what waits for it, and must not: that
+    /// would be waiting beyond its limit by then, or is a command that counts for more by rank or age.
     fn puts_off(&mut self, now: Instant, request: &Request, segment: usize) -> bool {
-        if self.commands.is_empty() || self.heads_queue(request) || self.filling(now) != Some(segment) {
+        let waits = !self.commands.is_empty() || self.buffer.dirty_count() > 0;
+        if !waits || self.heads_queue(request) || self.filling(now) != Some(segment) {
             return false;
         }
         let (stream, earliest) = match &self.activity {
@@ -242,8 +243,12 @@ impl Drive {
             _ => return false,
         };
         let here = stream.when(self.platter(), request.end()).max(earliest);
-        if here <= self.breaks_off(stream, self.commands.deadline()) {
+        let writing = self.writing_due();
+        if here <= self.breaks_off(stream, self.commands.deadline().into_iter().chain(writing).min()) {
             return false;
+        }
+        if writing.is_some_and(|due| due < here) {
+            return true;
         }
         let costs = self.costs(here);
         let cost = |target: &Target| costs(target, u64::MAX);

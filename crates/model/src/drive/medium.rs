@@ -152,11 +152,20 @@ impl Drive {
     }
 
     /// When what waits is the medium's, though a stream is read ahead of: beyond its limit, or at the head of the queue.
-    fn fed_up(&self) -> Option<Instant> {
+    pub(super) fn fed_up(&self) -> Option<Instant> {
         if self.commands.has_head() {
             return Some(Instant::ZERO);
         }
-        self.commands.deadline().into_iter().chain(self.destage_due()).min()
+        self.commands.deadline().into_iter().chain(self.writing_due()).min()
+    }
+
+    /// When dirty segments go before all else: one has been so for as long as its discipline allows, or a command that waits
+    /// for them to be written, a flush or a write without room, has waited for as long as that of commands does.
+    pub(super) fn writing_due(&self) -> Option<Instant> {
+        let waits = self.parked.front().into_iter().chain(self.flushes.front().map(|(slot, _)| slot));
+        let begun = waits.map(|&slot| self.slots[usize::from(slot)].ledger.start()).min();
+        let kept = begun.filter(|_| self.buffer.dirty_count() > 0).zip(self.profile.firmware.queue.max_wait);
+        self.destage_due().into_iter().chain(kept.map(|(begun, limit)| begun + limit)).min()
     }
 
     /// When a read-ahead gives way to what waits and is `fed_up` then. What commands were promised it still brings.
@@ -169,7 +178,7 @@ impl Drive {
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
-        let due = self.destage_due().is_some_and(|due| due < now);
+        let due = self.writing_due().is_some_and(|due| due < now);
         let pressing = self.pressing(now) || due;
         // Without a rival only SPTF asks for the cost.
         let rivals = self.commands.is_empty() || pressing;
@@ -203,7 +212,8 @@ impl Drive {
     fn goes_first(&self, now: Instant, command: &Chosen, rival: &Rival) -> bool {
         let passed = |due: Option<Instant>| due.filter(|&due| due < now);
         let limit = self.profile.firmware.destage.max_wait;
-        let segment = passed(limit.map(|limit| rival.since + limit));
+        let own = passed(limit.map(|limit| rival.since + limit));
+        let segment = own.into_iter().chain(passed(self.writing_due())).min();
         match (passed(self.commands.deadline()), segment) {
             _ if command.is_head() => true,
             (None, None) => command.cost <= rival.cost,
