@@ -13,6 +13,7 @@ use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
 use seekwise_model::host::array::{Array, ArraySpec};
 use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::driver::{Driver, DriverSpec};
+use seekwise_model::host::layer::Layered;
 use seekwise_model::host::ports::Ports;
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::record::{DriveLog, Record};
@@ -89,20 +90,20 @@ impl Stack {
     /// The same; an array with parity tells `entries` what it takes, and its landings have the numbers of that.
     pub fn build_numbered(&self, seed: Seed, entries: Option<&Entries>) -> Box<dyn Device> {
         let mut device: Box<dyn Device> = match (self.build_array(seed), entries) {
-            (Some(array), Some(entries)) if array.volumes().iter().any(|volume| volume.parities() > 0) => {
+            (Some(array), Some(entries)) if array.layer().volumes().iter().any(|volume| volume.parities() > 0) => {
                 Box::new(Numbered::new(Box::new(array), entries.clone()))
             }
             (Some(array), _) => Box::new(array),
             (None, _) => self.shared(self.member(seed, 0), 1),
         };
         if let Some(spec) = self.driver {
-            device = Box::new(Driver::new(spec, device));
+            device = Box::new(Driver::above(spec, device));
         }
         if let Some(spec) = self.accelerator {
-            device = Box::new(Accelerator::new(spec, device));
+            device = Box::new(Accelerator::above(spec, device));
         }
         if let Some(spec) = self.processor {
-            device = Box::new(Processor::new(spec, device));
+            device = Box::new(Processor::above(spec, device));
         }
         device
     }
@@ -114,11 +115,11 @@ impl Stack {
     }
 
     /// The array and all below it, where there is one.
-    pub fn build_array(&self, seed: Seed) -> Option<Array> {
+    pub fn build_array(&self, seed: Seed) -> Option<Layered<Array>> {
         let spec = self.array.clone()?;
         let members = (0..spec.members).map(|member| self.member(seed, member)).collect();
         let below = self.shared(Box::new(Ports::new(members)), spec.members);
-        Some(Array::new(spec, below))
+        Some(Array::above(spec, below))
     }
 
     /// The bus, if there is one, above `below`.
@@ -133,7 +134,7 @@ impl Stack {
     fn member(&self, seed: Seed, member: u32) -> Box<dyn Device> {
         let mut device: Box<dyn Device> = Box::new(self.drive(seed, member));
         for &spec in self.layers.iter().chain(&self.controller) {
-            device = Box::new(Controller::new(spec, device));
+            device = Box::new(Controller::above(spec, device));
         }
         device
     }
