@@ -9,10 +9,11 @@
 //! |---|---|
 //! | a request has come and there is room for it | `down`, once |
 //! | a command that it sent is back | `up`, with all that came back together, in order |
-//! | whenever anything came, came back or is due | `turn`, until it has nothing more to do at that instant |
-//! | then | `next`: when something is due by itself |
+//! | it is due | `turn`, until it has nothing more to do at that instant |
 //! | an abort, a reset, a power cut | `held`, `withdraw`, `below`: what it has of a request, here and below |
 //! | a setting of its own | `set`; `obey` for whoever makes something else of a control |
+//!
+//! Each of the first three answers when the layer wants its turn; it has it then at the latest.
 //!
 //! Nothing is allocated on the way of a request once as many have been in flight together.
 
@@ -47,25 +48,21 @@ pub trait Layer: Sized {
     }
 
     /// A request has come, and is in `slot`.
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) {
+    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
         crank.pass(now, slot);
+        Instant::FAR
     }
 
     /// A command is back; its tag is the one that it was sent with.
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) {
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
         crank.adopt(completion.tag, completion);
         crank.answer(completion.finished, completion.tag, completion.status);
+        Instant::FAR
     }
 
-    /// Does what is due at `now`, or a part of it. True when there may be more.
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> bool {
+    /// Does what is due at `now`, or a part of it: `now` is answered when there may be more.
+    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         let _ = (crank, now);
-        false
-    }
-
-    /// When something is due by itself; `FAR` when nothing is.
-    fn next(&mut self, crank: &Crank<Self>) -> Instant {
-        let _ = crank;
         Instant::FAR
     }
 
@@ -131,7 +128,7 @@ pub struct Crank<L: Layer> {
     called: bool,
     /// When something happens below; `FAR` when nothing does by itself.
     below_next: Instant,
-    /// When something is due here.
+    /// When the layer wants its turn.
     own_next: Instant,
 }
 
@@ -208,8 +205,14 @@ impl<L: Layer> Crank<L> {
     pub fn collect(&mut self, layer: &mut L) {
         self.collect_landings();
         while let Some(completion) = self.below.poll_completion() {
-            layer.up(self, &completion);
+            self.come_up(layer, &completion);
         }
+    }
+
+    #[inline]
+    fn come_up(&mut self, layer: &mut L, completion: &Completion) {
+        let turn = layer.up(self, completion);
+        self.own_next = self.own_next.min(turn);
     }
 
     /// Takes over the landings that have come from below.
@@ -294,18 +297,17 @@ impl<L: Layer> Layered<L> {
     }
 
     /// Takes back, does and sends down all that is due at `now`.
+    #[inline]
     fn settle(&mut self, now: Instant) {
         let Layered { layer, crank } = self;
-        loop {
+        while crank.called || crank.own_next <= now {
             if core::mem::take(&mut crank.called) {
                 crank.collect(layer);
                 crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR);
-            }
-            if !layer.turn(crank, now) && !crank.called {
-                break;
+            } else {
+                crank.own_next = layer.turn(crank, now);
             }
         }
-        crank.own_next = layer.next(crank);
     }
 
     /// When something happens here or below.
@@ -329,7 +331,8 @@ impl<L: Layer> Device for Layered<L> {
         let (ledger, effort, note) = (Ledger::open(now), Effort::default(), L::Note::default());
         let slot = crank.slots.put(Held { request, ledger, effort, status: Status::Done, note, live: true });
         crank.in_flight += 1;
-        layer.down(crank, now, slot);
+        let turn = layer.down(crank, now, slot);
+        crank.own_next = crank.own_next.min(turn);
         self.settle(now);
         Ok(())
     }
@@ -341,6 +344,7 @@ impl<L: Layer> Device for Layered<L> {
         if let (Control::Set { key: "landings", value }, Ok(())) = (control, done) {
             crank.landings = Carried::new(*value == "on");
         }
+        crank.own_next = now;
         self.settle(now);
         done
     }
@@ -379,8 +383,8 @@ impl<L: Layer> Device for Layered<L> {
 
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         loop {
-            if let Some(completion) = self.crank.ready.pop_front() {
-                return Some(completion);
+            if !self.crank.ready.is_empty() {
+                return self.crank.ready.pop_front();
             }
             let Layered { layer, crank } = self;
             let mut at = crank.own_next;
@@ -392,7 +396,7 @@ impl<L: Layer> Device for Layered<L> {
                 match done {
                     Some(completion) => {
                         at = completion.finished;
-                        layer.up(crank, &completion);
+                        crank.come_up(layer, &completion);
                         crank.called = true;
                     }
                     None => crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR),
