@@ -113,6 +113,21 @@ pub struct Held<N> {
     live: bool,
 }
 
+impl<N> Held<N> {
+    /// The answer to a request that is over.
+    #[inline]
+    fn completion(&self) -> Completion {
+        Completion {
+            tag: self.request.tag,
+            status: self.status,
+            submitted: self.ledger.start(),
+            finished: self.ledger.mark(),
+            parts: self.ledger.parts(),
+            effort: self.effort,
+        }
+    }
+}
+
 /// What a layer works with.
 pub struct Crank<L: Layer> {
     /// Requests from above, by slot.
@@ -123,6 +138,9 @@ pub struct Crank<L: Layer> {
     /// Requests that it takes at once, and that it has.
     room: u32,
     in_flight: u32,
+    /// Slots of requests that are over, until their answers are polled; they are free.
+    over: VecDeque<u32>,
+    /// Answers that were not polled before a slot was wanted again; older than those.
     ready: VecDeque<Completion>,
     /// What is below was called since it was last asked.
     called: bool,
@@ -178,17 +196,27 @@ impl<L: Layer> Crank<L> {
     pub fn answer(&mut self, now: Instant, slot: u32, status: Status) {
         let held = &mut self.slots[slot];
         held.ledger.until(L::PART, now);
-        held.live = false;
-        self.ready.push_back(Completion {
-            tag: held.request.tag,
-            status,
-            submitted: held.ledger.start(),
-            finished: now,
-            parts: held.ledger.parts(),
-            effort: held.effort,
-        });
+        (held.status, held.live) = (status, false);
+        self.over.push_back(slot);
         self.slots.free(slot);
         self.in_flight -= 1;
+    }
+
+    /// The next answer.
+    #[inline]
+    fn poll(&mut self) -> Option<Completion> {
+        if !self.ready.is_empty() {
+            return self.ready.pop_front();
+        }
+        let slot = self.over.pop_front()?;
+        Some(self.slots[slot].completion())
+    }
+
+    /// Keeps the answers that were not polled: their slots may be taken.
+    fn keep_answers(&mut self) {
+        while let Some(slot) = self.over.pop_front() {
+            self.ready.push_back(self.slots[slot].completion());
+        }
     }
 
     /// The request in `slot` has no answer yet.
@@ -278,7 +306,8 @@ impl<L: Layer> Layered<L> {
             below,
             room,
             in_flight: 0,
-            ready: VecDeque::with_capacity(room as usize),
+            over: VecDeque::with_capacity(room as usize),
+            ready: VecDeque::new(),
             called: false,
             below_next,
             own_next: Instant::FAR,
@@ -328,6 +357,7 @@ impl<L: Layer> Device for Layered<L> {
         if !layer.has_room(crank, &request) {
             return Err(request);
         }
+        crank.keep_answers();
         let (ledger, effort, note) = (Ledger::open(now), Effort::default(), L::Note::default());
         let slot = crank.slots.put(Held { request, ledger, effort, status: Status::Done, note, live: true });
         crank.in_flight += 1;
@@ -369,7 +399,7 @@ impl<L: Layer> Device for Layered<L> {
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        self.crank.ready.pop_front()
+        self.crank.poll()
     }
 
     fn log(&self) -> DriveLog {
@@ -383,8 +413,8 @@ impl<L: Layer> Device for Layered<L> {
 
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         loop {
-            if !self.crank.ready.is_empty() {
-                return self.crank.ready.pop_front();
+            if !(self.crank.over.is_empty() && self.crank.ready.is_empty()) {
+                return self.crank.poll();
             }
             let Layered { layer, crank } = self;
             let mut at = crank.own_next;
