@@ -51,6 +51,9 @@ pub const TRIES: u8 = 5;
 /// device that only ever aborts must come to an end as well.
 const ERROR: u8 = 40;
 
+/// Tags of the cache's own commands; the others are slots.
+const OWN: u32 = 1 << 31;
+
 /// Sequential readers that are told apart: as many streams as a drive of the field follows.
 const STREAMS: usize = 8;
 
@@ -365,7 +368,7 @@ impl Accelerator {
         self.own[index] = Some(own);
         let (lba, sectors) = (own.range.lba, (own.range.end - own.range.lba) as u32);
         let op = if own.run.is_some() { Op::Write } else { Op::Read };
-        let tag = crank.room() + index as u32;
+        let tag = OWN + index as u32;
         self.in_flight += 1;
         crank.submit(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
     }
@@ -529,7 +532,7 @@ impl Layer for Accelerator {
         Limits { depth: below.depth.min(room), volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
     }
 
-    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) {
+    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
         let request = &mut crank.slots[slot].request;
         if self.spec.drops_flushes {
             request.flags = request.flags.without(Flags::FUA);
@@ -539,26 +542,27 @@ impl Layer for Accelerator {
             Power::On => self.accept(crank, now, slot),
             Power::Closing | Power::Off => self.answer(crank, now, slot, Status::PowerLost),
         }
+        now
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &Completion) {
+    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
         self.in_flight -= 1;
-        match completion.tag.checked_sub(crank.room()) {
+        match completion.tag.checked_sub(OWN) {
             Some(index) => self.own_returned(crank, index as usize, completion),
             None => self.request_returned(crank, completion),
         }
+        completion.finished
     }
 
-    fn turn(&mut self, crank: &mut Crank, now: Instant) -> bool {
+    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         while let Some(&(_, slot)) = self.answering.front().filter(|&&(at, _)| at <= now) {
             self.answering.pop_front();
             self.answer(crank, now, slot, Status::Done);
         }
         self.close(crank, now);
-        self.send(crank, now)
-    }
-
-    fn next(&mut self, crank: &Crank) -> Instant {
+        if self.send(crank, now) {
+            return now;
+        }
         let answer = self.answering.front().map_or(Instant::FAR, |&(at, _)| at);
         answer.min(self.writes_at(crank))
     }

@@ -107,8 +107,8 @@ pub struct Array {
     limits: Limits,
     volumes: Vec<Volume>,
     members: Vec<Member>,
-    /// Commands that wait, of all members.
-    pending: u32,
+    /// Members that may have something to send, and room for it: one bit each.
+    asking: u32,
     jobs: Slab<Job>,
     commands: Slab<Command>,
     turns: Turns,
@@ -163,7 +163,7 @@ impl Array {
             members: (0..count).map(member).collect(),
             limits,
             volumes,
-            pending: 0,
+            asking: 0,
             jobs: Slab::with_capacity(0),
             commands: Slab::with_capacity(0),
             turns: Turns::default(),
@@ -228,8 +228,10 @@ impl Array {
     /// True when something was sent.
     fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         let mut sent = false;
-        for index in 0..self.members.len() {
-            let member = &mut self.members[index];
+        while self.asking != 0 {
+            let index = self.asking.trailing_zeros();
+            self.asking &= self.asking - 1;
+            let member = &mut self.members[index as usize];
             while member.flying < member.depth && !member.waiting.is_empty() {
                 let choice = member.waiting.choose(now, member.sent, |_, _| 0, |_| 0).expect("one waits");
                 let tag = member.waiting.take(choice);
@@ -237,7 +239,6 @@ impl Array {
                 command.sent = true;
                 member.flying += 1;
                 member.sent = command.lba + u64::from(command.sectors);
-                self.pending -= 1;
                 sent = true;
                 let Command { job, op, lba, sectors, .. } = *command;
                 let request = match self.jobs[job].parent {
@@ -341,7 +342,6 @@ impl Array {
         let command = self.commands[tag];
         self.commands[tag].job = NOBODY;
         self.commands.free(tag);
-        self.pending -= 1;
         command
     }
 
@@ -409,7 +409,7 @@ impl Layer for Array {
         Limits { sectors, max_transfer: u32::MAX, depth: room, ..self.limits }
     }
 
-    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) {
+    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
         // One more than there are jobs, until it is split.
         crank.slots[slot].note = 1;
         self.spread(crank, now, slot);
@@ -419,12 +419,14 @@ impl Layer for Array {
             let status = parent.status;
             crank.answer(now, slot, status);
         }
+        now
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &Completion) {
+    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
         let (tag, at) = (completion.tag, completion.finished);
         let command = self.commands[tag];
         self.members[command.member as usize].flying -= 1;
+        self.asking |= 1 << command.member;
         let job = &self.jobs[command.job];
         if job.parent != NOBODY {
             crank.slots[job.parent].effort.add(&completion.effort);
@@ -434,8 +436,9 @@ impl Layer for Array {
         if status == Status::Aborted && job.status == Status::Done && !gone {
             // It went down with another's error, or with a reset that does not concern it.
             self.commands[tag].sent = false;
-            self.pending += 1;
-            return self.members[command.member as usize].waiting.push(at, command.lba, tag);
+            self.asking |= 1 << command.member;
+            self.members[command.member as usize].waiting.push(at, command.lba, tag);
+            return at;
         }
         // One from before the power came back is no sign of a lost member.
         let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
@@ -454,20 +457,19 @@ impl Layer for Array {
             job.ledger.adopt(Part::Driver, completion);
             self.advance(crank, at, command.job);
         }
+        at
     }
 
     /// Sends what there is room for, takes up what has its turn.
-    fn turn(&mut self, crank: &mut Crank, now: Instant) -> bool {
+    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         self.refuse_due(crank, now);
         while let Some(job) = self.turns.next(&self.jobs) {
             self.run(crank, now, job);
         }
         self.rebuild_on(crank, now);
-        let sent = self.pending > 0 && self.send(crank, now);
-        sent || self.turns.freed
-    }
-
-    fn next(&mut self, _: &Crank) -> Instant {
+        if self.send(crank, now) || self.turns.freed {
+            return now;
+        }
         self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due())
     }
 

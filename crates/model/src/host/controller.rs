@@ -110,7 +110,7 @@ impl Controller {
 
     /// The command in `slot` is done at `at`: the interrupt is raised, or held back for others.
     fn finish(&mut self, crank: &mut Crank<Self>, at: Instant, slot: u32) {
-        let Some(coalesce) = self.coalesce else { return crank.answer(at, slot, Status::Done) };
+        let Some(coalesce) = &self.coalesce else { return crank.answer(at, slot, Status::Done) };
         if self.batch.is_empty() {
             self.raise = at + coalesce.wait;
         }
@@ -133,23 +133,35 @@ impl Controller {
     }
 }
 
+/// When the first of them is over.
+fn due(queue: &VecDeque<(Instant, u32)>) -> Instant {
+    queue.front().map_or(Instant::FAR, |&(at, _)| at)
+}
+
+/// Takes out the first of them if it is over by `now`.
+fn over(queue: &mut VecDeque<(Instant, u32)>, now: Instant) -> Option<(Instant, u32)> {
+    if due(queue) > now { None } else { queue.pop_front() }
+}
+
 impl Layer for Controller {
     type Note = ();
     const PART: Part = Part::Controller;
     const NAME: &'static str = "controller";
 
-    fn down(&mut self, _: &mut Crank<Self>, now: Instant, slot: u32) {
+    fn down(&mut self, _: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
         self.idle_from = self.idle_from.max(now) + self.command;
         self.working.push_back((self.idle_from, slot));
+        self.idle_from
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) {
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
         crank.adopt(slot, completion);
         let held = &mut crank.slots[slot];
         let sectors = held.request.sectors;
         if !matches!(held.request.op, Op::Read | Op::Write) || completion.status != Status::Done {
-            return crank.answer(done, slot, completion.status);
+            crank.answer(done, slot, completion.status);
+            return Instant::FAR;
         }
         if let Some((rate, block)) = self.programmed {
             held.effort.programmed += rate.time(u64::from(sectors) * SECTOR);
@@ -158,33 +170,29 @@ impl Layer for Controller {
         let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
         self.bus = self.bus.max(began) + self.rate.time(u64::from(sectors) * SECTOR);
-        let last = self.moving.back().map_or(done, |&(at, _)| at);
-        match self.bus > done || !self.moving.is_empty() {
-            true => self.moving.push_back((self.bus.max(done).max(last), slot)),
-            false => self.finish(crank, done, slot),
+        let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus);
+        if end > done || !self.moving.is_empty() {
+            self.moving.push_back((end.max(done), slot));
+            return end;
         }
+        self.finish(crank, done, slot);
+        self.raise
     }
 
-    /// Sends down what is due and answers what has crossed the bus.
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> bool {
-        if let Some(&(_, slot)) = self.working.front().filter(|(at, _)| *at <= now) {
-            self.working.pop_front();
-            crank.pass(now, slot);
-            return true;
+    /// Sends down what is due, or answers what has crossed the bus.
+    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
+        match over(&mut self.working, now) {
+            Some((at, slot)) => crank.pass(at, slot),
+            None => {
+                while let Some((at, slot)) = over(&mut self.moving, now) {
+                    self.finish(crank, at, slot);
+                }
+                if self.raise <= now {
+                    self.raise(crank, now);
+                }
+            }
         }
-        while let Some(&(at, slot)) = self.moving.front().filter(|(at, _)| *at <= now) {
-            self.moving.pop_front();
-            self.finish(crank, at, slot);
-        }
-        if self.raise <= now {
-            self.raise(crank, now);
-        }
-        false
-    }
-
-    fn next(&mut self, _: &Crank<Self>) -> Instant {
-        let first = |queue: &VecDeque<(Instant, u32)>| queue.front().map_or(Instant::FAR, |&(at, _)| at);
-        self.raise.min(first(&self.working)).min(first(&self.moving))
+        due(&self.working).min(due(&self.moving)).min(self.raise)
     }
 
     fn held(&self, _: &Crank<Self>) -> Vec<u32> {

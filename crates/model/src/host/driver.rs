@@ -433,23 +433,24 @@ impl Layer for Driver {
         Limits { max_transfer: u32::MAX, depth: room, fua, ..below }
     }
 
-    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) {
+    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
         let (down, through) = self.policed(crank, crank.slots[slot].request);
         let parent = &mut crank.slots[slot];
         (parent.request, parent.note.through) = (down, through);
         if self.cut != Instant::FAR {
-            return crank.answer(now, slot, Status::PowerLost);
+            crank.answer(now, slot, Status::PowerLost);
+        } else if down.op == Op::Flush && !self.forwards_flushes(crank) {
+            crank.answer(now, slot, Status::Done);
+        } else {
+            let barrier = self.stands_alone(&down) || self.is_ordered(&down);
+            let waits = !self.scheduler.is_empty();
+            let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
+            self.enqueue(crank, now, slot, held);
         }
-        if down.op == Op::Flush && !self.forwards_flushes(crank) {
-            return crank.answer(now, slot, Status::Done);
-        }
-        let barrier = self.stands_alone(&down) || self.is_ordered(&down);
-        let waits = !self.scheduler.is_empty();
-        let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
-        self.enqueue(crank, now, slot, held);
+        now
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &Completion) {
+    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
         let number = self.sent[completion.tag as usize];
         self.idle_tags.push(completion.tag);
         self.scheduler.completed(completion.finished, &self.commands.get(number).request);
@@ -460,21 +461,18 @@ impl Layer for Driver {
             effort = Effort::default();
             self.piece_returned(crank, piece, completion);
         }
+        completion.finished
     }
 
-    fn turn(&mut self, crank: &mut Crank, now: Instant) -> bool {
+    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         if self.send(crank, now) {
-            return true;
+            return now;
         }
-        let due = self.own_event() <= now;
-        if due {
+        let next = self.own_event();
+        if next <= now {
             self.own_due(crank, now);
         }
-        due
-    }
-
-    fn next(&mut self, _: &Crank) -> Instant {
-        self.own_event()
+        next
     }
 
     fn held(&self, crank: &Crank) -> Vec<u32> {

@@ -9,10 +9,11 @@
 //! |---|---|
 //! | a request has come and there is room for it | `down`, once |
 //! | a command that it sent is back | `up`, with all that came back together, in order |
-//! | whenever anything came, came back or is due | `turn`, until it has nothing more to do at that instant |
-//! | then | `next`: when something is due by itself |
+//! | it is due | `turn`, until it has nothing more to do at that instant |
 //! | an abort, a reset, a power cut | `held`, `withdraw`, `below`: what it has of a request, here and below |
 //! | a setting of its own | `set`; `obey` for whoever makes something else of a control |
+//!
+//! Each of the first three answers when the layer wants its turn; it has it then at the latest.
 //!
 //! Nothing is allocated on the way of a request once as many have been in flight together.
 
@@ -47,25 +48,21 @@ pub trait Layer: Sized {
     }
 
     /// A request has come, and is in `slot`.
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) {
+    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
         crank.pass(now, slot);
+        Instant::FAR
     }
 
     /// A command is back; its tag is the one that it was sent with.
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) {
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
         crank.adopt(completion.tag, completion);
         crank.answer(completion.finished, completion.tag, completion.status);
+        Instant::FAR
     }
 
-    /// Does what is due at `now`, or a part of it. True when there may be more.
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> bool {
+    /// Does what is due at `now`, or a part of it: `now` is answered when there may be more.
+    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         let _ = (crank, now);
-        false
-    }
-
-    /// When something is due by itself; `FAR` when nothing is.
-    fn next(&mut self, crank: &Crank<Self>) -> Instant {
-        let _ = crank;
         Instant::FAR
     }
 
@@ -116,6 +113,21 @@ pub struct Held<N> {
     live: bool,
 }
 
+impl<N> Held<N> {
+    /// The answer to a request that is over.
+    #[inline]
+    fn completion(&self) -> Completion {
+        Completion {
+            tag: self.request.tag,
+            status: self.status,
+            submitted: self.ledger.start(),
+            finished: self.ledger.mark(),
+            parts: self.ledger.parts(),
+            effort: self.effort,
+        }
+    }
+}
+
 /// What a layer works with.
 pub struct Crank<L: Layer> {
     /// Requests from above, by slot.
@@ -126,12 +138,15 @@ pub struct Crank<L: Layer> {
     /// Requests that it takes at once, and that it has.
     room: u32,
     in_flight: u32,
+    /// Slots of requests that are over, until their answers are polled; they are free.
+    over: VecDeque<u32>,
+    /// Answers that were not polled before a slot was wanted again; older than those.
     ready: VecDeque<Completion>,
     /// What is below was called since it was last asked.
     called: bool,
     /// When something happens below; `FAR` when nothing does by itself.
     below_next: Instant,
-    /// When something is due here.
+    /// When the layer wants its turn.
     own_next: Instant,
 }
 
@@ -181,17 +196,27 @@ impl<L: Layer> Crank<L> {
     pub fn answer(&mut self, now: Instant, slot: u32, status: Status) {
         let held = &mut self.slots[slot];
         held.ledger.until(L::PART, now);
-        held.live = false;
-        self.ready.push_back(Completion {
-            tag: held.request.tag,
-            status,
-            submitted: held.ledger.start(),
-            finished: now,
-            parts: held.ledger.parts(),
-            effort: held.effort,
-        });
+        (held.status, held.live) = (status, false);
+        self.over.push_back(slot);
         self.slots.free(slot);
         self.in_flight -= 1;
+    }
+
+    /// The next answer.
+    #[inline]
+    fn poll(&mut self) -> Option<Completion> {
+        if !self.ready.is_empty() {
+            return self.ready.pop_front();
+        }
+        let slot = self.over.pop_front()?;
+        Some(self.slots[slot].completion())
+    }
+
+    /// Keeps the answers that were not polled: their slots may be taken.
+    fn keep_answers(&mut self) {
+        while let Some(slot) = self.over.pop_front() {
+            self.ready.push_back(self.slots[slot].completion());
+        }
     }
 
     /// The request in `slot` has no answer yet.
@@ -208,8 +233,14 @@ impl<L: Layer> Crank<L> {
     pub fn collect(&mut self, layer: &mut L) {
         self.collect_landings();
         while let Some(completion) = self.below.poll_completion() {
-            layer.up(self, &completion);
+            self.come_up(layer, &completion);
         }
+    }
+
+    #[inline]
+    fn come_up(&mut self, layer: &mut L, completion: &Completion) {
+        let turn = layer.up(self, completion);
+        self.own_next = self.own_next.min(turn);
     }
 
     /// Takes over the landings that have come from below.
@@ -275,7 +306,8 @@ impl<L: Layer> Layered<L> {
             below,
             room,
             in_flight: 0,
-            ready: VecDeque::with_capacity(room as usize),
+            over: VecDeque::with_capacity(room as usize),
+            ready: VecDeque::new(),
             called: false,
             below_next,
             own_next: Instant::FAR,
@@ -294,18 +326,17 @@ impl<L: Layer> Layered<L> {
     }
 
     /// Takes back, does and sends down all that is due at `now`.
+    #[inline]
     fn settle(&mut self, now: Instant) {
         let Layered { layer, crank } = self;
-        loop {
+        while crank.called || crank.own_next <= now {
             if core::mem::take(&mut crank.called) {
                 crank.collect(layer);
                 crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR);
-            }
-            if !layer.turn(crank, now) && !crank.called {
-                break;
+            } else {
+                crank.own_next = layer.turn(crank, now);
             }
         }
-        crank.own_next = layer.next(crank);
     }
 
     /// When something happens here or below.
@@ -326,10 +357,12 @@ impl<L: Layer> Device for Layered<L> {
         if !layer.has_room(crank, &request) {
             return Err(request);
         }
+        crank.keep_answers();
         let (ledger, effort, note) = (Ledger::open(now), Effort::default(), L::Note::default());
         let slot = crank.slots.put(Held { request, ledger, effort, status: Status::Done, note, live: true });
         crank.in_flight += 1;
-        layer.down(crank, now, slot);
+        let turn = layer.down(crank, now, slot);
+        crank.own_next = crank.own_next.min(turn);
         self.settle(now);
         Ok(())
     }
@@ -341,6 +374,7 @@ impl<L: Layer> Device for Layered<L> {
         if let (Control::Set { key: "landings", value }, Ok(())) = (control, done) {
             crank.landings = Carried::new(*value == "on");
         }
+        crank.own_next = now;
         self.settle(now);
         done
     }
@@ -365,7 +399,7 @@ impl<L: Layer> Device for Layered<L> {
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        self.crank.ready.pop_front()
+        self.crank.poll()
     }
 
     fn log(&self) -> DriveLog {
@@ -379,8 +413,8 @@ impl<L: Layer> Device for Layered<L> {
 
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         loop {
-            if let Some(completion) = self.crank.ready.pop_front() {
-                return Some(completion);
+            if !(self.crank.over.is_empty() && self.crank.ready.is_empty()) {
+                return self.crank.poll();
             }
             let Layered { layer, crank } = self;
             let mut at = crank.own_next;
@@ -392,7 +426,7 @@ impl<L: Layer> Device for Layered<L> {
                 match done {
                     Some(completion) => {
                         at = completion.finished;
-                        layer.up(crank, &completion);
+                        crank.come_up(layer, &completion);
                         crank.called = true;
                     }
                     None => crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR),

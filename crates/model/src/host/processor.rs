@@ -98,33 +98,38 @@ impl Processor {
 
     /// Programs' work goes on up to `now`.
     fn compute(&mut self, now: Instant) {
-        let (passed, left) = (now.saturating_since(self.computed), self.left());
-        for (rest, _) in self.computing.iter_mut().take(left) {
-            let done = passed.min(*rest);
-            *rest = *rest - done;
-            self.busy += done;
+        if !self.computing.is_empty() {
+            let (passed, left) = (now.saturating_since(self.computed), self.left());
+            for (rest, _) in self.computing.iter_mut().take(left) {
+                let done = passed.min(*rest);
+                *rest = *rest - done;
+                self.busy += done;
+            }
         }
         self.computed = self.computed.max(now);
     }
 
     /// The soonest instant at which something is due here.
     fn soonest(&self) -> Instant {
-        let system = self.running.iter().map(|&(at, _)| at);
+        let system = self.running.iter().fold(Instant::FAR, |first, &(at, _)| first.min(at));
+        if self.computing.is_empty() {
+            return system;
+        }
         let programs = self.computing.iter().take(self.left()).map(|&(rest, _)| self.computed + rest);
-        system.chain(programs).min().unwrap_or(Instant::FAR)
+        programs.fold(system, Instant::min)
     }
 
-    /// The system's work joins the queue for a core.
-    fn queue(&mut self, crank: &mut Crank<Self>, now: Instant, takes: Span, work: Work) {
+    /// The system's work joins the queue for a core. Answers when it is over, if it has begun.
+    fn queue(&mut self, crank: &mut Crank<Self>, now: Instant, takes: Span, work: Work) -> Instant {
         crank.slots[work.slot()].effort.busy += takes;
         self.busy += takes;
-        match self.left() > 0 {
-            true => {
-                self.compute(now);
-                self.running.push((now + takes, work));
-            }
-            false => self.waiting.push_back((takes, work)),
+        if self.left() == 0 {
+            self.waiting.push_back((takes, work));
+            return Instant::FAR;
         }
+        self.compute(now);
+        self.running.push((now + takes, work));
+        now + takes
     }
 
     /// Cores that are free take up what waits.
@@ -167,7 +172,7 @@ impl Layer for Processor {
         request.op == Op::Compute || crank.in_flight() - (self.computing.len() as u32) < crank.room()
     }
 
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) {
+    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
         let request = crank.slots[slot].request;
         if request.op != Op::Compute {
             return self.queue(crank, now, self.spec.issue, Work::Issue(slot));
@@ -176,9 +181,10 @@ impl Layer for Processor {
         let takes = Span::from_micros(u64::from(request.sectors));
         crank.slots[slot].effort.busy = takes;
         self.computing.push_back((takes, slot));
+        now
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) {
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
         let (slot, now, effort) = (completion.tag, completion.finished, &completion.effort);
         self.compute(now);
         let late = self.programmed(crank, now, slot, effort.programmed);
@@ -187,12 +193,16 @@ impl Layer for Processor {
         let interrupts = Span::from_nanos(self.spec.interrupt.nanos() * u64::from(effort.interrupts));
         crank.adopt(slot, completion);
         crank.slots[slot].status = completion.status;
-        self.queue(crank, now, interrupts + copied + parity + late + self.spec.finish, Work::Finish(slot));
+        self.queue(crank, now, interrupts + copied + parity + late + self.spec.finish, Work::Finish(slot))
     }
 
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> bool {
+    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
+        let next = self.soonest();
+        if next > now {
+            return next;
+        }
+        self.compute(now);
         if let Some(place) = self.running.iter().position(|&(at, _)| at <= now) {
-            self.compute(now);
             let (_, work) = self.running.remove(place);
             self.resume(now);
             match work {
@@ -202,20 +212,12 @@ impl Layer for Processor {
                 }
                 Work::Finish(slot) => crank.answer(now, slot, crank.slots[slot].status),
             }
-            return true;
+            return now;
         }
-        if self.soonest() > now {
-            return false;
-        }
-        self.compute(now);
         let over = self.computing.iter().position(|(rest, _)| *rest == Span::ZERO);
         let (_, slot) = over.and_then(|place| self.computing.remove(place)).expect("a program's work is over");
         crank.answer(now, slot, Status::Done);
-        true
-    }
-
-    fn next(&mut self, _: &Crank<Self>) -> Instant {
-        self.soonest()
+        now
     }
 
     /// By tag.

@@ -339,7 +339,7 @@ impl Array {
         let member = &mut self.members[command.member as usize];
         member.head = command.lba + u64::from(command.sectors);
         member.waiting.push(now, command.lba, tag);
-        self.pending += 1;
+        self.asking |= 1 << command.member;
     }
 }
 

@@ -75,7 +75,7 @@ impl Commands {
 
     /// A command of one piece; answers its number.
     pub fn add(&mut self, request: Request, piece: Piece) -> u32 {
-        let first = self.pieces.put(piece);
+        let first = self.pieces.put(Piece { next: NONE, ..piece });
         self.commands.put(Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: first })
     }
 
@@ -119,7 +119,7 @@ impl Commands {
 
     /// The piece goes on where the command ends; its request's stamp counts if it is larger.
     pub fn append(&mut self, number: u32, piece: Piece) {
-        let place = self.pieces.put(piece);
+        let place = self.pieces.put(Piece { next: NONE, ..piece });
         let last = self.get(number).last;
         self.pieces[last].next = place;
         let command = self.get_mut(number);
