@@ -17,6 +17,7 @@ use seekwise_lab::stats::histogram::Histogram;
 use seekwise_model::block::{Control, Device};
 use seekwise_model::engine::Engine;
 use seekwise_model::host::array::Array;
+use seekwise_model::host::layer::Layered;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
@@ -47,7 +48,7 @@ const PHASES: [&str; 4] = ["before", "one drive missing", "rebuild", "after"];
 const SHARES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
 struct Run {
-    engine: Engine<Workload, Array>,
+    engine: Engine<Workload, Layered<Array>>,
     points: Vec<Point>,
 }
 
@@ -99,7 +100,7 @@ impl Run {
     }
 
     fn ended(&self) -> Option<Instant> {
-        self.engine.device().progress().ended
+        self.engine.device().layer().progress().ended
     }
 }
 
@@ -122,7 +123,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         run.go_on(2)?;
     }
     run.hours(3, 2)?;
-    let progress = run.engine.device().progress();
+    let progress = run.engine.device().layer().progress();
     let (began, ended) = progress.began.zip(progress.ended).ok_or("no rebuild")?;
     let hours = |span: Span| span.nanos() as f64 / 3.6e12;
     let bytes = progress.sectors as f64 * 512.0;

@@ -293,7 +293,7 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
         let stack = random_stack(&mut rng);
         let (terms, faults) = (Terms::of(&stack), stack.profile.faults);
         let array = stack.build_array(Seed(case));
-        let volumes = array.as_ref().map_or(&[][..], |array| array.volumes());
+        let volumes = array.as_ref().map_or(&[][..], |array| array.layer().volumes());
         let sight = Sight::of(volumes, stack.array.as_ref().map_or(0, |spec| spec.lost));
         // Above a RAID 6 two parities can disagree; the checker looks at the first.
         let rows = volumes.first().filter(|volume| volume.level == Level::Raid5);

@@ -1,10 +1,13 @@
-//! The host's layers: each is a device that owns the device below it. Nothing else knows of a layer.
+//! The host's layers: each is a device that owns the device below it. Nothing else knows of a layer. What they share is
+//! [`layer`].
 
 pub mod accelerator;
 pub mod array;
-mod carried;
+pub mod carried;
 pub mod controller;
 pub mod driver;
 pub mod identity;
+pub mod layer;
 pub mod ports;
 pub mod processor;
+pub mod slab;

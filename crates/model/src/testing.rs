@@ -326,15 +326,15 @@ impl Stack {
                 Some(rate) => Box::new(Controller::bus(rate, ports, spec.members)),
                 None => ports,
             };
-            return Box::new(Array::new(spec.clone(), below));
+            return Box::new(Array::above(spec.clone(), below));
         }
         let below = self.device(height - 1, drive);
         match *layer {
-            Layer::Controller(spec) => Box::new(Controller::new(spec, below)),
-            Layer::Driver(spec) => Box::new(Driver::new(spec, below)),
-            Layer::Processor(spec) => Box::new(Processor::new(spec, below)),
-            Layer::Accelerator(spec) => Box::new(Accelerator::new(spec, below)),
-            _ => Box::new(Identity::new(below)),
+            Layer::Controller(spec) => Box::new(Controller::above(spec, below)),
+            Layer::Driver(spec) => Box::new(Driver::above(spec, below)),
+            Layer::Processor(spec) => Box::new(Processor::above(spec, below)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::above(spec, below)),
+            _ => Box::new(Identity::above(below)),
         }
     }
 

@@ -8,6 +8,7 @@ use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
 };
 use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec, TRIES};
+use seekwise_model::host::layer::Layered;
 use seekwise_model::queue::Policy;
 use seekwise_model::record::{DriveLog, Effort, Parts};
 use seekwise_model::testing::{Held, Image, Small};
@@ -33,7 +34,7 @@ fn drive() -> Small {
 
 /// The cache, the time, and what the medium holds.
 struct Scene {
-    device: Accelerator,
+    device: Layered<Accelerator>,
     now: Instant,
     image: Image,
     landed: Vec<(u64, u64)>,
@@ -42,7 +43,7 @@ struct Scene {
 
 impl Scene {
     fn new(spec: AcceleratorSpec, small: &Small) -> Scene {
-        let mut device = Accelerator::new(spec, Box::new(small.drive()));
+        let mut device = Accelerator::above(spec, Box::new(small.drive()));
         device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
         Scene { device, now: Instant::ZERO, image: Image::new(), landed: Vec::new(), stamp: 0 }
     }
@@ -303,7 +304,8 @@ impl Device for Failing {
 fn failing(spec: AcceleratorSpec, status: Status) -> (Scene, Rc<Cell<u32>>) {
     let mut scene = Scene::new(spec, &drive());
     let writes = Rc::new(Cell::new(0));
-    scene.device = Accelerator::new(spec, Box::new(Failing { status, writes: writes.clone(), ready: VecDeque::new() }));
+    scene.device =
+        Accelerator::above(spec, Box::new(Failing { status, writes: writes.clone(), ready: VecDeque::new() }));
     scene.device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
     (scene, writes)
 }

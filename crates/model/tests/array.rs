@@ -3,6 +3,7 @@
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{Array, ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::layer::Layered;
 use seekwise_model::host::ports::Ports;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::{Rng, Seed};
@@ -26,10 +27,10 @@ fn spec(level: Level, members: u32) -> ArraySpec {
     }
 }
 
-fn array(spec: &ArraySpec, drive: &Small) -> Array {
+fn array(spec: &ArraySpec, drive: &Small) -> Layered<Array> {
     let member = |index: u32| Small { phase: u64::from(index) << 61, ..drive.clone() }.drive();
     let members = (0..spec.members).map(|index| Box::new(member(index)) as Box<dyn Device>);
-    Array::new(spec.clone(), Box::new(Ports::new(members.collect())))
+    Array::above(spec.clone(), Box::new(Ports::new(members.collect())))
 }
 
 fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
@@ -266,7 +267,7 @@ fn all_holes(image: &Image, volume: seekwise_model::host::array::layout::Volume,
 fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
     let shares = vec![Share { level: Level::Raid0, permille: 500 }, Share { level: Level::Raid1, permille: 500 }];
     let mut device = array(&ArraySpec { shares, ..spec(Level::Raid0, 2) }, &Small::default());
-    let (fast, safe) = (device.volumes()[0].capacity(), device.volumes()[1].capacity());
+    let (fast, safe) = (device.layer().volumes()[0].capacity(), device.layer().volumes()[1].capacity());
     assert_eq!(device.limits(0).sectors, fast + safe);
     let mut now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
     now = serve(&mut device, now, request(0, Op::Write, fast, 64)).finished;
@@ -332,16 +333,16 @@ fn a_rebuild_keeps_to_its_rate_and_ends() {
     let drive = Small::default().buffered(4, 256);
     let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(Level::Raid5, 3) };
     let mut device = array(&spec, &drive);
-    let bytes = device.volumes()[0].sectors * 512;
+    let bytes = device.layer().volumes()[0].sectors * 512;
     set(&mut device, Instant::ZERO, "array.lose", "2");
-    assert_eq!(device.lost(), 4);
+    assert_eq!(device.layer().lost(), 4);
     set(&mut device, Instant::ZERO, "array.replace", "2");
     while let Some(next) = device.poll_timeout() {
         device.handle_timeout(next);
     }
-    let progress = device.progress();
+    let progress = device.layer().progress();
     let took = progress.ended.expect("it ends").nanos() as f64 / 1e9;
     let least = bytes as f64 / 1e6;
     assert!(took >= least * 0.9 && took < least * 1.3, "{took} s for {least} s at the rate");
-    assert_eq!((progress.sectors * 512, progress.unread, device.lost()), (bytes, 0, 0));
+    assert_eq!((progress.sectors * 512, progress.unread, device.layer().lost()), (bytes, 0, 0));
 }

@@ -5,6 +5,7 @@ use seekwise_model::drive::recovery::Weak;
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
 use seekwise_model::host::driver::{Driver, DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
+use seekwise_model::host::layer::Layered;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::Part;
 use seekwise_model::testing::{Small, conformance};
@@ -29,8 +30,8 @@ fn cached() -> Small {
     Small::default().buffered(8, 64).write_back(6)
 }
 
-fn driver(spec: DriverSpec, small: &Small) -> Driver {
-    let mut driver = Driver::new(spec, Box::new(small.drive()));
+fn driver(spec: DriverSpec, small: &Small) -> Layered<Driver> {
+    let mut driver = Driver::above(spec, Box::new(small.drive()));
     driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
     driver
 }
@@ -127,7 +128,7 @@ fn a_plug_waits_for_company_or_for_its_time() {
     let wait = Span::from_millis(3);
     let spec = DriverSpec { plug: Some(Plug { commands: 3, wait }), ..PLAIN };
     let alone = driver(spec, &Small::default());
-    let first = |mut device: Driver, requests: &[Request]| {
+    let first = |mut device: Layered<Driver>, requests: &[Request]| {
         submit(&mut device, requests);
         answers(&mut device)[0].finished
     };
@@ -239,7 +240,7 @@ fn what_comes_after_a_barrier_waits_behind_it() {
 fn a_driver_that_drops_flushes_breaks_rule_4_and_only_above_a_cache() {
     let spec = DriverSpec { flush: FlushPolicy::Drop, ..PLAIN };
     let broken = |small: &Small| {
-        let make = || -> Box<dyn Device> { Box::new(Driver::new(spec, Box::new(small.drive()))) };
+        let make = || -> Box<dyn Device> { Box::new(Driver::above(spec, Box::new(small.drive()))) };
         (0..10).find_map(|seed| conformance(&make, small.cut_sector, seed).err()).map(|violation| violation.rule)
     };
     let mut cached = cached();

@@ -55,7 +55,7 @@ fn parity_is_paid_for_when_the_request_comes_back() {
         lost: 0,
     };
     let members = (0..3).map(|_| Box::new(Small::default().drive()) as Box<dyn Device>).collect();
-    let mut device = Processor::new(SPEC, Box::new(Array::new(spec, Box::new(Ports::new(members)))));
+    let mut device = Processor::above(SPEC, Box::new(Array::above(spec, Box::new(Ports::new(members)))));
     // A whole row: 32 sectors of data make the parity, three commands go down.
     device.submit(Instant::ZERO, Request { op: Op::Write, sectors: 32, ..BLANK }).expect("room");
     let done = device.proceed(Instant::FAR).expect("an answer");
@@ -69,7 +69,7 @@ fn a_request_costs_its_issue_its_interrupt_and_its_return() {
     let mut bare = drive();
     ask(&mut *bare, Instant::ZERO + SPEC.issue, 0, Op::Read, 100, 8);
     let below = all(&mut *bare)[0];
-    let mut device = Processor::new(SPEC, drive());
+    let mut device = Processor::above(SPEC, drive());
     ask(&mut device, Instant::ZERO, 0, Op::Read, 100, 8);
     let done = all(&mut device)[0];
     assert_eq!(done.finished, below.finished + SPEC.interrupt + SPEC.finish);
@@ -80,7 +80,7 @@ fn a_request_costs_its_issue_its_interrupt_and_its_return() {
 #[test]
 fn requests_wait_for_the_core_and_two_cores_serve_two() {
     let issued = |cores: u32| {
-        let mut device = Processor::new(ProcessorSpec { cores, ..SPEC }, drive());
+        let mut device = Processor::above(ProcessorSpec { cores, ..SPEC }, drive());
         for tag in 0..2 {
             ask(&mut device, Instant::ZERO, tag, Op::Compute, 0, 100);
         }
@@ -93,7 +93,7 @@ fn requests_wait_for_the_core_and_two_cores_serve_two() {
 
 #[test]
 fn the_systems_work_goes_before_a_programs() {
-    let mut device = Processor::new(SPEC, drive());
+    let mut device = Processor::above(SPEC, drive());
     ask(&mut device, Instant::ZERO, 0, Op::Compute, 0, 40_000);
     ask(&mut device, Instant::ZERO + Span::from_micros(1000), 1, Op::Read, 100, 8);
     let done = all(&mut device);
@@ -105,20 +105,20 @@ fn the_systems_work_goes_before_a_programs() {
 fn programmed(mode: u64) -> Box<dyn Device> {
     let programmed = Some(Programmed { rate: mode, block: 16 });
     let spec = ControllerSpec { programmed, ..ControllerSpec::plain(1, Span::ZERO, 1_000_000_000) };
-    Box::new(Controller::new(spec, drive()))
+    Box::new(Controller::above(spec, drive()))
 }
 
 #[test]
 fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
     // 64 sectors at 1 MB/s: 32.768 ms, in four blocks.
     let transfer = Span::from_micros(32_768);
-    let mut device = Processor::new(SPEC, programmed(1_000_000));
+    let mut device = Processor::above(SPEC, programmed(1_000_000));
     ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
     let alone = all(&mut device)[0];
     assert_eq!(alone.effort.interrupts, 4);
     assert_eq!(alone.effort.busy, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
     // With a program on the only core all the while, the work of both takes as long as both.
-    let mut device = Processor::new(SPEC, programmed(1_000_000));
+    let mut device = Processor::above(SPEC, programmed(1_000_000));
     ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
     ask(&mut device, Instant::ZERO, 1, Op::Compute, 0, 500_000);
     let done = all(&mut device);
@@ -132,7 +132,7 @@ fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
 fn commands_that_are_done_together_share_an_interrupt() {
     let coalesce = Some(Coalesce { count: 3, wait: Span::from_millis(500) });
     let spec = ControllerSpec { coalesce, ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000) };
-    let mut device = Controller::new(spec, drive());
+    let mut device = Controller::above(spec, drive());
     for tag in 0..4 {
         ask(&mut device, Instant::ZERO, tag, Op::Read, u64::from(tag) * 8, 8);
     }

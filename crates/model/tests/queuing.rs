@@ -205,7 +205,7 @@ fn ordered_has_all_earlier_before_it_and_all_later_behind() {
         let mut device: Box<dyn Device> = Box::new(small.drive());
         if rng.percent(50) {
             let queue = Discipline::plain(Policy::CLook);
-            device = Box::new(Driver::new(DriverSpec::plain(64, 5, queue, 16), device));
+            device = Box::new(Driver::above(DriverSpec::plain(64, 5, queue, 16), device));
         }
         let ordered = 3 + rng.below(20) as u32;
         let requests: Vec<Request> = (0..28)
@@ -439,7 +439,7 @@ fn an_error_takes_an_ata_queue_down_and_leaves_a_scsi_queue_alone() {
 fn the_driver_sends_again_what_went_down_with_another() {
     for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
         let spec = DriverSpec::plain(64, 8, Discipline::plain(Policy::Fcfs), 8);
-        let mut driver = Driver::new(spec, Box::new(failing(kind).drive()));
+        let mut driver = Driver::above(spec, Box::new(failing(kind).drive()));
         driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");
         let long = request(2, Op::Read, 96, 24);
         submit(&mut driver, Instant::ZERO, &[read(0, 0), read(1, 100), long, write(3, 4_000), read(4, 5_000)]);

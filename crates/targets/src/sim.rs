@@ -16,6 +16,7 @@ use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
 use seekwise_model::host::array::{Array, ArraySpec};
 use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::driver::{Driver, DriverSpec};
+use seekwise_model::host::layer::Layered;
 use seekwise_model::host::ports::Ports;
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::record::{DriveLog, Record};
@@ -98,20 +99,20 @@ impl Stack {
     /// The same, with drives that tell `told` what their arms do.
     fn build_told(&self, seed: Seed, entries: Option<&Entries>, told: Option<&Movements>) -> Box<dyn Device> {
         let mut device: Box<dyn Device> = match (self.array_told(seed, told), entries) {
-            (Some(array), Some(entries)) if array.volumes().iter().any(|volume| volume.parities() > 0) => {
+            (Some(array), Some(entries)) if array.layer().volumes().iter().any(|volume| volume.parities() > 0) => {
                 Box::new(Numbered::new(Box::new(array), entries.clone()))
             }
             (Some(array), _) => Box::new(array),
             (None, _) => self.shared(self.member(seed, 0, told), 1),
         };
         if let Some(spec) = self.driver {
-            device = Box::new(Driver::new(spec, device));
+            device = Box::new(Driver::above(spec, device));
         }
         if let Some(spec) = self.accelerator {
-            device = Box::new(Accelerator::new(spec, device));
+            device = Box::new(Accelerator::above(spec, device));
         }
         if let Some(spec) = self.processor {
-            device = Box::new(Processor::new(spec, device));
+            device = Box::new(Processor::above(spec, device));
         }
         device
     }
@@ -123,15 +124,15 @@ impl Stack {
     }
 
     /// The array and all below it, where there is one.
-    pub fn build_array(&self, seed: Seed) -> Option<Array> {
+    pub fn build_array(&self, seed: Seed) -> Option<Layered<Array>> {
         self.array_told(seed, None)
     }
 
-    fn array_told(&self, seed: Seed, told: Option<&Movements>) -> Option<Array> {
+    fn array_told(&self, seed: Seed, told: Option<&Movements>) -> Option<Layered<Array>> {
         let spec = self.array.clone()?;
         let members = (0..spec.members).map(|member| self.member(seed, member, told)).collect();
         let below = self.shared(Box::new(Ports::new(members)), spec.members);
-        Some(Array::new(spec, below))
+        Some(Array::above(spec, below))
     }
 
     /// The bus, if there is one, above `below`.
@@ -150,7 +151,7 @@ impl Stack {
         }
         let mut device: Box<dyn Device> = Box::new(drive);
         for &spec in self.layers.iter().chain(&self.controller) {
-            device = Box::new(Controller::new(spec, device));
+            device = Box::new(Controller::above(spec, device));
         }
         device
     }

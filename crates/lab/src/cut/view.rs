@@ -29,7 +29,7 @@ impl View {
         let (Some(array), Some(spec)) = (stack.build_array(seekwise_model::rng::Seed(0)), &stack.array) else {
             return Ok(View::default());
         };
-        let view = View { volumes: array.volumes().to_vec(), lost: spec.lost };
+        let view = View { volumes: array.layer().volumes().to_vec(), lost: spec.lost };
         if stack.driver.is_some_and(|driver| driver.merge) {
             return Err(
                 "power cuts are not judged where a driver merges above an array: set `driver.merge` to false, \

@@ -32,7 +32,7 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
         lost |= member(change).map_or(0, |member| 1 << member);
         states.push((change.at, lost));
     }
-    let dead = array.volumes().iter().enumerate().filter_map(|(index, volume)| {
+    let dead = array.layer().volumes().iter().enumerate().filter_map(|(index, volume)| {
         let (at, lost) = states.iter().find(|(_, lost)| !volume.survives(*lost))?;
         let since = match at.nanos() {
             0 => "from the start".to_owned(),

@@ -32,9 +32,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::pages::{PAGE, Pages, Range};
-use super::carried::Carried;
-use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
-use crate::record::{DriveLog, Effort, Ledger, Part};
+use super::layer::{self, Layer, Layered};
+use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
+use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
 
 /// Runs that are written out at once while something waits for them: as many commands as a drive of the field queues.
@@ -50,6 +50,9 @@ pub const TRIES: u8 = 5;
 /// What an error weighs beside an abort. An abort tells of another command, so that it may take far more of them; but a
 /// device that only ever aborts must come to an end as well.
 const ERROR: u8 = 40;
+
+/// Tags of the cache's own commands; the others are slots.
+const OWN: u32 = 1 << 31;
 
 /// Sequential readers that are told apart: as many streams as a drive of the field follows.
 const STREAMS: usize = 8;
@@ -75,21 +78,10 @@ pub struct AcceleratorSpec {
     pub read_ahead: u32,
 }
 
-/// A request from above.
-#[derive(Clone, Copy)]
-struct Held {
-    request: Request,
-    ledger: Ledger,
-    effort: Effort,
-    /// It is below.
-    below: bool,
-}
+/// A request from above, noted when it is below.
+type Held = layer::Held<bool>;
 
-impl Held {
-    fn range(&self) -> Range {
-        range(&self.request)
-    }
-}
+type Crank = layer::Crank<Accelerator>;
 
 /// What the cache does for itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,13 +102,10 @@ enum Power {
 /// The accelerator.
 pub struct Accelerator {
     spec: AcceleratorSpec,
-    below: Box<dyn Device>,
     limits: Limits,
     pages: Pages,
     /// Pages that may be dirty.
     dirty_pages: u32,
-    slots: Vec<Option<Held>>,
-    free: Vec<u32>,
     /// Ended in memory, by when the answer is due; rising.
     answering: VecDeque<(Instant, u32)>,
     /// Writes that wait for room.
@@ -148,10 +137,7 @@ pub struct Accelerator {
     debt: Effort,
     /// Data were given up and nobody was told.
     failed: bool,
-    carried: Option<Carried>,
     power: Power,
-    ready: VecDeque<Completion>,
-    own_next: Instant,
 }
 
 fn range(request: &Request) -> Range {
@@ -160,18 +146,14 @@ fn range(request: &Request) -> Range {
 
 impl Accelerator {
     /// A cache above `below`.
-    pub fn new(spec: AcceleratorSpec, below: Box<dyn Device>) -> Accelerator {
+    pub fn above(spec: AcceleratorSpec, below: Box<dyn Device>) -> Layered<Accelerator> {
         let limits = below.limits(0);
-        let depth = limits.depth.max(1);
         let pages = u32::try_from(spec.size / (PAGE * SECTOR)).unwrap_or(u32::MAX - 1).max(1);
         let dirty_pages = u64::from(pages) * u64::from(spec.dirty_share) / 1000;
-        Accelerator {
-            below,
+        let accelerator = Accelerator {
             limits,
             pages: Pages::new(pages),
             dirty_pages: dirty_pages as u32,
-            slots: alloc::vec![None; depth as usize],
-            free: (0..depth).rev().collect(),
             answering: VecDeque::new(),
             roomless: VecDeque::new(),
             blocked: VecDeque::new(),
@@ -191,27 +173,17 @@ impl Accelerator {
             quiet: Instant::ZERO,
             debt: Effort::default(),
             failed: false,
-            carried: None,
             power: Power::On,
-            ready: VecDeque::new(),
-            own_next: Instant::FAR,
             spec,
-        }
-    }
-
-    fn held(&mut self, slot: u32) -> &mut Held {
-        self.slots[slot as usize].as_mut().expect("a request in flight")
-    }
-
-    fn live(&self) -> usize {
-        self.slots.len() - self.free.len()
+        };
+        Layered::new(accelerator, limits.depth.max(1), below)
     }
 
     // ---- what comes
 
     /// Decides what becomes of the request in `slot`.
-    fn accept(&mut self, now: Instant, slot: u32) {
-        let request = self.held(slot).request;
+    fn accept(&mut self, crank: &mut Crank, now: Instant, slot: u32) {
+        let request = crank.slots[slot].request;
         let place = range(&request);
         if request.op == Op::Flush {
             return self.flush(now, slot);
@@ -219,22 +191,21 @@ impl Accelerator {
         if request.unit > 0 || request.sectors == 0 || request.end() > self.limits.sectors {
             return self.outbox.push_back(slot);
         }
-        let locked =
-            self.passing.iter().any(|&other| self.slots[other as usize].is_some_and(|it| it.range().meets(place)));
+        let locked = self.passing.iter().any(|&other| range(&crank.slots[other].request).meets(place));
         if locked || self.reading.is_some_and(|reading| reading.meets(place)) {
             return self.blocked.push_back(slot);
         }
         let plain = [Flags::FUA, Flags::ORDERED, Flags::HEAD_OF_QUEUE].iter().all(|&mark| !request.flags.has(mark));
         match request.op {
-            Op::Read if plain => self.read(now, slot),
+            Op::Read if plain => self.read(now, slot, place),
             Op::Write if plain && self.spec.write_back && self.pages.can_hold(place) => {
                 self.roomless.push_back(slot);
-                self.store_waiting(now);
+                self.store_waiting(crank, now);
             }
             _ => {
                 self.passing.push(slot);
                 match self.pages.is_settled(place) {
-                    true => self.pass(slot),
+                    true => self.pass(crank, slot),
                     false => self.settling.push_back(slot),
                 }
             }
@@ -250,8 +221,7 @@ impl Accelerator {
         self.release_flushes();
     }
 
-    fn read(&mut self, now: Instant, slot: u32) {
-        let place = self.held(slot).range();
+    fn read(&mut self, now: Instant, slot: u32, place: Range) {
         match self.pages.serves(place) {
             true => self.answering.push_back((now + self.spec.hit, slot)),
             false => self.outbox.push_back(slot),
@@ -281,26 +251,23 @@ impl Accelerator {
     }
 
     /// Writes that wait for room end in memory as long as there is some.
-    fn store_waiting(&mut self, now: Instant) {
+    fn store_waiting(&mut self, crank: &mut Crank, now: Instant) {
         while let Some(&slot) = self.roomless.front() {
-            let Held { request, .. } = *self.held(slot);
+            let request = crank.slots[slot].request;
             if !self.pages.has_room(range(&request)) {
                 return;
             }
             self.roomless.pop_front();
-            let carried = &mut self.carried;
             self.pages.write(range(&request), request.stamp, (now, self.epoch), |lba, stamp| {
-                if let Some(carried) = carried {
-                    carried.discard(now, lba, lba + 1, stamp);
-                }
+                crank.landings.discard(now, lba, lba + 1, stamp);
             });
             self.answering.push_back((now + self.spec.hit, slot));
         }
     }
 
     /// A request whose place is settled goes down itself.
-    fn pass(&mut self, slot: u32) {
-        let Held { request, .. } = *self.held(slot);
+    fn pass(&mut self, crank: &Crank, slot: u32) {
+        let request = crank.slots[slot].request;
         if request.op != Op::Read {
             self.pages.forget(range(&request));
         }
@@ -321,34 +288,33 @@ impl Accelerator {
     }
 
     /// What waited for a place has it, or room.
-    fn release(&mut self, now: Instant) {
+    fn release(&mut self, crank: &mut Crank, now: Instant) {
         for _ in 0..self.settling.len() {
             let slot = self.settling.pop_front().expect("as many as counted");
-            let place = self.held(slot).range();
+            let place = range(&crank.slots[slot].request);
             match self.pages.is_settled(place) {
-                true => self.pass(slot),
+                true => self.pass(crank, slot),
                 false => self.settling.push_back(slot),
             }
         }
         self.release_flushes();
-        self.store_waiting(now);
+        self.store_waiting(crank, now);
     }
 
-    fn unblock(&mut self, now: Instant) {
+    fn unblock(&mut self, crank: &mut Crank, now: Instant) {
         for _ in 0..self.blocked.len() {
             let slot = self.blocked.pop_front().expect("as many as counted");
-            self.accept(now, slot);
+            self.accept(crank, now, slot);
         }
     }
 
     // ---- what goes down
 
     /// The next run that something waits for.
-    fn wanted(&self) -> Option<Range> {
+    fn wanted(&self, crank: &Crank) -> Option<Range> {
         let most = u64::from(RUN.min(self.limits.max_transfer));
         for &slot in &self.settling {
-            let place = self.slots[slot as usize].as_ref().map(Held::range)?;
-            if let Some(run) = self.pages.next_run_in(place, most) {
+            if let Some(run) = self.pages.next_run_in(range(&crank.slots[slot].request), most) {
                 return Some(run);
             }
         }
@@ -359,10 +325,10 @@ impl Accelerator {
     }
 
     /// When the next run is to be written out: by what something waits for, or in the background.
-    fn writes_at(&self) -> Instant {
+    fn writes_at(&self, crank: &Crank) -> Instant {
         let (full, busy) = (self.in_flight >= self.limits.depth, self.writing >= RUNS);
         let Some((since, _)) = self.pages.oldest().filter(|_| !full && !busy) else { return Instant::FAR };
-        if self.wanted().is_some() {
+        if self.wanted(crank).is_some() {
             return Instant::ZERO;
         }
         if self.writing > 0 || self.pages.next_run(PAGE).is_none() {
@@ -371,83 +337,68 @@ impl Accelerator {
         if self.pages.unsettled() > self.dirty_pages {
             return Instant::ZERO;
         }
-        let idle = if self.live() == 0 { self.quiet + self.spec.idle } else { Instant::FAR };
+        let idle = if crank.in_flight() == 0 { self.quiet + self.spec.idle } else { Instant::FAR };
         idle.min(since + self.spec.dirty_age)
     }
 
     /// Sends one command down, if there is one and room for it. The cache's own and those from above take turns.
-    fn send(&mut self, now: Instant) -> bool {
+    fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         if self.in_flight >= self.limits.depth {
             return false;
         }
-        let writes = self.writes_at() <= now;
+        let writes = self.writes_at(crank) <= now;
         let own = writes && (self.outbox.is_empty() || !self.own_turn);
         self.own_turn = own;
         if own {
-            self.write_out(now);
+            self.write_out(crank, now);
         } else if let Some(slot) = self.outbox.pop_front() {
-            let held = self.held(slot);
-            held.below = true;
-            let request = Request { tag: slot, ..held.request };
-            self.submit_below(now, request);
+            crank.slots[slot].note = true;
+            self.in_flight += 1;
+            crank.pass(now, slot);
         } else if let Some(place) = self.ahead.take() {
-            self.read_ahead(now, place);
+            self.read_ahead(crank, now, place);
         } else {
             return false;
         }
         true
     }
 
-    fn submit_below(&mut self, now: Instant, request: Request) {
-        self.in_flight += 1;
-        self.below.submit(now, request).expect("room below for the depth it states");
-    }
-
-    fn start(&mut self, now: Instant, own: Own, stamp: u64) {
+    fn start(&mut self, crank: &mut Crank, now: Instant, own: Own, stamp: u64) {
         let index = self.own.iter().position(Option::is_none).expect("fewer than there are places");
         self.own[index] = Some(own);
         let (lba, sectors) = (own.range.lba, (own.range.end - own.range.lba) as u32);
         let op = if own.run.is_some() { Op::Write } else { Op::Read };
-        let tag = (self.slots.len() + index) as u32;
-        self.submit_below(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
+        let tag = OWN + index as u32;
+        self.in_flight += 1;
+        crank.submit(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
     }
 
-    fn write_out(&mut self, now: Instant) {
+    fn write_out(&mut self, crank: &mut Crank, now: Instant) {
         let most = u64::from(RUN.min(self.limits.max_transfer));
-        let run = self.wanted().or_else(|| self.pages.next_run(most)).expect("something is due");
+        let run = self.wanted(crank).or_else(|| self.pages.next_run(most)).expect("something is due");
         let mut stamp = 0;
         self.pages.stamps(run, |_, own| stamp = stamp.max(own));
-        if let Some(carried) = &mut self.carried {
-            self.pages.stamps(run, |lba, own| carried.note(stamp, own, lba, lba + 1));
+        if crank.landings.are_wanted() {
+            self.pages.stamps(run, |lba, own| crank.landings.note(stamp, own, lba, lba + 1));
         }
         let epoch = self.pages.leave(run);
         self.writing += 1;
-        self.start(now, Own { range: run, run: Some((stamp, epoch)) }, stamp);
+        self.start(crank, now, Own { range: run, run: Some((stamp, epoch)) }, stamp);
     }
 
     /// Only for a reader that is alone: beside other requests it would take the place of what was asked for, or read what
     /// is on its way already.
-    fn read_ahead(&mut self, now: Instant, place: Range) {
-        let alone = self.live() <= 1 && self.passing.is_empty() && self.reading.is_none();
+    fn read_ahead(&mut self, crank: &mut Crank, now: Instant, place: Range) {
+        let alone = crank.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
         if alone && self.power == Power::On {
             self.reading = Some(place);
-            self.start(now, Own { range: place, run: None }, 0);
+            self.start(crank, now, Own { range: place, run: None }, 0);
         }
     }
 
     // ---- what comes back
 
-    fn returned(&mut self, completion: &Completion) {
-        // What landed before is told before what its end lets be superseded.
-        self.collect_landings();
-        self.in_flight -= 1;
-        match (completion.tag as usize).checked_sub(self.slots.len()) {
-            Some(index) => self.own_returned(index, completion),
-            None => self.request_returned(completion),
-        }
-    }
-
-    fn own_returned(&mut self, index: usize, completion: &Completion) {
+    fn own_returned(&mut self, crank: &mut Crank, index: usize, completion: &Completion) {
         let Own { range, run } = self.own[index].take().expect("a command of the cache's own");
         let (now, done) = (completion.finished, completion.status == Status::Done);
         self.debt.add(&completion.effort);
@@ -456,39 +407,35 @@ impl Accelerator {
             if done {
                 self.pages.fill(range);
             }
-            return self.unblock(now);
+            return self.unblock(crank, now);
         };
         self.writing -= 1;
         match completion.status {
             Status::Done => self.pages.written(range),
-            status => self.take_back(now, range, (stamp, epoch), status),
+            status => self.take_back(crank, now, range, (stamp, epoch), status),
         }
-        self.release(now);
+        self.release(crank, now);
     }
 
     /// A run that was aborted or failed below is dirty again, or given up.
-    fn take_back(&mut self, now: Instant, run: Range, (stamp, epoch): (u64, u64), status: Status) {
-        if let Some(carried) = &mut self.carried {
-            self.pages.superseded(run, |lba| carried.settle(now, stamp, lba));
-            carried.withdraw(stamp, run.lba, run.end);
+    fn take_back(&mut self, crank: &mut Crank, now: Instant, run: Range, (stamp, epoch): (u64, u64), status: Status) {
+        if crank.landings.are_wanted() {
+            self.pages.superseded(run, |lba| crank.landings.settle(now, stamp, lba));
+            crank.landings.withdraw(stamp, run.lba, run.end);
         }
         let weight = if status == Status::Aborted { 1 } else { ERROR };
         if self.pages.fail(run, weight) < TRIES * ERROR {
             return self.pages.returned(run, epoch);
         }
-        if let Some(carried) = &mut self.carried {
-            self.pages.leaving_last(run, |lba, own| carried.discard(now, lba, lba + 1, own));
-        }
+        self.pages.leaving_last(run, |lba, own| crank.landings.discard(now, lba, lba + 1, own));
         self.failed = true;
         self.pages.written(run);
     }
 
-    fn request_returned(&mut self, completion: &Completion) {
+    fn request_returned(&mut self, crank: &mut Crank, completion: &Completion) {
         let (slot, now) = (completion.tag, completion.finished);
-        let held = self.held(slot);
-        held.ledger.adopt(Part::Driver, completion);
-        held.effort.add(&completion.effort);
-        let Held { request, .. } = *held;
+        crank.adopt(slot, completion);
+        let request = crank.slots[slot].request;
         let moved = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
         if moved && request.unit == 0 && self.power != Power::Off {
             self.pages.fill(range(&request));
@@ -497,25 +444,27 @@ impl Accelerator {
         if let Some(place) = passed {
             self.passing.swap_remove(place);
         }
-        self.answer(now, slot, completion.status);
+        self.answer(crank, now, slot, completion.status);
         if passed.is_some() {
-            self.unblock(now);
+            self.unblock(crank, now);
         }
     }
 
-    /// Ends the request in `slot`, with what was done in the background since the last one.
-    fn answer(&mut self, now: Instant, slot: u32, status: Status) {
-        let Held { request, mut ledger, mut effort, .. } = *self.held(slot);
-        let status = self.with_failure(request.op, status);
-        ledger.until(Part::Driver, now);
-        effort.add(&core::mem::take(&mut self.debt));
-        if matches!(request.op, Op::Read | Op::Write) && status == Status::Done {
+    /// Ends the request in `slot`.
+    fn answer(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) {
+        let op = crank.slots[slot].request.op;
+        let status = self.with_failure(op, status);
+        self.charge(now, &mut crank.slots[slot]);
+        if matches!(op, Op::Read | Op::Write) && status == Status::Done {
+            let Held { request, effort, .. } = &mut crank.slots[slot];
             effort.copied = effort.copied.saturating_add(request.sectors);
         }
-        let (tag, submitted, parts) = (request.tag, ledger.start(), ledger.parts());
-        self.ready.push_back(Completion { tag, status, submitted, finished: now, parts, effort });
-        self.slots[slot as usize] = None;
-        self.free.push(slot);
+        crank.answer(now, slot, status);
+    }
+
+    /// A request ends, with what was done in the background since the last one.
+    fn charge(&mut self, now: Instant, held: &mut Held) {
+        held.effort.add(&core::mem::take(&mut self.debt));
         self.quiet = now;
     }
 
@@ -528,32 +477,12 @@ impl Accelerator {
         status
     }
 
-    /// Takes back, answers and sends down all that is due at `now`.
-    fn pump(&mut self, now: Instant) {
-        self.collect_landings();
-        loop {
-            while let Some(completion) = self.below.poll_completion() {
-                self.returned(&completion);
-            }
-            while let Some(&(_, slot)) = self.answering.front().filter(|&&(at, _)| at <= now) {
-                self.answering.pop_front();
-                self.answer(now, slot, Status::Done);
-            }
-            self.close(now);
-            if !self.send(now) {
-                break;
-            }
-        }
-        let answer = self.answering.front().map_or(Instant::FAR, |&(at, _)| at);
-        self.own_next = answer.min(self.writes_at());
-    }
-
     /// The power goes when nothing is left to do.
-    fn close(&mut self, now: Instant) {
-        let done = self.live() == 0 && self.pages.unsettled() == 0 && self.own.iter().all(Option::is_none);
+    fn close(&mut self, crank: &mut Crank, now: Instant) {
+        let done = crank.in_flight() == 0 && self.pages.unsettled() == 0 && self.own.iter().all(Option::is_none);
         if self.power == Power::Closing && done {
             self.go_off();
-            self.below.control(now, &Control::PowerOff).expect("a power-off is never refused");
+            crank.control(now, &Control::PowerOff).expect("a power-off is never refused");
         }
     }
 
@@ -567,198 +496,121 @@ impl Accelerator {
 
     // ---- controls
 
-    /// Takes the request in `slot`, which is not below, out of all that waits.
-    fn withdraw(&mut self, slot: u32) {
+    fn reset(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
+        for slot in self.held(crank) {
+            crank.end(self, now, slot, Status::Aborted);
+        }
+        for slot in crank.live().collect::<Vec<_>>() {
+            if crank.is_live(slot) {
+                crank.control(now, &Control::Abort(slot))?;
+                crank.collect(self);
+            }
+        }
+        Ok(())
+    }
+
+    fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
+        self.power = Power::Off;
+        // They may come back when the power is on again, and concern nothing then.
+        self.own.iter_mut().flatten().for_each(|own| *own = Own { range: Range { lba: 0, end: 0 }, run: None });
+        (self.writing, self.reading) = (0, None);
+        let done = crank.obey(self, now, &Control::PowerCut);
+        crank.collect(self);
+        crank.landings.lose(now);
+        self.pages.dirty().for_each(|(lba, stamp)| crank.landings.discard(now, lba, lba + 1, stamp));
+        self.go_off();
+        done
+    }
+}
+
+impl Layer for Accelerator {
+    type Note = bool;
+    const PART: Part = Part::Driver;
+    const NAME: &'static str = "accelerator";
+
+    fn limits(&self, room: u32, below: Limits) -> Limits {
+        Limits { depth: below.depth.min(room), volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
+    }
+
+    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
+        let request = &mut crank.slots[slot].request;
+        if self.spec.drops_flushes {
+            request.flags = request.flags.without(Flags::FUA);
+        }
+        self.quiet = now;
+        match self.power {
+            Power::On => self.accept(crank, now, slot),
+            Power::Closing | Power::Off => self.answer(crank, now, slot, Status::PowerLost),
+        }
+        now
+    }
+
+    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
+        self.in_flight -= 1;
+        match completion.tag.checked_sub(OWN) {
+            Some(index) => self.own_returned(crank, index as usize, completion),
+            None => self.request_returned(crank, completion),
+        }
+        completion.finished
+    }
+
+    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
+        while let Some(&(_, slot)) = self.answering.front().filter(|&&(at, _)| at <= now) {
+            self.answering.pop_front();
+            self.answer(crank, now, slot, Status::Done);
+        }
+        self.close(crank, now);
+        if self.send(crank, now) {
+            return now;
+        }
+        let answer = self.answering.front().map_or(Instant::FAR, |&(at, _)| at);
+        answer.min(self.writes_at(crank))
+    }
+
+    fn held(&self, crank: &Crank) -> Vec<u32> {
+        crank.live().filter(|&slot| !crank.slots[slot].note).collect()
+    }
+
+    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, _: Status) -> bool {
+        if crank.slots[slot].note {
+            return false;
+        }
         for queue in [&mut self.roomless, &mut self.blocked, &mut self.settling, &mut self.outbox] {
             queue.retain(|&other| other != slot);
         }
         self.answering.retain(|&(_, other)| other != slot);
         self.flushes.retain(|&(other, _)| other != slot);
         self.passing.retain(|&other| other != slot);
+        self.charge(now, &mut crank.slots[slot]);
+        true
     }
 
-    /// Ends the request in `slot`, here or below.
-    fn end(&mut self, now: Instant, slot: u32, status: Status) -> Result<(), ControlError> {
-        if self.held(slot).below {
-            return self.below.control(now, &Control::Abort(slot));
+    fn set(&mut self, _: &mut Crank, _: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+        if key != "flush" {
+            return Err(ControlError::UnknownKey);
         }
-        self.withdraw(slot);
-        self.answer(now, slot, status);
+        let words = [("forward", false), ("drop", true)];
+        self.spec.drops_flushes = words.iter().find(|(word, _)| *word == value).ok_or(ControlError::BadValue)?.1;
         Ok(())
     }
 
-    fn slots_of(&self, chosen: impl Fn(&Held) -> bool) -> Vec<u32> {
-        let held = |slot: &u32| self.slots[*slot as usize].as_ref().is_some_and(&chosen);
-        (0..self.slots.len() as u32).filter(held).collect()
-    }
-
-    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let slot = *self.slots_of(|held| held.request.tag == tag).first().ok_or(ControlError::UnknownTag)?;
-        self.end(now, slot, Status::Aborted)
-    }
-
-    fn reset(&mut self, now: Instant) -> Result<(), ControlError> {
-        for slot in self.slots_of(|held| !held.below) {
-            self.end(now, slot, Status::Aborted)?;
-        }
-        for slot in self.slots_of(|held| held.below) {
-            if self.slots[slot as usize].is_some() {
-                self.end(now, slot, Status::Aborted)?;
-                self.collect();
-            }
-        }
-        Ok(())
-    }
-
-    fn cut_power(&mut self, now: Instant) -> Result<(), ControlError> {
-        self.power = Power::Off;
-        for slot in self.slots_of(|held| !held.below) {
-            self.end(now, slot, Status::PowerLost)?;
-        }
-        // They may come back when the power is on again, and concern nothing then.
-        self.own.iter_mut().flatten().for_each(|own| *own = Own { range: Range { lba: 0, end: 0 }, run: None });
-        (self.writing, self.reading) = (0, None);
-        let done = self.below.control(now, &Control::PowerCut);
-        self.collect();
-        self.collect_landings();
-        if let Some(carried) = &mut self.carried {
-            carried.lose(now);
-            self.pages.dirty().for_each(|(lba, stamp)| carried.discard(now, lba, lba + 1, stamp));
-        }
-        self.go_off();
-        done
-    }
-
-    fn set(&mut self, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
-        match key.strip_prefix("accelerator.") {
-            Some("flush") => {
-                let words = [("forward", false), ("drop", true)];
-                let found = words.iter().find(|(word, _)| *word == value).ok_or(ControlError::BadValue)?;
-                self.spec.drops_flushes = found.1;
-                Ok(())
-            }
-            Some(_) => Err(ControlError::UnknownKey),
-            None => {
-                let done = self.below.control(now, &Control::Set { key, value });
-                if key == "landings" && done.is_ok() {
-                    self.carried = (value == "on").then(Carried::default);
-                }
-                done
-            }
-        }
-    }
-
-    fn obey(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        match *control {
-            Control::Abort(tag) => self.abort(now, tag),
-            Control::Reset => self.reset(now),
-            Control::PowerCut => self.cut_power(now),
-            Control::PowerOff if self.power == Power::Off => self.below.control(now, control),
-            Control::PowerOff => {
+    fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        let done = match *control {
+            Control::Reset => self.reset(crank, now),
+            Control::PowerCut => self.cut_power(crank, now),
+            Control::PowerOff if self.power != Power::Off => {
                 (self.power, self.ahead) = (Power::Closing, None);
                 Ok(())
             }
-            Control::PowerOn => {
-                self.power = Power::On;
-                self.below.control(now, control)
+            _ => {
+                let on = *control == Control::PowerOn;
+                self.power = if on { Power::On } else { self.power };
+                crank.obey(self, now, control)
             }
-            Control::Set { key, value } => self.set(now, key, value),
-        }
-    }
-
-    fn collect(&mut self) {
-        while let Some(completion) = self.below.poll_completion() {
-            self.returned(&completion);
-        }
-    }
-
-    fn collect_landings(&mut self) {
-        if let Some(carried) = &mut self.carried {
-            while let Some(landing) = self.below.poll_landing() {
-                carried.tell(landing);
-            }
-        }
-    }
-}
-
-impl Device for Accelerator {
-    fn limits(&self, unit: u8) -> Limits {
-        let below = self.below.limits(unit);
-        Limits { volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
-        self.handle_timeout(now);
-        let Some(slot) = self.free.pop() else {
-            return Err(request);
         };
-        let flags = if self.spec.drops_flushes { request.flags.without(Flags::FUA) } else { request.flags };
-        let (ledger, effort) = (Ledger::open(now), Effort::default());
-        let held = Held { request: Request { flags, ..request }, ledger, effort, below: false };
-        self.slots[slot as usize] = Some(held);
-        self.quiet = now;
-        match self.power {
-            Power::On => self.accept(now, slot),
-            Power::Closing | Power::Off => self.answer(now, slot, Status::PowerLost),
-        }
-        self.pump(now);
-        Ok(())
-    }
-
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        self.handle_timeout(now);
-        let done = self.obey(now, control);
-        self.collect();
-        self.unblock(now);
-        self.release(now);
-        self.pump(now);
+        crank.collect(self);
+        self.unblock(crank, now);
+        self.release(crank, now);
         done
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        let below = self.below.poll_timeout().unwrap_or(Instant::FAR);
-        let next = self.own_next.min(below);
-        (next != Instant::FAR).then_some(next)
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
-            self.below.handle_timeout(next);
-            self.pump(next);
-        }
-    }
-
-    fn poll_completion(&mut self) -> Option<Completion> {
-        self.ready.pop_front()
-    }
-
-    fn log(&self) -> DriveLog {
-        self.below.log()
-    }
-
-    fn poll_landing(&mut self) -> Option<Landing> {
-        self.collect_landings();
-        self.carried.as_mut()?.poll()
-    }
-
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
-        loop {
-            if let Some(completion) = self.ready.pop_front() {
-                return Some(completion);
-            }
-            let first = self.own_next.min(until);
-            let at = match self.below.proceed(first) {
-                Some(completion) => {
-                    let at = completion.finished;
-                    self.returned(&completion);
-                    self.pump(at);
-                    at
-                }
-                None if first == until && self.own_next > until => return None,
-                None if first == Instant::FAR => return None,
-                None => first,
-            };
-            self.handle_timeout(at);
-        }
     }
 }

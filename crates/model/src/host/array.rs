@@ -36,14 +36,16 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use self::jobs::{Command, Job, Kind, NOBODY, Parent, Slab, Turns};
+use self::jobs::{Command, Job, Kind, NOBODY, Turns};
 use self::layout::{Share, Volume, volumes};
 pub use self::parity::ParityWrite;
 pub use self::rebuild::Progress;
 use self::rebuild::Rebuild;
-use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
+use super::layer::{self, Layer, Layered};
+use super::slab::Slab;
+use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
 use crate::queue::{Discipline, Queue};
-use crate::record::{DriveLog, Effort, Ledger, Part};
+use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
 /// Which copy of a mirror is read.
@@ -102,18 +104,14 @@ struct Member {
 /// The array.
 pub struct Array {
     spec: ArraySpec,
-    below: Box<dyn Device>,
     limits: Limits,
     volumes: Vec<Volume>,
     members: Vec<Member>,
-    /// Commands that wait, of all members.
-    pending: u32,
-    parents: Slab<Parent>,
-    room: u32,
+    /// Members that may have something to send, and room for it: one bit each.
+    asking: u32,
     jobs: Slab<Job>,
     commands: Slab<Command>,
     turns: Turns,
-    ready: VecDeque<Completion>,
     /// Jobs of volumes that lost too much, by when they are answered.
     failing: VecDeque<(Instant, u32)>,
     /// Lost or not yet rebuilt, one bit a member.
@@ -134,10 +132,13 @@ pub struct Array {
     physical: u64,
 }
 
+/// Requests are noted with their jobs that are not over.
+type Crank = layer::Crank<Array>;
+
 impl Array {
     /// An array over the units of `below`. Panics when the spec names more members than a level can have, or a chunk
     /// that is not whole physical sectors.
-    pub fn new(spec: ArraySpec, below: Box<dyn Device>) -> Array {
+    pub fn above(spec: ArraySpec, below: Box<dyn Device>) -> Layered<Array> {
         let count = spec.members;
         assert!((1..=32).contains(&count), "{count} members");
         let mut limits = below.limits(0);
@@ -157,17 +158,15 @@ impl Array {
             head: 0,
             sent: 0,
         };
-        let mut array = Array {
+        let (depth, lost) = (spec.depth, spec.lost);
+        let array = Array {
             members: (0..count).map(member).collect(),
             limits,
             volumes,
-            pending: 0,
-            parents: Slab::new(),
-            room: spec.depth,
-            jobs: Slab::new(),
-            commands: Slab::new(),
+            asking: 0,
+            jobs: Slab::with_capacity(0),
+            commands: Slab::with_capacity(0),
             turns: Turns::default(),
-            ready: VecDeque::new(),
             failing: VecDeque::new(),
             failed: 0,
             dead: 0,
@@ -179,12 +178,12 @@ impl Array {
             turn: 0,
             open: alloc::vec![None; count as usize],
             physical,
-            below,
             spec,
         };
-        let lost = array.spec.lost;
+        let mut array = Layered::new(array, depth, below);
         for member in (0..count).filter(|member| lost >> member & 1 == 1) {
-            array.lose(Instant::ZERO, member).expect("a device that can switch its units off");
+            let (array, crank) = array.parts();
+            array.lose(crank, Instant::ZERO, member).expect("a device that can switch its units off");
         }
         array
     }
@@ -217,43 +216,22 @@ impl Array {
         self.failed >> member & 1 == 1 && self.rebuild.is_none_or(|rebuild| rebuild.member != member)
     }
 
-    /// When something is due here by itself; `FAR` when nothing is.
-    fn own_next(&self) -> Instant {
-        self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due())
-    }
-
     /// Answers with an error what was asked of a volume that is lost.
-    fn refuse_due(&mut self, now: Instant) {
+    fn refuse_due(&mut self, crank: &mut Crank, now: Instant) {
         while let Some(&(_, job)) = self.failing.front().filter(|(at, _)| *at <= now) {
             self.failing.pop_front();
             self.fail(job);
-            self.all_made(now, job);
-        }
-    }
-
-    /// Sends what there is room for, takes back what is over, at `now`.
-    fn pump(&mut self, now: Instant) {
-        loop {
-            while let Some(completion) = self.below.poll_completion() {
-                self.returned(&completion);
-            }
-            self.refuse_due(now);
-            while let Some(job) = self.turns.next(&self.jobs) {
-                self.run(now, job);
-            }
-            self.rebuild_on(now);
-            let sent = self.pending > 0 && self.send(now);
-            if !sent && !self.turns.freed {
-                return;
-            }
+            self.all_made(crank, now, job);
         }
     }
 
     /// True when something was sent.
-    fn send(&mut self, now: Instant) -> bool {
+    fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         let mut sent = false;
-        for index in 0..self.members.len() {
-            let member = &mut self.members[index];
+        while self.asking != 0 {
+            let index = self.asking.trailing_zeros();
+            self.asking &= self.asking - 1;
+            let member = &mut self.members[index as usize];
             while member.flying < member.depth && !member.waiting.is_empty() {
                 let choice = member.waiting.choose(now, member.sent, |_, _| 0, |_| 0).expect("one waits");
                 let tag = member.waiting.take(choice);
@@ -261,65 +239,28 @@ impl Array {
                 command.sent = true;
                 member.flying += 1;
                 member.sent = command.lba + u64::from(command.sectors);
-                self.pending -= 1;
                 sent = true;
                 let Command { job, op, lba, sectors, .. } = *command;
                 let request = match self.jobs[job].parent {
                     NOBODY => BLANK,
-                    parent => self.parents[parent].request,
+                    parent => crank.slots[parent].request,
                 };
                 // What is read for a write's sake is read as any other.
                 let flags = if op == request.op { request.flags } else { Flags::NONE };
                 let request = Request { tag, unit: index as u8, op, flags, lba, sectors, ..request };
-                self.below.submit(now, request).expect("room below for the depth it states");
+                crank.submit(now, request);
             }
         }
         sent
     }
 
-    /// A command is back.
-    fn returned(&mut self, completion: &Completion) {
-        let (tag, at) = (completion.tag, completion.finished);
-        let command = self.commands[tag];
-        self.members[command.member as usize].flying -= 1;
-        let job = &self.jobs[command.job];
-        if job.parent != NOBODY {
-            self.parents[job.parent].effort.add(&completion.effort);
-        }
-        let mut status = completion.status;
-        let gone = self.is_gone(command.member);
-        if status == Status::Aborted && job.status == Status::Done && !gone {
-            // It went down with another's error, or with a reset that does not concern it.
-            self.commands[tag].sent = false;
-            self.pending += 1;
-            return self.members[command.member as usize].waiting.push(at, command.lba, tag);
-        }
-        // One from before the power came back is no sign of a lost member.
-        let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
-        if status == Status::PowerLost && whole_life && !gone {
-            self.give_up(at, command.member);
-        }
-        if whole_life && self.is_gone(command.member) {
-            status = Status::MediumError;
-        }
-        self.commands[tag].job = NOBODY;
-        self.commands.free(tag);
-        self.settle(at, &command, status);
-        let job = &mut self.jobs[command.job];
-        job.left -= 1;
-        if job.left == 0 {
-            job.ledger.adopt(Part::Driver, completion);
-            self.advance(at, command.job);
-        }
-    }
-
     /// What the end of a command means for its job. A member that is lost answers with an error.
-    fn settle(&mut self, now: Instant, command: &Command, status: Status) {
+    fn settle(&mut self, crank: &mut Crank, now: Instant, command: &Command, status: Status) {
         let job = &mut self.jobs[command.job];
         let survived = self.dead >> job.volume & 1 == 0;
         match (status, command.op, job.kind) {
             (Status::Done, ..) => {}
-            (Status::MediumError, Op::Read, Kind::Plain) => self.fail_over(now, command),
+            (Status::MediumError, Op::Read, Kind::Plain) => self.fail_over(crank, now, command),
             (Status::MediumError, Op::Read, _) => {
                 job.avoid |= 1 << command.member;
                 job.again = true;
@@ -333,25 +274,25 @@ impl Array {
     }
 
     /// All commands of a job are back.
-    fn advance(&mut self, now: Instant, index: u32) {
+    fn advance(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let job = &mut self.jobs[index];
         if job.status != Status::Done {
-            return self.finish(now, index);
+            return self.finish(crank, now, index);
         }
         if core::mem::take(&mut job.again) {
-            return self.run(now, index);
+            return self.run(crank, now, index);
         }
         match (job.kind, job.writing) {
             (Kind::Update | Kind::Rebuild, false) => {
                 job.writing = true;
-                self.write_back(now, index);
+                self.write_back(crank, now, index);
             }
-            _ => self.finish(now, index),
+            _ => self.finish(crank, now, index),
         }
     }
 
     /// A job is over.
-    fn finish(&mut self, now: Instant, index: u32) {
+    fn finish(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let mut job = self.jobs[index];
         if job.kind == Kind::Flush && job.status == Status::Done && self.is_lost(&job) {
             // A volume was lost while it was under way.
@@ -365,35 +306,20 @@ impl Array {
         if job.parent == NOBODY {
             return self.run_over(now, &job);
         }
-        let parent = &mut self.parents[job.parent];
-        parent.left -= 1;
+        let parent = &mut crank.slots[job.parent];
+        parent.note -= 1;
+        // The account of the job that ends last.
         parent.ledger = job.ledger;
         if parent.status == Status::Done {
             parent.status = job.status;
         }
-        if parent.left == 0 {
-            self.answer(now, job.parent);
+        if parent.note == 0 {
+            crank.answer(now, job.parent, crank.slots[job.parent].status);
         }
     }
 
-    fn answer(&mut self, finished: Instant, index: u32) {
-        let parent = &mut self.parents[index];
-        parent.ledger.until(Part::Driver, finished);
-        parent.live = false;
-        self.ready.push_back(Completion {
-            tag: parent.request.tag,
-            status: parent.status,
-            submitted: parent.ledger.start(),
-            finished,
-            parts: parent.ledger.parts(),
-            effort: parent.effort,
-        });
-        self.parents.free(index);
-        self.room += 1;
-    }
-
     /// `member` is lost: what waits for it is settled, what is below comes back by itself.
-    fn give_up(&mut self, now: Instant, member: u32) {
+    fn give_up(&mut self, crank: &mut Crank, now: Instant, member: u32) {
         self.failed |= 1 << member;
         for (index, volume) in self.volumes.iter().enumerate() {
             self.dead |= u64::from(!volume.survives(self.failed)) << index;
@@ -405,33 +331,32 @@ impl Array {
             false
         });
         for tag in lost {
-            let command = self.withdraw(tag);
-            self.settle(now, &command, Status::MediumError);
-            self.one_less(now, command.job);
+            let command = self.unqueue(tag);
+            self.settle(crank, now, &command, Status::MediumError);
+            self.one_less(crank, now, command.job);
         }
     }
 
     /// Takes back the command `tag`, which has left its queue.
-    fn withdraw(&mut self, tag: u32) -> Command {
+    fn unqueue(&mut self, tag: u32) -> Command {
         let command = self.commands[tag];
         self.commands[tag].job = NOBODY;
         self.commands.free(tag);
-        self.pending -= 1;
         command
     }
 
     /// A command of a job is gone without having been sent.
-    fn one_less(&mut self, now: Instant, index: u32) {
+    fn one_less(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let job = &mut self.jobs[index];
         job.left -= 1;
         if job.left == 0 {
             job.ledger.until(Part::Driver, now);
-            self.advance(now, index);
+            self.advance(crank, now, index);
         }
     }
 
     /// Ends the jobs that `chosen` names: those that wait at once, those below when their commands come back.
-    fn drop_jobs(&mut self, now: Instant, status: Status, chosen: impl Fn(&Job) -> bool) {
+    fn drop_jobs(&mut self, crank: &mut Crank, now: Instant, status: Status, chosen: impl Fn(&Job) -> bool) {
         for index in 0..self.jobs.len() {
             let job = &mut self.jobs[index];
             if job.live && chosen(job) && job.status == Status::Done {
@@ -451,13 +376,13 @@ impl Array {
             });
         }
         for tag in gone {
-            let command = self.withdraw(tag);
-            self.one_less(now, command.job);
+            let command = self.unqueue(tag);
+            self.one_less(crank, now, command.job);
         }
         let failing = core::mem::take(&mut self.failing);
         for (at, job) in failing {
             match chosen(&self.jobs[job]) {
-                true => self.all_made(now, job),
+                true => self.all_made(crank, now, job),
                 false => self.failing.push_back((at, job)),
             }
         }
@@ -465,39 +390,8 @@ impl Array {
             let job = &mut self.jobs[index];
             if job.live && !job.begun && chosen(job) {
                 job.ledger.until(Part::Driver, now);
-                self.finish(now, index);
+                self.finish(crank, now, index);
             }
-        }
-    }
-
-    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let known = |&index: &u32| {
-            let parent = &self.parents[index];
-            parent.live && parent.request.tag == tag
-        };
-        let parent = (0..self.parents.len()).find(known).ok_or(ControlError::UnknownTag)?;
-        let chosen = |job: &Job| job.parent == parent && !job.is_firm();
-        let below: Vec<u32> = (0..self.commands.len())
-            .filter(|&tag| {
-                let command = &self.commands[tag];
-                command.job != NOBODY && command.sent && chosen(&self.jobs[command.job])
-            })
-            .collect();
-        self.drop_jobs(now, Status::Aborted, chosen);
-        for tag in below {
-            self.below.control(now, &Control::Abort(tag))?;
-        }
-        Ok(())
-    }
-
-    /// The keys of its own: `lose` and `replace`, each with a member.
-    fn set(&mut self, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
-        let member = value.parse().ok().filter(|&member: &u32| member < self.spec.members);
-        let member = member.ok_or(ControlError::BadValue);
-        match key {
-            "lose" => self.lose(now, member?),
-            "replace" => self.replace(now, member?),
-            _ => Err(ControlError::UnknownKey),
         }
     }
 }
@@ -505,108 +399,121 @@ impl Array {
 const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
-impl Device for Array {
-    fn limits(&self, _unit: u8) -> Limits {
+impl Layer for Array {
+    type Note = u32;
+    const PART: Part = Part::Driver;
+    const NAME: &'static str = "array";
+
+    fn limits(&self, room: u32, _: Limits) -> Limits {
         let sectors = self.volumes.iter().map(Volume::capacity).sum();
-        Limits { sectors, max_transfer: u32::MAX, depth: self.spec.depth, ..self.limits }
+        Limits { sectors, max_transfer: u32::MAX, depth: room, ..self.limits }
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
-        self.handle_timeout(now);
-        if self.room == 0 {
-            return Err(request);
-        }
-        self.room -= 1;
-        let (ledger, effort) = (Ledger::open(now), Effort::default());
+    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
         // One more than there are jobs, until it is split.
-        let parent = Parent { request, ledger, effort, left: 1, status: Status::Done, live: true };
-        let index = self.parents.put(parent);
-        self.spread(now, index);
-        let parent = &mut self.parents[index];
-        parent.left -= 1;
-        if parent.left == 0 {
-            self.answer(now, index);
+        crank.slots[slot].note = 1;
+        self.spread(crank, now, slot);
+        let parent = &mut crank.slots[slot];
+        parent.note -= 1;
+        if parent.note == 0 {
+            let status = parent.status;
+            crank.answer(now, slot, status);
         }
-        self.pump(now);
-        Ok(())
+        now
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        self.handle_timeout(now);
-        let done = match *control {
-            Control::Abort(tag) => self.abort(now, tag),
-            Control::Reset => {
-                self.drop_jobs(now, Status::Aborted, |job| !job.is_firm());
-                self.below.control(now, control)
-            }
-            Control::PowerCut => {
+    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
+        let (tag, at) = (completion.tag, completion.finished);
+        let command = self.commands[tag];
+        self.members[command.member as usize].flying -= 1;
+        self.asking |= 1 << command.member;
+        let job = &self.jobs[command.job];
+        if job.parent != NOBODY {
+            crank.slots[job.parent].effort.add(&completion.effort);
+        }
+        let mut status = completion.status;
+        let gone = self.is_gone(command.member);
+        if status == Status::Aborted && job.status == Status::Done && !gone {
+            // It went down with another's error, or with a reset that does not concern it.
+            self.commands[tag].sent = false;
+            self.asking |= 1 << command.member;
+            self.members[command.member as usize].waiting.push(at, command.lba, tag);
+            return at;
+        }
+        // One from before the power came back is no sign of a lost member.
+        let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
+        if status == Status::PowerLost && whole_life && !gone {
+            self.give_up(crank, at, command.member);
+        }
+        if whole_life && self.is_gone(command.member) {
+            status = Status::MediumError;
+        }
+        self.commands[tag].job = NOBODY;
+        self.commands.free(tag);
+        self.settle(crank, at, &command, status);
+        let job = &mut self.jobs[command.job];
+        job.left -= 1;
+        if job.left == 0 {
+            job.ledger.adopt(Part::Driver, completion);
+            self.advance(crank, at, command.job);
+        }
+        at
+    }
+
+    /// Sends what there is room for, takes up what has its turn.
+    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
+        self.refuse_due(crank, now);
+        while let Some(job) = self.turns.next(&self.jobs) {
+            self.run(crank, now, job);
+        }
+        self.rebuild_on(crank, now);
+        if self.send(crank, now) || self.turns.freed {
+            return now;
+        }
+        self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due())
+    }
+
+    /// Its jobs end when their commands are back.
+    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
+        self.drop_jobs(crank, now, status, |job: &Job| job.parent == slot && !job.is_firm());
+        false
+    }
+
+    fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
+        let chosen = |job: &Job| job.parent == slot && !job.is_firm();
+        let sent = |command: &Command| command.job != NOBODY && command.sent && chosen(&self.jobs[command.job]);
+        (0..self.commands.len()).filter(|&tag| sent(&self.commands[tag])).collect()
+    }
+
+    /// `lose` and `replace`, each with a member.
+    fn set(&mut self, crank: &mut Crank, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+        let member = value.parse().ok().filter(|&member: &u32| member < self.spec.members);
+        let member = member.ok_or(ControlError::BadValue);
+        match key {
+            "lose" => self.lose(crank, now, member?),
+            "replace" => self.replace(crank, now, member?),
+            _ => Err(ControlError::UnknownKey),
+        }
+    }
+
+    fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match control {
+            Control::Reset => self.drop_jobs(crank, now, Status::Aborted, |job| !job.is_firm()),
+            Control::PowerCut | Control::PowerOff => {
                 self.powered = false;
                 self.rebuild_again();
-                self.drop_jobs(now, Status::PowerLost, |_| true);
-                self.below.control(now, control)
-            }
-            Control::PowerOff => {
-                self.powered = false;
-                self.rebuild_again();
-                self.below.control(now, control)
+                if *control == Control::PowerCut {
+                    self.drop_jobs(crank, now, Status::PowerLost, |_| true);
+                }
             }
             Control::PowerOn => {
                 (self.powered, self.since) = (true, Some(now));
                 if let Some(rebuild) = &mut self.rebuild {
                     rebuild.due = now;
                 }
-                self.below.control(now, control)
             }
-            Control::Set { key, value } => match key.strip_prefix("array.") {
-                Some(own) => self.set(now, own, value),
-                None => self.below.control(now, control),
-            },
-        };
-        self.pump(now);
-        done
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        let below = self.below.poll_timeout().unwrap_or(Instant::FAR);
-        let next = below.min(self.own_next());
-        (next != Instant::FAR).then_some(next)
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
-            self.below.handle_timeout(next);
-            self.pump(next);
+            Control::Abort(_) | Control::Set { .. } => {}
         }
-    }
-
-    fn poll_completion(&mut self) -> Option<Completion> {
-        self.ready.pop_front()
-    }
-
-    fn log(&self) -> DriveLog {
-        self.below.log()
-    }
-
-    fn poll_landing(&mut self) -> Option<Landing> {
-        self.below.poll_landing()
-    }
-
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
-        loop {
-            if let Some(completion) = self.ready.pop_front() {
-                return Some(completion);
-            }
-            let own = self.own_next();
-            match self.below.proceed(own.min(until)) {
-                Some(completion) => {
-                    let at = completion.finished;
-                    self.returned(&completion);
-                    self.pump(at);
-                    self.handle_timeout(at);
-                }
-                None if own <= until && own != Instant::FAR => self.handle_timeout(own),
-                None => return None,
-            }
-        }
+        crank.obey(self, now, control)
     }
 }

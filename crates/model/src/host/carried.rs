@@ -1,5 +1,6 @@
-//! Landings of commands that carry several writes, told under each write's own stamp: what a layer needs that joins writes
-//! or holds them back. Kept only where landings are asked for; it changes nothing of what a layer does.
+//! Landings on their way up. Those of commands that carry several writes are told under each write's own stamp: what a
+//! layer needs that joins writes or holds them back. Kept only where landings are asked for; it changes nothing of what
+//! a layer does.
 //!
 //! A command carries the largest stamp of its writes. Above an array this cannot be used: there, landings are places on
 //! members.
@@ -19,16 +20,30 @@ struct Run {
     end: u64,
 }
 
-/// What is below or in a write cache there, under another stamp than its own.
+/// What goes up, and what is below or in a write cache there under another stamp than its own.
 #[derive(Default)]
-pub(super) struct Carried {
+pub struct Carried {
+    wanted: bool,
     runs: Vec<Run>,
     told: VecDeque<Landing>,
 }
 
 impl Carried {
+    /// Nothing is below yet, and landings are asked for, or not.
+    pub(super) fn new(wanted: bool) -> Carried {
+        Carried { wanted, ..Carried::default() }
+    }
+
+    /// Landings are asked for.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.wanted
+    }
+
     /// `lba..end` goes down under the stamp `carried` and is `own`'s.
     pub(super) fn note(&mut self, carried: u64, own: u64, lba: u64, end: u64) {
+        if !self.wanted {
+            return;
+        }
         match self.runs.last_mut() {
             Some(last) if (last.carried, last.own, last.end) == (carried, own, lba) => last.end = end,
             _ => self.runs.push(Run { carried, own, lba, end }),
@@ -63,6 +78,9 @@ impl Carried {
 
     /// `lba..end` of the write with this stamp will never reach the medium.
     pub(super) fn discard(&mut self, now: Instant, lba: u64, end: u64, stamp: u64) {
+        if !self.wanted {
+            return;
+        }
         let (sectors, kind) = ((end - lba) as u32, LandingKind::Discarded);
         if let Some(last) = self.told.back_mut() {
             let on = last.kind == kind && last.stamp == stamp && last.to == now && last.from == now;

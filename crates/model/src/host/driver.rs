@@ -37,19 +37,14 @@ use self::commands::{Commands, Piece, Stage};
 use self::merge::{Neighbours, joins};
 use self::scheduler::Scheduler;
 pub use self::spec::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
-use crate::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
-};
-use crate::host::carried::Carried;
-use crate::record::{DriveLog, Effort, Ledger, Part};
+use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Queuing, Request, SECTOR, Status};
+use crate::host::layer::{self, Layer, Layered};
+use crate::record::{Effort, Part};
 use crate::time::Instant;
 
 /// The driver.
 pub struct Driver {
     spec: DriverSpec,
-    below: Box<dyn Device>,
-    parents: Vec<Parent>,
-    free: Vec<u32>,
     commands: Commands,
     /// Commands that wait.
     scheduler: Scheduler,
@@ -62,7 +57,6 @@ pub struct Driver {
     /// By tag: the command that was sent down under it.
     sent: Vec<u32>,
     idle_tags: Vec<u32>,
-    ready: VecDeque<Completion>,
     head: u64,
     flushing: bool,
     /// What waits is the rest of an ordered request.
@@ -73,50 +67,34 @@ pub struct Driver {
     physical: u64,
     /// Sectors below: what lies beyond fails, and is joined with nothing.
     sectors: u64,
-    /// The stamps of merged writes; kept where landings are asked for.
-    carried: Option<Carried>,
     /// Commands below by when they time out, and their tags; some are back already.
     alarms: VecDeque<(Instant, u32)>,
     /// What waits is held back until then; `FAR` when it is not.
     plugged: Instant,
     /// The supply is cut then; `FAR` when not.
     cut: Instant,
-    /// When something is due here.
-    own_next: Instant,
 }
 
-#[derive(Clone, Copy)]
-struct Parent {
-    request: Request,
-    ledger: Ledger,
-    effort: Effort,
+/// What a driver notes of a request.
+#[derive(Clone, Copy, Default)]
+pub struct Note {
     /// Pieces not yet completed.
     left: u32,
-    status: Status,
-    live: bool,
     /// A flush of its own follows the write.
     through: bool,
     /// It is held, and a barrier that came before has not passed.
     behind: bool,
 }
 
-impl Parent {
-    fn new(request: Request, now: Instant) -> Parent {
-        let (ledger, effort) = (Ledger::open(now), Effort::default());
-        Parent { request, ledger, effort, left: 0, status: Status::Done, live: true, through: false, behind: false }
-    }
-}
+type Crank = layer::Crank<Driver>;
 
 impl Driver {
     /// A driver above `below`.
-    pub fn new(spec: DriverSpec, below: Box<dyn Device>) -> Driver {
+    pub fn above(spec: DriverSpec, below: Box<dyn Device>) -> Layered<Driver> {
         let limits = below.limits(0);
         let depth = spec.depth.min(limits.depth).max(1);
         let spec = DriverSpec { max_transfer: spec.max_transfer.min(limits.max_transfer).max(1), ..spec };
-        let parent = Parent { live: false, ..Parent::new(BLANK, Instant::ZERO) };
-        Driver {
-            parents: alloc::vec![parent; spec.capacity as usize],
-            free: (0..spec.capacity).rev().collect(),
+        let driver = Driver {
             commands: Commands::with_capacity(spec.capacity as usize),
             scheduler: Scheduler::new(spec.scheduler, spec.capacity as usize),
             neighbours: Neighbours::default(),
@@ -124,7 +102,6 @@ impl Driver {
             held: VecDeque::new(),
             sent: alloc::vec![0; depth as usize],
             idle_tags: (0..depth).rev().collect(),
-            ready: VecDeque::new(),
             head: 0,
             flushing: false,
             ordering: false,
@@ -132,14 +109,12 @@ impl Driver {
             depth,
             physical: u64::from(limits.physical) / SECTOR,
             sectors: limits.sectors,
-            carried: None,
             alarms: VecDeque::new(),
             plugged: Instant::FAR,
             cut: Instant::FAR,
-            own_next: Instant::FAR,
             spec,
-            below,
-        }
+        };
+        Layered::new(driver, spec.capacity, below)
     }
 
     fn busy(&self) -> u32 {
@@ -147,18 +122,18 @@ impl Driver {
     }
 
     /// A flush goes down. Whether the device below caches writes may change while it runs.
-    fn forwards_flushes(&self) -> bool {
+    fn forwards_flushes(&self, crank: &Crank) -> bool {
         match self.spec.flush {
             FlushPolicy::Forward => true,
-            FlushPolicy::Cached => self.below.limits(0).volatile_cache,
+            FlushPolicy::Cached => crank.limits(0).volatile_cache,
             FlushPolicy::Drop | FlushPolicy::Never => false,
         }
     }
 
     /// The request as it is treated here, without a mark that the policy forgets; and whether a flush is to follow it.
     /// The mark is a matter of writes: on anything else it is forgotten with the others.
-    fn policed(&self, request: Request) -> (Request, bool) {
-        let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes();
+    fn policed(&self, crank: &Crank, request: Request) -> (Request, bool) {
+        let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes(crank);
         let write_through = if forwards { self.spec.write_through } else { WriteThrough::Ignore };
         if !request.flags.has(Flags::FUA) || write_through == WriteThrough::Fua {
             return (request, false);
@@ -168,56 +143,29 @@ impl Driver {
         (plain, writes && write_through == WriteThrough::Flush)
     }
 
-    /// Takes in a request that has a number, or answers it at once.
-    fn accept(&mut self, now: Instant, index: u32, request: Request) {
-        let (down, through) = self.policed(request);
-        self.parents[index as usize] = Parent { through, ..Parent::new(down, now) };
-        if self.cut != Instant::FAR {
-            self.parents[index as usize].status = Status::PowerLost;
-            return self.answer(index, now);
-        }
-        if down.op == Op::Flush && !self.forwards_flushes() {
-            return self.answer(index, now);
-        }
-        let barrier = self.stands_alone(&down) || self.is_ordered(&down);
-        let waits = !self.scheduler.is_empty();
-        let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
-        match held && !self.heads_queue(&down) {
-            true => self.hold(index),
-            false => self.admit(now, index),
-        }
-    }
-
-    /// Keeps a request back: a barrier, or what came after one.
-    fn hold(&mut self, index: u32) {
-        let unfinished = self.ordering && !self.scheduler.is_empty();
-        self.parents[index as usize].behind = self.flushing || unfinished || !self.held.is_empty();
-        self.held.push_back(index);
-    }
-
     /// Puts an accepted request among the waiting.
-    fn admit(&mut self, now: Instant, parent: u32) {
-        let request = self.parents[parent as usize].request;
+    fn admit(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
+        let request = crank.slots[parent].request;
         if request.op == Op::Flush {
-            self.parents[parent as usize].left = 1;
-            return self.await_turn(now, Piece::new(parent, self.head, 0, request.stamp));
+            crank.slots[parent].note.left = 1;
+            return self.await_turn(crank, now, Piece::new(parent, self.head, 0, request.stamp));
         }
         let mut lba = request.lba;
         let mut pieces = 0;
         loop {
             let sectors = self.piece(lba, request.end());
-            self.await_turn(now, Piece::new(parent, lba, sectors, request.stamp));
+            self.await_turn(crank, now, Piece::new(parent, lba, sectors, request.stamp));
             pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
                 break;
             }
         }
-        self.parents[parent as usize].left = pieces;
+        crank.slots[parent].note.left = pieces;
     }
 
-    fn await_turn(&mut self, now: Instant, piece: Piece) {
-        let parent = self.parents[piece.parent as usize].request;
+    fn await_turn(&mut self, crank: &Crank, now: Instant, piece: Piece) {
+        let parent = crank.slots[piece.parent].request;
         let request = Request { lba: piece.lba, sectors: piece.sectors, ..parent };
         if self.heads_queue(&request) {
             let number = self.commands.add(request, piece);
@@ -288,19 +236,6 @@ impl Driver {
         (stop - lba) as u32
     }
 
-    /// Sends down what there is room for, answers what came back, at `now`.
-    fn pump(&mut self, now: Instant) {
-        loop {
-            while let Some(completion) = self.below.poll_completion() {
-                self.returned(completion);
-            }
-            if !self.send(now) {
-                break;
-            }
-        }
-        self.own_next = self.own_event();
-    }
-
     /// The soonest instant at which something is due here.
     fn own_event(&mut self) -> Instant {
         while let Some(&(at, tag)) = self.alarms.front() {
@@ -322,11 +257,11 @@ impl Driver {
         limit && command.stage == Stage::Below && command.request.tag == tag
     }
 
-    fn send(&mut self, now: Instant) -> bool {
+    fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         if self.flushing && self.busy() == 0 {
             self.flushing = false;
         }
-        self.release(now);
+        self.release(crank, now);
         if self.flushing || self.busy() >= self.depth {
             return false;
         }
@@ -338,30 +273,24 @@ impl Driver {
         (command.stage, command.sent, command.request.tag) = (Stage::Below, now, tag);
         let mut request = command.request;
         if let Some(piece) = self.commands.pieces_of(number).next().filter(|_| request.sectors == 0) {
-            request.lba = self.parents[piece.parent as usize].request.lba;
+            request.lba = crank.slots[piece.parent].request.lba;
         }
         self.sent[tag as usize] = number;
         self.flushing = self.stands_alone(&request);
         if request.op != Op::Flush {
             self.head = request.end();
         }
-        self.note_stamps(number);
+        if self.spec.merge && request.op == Op::Write {
+            // What lands under the stamp of a merged command is told under each request's own.
+            for piece in self.commands.pieces_of(number).filter(|piece| piece.stamp != request.stamp) {
+                crank.landings.note(request.stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
+            }
+        }
         if let Some(timeout) = self.spec.timeout {
             self.alarms.push_back((now + timeout, tag));
         }
-        self.below.submit(now, request).expect("room below for the depth it states");
+        crank.submit(now, request);
         true
-    }
-
-    /// What lands under the stamp of a merged command is told under each request's own.
-    fn note_stamps(&mut self, number: u32) {
-        let Some(carried) = self.carried.as_mut().filter(|_| self.spec.merge) else {
-            return;
-        };
-        let Request { op, stamp, .. } = self.commands.get(number).request;
-        for piece in self.commands.pieces_of(number).filter(|piece| op == Op::Write && piece.stamp != stamp) {
-            carried.note(stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
-        }
     }
 
     fn next_command(&mut self, now: Instant) -> Option<u32> {
@@ -389,21 +318,21 @@ impl Driver {
 
     /// Lets held requests join the queue: a flush when all before it are done, an ordered request when all before it are
     /// sent, the rest up to the next of these.
-    fn release(&mut self, now: Instant) {
+    fn release(&mut self, crank: &mut Crank, now: Instant) {
         while let Some(&parent) = self.held.front() {
-            let request = self.parents[parent as usize].request;
+            let request = crank.slots[parent].request;
             let (alone, ordered) = (self.stands_alone(&request), self.is_ordered(&request));
             let waits = !self.scheduler.is_empty();
             if self.flushing || (self.ordering && waits) {
                 return;
             }
-            self.passed(now, parent);
+            Driver::passed(crank, now, parent);
             if (alone && (self.busy() > 0 || waits)) || (ordered && waits) {
                 return;
             }
             self.held.pop_front();
             self.ordering = ordered;
-            self.admit(now, parent);
+            self.admit(crank, now, parent);
             if alone {
                 return;
             }
@@ -411,196 +340,75 @@ impl Driver {
     }
 
     /// The barriers before a held request have passed: what it waits for from here on is the driver's.
-    fn passed(&mut self, now: Instant, index: u32) {
-        let parent = &mut self.parents[index as usize];
-        if core::mem::take(&mut parent.behind) {
-            parent.ledger.until(Part::Flush, now);
+    fn passed(crank: &mut Crank, now: Instant, slot: u32) {
+        let held = &mut crank.slots[slot];
+        if core::mem::take(&mut held.note.behind) {
+            held.ledger.until(Part::Flush, now);
         }
     }
 
-    fn returned(&mut self, completion: Completion) {
-        let number = self.sent[completion.tag as usize];
-        self.idle_tags.push(completion.tag);
-        self.scheduler.completed(completion.finished, &self.commands.get(number).request);
-        // One command was sent for all of them: the first has its cost.
-        let mut effort = completion.effort;
-        while let Some(piece) = self.commands.pop(number) {
-            self.parents[piece.parent as usize].effort.add(&effort);
-            effort = Effort::default();
-            self.piece_returned(piece, &completion);
-        }
-    }
-
-    fn piece_returned(&mut self, piece: Piece, completion: &Completion) {
+    fn piece_returned(&mut self, crank: &mut Crank, piece: Piece, completion: &Completion) {
+        let (slot, now) = (piece.parent, completion.finished);
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
-        let parent = &mut self.parents[piece.parent as usize];
+        let parent = &mut crank.slots[slot];
         if completion.status == Status::Aborted && parent.status == Status::Done && again {
-            return self.await_turn_alone(completion.finished, piece);
+            return self.await_turn_alone(crank, now, piece);
         }
-        parent.left -= 1;
+        parent.note.left -= 1;
         if completion.status != Status::Done && parent.status == Status::Done {
             parent.status = completion.status;
         }
-        if parent.left > 0 {
+        if parent.note.left > 0 {
             return;
         }
         parent.ledger.adopt(Part::Driver, completion);
-        if core::mem::take(&mut parent.through) && parent.status == Status::Done {
-            return self.flush_behind(completion.finished, piece.parent);
+        if core::mem::take(&mut parent.note.through) && parent.status == Status::Done {
+            // The write is done; its flush goes down as any other.
+            (parent.request.op, parent.request.sectors) = (Op::Flush, 0);
+            let held = self.stands_alone(&parent.request) || !self.held.is_empty();
+            return self.enqueue(crank, now, slot, held);
         }
-        self.answer(piece.parent, completion.finished);
+        let status = parent.status;
+        crank.answer(now, slot, status);
+    }
+
+    /// A request waits behind a barrier or as one, or among those that go down as there is room.
+    fn enqueue(&mut self, crank: &mut Crank, now: Instant, slot: u32, held: bool) {
+        match held && !self.heads_queue(&crank.slots[slot].request) {
+            true => self.hold(crank, slot),
+            false => self.admit(crank, now, slot),
+        }
+    }
+
+    /// Keeps a request back: a barrier, or what came after one.
+    fn hold(&mut self, crank: &mut Crank, slot: u32) {
+        let unfinished = self.ordering && !self.scheduler.is_empty();
+        crank.slots[slot].note.behind = self.flushing || unfinished || !self.held.is_empty();
+        self.held.push_back(slot);
     }
 
     /// A piece that is sent again shares no command: what it left below keeps the stamp that it went down with.
-    fn await_turn_alone(&mut self, now: Instant, piece: Piece) {
+    fn await_turn_alone(&mut self, crank: &Crank, now: Instant, piece: Piece) {
         let merge = core::mem::replace(&mut self.spec.merge, false);
-        self.await_turn(now, piece);
+        self.await_turn(crank, now, piece);
         self.spec.merge = merge;
     }
 
-    /// The write is done; its flush goes down as any other.
-    fn flush_behind(&mut self, now: Instant, index: u32) {
-        let request = &mut self.parents[index as usize].request;
-        (request.op, request.sectors) = (Op::Flush, 0);
-        let request = *request;
-        let held = self.stands_alone(&request) || !self.held.is_empty();
-        match held && !self.heads_queue(&request) {
-            true => self.hold(index),
-            false => self.admit(now, index),
-        }
-    }
-
-    fn answer(&mut self, index: u32, finished: Instant) {
-        let parent = &mut self.parents[index as usize];
-        parent.live = false;
-        self.ready.push_back(Completion {
-            tag: parent.request.tag,
-            status: parent.status,
-            submitted: parent.ledger.start(),
-            finished,
-            parts: parent.ledger.parts(),
-            effort: parent.effort,
-        });
-        self.free.push(index);
-    }
-
-    /// Requests that have not gone down end here; those below are the device's to end.
-    fn drop_waiting(&mut self, now: Instant, status: Status, chosen: impl Fn(u32) -> bool) {
-        for index in 0..self.parents.len() as u32 {
-            let parent = self.parents[index as usize];
-            if !parent.live || !chosen(parent.request.tag) {
-                continue;
-            }
-            self.held.retain(|&other| other != index);
-            let below = self.withdraw(now, index);
-            let parent = &mut self.parents[index as usize];
-            parent.status = status;
-            parent.left = below;
-            if below == 0 {
-                let part = if parent.behind { Part::Flush } else { Part::Driver };
-                parent.ledger.until(part, now);
-                self.answer(index, now);
-            }
-        }
-    }
-
-    /// Takes a request's pieces out of the commands that wait; what shared those with it goes on waiting. Answers how many
-    /// of its pieces are below.
-    fn withdraw(&mut self, now: Instant, parent: u32) -> u32 {
-        let mut below = 0;
-        for number in self.commands.of(parent) {
-            if self.commands.get(number).stage == Stage::Below {
-                below += self.commands.pieces_of(number).filter(|piece| piece.parent == parent).count() as u32;
-                continue;
-            }
-            let request = self.commands.get(number).request;
-            self.scheduler.remove(number, &request);
-            self.neighbours.remove(number, &request);
-            self.urgent.retain(|&other| other != number);
-            while let Some(piece) = self.commands.pop(number) {
-                if piece.parent != parent {
-                    self.await_turn_alone(now, piece);
-                }
-            }
-        }
-        below
-    }
-
-    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let known = self.parents.iter().position(|parent| parent.live && parent.request.tag == tag);
-        let index = known.ok_or(ControlError::UnknownTag)? as u32;
-        self.drop_waiting(now, Status::Aborted, |other| other == tag);
-        // What shares a command with others goes on below, and its answer waits for that.
-        let alone = |&number: &u32| self.commands.pieces_of(number).all(|piece| piece.parent == index);
-        let below = self.commands.of(index).into_iter().filter(alone);
-        for tag in below.map(|number| self.commands.get(number).request.tag).collect::<Vec<_>>() {
-            self.below.control(now, &Control::Abort(tag))?;
-        }
-        Ok(())
-    }
-
-    /// Everything ends, here and below.
-    fn end_all(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        let status = if matches!(control, Control::Reset) { Status::Aborted } else { Status::PowerLost };
-        self.drop_waiting(now, status, |_| true);
-        self.below.control(now, control)
-    }
-
-    fn cut_power(&mut self, now: Instant) -> Result<(), ControlError> {
+    fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
         self.cut = Instant::FAR;
-        let done = self.end_all(now, &Control::PowerCut);
-        self.collect_landings();
-        if let Some(carried) = &mut self.carried {
-            carried.forget();
-        }
+        let done = crank.obey(self, now, &Control::PowerCut);
+        crank.collect_landings();
+        crank.landings.forget();
         done
     }
 
-    fn set(&mut self, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
-        match key.strip_prefix("driver.") {
-            None if key == "landings" => {
-                self.below.control(now, &Control::Set { key, value })?;
-                self.carried = (value == "on").then(Carried::default);
-                Ok(())
-            }
-            None => self.below.control(now, &Control::Set { key, value }),
-            Some("depth") => {
-                let depth = value.parse().ok().filter(|depth| (1..=self.sent.len() as u32).contains(depth));
-                self.depth = depth.ok_or(ControlError::BadValue)?;
-                Ok(())
-            }
-            Some(own) => self.spec.set(own, value),
-        }
-    }
-
-    fn obey(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        match *control {
-            Control::Abort(tag) => self.abort(now, tag),
-            Control::PowerCut => self.cut_power(now),
-            Control::Reset => self.end_all(now, control),
-            Control::PowerOff => match self.spec.at_power_off() {
-                PowerOff::Orderly => self.below.control(now, control),
-                PowerOff::AtOnce => self.cut_power(now),
-                PowerOff::Pause(pause) => {
-                    self.cut = self.cut.min(now + pause);
-                    Ok(())
-                }
-            },
-            Control::PowerOn => {
-                self.cut = Instant::FAR;
-                self.below.control(now, control)
-            }
-            Control::Set { key, value } => self.set(now, key, value),
-        }
-    }
-
     /// Does what is due here at `now`: the plug is pulled, the supply goes, commands time out.
-    fn own_due(&mut self, now: Instant) {
+    fn own_due(&mut self, crank: &mut Crank, now: Instant) {
         if self.plugged <= now {
             self.plugged = Instant::FAR;
         }
         if self.cut <= now {
-            self.cut_power(now).expect("a cut is never refused");
+            self.cut_power(crank, now).expect("a cut is never refused");
         }
         while let Some(&(at, tag)) = self.alarms.front().filter(|&&(at, _)| at <= now) {
             self.alarms.pop_front();
@@ -609,97 +417,122 @@ impl Driver {
             }
             self.commands.count_try(self.sent[tag as usize]);
             let control = if self.queuing.is_ata() { Control::Reset } else { Control::Abort(tag) };
-            self.below.control(now, &control).expect("a command that is below");
-            while let Some(completion) = self.below.poll_completion() {
-                self.returned(completion);
-            }
-        }
-    }
-
-    fn collect_landings(&mut self) {
-        if let Some(carried) = &mut self.carried {
-            while let Some(landing) = self.below.poll_landing() {
-                carried.tell(landing);
-            }
+            crank.control(now, &control).expect("a command that is below");
+            crank.collect(self);
         }
     }
 }
 
-const BLANK: Request =
-    Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
+impl Layer for Driver {
+    type Note = Note;
+    const PART: Part = Part::Driver;
+    const NAME: &'static str = "driver";
 
-impl Device for Driver {
-    fn limits(&self, unit: u8) -> Limits {
-        let below = self.below.limits(unit);
+    fn limits(&self, room: u32, below: Limits) -> Limits {
         let fua = below.fua || self.spec.write_through != WriteThrough::Fua;
-        Limits { max_transfer: u32::MAX, depth: self.spec.capacity, fua, ..below }
+        Limits { max_transfer: u32::MAX, depth: room, fua, ..below }
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
-        self.handle_timeout(now);
-        let Some(index) = self.free.pop() else {
-            return Err(request);
-        };
-        self.accept(now, index, request);
-        self.pump(now);
+    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
+        let (down, through) = self.policed(crank, crank.slots[slot].request);
+        let parent = &mut crank.slots[slot];
+        (parent.request, parent.note.through) = (down, through);
+        if self.cut != Instant::FAR {
+            crank.answer(now, slot, Status::PowerLost);
+        } else if down.op == Op::Flush && !self.forwards_flushes(crank) {
+            crank.answer(now, slot, Status::Done);
+        } else {
+            let barrier = self.stands_alone(&down) || self.is_ordered(&down);
+            let waits = !self.scheduler.is_empty();
+            let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
+            self.enqueue(crank, now, slot, held);
+        }
+        now
+    }
+
+    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
+        let number = self.sent[completion.tag as usize];
+        self.idle_tags.push(completion.tag);
+        self.scheduler.completed(completion.finished, &self.commands.get(number).request);
+        // One command was sent for all of them: the first has its cost.
+        let mut effort = completion.effort;
+        while let Some(piece) = self.commands.pop(number) {
+            crank.slots[piece.parent].effort.add(&effort);
+            effort = Effort::default();
+            self.piece_returned(crank, piece, completion);
+        }
+        completion.finished
+    }
+
+    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
+        if self.send(crank, now) {
+            return now;
+        }
+        let next = self.own_event();
+        if next <= now {
+            self.own_due(crank, now);
+        }
+        next
+    }
+
+    fn held(&self, crank: &Crank) -> Vec<u32> {
+        crank.live().collect()
+    }
+
+    /// Takes a request's pieces out of the commands that wait; what shared those with it goes on waiting.
+    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
+        self.held.retain(|&other| other != slot);
+        Driver::passed(crank, now, slot);
+        let mut below = 0;
+        for number in self.commands.of(slot) {
+            if self.commands.get(number).stage == Stage::Below {
+                below += self.commands.pieces_of(number).filter(|piece| piece.parent == slot).count() as u32;
+                continue;
+            }
+            let request = self.commands.get(number).request;
+            self.scheduler.remove(number, &request);
+            self.neighbours.remove(number, &request);
+            self.urgent.retain(|&other| other != number);
+            while let Some(piece) = self.commands.pop(number) {
+                if piece.parent != slot {
+                    self.await_turn_alone(crank, now, piece);
+                }
+            }
+        }
+        crank.slots[slot].status = status;
+        crank.slots[slot].note.left = below;
+        below == 0
+    }
+
+    /// What shares a command with others goes on, and its answer waits for that.
+    fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
+        let commands = self.commands.of(slot).into_iter().map(|number| (number, self.commands.get(number)));
+        let below = commands.filter(|(_, command)| command.stage == Stage::Below);
+        let alone = below.filter(|&(number, _)| self.commands.pieces_of(number).all(|piece| piece.parent == slot));
+        alone.map(|(_, command)| command.request.tag).collect()
+    }
+
+    fn set(&mut self, _: &mut Crank, _: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+        if key != "depth" {
+            return self.spec.set(key, value);
+        }
+        let depth = value.parse().ok().filter(|depth| (1..=self.sent.len() as u32).contains(depth));
+        self.depth = depth.ok_or(ControlError::BadValue)?;
         Ok(())
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        self.handle_timeout(now);
-        let done = self.obey(now, control);
-        self.pump(now);
-        done
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        let below = self.below.poll_timeout().unwrap_or(Instant::FAR);
-        let next = self.own_next.min(below);
-        (next != Instant::FAR).then_some(next)
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
-            self.below.handle_timeout(next);
-            self.pump(next);
-            if self.own_next <= next {
-                self.own_due(next);
-                self.pump(next);
+    fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match (control, self.spec.at_power_off()) {
+            (Control::PowerCut, _) | (Control::PowerOff, PowerOff::AtOnce) => self.cut_power(crank, now),
+            (Control::PowerOff, PowerOff::Pause(pause)) => {
+                self.cut = self.cut.min(now + pause);
+                Ok(())
             }
-        }
-    }
-
-    fn poll_completion(&mut self) -> Option<Completion> {
-        self.ready.pop_front()
-    }
-
-    fn log(&self) -> DriveLog {
-        self.below.log()
-    }
-
-    fn poll_landing(&mut self) -> Option<Landing> {
-        self.collect_landings();
-        self.carried.as_mut()?.poll()
-    }
-
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
-        loop {
-            if let Some(completion) = self.ready.pop_front() {
-                return Some(completion);
+            (Control::PowerOn, _) => {
+                self.cut = Instant::FAR;
+                crank.obey(self, now, control)
             }
-            let first = self.own_next.min(until);
-            let at = match self.below.proceed(first) {
-                Some(completion) => {
-                    let at = completion.finished;
-                    self.returned(completion);
-                    self.pump(at);
-                    at
-                }
-                None if first == until && self.own_next > until => return None,
-                None if first == Instant::FAR => return None,
-                None => first,
-            };
-            self.handle_timeout(at);
+            _ => crank.obey(self, now, control),
         }
     }
 }

@@ -2,48 +2,23 @@
 
 use alloc::boxed::Box;
 
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
-use crate::record::DriveLog;
-use crate::time::Instant;
+use super::layer::{Layer, Layered};
+use crate::block::Device;
+use crate::record::Part;
 
 /// Passes everything on.
-pub struct Identity {
-    below: Box<dyn Device>,
-}
+pub struct Identity;
 
 impl Identity {
     /// Nothing above `below`.
-    pub fn new(below: Box<dyn Device>) -> Identity {
-        Identity { below }
+    pub fn above(below: Box<dyn Device>) -> Layered<Identity> {
+        let room = below.limits(0).depth;
+        Layered::new(Identity, room, below)
     }
 }
 
-impl Device for Identity {
-    fn limits(&self, unit: u8) -> Limits {
-        self.below.limits(unit)
-    }
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
-        self.below.submit(now, request)
-    }
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        self.below.control(now, control)
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.below.poll_timeout()
-    }
-    fn handle_timeout(&mut self, now: Instant) {
-        self.below.handle_timeout(now);
-    }
-    fn poll_completion(&mut self) -> Option<Completion> {
-        self.below.poll_completion()
-    }
-    fn log(&self) -> DriveLog {
-        self.below.log()
-    }
-    fn poll_landing(&mut self) -> Option<Landing> {
-        self.below.poll_landing()
-    }
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
-        self.below.proceed(until)
-    }
+impl Layer for Identity {
+    type Note = ();
+    const PART: Part = Part::Driver;
+    const NAME: &'static str = "identity";
 }

@@ -23,6 +23,8 @@ struct Member {
 /// Devices side by side.
 pub struct Ports {
     members: Vec<Member>,
+    /// The least of their instants.
+    next: Instant,
     ready: VecDeque<Completion>,
     landings: VecDeque<Landing>,
     landings_wanted: bool,
@@ -33,8 +35,10 @@ impl Ports {
     pub fn new(members: Vec<Box<dyn Device>>) -> Ports {
         assert!(!members.is_empty(), "no device");
         let member = |device: Box<dyn Device>| Member { next: next_of(&device), device };
+        let members: Vec<Member> = members.into_iter().map(member).collect();
         Ports {
-            members: members.into_iter().map(member).collect(),
+            next: members.iter().fold(Instant::FAR, |next, member| next.min(member.next)),
+            members,
             ready: VecDeque::new(),
             landings: VecDeque::new(),
             landings_wanted: false,
@@ -63,7 +67,12 @@ impl Ports {
                 self.landings.push_back(Landing { member: landing.member + unit as u32, ..landing });
             }
         }
-        member.next = next_of(&member.device);
+        let before = core::mem::replace(&mut member.next, next_of(&member.device));
+        if member.next <= self.next {
+            self.next = member.next;
+        } else if before == self.next {
+            self.next = self.soonest().1;
+        }
     }
 
     /// Lets all but `but` do what is due at `now`, by unit.
@@ -149,8 +158,7 @@ impl Device for Ports {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let next = self.members.iter().map(|member| member.next).min()?;
-        (next != Instant::FAR).then_some(next)
+        (self.next != Instant::FAR).then_some(self.next)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

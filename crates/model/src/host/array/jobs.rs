@@ -7,8 +7,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::{Op, Request, Status};
-use crate::record::{Effort, Ledger};
+use crate::block::{Op, Status};
+use crate::host::slab::Slab;
+use crate::record::Ledger;
 use crate::time::Instant;
 
 /// No job, no request: the array's own doing.
@@ -29,19 +30,6 @@ pub(super) enum Kind {
     Rebuild,
     /// The flush at the end of a rebuild.
     Seal,
-}
-
-/// A request from above.
-#[derive(Clone, Copy)]
-pub(super) struct Parent {
-    pub request: Request,
-    /// The account of the job that ended last.
-    pub ledger: Ledger,
-    pub effort: Effort,
-    /// Jobs that are not over.
-    pub left: u32,
-    pub status: Status,
-    pub live: bool,
 }
 
 /// A part of a request, or of the rebuild.
@@ -127,52 +115,6 @@ pub(super) struct Command {
     pub lba: u64,
     pub sectors: u32,
     pub sent: bool,
-}
-
-/// A list whose places are used again.
-pub(super) struct Slab<T> {
-    places: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T: Copy> Slab<T> {
-    pub fn new() -> Slab<T> {
-        Slab { places: Vec::new(), free: Vec::new() }
-    }
-
-    pub fn put(&mut self, item: T) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.places[index as usize] = item;
-                index
-            }
-            None => {
-                self.places.push(item);
-                self.places.len() as u32 - 1
-            }
-        }
-    }
-
-    pub fn free(&mut self, index: u32) {
-        self.free.push(index);
-    }
-
-    pub fn len(&self) -> u32 {
-        self.places.len() as u32
-    }
-}
-
-impl<T> core::ops::Index<u32> for Slab<T> {
-    type Output = T;
-    fn index(&self, index: u32) -> &T {
-        &self.places[index as usize]
-    }
-}
-
-impl<T> core::ops::IndexMut<u32> for Slab<T> {
-    fn index_mut(&mut self, index: u32) -> &mut T {
-        &mut self.places[index as usize]
-    }
 }
 
 /// Who holds which stretch, and who waits for one.

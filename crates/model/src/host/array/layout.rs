@@ -137,13 +137,18 @@ impl Volume {
             Level::Raid0 => column,
             Level::Raid1 => copy,
             Level::Raid10 => 2 * column + copy,
-            Level::Raid5 | Level::Raid6 => (self.parity_of(row) + self.parities() + column) % self.members,
+            Level::Raid5 | Level::Raid6 => self.around(self.parity_of(row) + self.parities() + column),
         }
     }
 
     /// The member that holds the row's P (0) or Q (1).
     pub const fn parity(&self, row: u64, which: u32) -> u32 {
-        (self.parity_of(row) + which) % self.members
+        self.around(self.parity_of(row) + which)
+    }
+
+    /// Members are counted on from the first behind the last.
+    const fn around(&self, member: u32) -> u32 {
+        if member < self.members { member } else { member - self.members }
     }
 
     /// What `member` holds in `row`.
@@ -153,7 +158,7 @@ impl Volume {
             Level::Raid1 => Role::Data { column: 0, copy: member },
             Level::Raid10 => Role::Data { column: member / 2, copy: member % 2 },
             Level::Raid5 | Level::Raid6 => {
-                let behind = (member + self.members - self.parity_of(row)) % self.members;
+                let behind = self.around(member + self.members - self.parity_of(row));
                 match behind < self.parities() {
                     true => Role::Parity(behind),
                     false => Role::Data { column: behind - self.parities(), copy: 0 },

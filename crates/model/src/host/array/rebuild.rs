@@ -7,9 +7,9 @@
 
 use alloc::format;
 
-use super::Array;
 use super::jobs::{Job, Kind, NOBODY};
 use super::layout::{Level, Volume};
+use super::{Array, Crank};
 use crate::block::{Control, ControlError, Op, SECTOR, Status};
 use crate::time::Instant;
 
@@ -67,13 +67,13 @@ impl Array {
     }
 
     /// Member `member` dies at `now`.
-    pub(super) fn lose(&mut self, now: Instant, member: u32) -> Result<(), ControlError> {
-        self.give_up(now, member);
-        self.switch(now, member, "off")
+    pub(super) fn lose(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
+        self.give_up(crank, now, member);
+        self.switch(crank, now, member, "off")
     }
 
     /// A new drive takes the place of the lost `member`, and its rebuild begins.
-    pub(super) fn replace(&mut self, now: Instant, member: u32) -> Result<(), ControlError> {
+    pub(super) fn replace(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
         let busy = (0..self.jobs.len()).any(|index| self.jobs[index].is_rebuild());
         if self.failed >> member & 1 == 0 || self.rebuild.is_some() || busy {
             return Err(ControlError::BadValue);
@@ -81,14 +81,14 @@ impl Array {
         if !self.powered {
             return Err(ControlError::PoweredOff);
         }
-        self.switch(now, member, "on")?;
+        self.switch(crank, now, member, "on")?;
         self.progress = Progress { began: Some(now), ..Progress::default() };
         self.rebuild = Some(Rebuild { member, next: 0, runs: [u64::MAX; RUNS], due: now, sealing: false });
         Ok(())
     }
 
-    fn switch(&mut self, now: Instant, member: u32, value: &str) -> Result<(), ControlError> {
-        self.below.control(now, &Control::Set { key: &format!("unit.{member}"), value })
+    fn switch(&mut self, crank: &mut Crank, now: Instant, member: u32, value: &str) -> Result<(), ControlError> {
+        crank.control(now, &Control::Set { key: &format!("unit.{member}"), value })
     }
 
     /// When the rebuild goes on by itself; `FAR` when it does not.
@@ -104,9 +104,9 @@ impl Array {
     }
 
     /// Begins the runs that are due at `now`, and the last flush behind the last one.
-    pub(super) fn rebuild_on(&mut self, now: Instant) {
+    pub(super) fn rebuild_on(&mut self, crank: &mut Crank, now: Instant) {
         while self.rebuild_due() <= now {
-            self.begin_run(now);
+            self.begin_run(crank, now);
         }
         let end = self.members_end();
         if let Some(rebuild) = self.rebuild.as_mut().filter(|it| it.next >= end && it.idle() && !it.sealing)
@@ -114,11 +114,11 @@ impl Array {
         {
             rebuild.sealing = true;
             let job = Job { kind: Kind::Seal, op: Op::Flush, ..Job::open(NOBODY, now) };
-            self.begin(now, job);
+            self.begin(crank, now, job);
         }
     }
 
-    fn begin_run(&mut self, now: Instant) {
+    fn begin_run(&mut self, crank: &mut Crank, now: Instant) {
         let Some(rebuild) = self.rebuild else { return };
         let inside = |volume: &Volume| volume.end() > rebuild.next;
         let Some(index) = self.volumes.iter().position(inside) else { return };
@@ -140,7 +140,7 @@ impl Array {
             _ => u64::MAX,
         };
         let job = Job { kind: Kind::Rebuild, volume: index as u8, span: (from, to), lanes, ..Job::open(NOBODY, now) };
-        self.begin(now, job);
+        self.begin(crank, now, job);
     }
 
     fn skip_to(&mut self, end: u64) {

@@ -3,15 +3,15 @@
 use super::jobs::{Command, Job, Kind};
 use super::layout::{Level, Volume};
 use super::parity::Row;
-use super::{Array, Balance, Member, REFUSAL};
+use super::{Array, Balance, Crank, Member, NOBODY, REFUSAL};
 use crate::block::{Op, Status};
 use crate::record::Effort;
 use crate::time::Instant;
 
 impl Array {
     /// Splits a request into jobs and begins them.
-    pub(super) fn spread(&mut self, now: Instant, parent: u32) {
-        let request = self.parents[parent].request;
+    pub(super) fn spread(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
+        let request = crank.slots[parent].request;
         let sectors: u64 = self.volumes.iter().map(Volume::capacity).sum();
         let job = Job { op: request.op, ..Job::open(parent, now) };
         let refused = match request.op {
@@ -22,38 +22,43 @@ impl Array {
             _ => Some(Status::Unsupported),
         };
         if let Some(status) = refused {
-            self.parents[parent].status = status;
+            crank.slots[parent].status = status;
             return;
         }
         if request.op == Op::Flush {
-            return self.begin(now, job);
+            return self.begin(crank, now, job);
         }
         let mut start = 0;
         for index in 0..self.volumes.len() {
             let volume = self.volumes[index];
             let (lba, end) = (request.lba.max(start), request.end().min(start + volume.capacity()));
             if lba < end {
-                self.spread_in(now, &volume, Job { volume: index as u8, lba: lba - start, end: end - start, ..job });
+                self.spread_in(
+                    crank,
+                    now,
+                    &volume,
+                    Job { volume: index as u8, lba: lba - start, end: end - start, ..job },
+                );
             }
             start += volume.capacity();
         }
     }
 
     /// Splits what concerns one volume.
-    fn spread_in(&mut self, now: Instant, volume: &Volume, job: Job) {
+    fn spread_in(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, job: Job) {
         let plain = Job { kind: Kind::Plain, ..job };
         match (volume.parities() > 0, job.op) {
-            _ if self.dead >> job.volume & 1 == 1 => self.begin(now, plain),
-            (false, Op::Write) if volume.copies() > 1 => self.begin(now, holding(volume, plain)),
-            (false, _) => self.begin(now, plain),
-            (true, Op::Write) => self.spread_write(now, volume, job),
-            (true, _) if self.failed == 0 => self.begin(now, plain),
-            (true, _) => self.spread_read(now, volume, job),
+            _ if self.dead >> job.volume & 1 == 1 => self.begin(crank, now, plain),
+            (false, Op::Write) if volume.copies() > 1 => self.begin(crank, now, holding(volume, plain)),
+            (false, _) => self.begin(crank, now, plain),
+            (true, Op::Write) => self.spread_write(crank, now, volume, job),
+            (true, _) if self.failed == 0 => self.begin(crank, now, plain),
+            (true, _) => self.spread_read(crank, now, volume, job),
         }
     }
 
     /// Rows one by one; whole ones together, for they need no reading.
-    fn spread_write(&mut self, now: Instant, volume: &Volume, job: Job) {
+    fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, job: Job) {
         let mut lba = job.lba;
         while lba < job.end {
             let (row, rest) = (volume.row(), job.end - lba);
@@ -61,47 +66,43 @@ impl Array {
                 true => lba + rest / row * row,
                 false => (lba / row * row + row).min(job.end),
             };
-            self.begin(now, holding(volume, Job { kind: Kind::Update, lba, end, ..job }));
+            self.begin(crank, now, holding(volume, Job { kind: Kind::Update, lba, end, ..job }));
             lba = end;
         }
     }
 
     /// Rows of which something that is wanted is lost by themselves, the others together.
-    fn spread_read(&mut self, now: Instant, volume: &Volume, job: Job) {
+    fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, job: Job) {
         let (mut from, mut lba) = (job.lba, job.lba);
         while lba < job.end {
             let end = (lba / volume.row() * volume.row() + volume.row()).min(job.end);
             if part(volume, lba, end).misses(self.usable(member_end(volume, end))) {
                 if from < lba {
-                    self.begin(now, Job { kind: Kind::Plain, lba: from, end: lba, ..job });
+                    self.begin(crank, now, Job { kind: Kind::Plain, lba: from, end: lba, ..job });
                 }
-                self.begin(now, holding(volume, Job { kind: Kind::Recover, lba, end, ..job }));
+                self.begin(crank, now, holding(volume, Job { kind: Kind::Recover, lba, end, ..job }));
                 from = end;
             }
             lba = end;
         }
         if from < job.end {
-            self.begin(now, Job { kind: Kind::Plain, lba: from, end: job.end, ..job });
+            self.begin(crank, now, Job { kind: Kind::Plain, lba: from, end: job.end, ..job });
         }
     }
 
     /// Takes up a job: it runs as soon as it holds its stretch.
-    pub(super) fn begin(&mut self, now: Instant, job: Job) {
-        if let Some(parent) = self.parent_of(&job) {
-            parent.left += 1;
+    pub(super) fn begin(&mut self, crank: &mut Crank, now: Instant, job: Job) {
+        if job.parent != NOBODY {
+            crank.slots[job.parent].note += 1;
         }
         let index = self.jobs.put(job);
         if self.turns.take(&self.jobs, index) {
-            self.run(now, index);
+            self.run(crank, now, index);
         }
     }
 
-    fn parent_of(&mut self, job: &Job) -> Option<&mut super::Parent> {
-        (job.parent != super::NOBODY).then(|| &mut self.parents[job.parent])
-    }
-
     /// Sends the first commands of a job, or begins it again.
-    pub(super) fn run(&mut self, now: Instant, index: u32) {
+    pub(super) fn run(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let job = &mut self.jobs[index];
         job.begun = true;
         let job = *job;
@@ -112,10 +113,10 @@ impl Array {
             Kind::Flush | Kind::Seal => self.flush(now, index),
             Kind::Rebuild => self.read_run(now, index),
             Kind::Plain => self.plain(now, index),
-            Kind::Update => self.read_before(now, index),
-            Kind::Recover => self.recover(now, index),
+            Kind::Update => self.read_before(crank, now, index),
+            Kind::Recover => self.recover(crank, now, index),
         }
-        self.all_made(now, index);
+        self.all_made(crank, now, index);
     }
 
     /// The job is refused: what it asks for is on a volume that is lost. A flush is about all volumes, so it fails when
@@ -128,12 +129,12 @@ impl Array {
         }
     }
 
-    pub(super) fn all_made(&mut self, now: Instant, index: u32) {
+    pub(super) fn all_made(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let job = &mut self.jobs[index];
         job.left -= 1;
         if job.left == 0 {
             job.ledger.until(crate::record::Part::Driver, now);
-            self.advance(now, index);
+            self.advance(crank, now, index);
         }
     }
 
@@ -225,17 +226,17 @@ impl Array {
     }
 
     /// What a write to a row with parity reads first.
-    fn read_before(&mut self, now: Instant, index: u32) {
+    fn read_before(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let job = self.jobs[index];
         let volume = self.volumes[usize::from(job.volume)];
         if job.end - job.lba > volume.row() {
-            return self.compute(index, job.end - job.lba);
+            return self.compute(crank, index, job.end - job.lba);
         }
         let row = part(&volume, job.lba, job.end);
         let usable = self.usable(job.span.1) & !job.avoid;
         match row.way(usable, self.writable(job.span.0), self.spec.parity) {
             Some(way) => {
-                self.compute(index, row.computed_from(way, self.writable(job.span.0)));
+                self.compute(crank, index, row.computed_from(way, self.writable(job.span.0)));
                 row.reads(way, usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
             }
             None => self.fail(index),
@@ -243,7 +244,7 @@ impl Array {
     }
 
     /// Reads a row in place of what is lost of it.
-    fn recover(&mut self, now: Instant, index: u32) {
+    fn recover(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let job = self.jobs[index];
         let volume = self.volumes[usize::from(job.volume)];
         let row = part(&volume, job.lba, job.end);
@@ -252,21 +253,21 @@ impl Array {
             return self.fail(index);
         }
         let (low, high) = row.hull();
-        self.compute(index, u64::from(volume.columns()) * (high - low));
+        self.compute(crank, index, u64::from(volume.columns()) * (high - low));
         row.read_sources(usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
     }
 
     /// The request of a job costs the processor this many sectors of parity.
-    fn compute(&mut self, index: u32, sectors: u64) {
+    fn compute(&mut self, crank: &mut Crank, index: u32, sectors: u64) {
         let parent = self.jobs[index].parent;
-        if parent != super::NOBODY {
+        if parent != NOBODY {
             let effort = Effort { parity: sectors as u32, ..Effort::default() };
-            self.parents[parent].effort.add(&effort);
+            crank.slots[parent].effort.add(&effort);
         }
     }
 
     /// What is written when all that had to be read is read.
-    pub(super) fn write_back(&mut self, now: Instant, index: u32) {
+    pub(super) fn write_back(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let job = self.jobs[index];
         let volume = self.volumes[usize::from(job.volume)];
         self.jobs[index].left += 1;
@@ -285,11 +286,11 @@ impl Array {
                 }
             }
         }
-        self.all_made(now, index);
+        self.all_made(crank, now, index);
     }
 
     /// A command of a plain read has failed: another copy is read, or its rows are recovered.
-    pub(super) fn fail_over(&mut self, now: Instant, command: &Command) {
+    pub(super) fn fail_over(&mut self, crank: &mut Crank, now: Instant, command: &Command) {
         let job = self.jobs[command.job];
         let volume = self.volumes[usize::from(job.volume)];
         let (mut from, end) = (command.lba, command.lba + u64::from(command.sectors));
@@ -306,7 +307,7 @@ impl Array {
                 (None, Some(block)) if volume.parities() > 0 => {
                     let end = block + (to - from);
                     let recover = Job { kind: Kind::Recover, lba: block, end, avoid, left: 0, begun: false, ..job };
-                    self.begin(now, holding(&volume, recover));
+                    self.begin(crank, now, holding(&volume, recover));
                 }
                 _ => self.fail(command.job),
             }
@@ -338,7 +339,7 @@ impl Array {
         let member = &mut self.members[command.member as usize];
         member.head = command.lba + u64::from(command.sectors);
         member.waiting.push(now, command.lba, tag);
-        self.pending += 1;
+        self.asking |= 1 << command.member;
     }
 }
 

@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 
 use crate::block::Request;
+use crate::host::slab::Slab;
 use crate::time::Instant;
 
 /// No piece.
@@ -61,63 +62,31 @@ pub(super) struct Command {
 }
 
 /// All commands.
-#[derive(Default)]
 pub(super) struct Commands {
-    commands: Vec<Command>,
-    free: Vec<u32>,
-    pieces: Vec<Piece>,
-    free_pieces: Vec<u32>,
+    commands: Slab<Command>,
+    pieces: Slab<Piece>,
 }
 
 impl Commands {
     /// Room for so many before it grows.
     pub fn with_capacity(capacity: usize) -> Commands {
-        Commands {
-            commands: Vec::with_capacity(capacity),
-            free: Vec::with_capacity(capacity),
-            pieces: Vec::with_capacity(capacity),
-            free_pieces: Vec::with_capacity(capacity),
-        }
+        Commands { commands: Slab::with_capacity(capacity), pieces: Slab::with_capacity(capacity) }
     }
 
     /// A command of one piece; answers its number.
     pub fn add(&mut self, request: Request, piece: Piece) -> u32 {
-        let first = self.keep(piece, NONE);
-        let command = Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: first };
-        match self.free.pop() {
-            Some(number) => {
-                self.commands[number as usize] = command;
-                number
-            }
-            None => {
-                self.commands.push(command);
-                self.commands.len() as u32 - 1
-            }
-        }
-    }
-
-    fn keep(&mut self, piece: Piece, next: u32) -> u32 {
-        let piece = Piece { next, ..piece };
-        match self.free_pieces.pop() {
-            Some(place) => {
-                self.pieces[place as usize] = piece;
-                place
-            }
-            None => {
-                self.pieces.push(piece);
-                self.pieces.len() as u32 - 1
-            }
-        }
+        let first = self.pieces.put(Piece { next: NONE, ..piece });
+        self.commands.put(Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: first })
     }
 
     /// The command of that number.
     pub fn get(&self, number: u32) -> &Command {
-        &self.commands[number as usize]
+        &self.commands[number]
     }
 
     /// The same, to change.
     pub fn get_mut(&mut self, number: u32) -> &mut Command {
-        &mut self.commands[number as usize]
+        &mut self.commands[number]
     }
 
     /// Numbers of the commands that are not free and hold a piece of `parent`.
@@ -126,14 +95,14 @@ impl Commands {
             let command = self.get(number);
             command.stage != Stage::Free && self.pieces_of(number).any(|piece| piece.parent == parent)
         };
-        (0..self.commands.len() as u32).filter(holds).collect()
+        (0..self.commands.len()).filter(holds).collect()
     }
 
     /// The pieces of a command, rising.
     pub fn pieces_of(&self, number: u32) -> impl Iterator<Item = Piece> {
         let mut next = self.get(number).first;
         core::iter::from_fn(move || {
-            let piece = *self.pieces.get(next as usize)?;
+            let piece = (next != NONE).then(|| self.pieces[next])?;
             next = piece.next;
             Some(piece)
         })
@@ -143,16 +112,16 @@ impl Commands {
     pub fn count_try(&mut self, number: u32) {
         let mut next = self.get(number).first;
         while next != NONE {
-            self.pieces[next as usize].tries += 1;
-            next = self.pieces[next as usize].next;
+            self.pieces[next].tries += 1;
+            next = self.pieces[next].next;
         }
     }
 
     /// The piece goes on where the command ends; its request's stamp counts if it is larger.
     pub fn append(&mut self, number: u32, piece: Piece) {
-        let place = self.keep(piece, NONE);
+        let place = self.pieces.put(Piece { next: NONE, ..piece });
         let last = self.get(number).last;
-        self.pieces[last as usize].next = place;
+        self.pieces[last].next = place;
         let command = self.get_mut(number);
         command.last = place;
         command.request.sectors += piece.sectors;
@@ -162,7 +131,7 @@ impl Commands {
     /// The piece ends where the command begins; its request's stamp counts if it is larger.
     pub fn prepend(&mut self, number: u32, piece: Piece) {
         let first = self.get(number).first;
-        let place = self.keep(piece, first);
+        let place = self.pieces.put(Piece { next: first, ..piece });
         let command = self.get_mut(number);
         command.first = place;
         command.request.lba = piece.lba;
@@ -172,16 +141,16 @@ impl Commands {
 
     /// Takes the first piece out of a command, and frees the number with the last.
     pub fn pop(&mut self, number: u32) -> Option<Piece> {
-        let command = &mut self.commands[number as usize];
+        let command = &mut self.commands[number];
         if command.first == NONE {
             command.stage = Stage::Free;
-            self.free.push(number);
+            self.commands.free(number);
             return None;
         }
         let place = command.first;
-        let piece = self.pieces[place as usize];
+        let piece = self.pieces[place];
         command.first = piece.next;
-        self.free_pieces.push(place);
+        self.pieces.free(place);
         Some(piece)
     }
 }

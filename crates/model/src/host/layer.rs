@@ -1,0 +1,442 @@
+//! The one crank of all layers: requests and their accounts, answers, aborts, landings, and stepping what is below.
+//!
+//! What a layer does is its own file, a [`Layer`]: with a request on its way [`down`](Layer::down), with a completion on
+//! its way [`up`](Layer::up), at its [`turn`](Layer::turn), with a control. What it leaves out passes through:
+//! [`Identity`](super::identity::Identity) leaves out everything. How it is called, and when what is below is, stands
+//! here once; with a device below it, it is a [`Layered`].
+//!
+//! | when | the layer is asked |
+//! |---|---|
+//! | a request has come and there is room for it | `down`, once |
+//! | a command that it sent is back | `up`, with all that came back together, in order |
+//! | it is due | `turn`, until it has nothing more to do at that instant |
+//! | an abort, a reset, a power cut | `held`, `withdraw`, `below`: what it has of a request, here and below |
+//! | a setting of its own | `set`; `obey` for whoever makes something else of a control |
+//!
+//! Each of the first three answers when the layer wants its turn; it has it then at the latest.
+//!
+//! Nothing is allocated on the way of a request once as many have been in flight together.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::carried::Carried;
+use super::slab::Slab;
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request, Status};
+use crate::record::{DriveLog, Effort, Ledger, Part};
+use crate::time::Instant;
+
+/// What a layer does. The crank's methods are how it does it.
+pub trait Layer: Sized {
+    /// What it notes of each request, beside the account.
+    type Note: Copy + Default;
+    /// Where the time goes that a request spends here.
+    const PART: Part;
+    /// Its settings are `NAME.key`.
+    const NAME: &'static str;
+
+    /// What it can do, taking `room` requests at once above a device that can do `below`.
+    fn limits(&self, room: u32, below: Limits) -> Limits {
+        Limits { depth: below.depth.min(room), ..below }
+    }
+
+    /// There is room for a request. There is when nothing is in flight.
+    fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
+        let _ = request;
+        crank.in_flight < crank.room
+    }
+
+    /// A request has come, and is in `slot`.
+    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
+        crank.pass(now, slot);
+        Instant::FAR
+    }
+
+    /// A command is back; its tag is the one that it was sent with.
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
+        crank.adopt(completion.tag, completion);
+        crank.answer(completion.finished, completion.tag, completion.status);
+        Instant::FAR
+    }
+
+    /// Does what is due at `now`, or a part of it: `now` is answered when there may be more.
+    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
+        let _ = (crank, now);
+        Instant::FAR
+    }
+
+    /// Slots of requests that it has, in the order in which a reset ends them.
+    fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
+        let _ = crank;
+        Vec::new()
+    }
+
+    /// Takes what is not below of a request out of all that waits, because it is to end with `status`. True when that was
+    /// all of it.
+    fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, status: Status) -> bool {
+        let _ = (crank, now, slot, status);
+        false
+    }
+
+    /// Tags of the commands below that end when the request in `slot` is aborted.
+    fn below(&self, crank: &Crank<Self>, slot: u32) -> Vec<u32> {
+        let _ = crank;
+        alloc::vec![slot]
+    }
+
+    /// Changes a setting of its own.
+    fn set(&mut self, crank: &mut Crank<Self>, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+        let _ = (crank, now, key, value);
+        Err(ControlError::UnknownKey)
+    }
+
+    /// Does something beside requests.
+    fn obey(&mut self, crank: &mut Crank<Self>, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        crank.obey(self, now, control)
+    }
+}
+
+/// A request from above.
+#[derive(Clone, Copy)]
+pub struct Held<N> {
+    /// As it came; a layer may treat it as another.
+    pub request: Request,
+    /// Where its time went.
+    pub ledger: Ledger,
+    /// What it asked of the processor.
+    pub effort: Effort,
+    /// How it will end.
+    pub status: Status,
+    /// What the layer notes.
+    pub note: N,
+    live: bool,
+}
+
+impl<N> Held<N> {
+    /// The answer to a request that is over.
+    #[inline]
+    fn completion(&self) -> Completion {
+        Completion {
+            tag: self.request.tag,
+            status: self.status,
+            submitted: self.ledger.start(),
+            finished: self.ledger.mark(),
+            parts: self.ledger.parts(),
+            effort: self.effort,
+        }
+    }
+}
+
+/// What a layer works with.
+pub struct Crank<L: Layer> {
+    /// Requests from above, by slot.
+    pub slots: Slab<Held<L::Note>>,
+    /// What goes up of landings.
+    pub landings: Carried,
+    below: Box<dyn Device>,
+    /// Requests that it takes at once, and that it has.
+    room: u32,
+    in_flight: u32,
+    /// Slots of requests that are over, until their answers are polled; they are free.
+    over: VecDeque<u32>,
+    /// Answers that were not polled before a slot was wanted again; older than those.
+    ready: VecDeque<Completion>,
+    /// What is below was called since it was last asked.
+    called: bool,
+    /// When something happens below; `FAR` when nothing does by itself.
+    below_next: Instant,
+    /// When the layer wants its turn.
+    own_next: Instant,
+}
+
+impl<L: Layer> Crank<L> {
+    /// What `unit` of the device below can do.
+    pub fn limits(&self, unit: u8) -> Limits {
+        self.below.limits(unit)
+    }
+
+    /// Requests that it takes at once.
+    pub fn room(&self) -> u32 {
+        self.room
+    }
+
+    /// Requests from above that have no answer yet.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Sends a command down. What is below has room for as many as it said.
+    pub fn submit(&mut self, now: Instant, request: Request) {
+        self.called = true;
+        self.below.submit(now, request).expect("room below for the depth it states");
+    }
+
+    /// Sends the request in `slot` down as it is.
+    pub fn pass(&mut self, now: Instant, slot: u32) {
+        let request = Request { tag: slot, ..self.slots[slot].request };
+        self.submit(now, request);
+    }
+
+    /// Does something to what is below.
+    pub fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.called = true;
+        self.below.control(now, control)
+    }
+
+    /// What a command below took of time and effort was its request's; what it waited before was spent here.
+    #[inline]
+    pub fn adopt(&mut self, slot: u32, completion: &Completion) {
+        let held = &mut self.slots[slot];
+        held.ledger.adopt(L::PART, completion);
+        held.effort.add(&completion.effort);
+    }
+
+    /// Ends the request in `slot` at `now`; what is not accounted for was spent here.
+    pub fn answer(&mut self, now: Instant, slot: u32, status: Status) {
+        let held = &mut self.slots[slot];
+        held.ledger.until(L::PART, now);
+        (held.status, held.live) = (status, false);
+        self.over.push_back(slot);
+        self.slots.free(slot);
+        self.in_flight -= 1;
+    }
+
+    /// The next answer.
+    #[inline]
+    fn poll(&mut self) -> Option<Completion> {
+        if !self.ready.is_empty() {
+            return self.ready.pop_front();
+        }
+        let slot = self.over.pop_front()?;
+        Some(self.slots[slot].completion())
+    }
+
+    /// Keeps the answers that were not polled: their slots may be taken.
+    fn keep_answers(&mut self) {
+        while let Some(slot) = self.over.pop_front() {
+            self.ready.push_back(self.slots[slot].completion());
+        }
+    }
+
+    /// The request in `slot` has no answer yet.
+    pub fn is_live(&self, slot: u32) -> bool {
+        self.slots[slot].live
+    }
+
+    /// Slots of requests that have no answer yet, rising.
+    pub fn live(&self) -> impl Iterator<Item = u32> {
+        (0..self.slots.len()).filter(|&slot| self.slots[slot].live)
+    }
+
+    /// Takes back what has come from below.
+    pub fn collect(&mut self, layer: &mut L) {
+        self.collect_landings();
+        while let Some(completion) = self.below.poll_completion() {
+            self.come_up(layer, &completion);
+        }
+    }
+
+    #[inline]
+    fn come_up(&mut self, layer: &mut L, completion: &Completion) {
+        let turn = layer.up(self, completion);
+        self.own_next = self.own_next.min(turn);
+    }
+
+    /// Takes over the landings that have come from below.
+    pub fn collect_landings(&mut self) {
+        if self.landings.are_wanted() {
+            while let Some(landing) = self.below.poll_landing() {
+                self.landings.tell(landing);
+            }
+        }
+    }
+
+    /// Ends the request in `slot` as far as it is here.
+    pub fn end(&mut self, layer: &mut L, now: Instant, slot: u32, status: Status) {
+        if self.slots[slot].live && layer.withdraw(self, now, slot, status) {
+            self.answer(now, slot, status);
+        }
+    }
+
+    /// What becomes of a control where the layer makes nothing else of it.
+    pub fn obey(&mut self, layer: &mut L, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match *control {
+            Control::Abort(tag) => self.abort(layer, now, tag),
+            Control::Reset | Control::PowerCut => {
+                let cut = matches!(control, Control::PowerCut);
+                let status = if cut { Status::PowerLost } else { Status::Aborted };
+                for slot in layer.held(self) {
+                    self.end(layer, now, slot, status);
+                }
+                self.control(now, control)
+            }
+            Control::Set { key, value } => match key.strip_prefix(L::NAME).and_then(|key| key.strip_prefix('.')) {
+                Some(own) => layer.set(self, now, own, value),
+                None => self.control(now, control),
+            },
+            Control::PowerOff | Control::PowerOn => self.control(now, control),
+        }
+    }
+
+    fn abort(&mut self, layer: &mut L, now: Instant, tag: u32) -> Result<(), ControlError> {
+        let slot = self.live().find(|&slot| self.slots[slot].request.tag == tag).ok_or(ControlError::UnknownTag)?;
+        let below = layer.below(self, slot);
+        if layer.withdraw(self, now, slot, Status::Aborted) {
+            self.answer(now, slot, Status::Aborted);
+            return Ok(());
+        }
+        below.into_iter().try_for_each(|tag| self.control(now, &Control::Abort(tag)))
+    }
+}
+
+/// A layer with the device below it.
+pub struct Layered<L: Layer> {
+    layer: L,
+    crank: Crank<L>,
+}
+
+impl<L: Layer> Layered<L> {
+    /// `layer`, taking `room` requests at once, above `below`.
+    pub fn new(layer: L, room: u32, below: Box<dyn Device>) -> Layered<L> {
+        let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
+        let crank = Crank {
+            slots: Slab::with_capacity(room as usize),
+            landings: Carried::default(),
+            below,
+            room,
+            in_flight: 0,
+            over: VecDeque::with_capacity(room as usize),
+            ready: VecDeque::new(),
+            called: false,
+            below_next,
+            own_next: Instant::FAR,
+        };
+        Layered { layer, crank }
+    }
+
+    /// The layer.
+    pub fn layer(&self) -> &L {
+        &self.layer
+    }
+
+    /// The layer at work, before the first request.
+    pub(super) fn parts(&mut self) -> (&mut L, &mut Crank<L>) {
+        (&mut self.layer, &mut self.crank)
+    }
+
+    /// Takes back, does and sends down all that is due at `now`.
+    #[inline]
+    fn settle(&mut self, now: Instant) {
+        let Layered { layer, crank } = self;
+        while crank.called || crank.own_next <= now {
+            if core::mem::take(&mut crank.called) {
+                crank.collect(layer);
+                crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR);
+            } else {
+                crank.own_next = layer.turn(crank, now);
+            }
+        }
+    }
+
+    /// When something happens here or below.
+    #[inline]
+    fn soonest(&self) -> Instant {
+        self.crank.own_next.min(self.crank.below_next)
+    }
+}
+
+impl<L: Layer> Device for Layered<L> {
+    fn limits(&self, unit: u8) -> Limits {
+        self.layer.limits(self.crank.room, self.crank.below.limits(unit))
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        self.handle_timeout(now);
+        let Layered { layer, crank } = self;
+        if !layer.has_room(crank, &request) {
+            return Err(request);
+        }
+        crank.keep_answers();
+        let (ledger, effort, note) = (Ledger::open(now), Effort::default(), L::Note::default());
+        let slot = crank.slots.put(Held { request, ledger, effort, status: Status::Done, note, live: true });
+        crank.in_flight += 1;
+        let turn = layer.down(crank, now, slot);
+        crank.own_next = crank.own_next.min(turn);
+        self.settle(now);
+        Ok(())
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.handle_timeout(now);
+        let Layered { layer, crank } = self;
+        let done = layer.obey(crank, now, control);
+        if let (Control::Set { key: "landings", value }, Ok(())) = (control, done) {
+            crank.landings = Carried::new(*value == "on");
+        }
+        crank.own_next = now;
+        self.settle(now);
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let next = self.soonest();
+        (next != Instant::FAR).then_some(next)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        loop {
+            let next = self.soonest();
+            if next > now || next == Instant::FAR {
+                return;
+            }
+            if self.crank.below_next <= next {
+                self.crank.below.handle_timeout(next);
+                self.crank.called = true;
+            }
+            self.settle(next);
+        }
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.crank.poll()
+    }
+
+    fn log(&self) -> DriveLog {
+        self.crank.below.log()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.crank.collect_landings();
+        self.crank.landings.poll()
+    }
+
+    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        loop {
+            if !(self.crank.over.is_empty() && self.crank.ready.is_empty()) {
+                return self.crank.poll();
+            }
+            let Layered { layer, crank } = self;
+            let mut at = crank.own_next;
+            let first = at.min(until);
+            // Below, nothing happens by itself before that: there is no need to ask.
+            if crank.below_next <= first {
+                let done = crank.below.proceed(first);
+                crank.collect_landings();
+                match done {
+                    Some(completion) => {
+                        at = completion.finished;
+                        crank.come_up(layer, &completion);
+                        crank.called = true;
+                    }
+                    None => crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR),
+                }
+            }
+            if at > until || at == Instant::FAR {
+                return None;
+            }
+            self.settle(at);
+            self.handle_timeout(at);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A list whose places are used again, the last one freed first.
+
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+/// Things by number. Whoever holds a number knows whether it is free.
+pub struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    /// Empty, with room for so many before it grows.
+    pub fn with_capacity(capacity: usize) -> Slab<T> {
+        Slab { places: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+    }
+
+    /// Takes a place; answers its number.
+    #[inline]
+    pub fn put(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.places[index as usize] = item;
+                index
+            }
+            None => {
+                self.places.push(item);
+                self.places.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The place is free; what is in it stays until it is taken again.
+    #[inline]
+    pub fn free(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    /// Numbers given out so far, those that are free again among them.
+    pub fn len(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// None was ever given out.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: u32) -> &T {
+        &self.places[index as usize]
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        &mut self.places[index as usize]
+    }
+}
