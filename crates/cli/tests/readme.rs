@@ -191,7 +191,8 @@ fn published() -> String {
 
 /// The README with its blocks written anew.
 fn renewed(readme: &str) -> String {
-    let blocks: [(&str, fn() -> String); 3] = [("claims", claims), ("drives", drives), ("published", published)];
+    type Block = (&'static str, fn() -> String);
+    let blocks: [Block; 3] = [("claims", claims), ("drives", drives), ("published", published)];
     blocks.iter().fold(readme.to_owned(), |text, (name, block)| {
         let start = format!("<!-- {name} -->\n");
         let (before, rest) = text.split_once(&start).unwrap_or_else(|| panic!("README.md: no <!-- {name} -->"));

@@ -6,12 +6,11 @@ use seekwise_formats::study::{Compare, Study};
 use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, differences, outcome};
 use crate::made::{MadeFrom, Program};
 use crate::report::{self, Anatomy, Layer, Provenance, Report};
-use crate::run::{Cpu, Response, RunRecord};
-use crate::stats::{self, Histogram, Interval, Judgement, Verdict, quality};
+use crate::run::{Cpu, Response, RunRecord, pooled};
+use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
 use crate::work;
 use seekwise_formats::stack::{self, LAYERS, Setting};
-use seekwise_model::time::Span;
 
 /// What a report is made of.
 pub struct Material<'a> {
@@ -251,10 +250,7 @@ fn note(finding: &Finding) -> Option<String> {
 
 fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
     let runs = evidence.runs(cell);
-    let mut histogram = Histogram::default();
-    for (edge, count) in runs.iter().flat_map(|run| &run.histogram) {
-        histogram.record_bucket(Span::from_nanos(*edge), *count);
-    }
+    let histogram = pooled(runs);
     let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
     let part = |name: &str| {
         let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(name).copied().unwrap_or(0.0)).sum();

@@ -129,6 +129,15 @@ pub struct GroupRecord {
     pub histogram: Vec<(u64, u64)>,
 }
 
+/// Response times of several runs over all their requests together: percentiles are never averaged.
+pub fn pooled(runs: &[&RunRecord]) -> Histogram {
+    let mut histogram = Histogram::default();
+    for (edge, count) in runs.iter().flat_map(|run| &run.histogram) {
+        histogram.record_bucket(Span::from_nanos(*edge), *count);
+    }
+    histogram
+}
+
 /// Several runs by the names of their workers: requests in all, rates as the means of the runs, response times over all
 /// requests together.
 pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {

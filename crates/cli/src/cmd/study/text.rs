@@ -3,7 +3,7 @@
 use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, ratio_text};
 use seekwise_lab::finding::Evidence;
-use seekwise_lab::run::{Cpu, by_group};
+use seekwise_lab::run::{Cpu, Response, by_group, pooled};
 
 use crate::exit::Failure;
 use crate::screen::{self, wrapped};
@@ -128,9 +128,12 @@ fn cells(evidence: &Evidence<'_>) -> Table {
         let half = (iops.high - iops.low) / 2.0;
         let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
         let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
-        let p99 = evidence.mean(index, |run| run.all.response_ms.p99).estimate;
+        let p99 = Response::of(&pooled(runs)).p99;
         let mut row = cell.cell.levels.clone();
-        row.push(whole(&format!("{:.1} ± {half:.1}", iops.estimate)));
+        row.push(match runs.len() {
+            1 => format!("{:.1}", iops.estimate),
+            _ => whole(&format!("{:.1} ± {half:.1}", iops.estimate)),
+        });
         row.extend([bytes, mean, p99].map(|figure| format!("{figure:.2}")));
         if runs.iter().all(|run| run.cpu.is_some()) {
             let mean = |value: fn(&Cpu) -> f64, digits: usize| {
