@@ -118,7 +118,8 @@ fn the_list_has_every_key_of_a_study() {
     let known = read_by_study("").into_iter().filter(|key| !sections.contains(&key.as_str()));
     let mut known: Vec<String> = known.chain(sections.iter().flat_map(|section| read_by_study(section))).collect();
     let mut listed: Vec<String> = STUDY.iter().map(|key| key.0.to_owned()).collect();
-    (known.sort_unstable(), listed.sort_unstable());
+    known.sort_unstable();
+    listed.sort_unstable();
     assert_eq!(known, listed);
     let least = study::parse("s.toml", "title = 't'\nquestion = 'q'\n").unwrap();
     let otherwise = |name: &str| STUDY.iter().find(|key| key.0 == name).unwrap().2.to_owned();

@@ -20,7 +20,7 @@
 //! much answers every request with an error, also after a new drive has come; so does every flush from then on, for it
 //! covers what that volume had acknowledged.
 //!
-//! What parity costs the processor is counted ([`Effort`]), but for the rebuild's, which is no request's. Two lost data
+//! What parity costs the processor is counted ([`Effort`](crate::record::Effort)), but for the rebuild's, which is no request's. Two lost data
 //! chunks of a row cost as much as one, though solving for two takes about twice the time.
 //!
 //! Not modelled: the record of rows under way (write-intent bitmap, journal), a resync

@@ -6,7 +6,7 @@
 //! that it reports as transfer and link.
 //!
 //! With programmed input and output the processor is asked for the time of each transfer and for an interrupt a block
-//! ([`Effort`]); the transfer itself takes its time on the drive's link. Interrupts may be held back so that several
+//! ([`Effort`](crate::record::Effort)); the transfer itself takes its time on the drive's link. Interrupts may be held back so that several
 //! commands share one.
 
 use alloc::boxed::Box;

@@ -10,7 +10,7 @@
 //! there it needs afterwards, and the request ends later by it. So a transfer costs its whole time, and no core is busy
 //! twice.
 //!
-//! How much work a request was is counted below ([`Effort`]); what a unit of it costs is the [`ProcessorSpec`]'s. Parity
+//! How much work a request was is counted below ([`Effort`](crate::record::Effort)); what a unit of it costs is the [`ProcessorSpec`]'s. Parity
 //! is paid for when the request comes back, though an array computes it between its reads and its writes.
 //! Scheduling by priorities or time slices, caches, and power states of cores are not modelled.
 
