@@ -16,6 +16,11 @@ use crate::tables;
 const EACH: &str = "A pattern runs one worker over the whole drive, one request outstanding (--set job.depth=32 changes \
                     that), 5 s to warm up and 60 s counted.";
 
+/// What stands above a pattern as a fio job, or in its place.
+const AS_FIO: &str = "The same mix as a fio job, drawn from fio's own random numbers:";
+const NO_FIO: &str =
+    "No fio job says the same: its lines differ in more than size, or reads and writes share one sequence.";
+
 /// Lists them, or shows one.
 pub fn patterns(args: &args::Named, json: bool) -> Outcome {
     let patterns = jobs::patterns();
@@ -137,9 +142,8 @@ fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
         ]);
     }
     let fio = match fio {
-        Some(fio) => format!("The same mix as a fio job, drawn from fio's own random numbers:\n\n{fio}"),
-        None => "No fio job says the same: its lines differ in more than size, or reads and writes share one sequence."
-            .to_owned(),
+        Some(fio) => format!("{}\n\n{fio}", wrapped(AS_FIO, screen::width())),
+        None => wrapped(NO_FIO, screen::width()),
     };
     let each = wrapped(EACH, screen::width());
     format!("{}: {}\n\n{table}\n\n{each}\n{fio}", pattern.name, pattern.spec.name)

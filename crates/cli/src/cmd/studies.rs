@@ -171,11 +171,12 @@ fn shown(name: &str, study: &Study, extent: &Extent) -> String {
         text += &format!("\n{table}\n");
     }
     let runs = extent.cells as u64 * u64::from(study.runs);
-    text += &format!("\n{} cells, {} runs of each: {runs} runs", extent.cells, study.runs);
-    match (extent.seconds, extent.requests) {
-        (Some(seconds), _) => text += &format!(", {:.1} hours of virtual time.\n", seconds / 3600.0),
-        (None, Some(requests)) => text += &format!(", at most {requests} requests.\n"),
-        (None, None) => text += ".\n",
-    }
+    let lasts = match (extent.seconds, extent.requests) {
+        (Some(seconds), _) => format!(", {:.1} hours of virtual time", seconds / 3600.0),
+        (None, Some(requests)) => format!(", at most {requests} requests"),
+        (None, None) => String::new(),
+    };
+    text +=
+        &format!("\n{}", prose(&format!("{} cells, {} runs of each: {runs} runs{lasts}.", extent.cells, study.runs)));
     text + &format!("Run it: seekwise study {name} --out {name}\n")
 }
