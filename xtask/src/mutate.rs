@@ -34,6 +34,9 @@ const SIGXCPU: i32 = 24;
 const ADDRESS_SPACE: u64 = 6 << 20;
 const TOLD: &str = "1g";
 
+/// Commands that keep a bound.
+const BOUNDED: [&str; 2] = ["run", "study"];
+
 /// Between looks at a child.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -222,7 +225,7 @@ fn child(program: &Path, folder: &Path, arguments: &[&str]) -> std::io::Result<(
         .args(["-c", &limited])
         .arg(program)
         .args(arguments)
-        .args(["--max-memory", TOLD])
+        .args(if BOUNDED.contains(&arguments[0]) { &["--max-memory", TOLD][..] } else { &[] })
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
