@@ -20,6 +20,9 @@ export function markOf(word: string): string {
   return Object.entries(MARKS).find(([outcome]) => word.startsWith(outcome))?.[1] ?? "";
 }
 
+/** A headline of more characters is set smaller. */
+const LONG = 110;
+
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
 
@@ -70,7 +73,7 @@ function hero(verdict: Verdict, badge: Badge, name: SideName): HTMLElement {
     "div",
     { class: `hero ${verdict.verdict.replaceAll(" ", "-")}` },
     badge(verdict.verdict),
-    el("p", { class: "headline" }, verdict.headline),
+    el("p", { class: verdict.headline.length > LONG ? "headline long" : "headline" }, verdict.headline),
     ratio === null ? null : ratioLine(ratio, verdict),
     ratio === null ? null : strip(ratio, verdict, scaleOf([verdict]), true),
     el(
@@ -110,7 +113,7 @@ function regions({ place }: Verdict, badge: Badge): HTMLElement | null {
   const turns = place.turns.map((words) => el("p", { class: "soft small" }, words));
   return el(
     "div",
-    { class: "note" },
+    { class: "note where" },
     scroller("where the effect is", el("table", {}, el("tbody", {}, ...rows))),
     ...turns,
   );
