@@ -1,8 +1,8 @@
 //! How far long work is and about how long it will take: one line on standard error, of a terminal only, never wider
 //! than it.
 
-use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
+use terminal_size::{Width, terminal_size_of};
 
 use crate::interrupt;
 
@@ -87,7 +87,7 @@ impl Drop for Progress {
 
 /// Columns of the terminal.
 fn width() -> u16 {
-    Term::stderr().size_checked().map_or(WIDE, |(_, columns)| columns)
+    terminal_size_of(std::io::stderr()).map_or(WIDE, |(Width(columns), _)| columns)
 }
 
 fn style(template: &str) -> ProgressStyle {
