@@ -267,8 +267,8 @@ fn one(layers: &[Layer], number: u32, drive: &mut dyn FnMut(u32) -> Box<dyn Devi
     }
 }
 
-/// The drives of an array with what each has for itself, below what they share.
-fn several(layers: &[Layer], count: u32, drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
+/// What an array of `count` drives stands on: the drives with what each has for itself, below what they share.
+pub fn several(layers: &[Layer], count: u32, drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
     match layers.split_last() {
         Some((layer, below)) if layer.is_shared() => layer.above(several(below, count, drive), count),
         _ => Box::new(Ports::new((0..count).map(|number| one(layers, number, drive)).collect())),
