@@ -6,7 +6,7 @@ use super::source::{code, without_tests, words};
 
 /// Which rooms of the model a room may name. `host`, `drive` and `workload` never see one another: they meet at
 /// `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("time", &[]),
     ("rng", &["time"]),
     ("block", &["time", "record"]),
@@ -17,7 +17,8 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("drive", &["time", "rng", "block", "record", "queue", "recency"]),
     ("host", &["time", "rng", "block", "record", "queue", "recency"]),
     ("workload", &["time", "rng", "block"]),
-    ("testing", &["time", "rng", "block", "record", "queue", "engine", "drive", "host", "workload"]),
+    ("stack", &["time", "rng", "block", "drive", "host"]),
+    ("testing", &["time", "rng", "block", "record", "queue", "engine", "drive", "host", "stack", "workload"]),
 ];
 
 /// What the model's code never holds, tests apart.
