@@ -92,7 +92,7 @@ pub(crate) fn study(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(study) = studies::parse("fuzz.toml", &text) {
         assert!(study.runs > 0 && study.factor.iter().all(|factor| !factor.level_names().is_empty()));
-        let _ = studies::flatten(&study.stack);
+        let _ = seekwise_formats::dotted::flatten(&study.stack);
     }
     let fault = Diagnostic::at("--set", 0, "unknown key").key(text.chars().take(20).collect::<String>());
     let _ = studies::placed("fuzz.toml", &text, fault);

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use seekwise_formats::study::{Duration, Metric};
+use seekwise_formats::duration::Duration;
+use seekwise_formats::metric::Metric;
 use seekwise_lab::made::Program;
 use seekwise_model::time::Span;
 

@@ -4,23 +4,31 @@
 //! |---|---|
 //! | [`concern`] | what a difference may be credited to: a fixed list |
 //! | [`diagnostic`] | what is wrong with a file, where, and what to do |
+//! | [`disksim`] | DiskSim's parameters, taken over as a profile |
+//! | [`dotted`] | tables of TOML as dotted keys |
+//! | [`duration`] | lengths of time |
 //! | [`expression`] | what a claim checks: figures, cells, conditions |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
 //! | [`keys`] | all keys of stacks, jobs, drives and studies, and what each says |
+//! | [`metric`] | what a comparison judges |
 //! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
+//! | [`trace`] | measured traces |
 
 pub mod concern;
 pub mod diagnostic;
 pub mod disksim;
+pub mod dotted;
+pub mod duration;
 pub mod expression;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
 pub mod keys;
+pub mod metric;
 pub mod profile;
 pub mod stack;
 pub mod study;

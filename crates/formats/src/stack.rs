@@ -48,11 +48,12 @@ use toml::de::DeValue;
 
 use crate::concern::Concern;
 use crate::diagnostic::Diagnostic;
+use crate::dotted::flatten;
+use crate::duration::Duration;
 use crate::keys::{keys_of, unknown, value_meant};
 use crate::profile::figure::{Accepts, Figure, Kind as Origin, Reader, join, switch};
 use crate::profile::figures::Figures;
 use crate::profile::{self, DriveFile, in_order, setting};
-use crate::study::{Duration, flatten};
 pub use hosts::{Host, hosts};
 use kind::{Beside, Kind};
 

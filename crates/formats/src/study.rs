@@ -18,19 +18,18 @@
 //! id = "Q5"              class = "M"             …
 //! ```
 
-pub mod metric;
-
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
 
 use crate::concern::{self, Concern};
 use crate::diagnostic::{Diagnostic, is_plain, is_text, nearest};
 use crate::expression::Expression;
 use crate::stack::keys;
 
-pub use self::metric::{Figure, Metric, Whose};
+use crate::dotted::{flatten, plain};
+use crate::duration::Duration;
+use crate::metric::Metric;
 
 /// A study.
 #[derive(Clone, Debug, Deserialize)]
@@ -241,65 +240,6 @@ impl Class {
     }
 }
 
-/// A length of time, written as `30 s`, `10 m`, `500 ms` or a number of seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Duration {
-    /// Nanoseconds.
-    pub nanos: u64,
-}
-
-/// The longest time that a key may say: ten years, in nanoseconds. A job's stages come to a hundred at most; 2^64 ns are
-/// 584.
-pub const LONGEST: u64 = 3650 * 86_400 * 1_000_000_000;
-
-impl Duration {
-    /// Reads `30 s`, `10m`, `500 ms`, `1 h`, or a plain number of seconds.
-    pub fn parse(text: &str) -> Result<Duration, String> {
-        let text = text.trim();
-        let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-        let number: f64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a length of time"))?;
-        let unit = match text[digits..].trim() {
-            "ns" => 1.0,
-            "us" => 1e3,
-            "ms" => 1e6,
-            "s" | "" => 1e9,
-            "m" | "min" => 60e9,
-            "h" => 3600e9,
-            "d" => 86_400e9,
-            other => return Err(format!("unknown unit of time `{other}`; expected ns, us, ms, s, m, h or d")),
-        };
-        let nanos = number * unit;
-        if !(0.0..=LONGEST as f64).contains(&nanos) {
-            return Err(format!("`{text}` is out of range; expected at most 10 years"));
-        }
-        Ok(Duration { nanos: nanos.round() as u64 })
-    }
-
-    /// Seconds.
-    pub fn seconds(self) -> f64 {
-        self.nanos as f64 / 1e9
-    }
-}
-
-impl fmt::Display for Duration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} s", self.seconds())
-    }
-}
-
-impl<'de> Deserialize<'de> for Duration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        match toml::Value::deserialize(deserializer)? {
-            toml::Value::String(text) => Duration::parse(&text).map_err(D::Error::custom),
-            toml::Value::Integer(seconds) if seconds >= 0 => {
-                Duration::parse(&seconds.to_string()).map_err(D::Error::custom)
-            }
-            toml::Value::Float(seconds) => Duration::parse(&seconds.to_string()).map_err(D::Error::custom),
-            other => Err(D::Error::custom(format!("`{other}` is not a length of time; expected e.g. \"30 s\""))),
-        }
-    }
-}
-
 /// Reads a study. `file` names it in errors.
 pub fn parse(file: &str, text: &str) -> Result<Study, Vec<Diagnostic>> {
     let study: Study = toml::from_str(text).map_err(|error| vec![located(file, text, &error)])?;
@@ -495,28 +435,6 @@ impl Factor {
     }
 }
 
-/// A TOML value as a person writes it on a command line: strings without quotes.
-pub fn plain(value: &toml::Value) -> String {
-    match value {
-        toml::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The dotted keys of a table and their values, in order.
-pub fn flatten(table: &toml::Table) -> Vec<(String, String)> {
-    let mut flat = Vec::new();
-    for (key, value) in table {
-        match value {
-            toml::Value::Table(inner) => {
-                flat.extend(flatten(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)));
-            }
-            value => flat.push((key.clone(), plain(value))),
-        }
-    }
-    flat
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -610,16 +528,6 @@ mod tests {
             assert!(said.starts_with(line), "{said}");
         }
         assert!(with("['queu']").unwrap_err()[0].to_string().ends_with("; did you mean `queue`?"));
-    }
-
-    #[test]
-    fn durations() {
-        for (text, nanos) in
-            [("30 s", 30_000_000_000), ("10m", 600_000_000_000), ("500 ms", 500_000_000), ("1.5", 1_500_000_000)]
-        {
-            assert_eq!(Duration::parse(text).map(|d| d.nanos), Ok(nanos));
-        }
-        assert!(Duration::parse("10 sec").is_err());
     }
 
     #[test]

@@ -13,7 +13,6 @@
 pub mod check;
 pub mod curves;
 pub mod everyday;
-pub mod plot;
 pub mod show;
 
 use seekwise_formats::diagnostic::Diagnostic;

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use seekwise_formats::study::{Change, Claim, Study, flatten, plain};
+use seekwise_formats::dotted::{flatten, plain};
+use seekwise_formats::study::{Change, Claim, Study};
 use serde::Deserialize;
 
 use crate::evaluate::needed;

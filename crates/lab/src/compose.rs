@@ -3,8 +3,8 @@
 
 use seekwise_formats::study::{Compare, Study};
 
-use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, differences, outcome};
-use crate::made::{MadeFrom, Program};
+use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, outcome};
+use crate::made::{MadeFrom, Program, differences};
 use crate::report::{self, Anatomy, Layer, Provenance, Report};
 use crate::run::{Cpu, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};

@@ -18,11 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_formats::concern::Concern::{self, *};
 use seekwise_formats::concern::credited;
+use seekwise_formats::dotted::flatten;
 use seekwise_formats::stack::{self, Setting};
-use seekwise_formats::study::{Compare, Factor, flatten};
+use seekwise_formats::study::{Compare, Factor};
 
-use crate::finding::differences;
-use crate::made::MadeFrom;
+use crate::made::{MadeFrom, differences};
 
 /// The settings of each concern, by the roots of their keys. The first that fits counts; where none does, that of the
 /// layer ([`stack::concern_of`]).

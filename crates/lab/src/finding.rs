@@ -13,12 +13,11 @@ mod cause;
 mod metric;
 mod place;
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use seekwise_formats::expression::Expression;
-use seekwise_formats::stack::Setting;
-use seekwise_formats::study::{Claim, Class, Compare, Metric, Study};
+use seekwise_formats::metric::Metric;
+use seekwise_formats::study::{Claim, Class, Compare, Study};
 use serde::Serialize;
 
 use self::place::{Axis, Place};
@@ -394,14 +393,6 @@ fn vote(checks: &[Checked]) -> Option<Vote> {
         side.push((*place).to_owned());
     }
     Some(vote).filter(|_| !places.is_empty())
-}
-
-/// The keys in which two sides differ, in order.
-pub fn differences<'a>(from: impl Iterator<Item = &'a Setting>, to: impl Iterator<Item = &'a Setting>) -> Vec<String> {
-    let mut sides: BTreeMap<&str, [Option<&str>; 2]> = BTreeMap::new();
-    from.for_each(|setting| sides.entry(&setting.key).or_default()[0] = Some(&setting.value));
-    to.for_each(|setting| sides.entry(&setting.key).or_default()[1] = Some(&setting.value));
-    sides.into_iter().filter(|(_, [from, to])| from != to).map(|(key, _)| key.to_owned()).collect()
 }
 
 #[cfg(test)]

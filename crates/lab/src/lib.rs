@@ -8,6 +8,7 @@
 //! | [`plan`] | a study's cells, and what each one runs |
 //! | [`work`] | what a job does, as settings |
 //! | [`made`] | what made a study's results, as kept beside them |
+//! | [`plot`] | curves, in a terminal and as SVG |
 //! | [`run`] | one run, and the record kept of it |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
@@ -15,11 +16,13 @@
 //! | [`evaluate`] | what an expression comes to over a study's records |
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
+//! | [`confound`] | what a difference may be credited to, and what is refused |
 //! | [`compose`] | from answers to the page's data |
+//! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`report`] | results as one page that a stranger can read |
 //! | [`cut`] | what power cuts would lose, from one run |
 //! | [`validate`] | a measured trace against the simulated drive |
-//! | [`mod@bench`] | the fixed workloads of the speed figures |
+//! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
 
 pub mod bench;
 pub mod catalogue;
@@ -34,6 +37,7 @@ pub mod inputs;
 pub mod jobs;
 pub mod made;
 pub mod plan;
+pub mod plot;
 pub mod report;
 pub mod run;
 pub mod stats;

@@ -203,6 +203,14 @@ fn table(prepared: &[Prepared]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>)
     (shared, varied, places)
 }
 
+/// The keys in which two sides differ, in order.
+pub fn differences<'a>(from: impl Iterator<Item = &'a Setting>, to: impl Iterator<Item = &'a Setting>) -> Vec<String> {
+    let mut sides: BTreeMap<&str, [Option<&str>; 2]> = BTreeMap::new();
+    from.for_each(|setting| sides.entry(&setting.key).or_default()[0] = Some(&setting.value));
+    to.for_each(|setting| sides.entry(&setting.key).or_default()[1] = Some(&setting.value));
+    sides.into_iter().filter(|(_, [from, to])| from != to).map(|(key, _)| key.to_owned()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

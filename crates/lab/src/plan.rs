@@ -4,9 +4,11 @@
 //! stack. Runs with the same index use the same seed in every cell, so that sides are compared on the same chance.
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::dotted::{flatten, plain};
+use seekwise_formats::duration::Duration;
 use seekwise_formats::keys::JOB;
 use seekwise_formats::stack::{Setting, Stack as StackFile};
-use seekwise_formats::study::{Duration, Study, flatten, plain};
+use seekwise_formats::study::Study;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;

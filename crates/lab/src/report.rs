@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::finding::Where;
+use crate::stats::response::Response;
 
 mod page;
 mod plain;
@@ -248,25 +249,6 @@ pub struct Cell {
     pub cpu: Option<Processor>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
-}
-
-/// The distribution of a response time, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Response {
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// 99.9th percentile.
-    pub p99_9: f64,
-    /// 99.99th percentile.
-    pub p99_99: f64,
-    /// The longest.
-    pub max: f64,
 }
 
 /// Mean milliseconds a request spent in each part, named as [`seekwise_model::record::Part`] names them. The parts

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use self::troubles::troubles;
 use crate::cut::{self, Losses};
-pub use crate::report::Response;
-use crate::stats::histogram::{Histogram, Percentile};
+use crate::stats::histogram::Histogram;
 use crate::stats::quality::{self, Ceiling, Flag};
+pub use crate::stats::response::Response;
 use crate::stats::summary::{Kind, Recorder, Run, Summary, Tally};
 
 /// The kept record of one run. Field names are those of `seekwise run --json`.
@@ -304,34 +304,6 @@ pub struct View {
     /// Mean of each part of the response, in ms; empty where there are no requests, or where an older folder says none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub anatomy_ms: BTreeMap<String, f64>,
-}
-
-impl Response {
-    /// The figures of a histogram; zeroes when it is empty.
-    pub fn of(histogram: &Histogram) -> Response {
-        let ms = |ns: f64| ns / 1e6;
-        let at = |percentile| histogram.percentile(percentile).map_or(0.0, |span| ms(span.nanos() as f64));
-        let [p50, p90, p99, p99_9, p99_99] = Percentile::LISTED.map(at);
-        let mean = histogram.mean().map_or(0.0, ms);
-        let max = histogram.max().map_or(0.0, |span| ms(span.nanos() as f64));
-        Response { mean, p50, p90, p99, p99_9, p99_99, max }
-    }
-}
-
-impl Response {
-    /// The plain mean of each figure over several runs. Panics when there are none.
-    pub fn average(runs: &[Response]) -> Response {
-        let mean = |value: fn(&Response) -> f64| runs.iter().map(value).sum::<f64>() / runs.len() as f64;
-        Response {
-            mean: mean(|r| r.mean),
-            p50: mean(|r| r.p50),
-            p90: mean(|r| r.p90),
-            p99: mean(|r| r.p99),
-            p99_9: mean(|r| r.p99_9),
-            p99_99: mean(|r| r.p99_99),
-            max: runs.iter().map(|r| r.max).fold(0.0, f64::max),
-        }
-    }
 }
 
 impl View {

@@ -5,6 +5,7 @@
 //! | [`histogram`] | response times in buckets of bounded error, with exact moments |
 //! | [`summary`] | records counted: one run, by kind of request and by group of workers |
 //! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
+//! | [`response`] | the figures of a distribution, as records and pages hold them |
 //! | [`verdict`] | faster, slower, no difference, not enough data |
 //! | [`demerit`] | how far two distributions of response times are apart |
 //! | [`quality`] | what should make a reader doubt a figure |
@@ -17,6 +18,7 @@ pub mod demerit;
 pub mod histogram;
 pub mod interval;
 pub mod quality;
+pub mod response;
 pub mod summary;
 pub mod verdict;
 

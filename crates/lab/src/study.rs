@@ -5,7 +5,8 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::study::{Study, Whose};
+use seekwise_formats::metric::Whose;
+use seekwise_formats::study::Study;
 use seekwise_targets::sim::SimError;
 
 use crate::cut::{self, view::View};

@@ -12,7 +12,7 @@
 //! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
 //! | [`stack`] | a drive and the layers above it in order: the one description, and the one builder |
-//! | [`testing`] | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
+//! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
 
 #![no_std]
@@ -28,6 +28,7 @@ pub mod recency;
 pub mod record;
 pub mod rng;
 pub mod stack;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;
 pub mod workload;

@@ -1,4 +1,9 @@
-//! Where a workload runs. This version has one place: [`sim`], in virtual time.
+//! Where a workload runs.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | [`clock`] | the one file that reads real time |
+//! | [`sim`] | a modelled stack, in virtual time |
 //!
 //! The only crate that reads a clock ([`clock`]), and the one that will hold sockets and devices; it holds none yet.
 

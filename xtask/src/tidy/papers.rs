@@ -1,4 +1,4 @@
-//! What the documents say against what is there: ARCHITECTURE's rooms and dependencies, links and headings, drives and
+//! What the documents say against what is there: ARCHITECTURE's rooms and dependencies, the tables of `lib.rs`, the tests, links and headings, drives and
 //! studies built into the program, licences and origins of dependencies.
 
 use std::collections::BTreeSet;
@@ -42,6 +42,8 @@ pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
         faults.push(format!("ARCHITECTURE.md: more than {ARCHITECTURE} lines"));
     }
     same("room", &listed(architecture, "## Rooms"), &rooms(files), faults);
+    lists(files, faults);
+    tested(text("CONTRIBUTING.md"), files, faults);
     same("dependency", &listed(architecture, "## Dependencies"), &dependencies(files), faults);
     links(root, files, faults);
     contents(files, faults);
@@ -85,6 +87,39 @@ fn rooms(files: &[Text]) -> BTreeSet<String> {
         }
     }
     rooms
+}
+
+/// The modules of each crate against the table at the head of its `lib.rs`.
+fn lists(files: &[Text], faults: &mut Vec<String>) {
+    let libs = files.iter().filter(|file| file.path.starts_with("crates/") && file.path.ends_with("/src/lib.rs"));
+    for lib in libs {
+        let word = |line: &str| line.strip_prefix("//! | ")?.split('`').nth(1).map(str::to_owned);
+        let listed: BTreeSet<String> = lib.text.lines().filter_map(word).collect();
+        let module = |line: &str| line.strip_prefix("pub mod ")?.strip_suffix(';').map(str::to_owned);
+        let there: BTreeSet<String> = lib.text.lines().filter_map(module).collect();
+        let differ = listed.symmetric_difference(&there);
+        faults.extend(differ.map(|name| format!("{}: `{name}` is either listed or there, not both", lib.path)));
+    }
+}
+
+/// Every file of tests is named where it is said how all is tested, and none that is not there.
+fn tested(contributing: &str, files: &[Text], faults: &mut Vec<String>) {
+    let section = contributing.lines().skip_while(|line| *line != "## How it is tested").skip(1);
+    let section: String = section.take_while(|line| !line.starts_with("## ")).collect();
+    let named: BTreeSet<&str> = section.split('`').skip(1).step_by(2).collect();
+    let is_named = |name: &str| named.iter().any(|word| word.rsplit('/').next() == Some(name));
+    for file in files.iter().filter(|file| file.is_rust()) {
+        if let ["crates", _, "tests", name] = file.path.split('/').collect::<Vec<_>>()[..]
+            && !is_named(name)
+        {
+            faults.push(format!("CONTRIBUTING.md: {} is not named in \"How it is tested\"", file.path));
+        }
+    }
+    for name in named.iter().filter(|word| word.ends_with(".rs") && !word.contains('*')) {
+        if !files.iter().any(|file| file.path.ends_with(name)) {
+            faults.push(format!("CONTRIBUTING.md: `{name}` is said to test something and is not there"));
+        }
+    }
 }
 
 /// The dependencies that the crates' manifests name, ours apart.

@@ -5,9 +5,11 @@ mod values;
 
 use std::slice::from_ref;
 
-use seekwise_formats::study::{Metric, Study};
+use seekwise_formats::metric::Metric;
+use seekwise_formats::study::Study;
 use seekwise_lab::compose::ratio_text;
-use seekwise_lab::finding::{Beside, Evidence, Finding, differences};
+use seekwise_lab::finding::{Beside, Evidence, Finding};
+use seekwise_lab::made::differences;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};

@@ -6,7 +6,8 @@ mod text;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue::everyday::arithmetic::Law;
 use seekwise_lab::catalogue::everyday::{Report, Verdict, plan};
-use seekwise_lab::catalogue::{self, plot, show};
+use seekwise_lab::catalogue::{self, show};
+use seekwise_lab::plot;
 use serde_json::json;
 
 use super::{print, print_json, warn};

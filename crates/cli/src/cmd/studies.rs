@@ -1,7 +1,8 @@
 //! `seekwise studies`: the built-in studies; of one, what it asks, varies, compares and claims, and how long it is.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::study::{Factor, Study, flatten, parse};
+use seekwise_formats::dotted::flatten;
+use seekwise_formats::study::{Factor, Study, parse};
 use seekwise_lab::demand;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use seekwise_model::record::Part as Spent;
 
 use super::{Axis, Expression, Fault, Function, Node, Part, Reduction};
 use crate::diagnostic::nearest;
+use crate::metric::Metric;
 use crate::stack;
-use crate::study::Metric;
 
 /// Requests that are counted together.
 const KINDS: [&str; 4] = ["all", "read", "write", "flush"];

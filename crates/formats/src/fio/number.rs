@@ -4,7 +4,7 @@
 //! `ib` ones of the other base: `4kib` is 4000. Whatever fio reads otherwise than it looks is noted for a warning.
 
 use super::arithmetic::{self, Units};
-use crate::study::LONGEST;
+use crate::duration::LONGEST;
 
 /// A value, or what was expected.
 pub(super) type Parsed<T> = Result<T, String>;

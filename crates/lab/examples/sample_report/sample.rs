@@ -5,8 +5,9 @@
 
 use seekwise_lab::report::{
     Anatomy, Cell, Claim, Factor, Interval, Layer, Meaning, Movements, Outcome, Platter, Provenance, Report, Requests,
-    Response, Setting, Stretch, Verdict,
+    Setting, Stretch, Verdict,
 };
+use seekwise_lab::stats::response::Response;
 
 const SYNTHETIC: &str = "Sample data: every figure on this page is made up by a formula.";
 

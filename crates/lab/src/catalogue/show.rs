@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::check::{Check, checks};
 use super::curves::{Curves, curves, sustained};
-use super::plot::Picture;
 use super::{load, names};
+use crate::plot::Picture;
 
 /// One line of the list.
 #[derive(Clone, Debug, Serialize)]
@@ -140,8 +140,8 @@ pub fn rate_picture(sheet: &Sheet) -> Picture<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plot::terminal;
     use super::*;
+    use crate::plot::terminal;
 
     /// All that a figure can be divided by is nothing: a sector in less than a nanosecond, one block.
     #[test]

@@ -4,7 +4,7 @@
 use plotters::prelude::*;
 
 use super::Report;
-use crate::catalogue::plot;
+use crate::plot;
 
 /// Pixels.
 const SIZE: (u32, u32) = (820, 360);

@@ -1,7 +1,7 @@
 //! What the headline does not say: figures that went the other way than the one that is judged. More requests a second
 //! with a longer p99 is no plain "faster".
 
-use seekwise_formats::study::{Figure, Metric, Whose};
+use seekwise_formats::metric::{Figure, Metric, Whose};
 
 use crate::stats::{Interval, Verdict};
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_formats::study::Whose;
+use seekwise_formats::metric::Whose;
 use seekwise_model::record::Part;
 use serde::{Serialize, Serializer};
 

@@ -1,6 +1,6 @@
 //! What a metric comes to in one run.
 
-use seekwise_formats::study::{Figure, Metric, Whose};
+use seekwise_formats::metric::{Figure, Metric, Whose};
 
 use crate::run::{RunRecord, View};
 use crate::stats::{Better, Percentile, quality};

@@ -1,8 +1,8 @@
 //! The list of drives and one drive in full, as text.
 
 use seekwise_formats::profile::DriveFile;
-use seekwise_lab::catalogue::plot::terminal;
 use seekwise_lab::catalogue::show::{Sheet, Summary, rate_picture, seek_picture};
+use seekwise_lab::plot::terminal;
 
 use crate::exit::Failure;
 use crate::screen::wrapped;

@@ -1,0 +1,79 @@
+//! A length of time as people write it.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _};
+
+/// A length of time, written as `30 s`, `10 m`, `500 ms` or a number of seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Duration {
+    /// Nanoseconds.
+    pub nanos: u64,
+}
+
+/// The longest time that a key may say: ten years, in nanoseconds. A job's stages come to a hundred at most; 2^64 ns are
+/// 584.
+pub const LONGEST: u64 = 3650 * 86_400 * 1_000_000_000;
+
+impl Duration {
+    /// Reads `30 s`, `10m`, `500 ms`, `1 h`, or a plain number of seconds.
+    pub fn parse(text: &str) -> Result<Duration, String> {
+        let text = text.trim();
+        let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        let number: f64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a length of time"))?;
+        let unit = match text[digits..].trim() {
+            "ns" => 1.0,
+            "us" => 1e3,
+            "ms" => 1e6,
+            "s" | "" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            "d" => 86_400e9,
+            other => return Err(format!("unknown unit of time `{other}`; expected ns, us, ms, s, m, h or d")),
+        };
+        let nanos = number * unit;
+        if !(0.0..=LONGEST as f64).contains(&nanos) {
+            return Err(format!("`{text}` is out of range; expected at most 10 years"));
+        }
+        Ok(Duration { nanos: nanos.round() as u64 })
+    }
+
+    /// Seconds.
+    pub fn seconds(self) -> f64 {
+        self.nanos as f64 / 1e9
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.seconds())
+    }
+}
+
+impl<'de> Deserialize<'de> for Duration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => Duration::parse(&text).map_err(D::Error::custom),
+            toml::Value::Integer(seconds) if seconds >= 0 => {
+                Duration::parse(&seconds.to_string()).map_err(D::Error::custom)
+            }
+            toml::Value::Float(seconds) => Duration::parse(&seconds.to_string()).map_err(D::Error::custom),
+            other => Err(D::Error::custom(format!("`{other}` is not a length of time; expected e.g. \"30 s\""))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, nanos) in
+            [("30 s", 30_000_000_000), ("10m", 600_000_000_000), ("500 ms", 500_000_000), ("1.5", 1_500_000_000)]
+        {
+            assert_eq!(Duration::parse(text).map(|d| d.nanos), Ok(nanos));
+        }
+        assert!(Duration::parse("10 sec").is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! The figures of a distribution of response times, as records and pages hold them.
+
+use serde::{Deserialize, Serialize};
+
+use super::histogram::{Histogram, Percentile};
+
+/// The distribution of a response time, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p99_9: f64,
+    /// 99.99th percentile.
+    pub p99_99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Response {
+    /// The figures of a histogram; zeroes when it is empty.
+    pub fn of(histogram: &Histogram) -> Response {
+        let ms = |ns: f64| ns / 1e6;
+        let at = |percentile| histogram.percentile(percentile).map_or(0.0, |span| ms(span.nanos() as f64));
+        let [p50, p90, p99, p99_9, p99_99] = Percentile::LISTED.map(at);
+        let mean = histogram.mean().map_or(0.0, ms);
+        let max = histogram.max().map_or(0.0, |span| ms(span.nanos() as f64));
+        Response { mean, p50, p90, p99, p99_9, p99_99, max }
+    }
+
+    /// The plain mean of each figure over several runs. Panics when there are none.
+    pub fn average(runs: &[Response]) -> Response {
+        let mean = |value: fn(&Response) -> f64| runs.iter().map(value).sum::<f64>() / runs.len() as f64;
+        Response {
+            mean: mean(|r| r.mean),
+            p50: mean(|r| r.p50),
+            p90: mean(|r| r.p90),
+            p99: mean(|r| r.p99),
+            p99_9: mean(|r| r.p99_9),
+            p99_99: mean(|r| r.p99_99),
+            max: runs.iter().map(|r| r.max).fold(0.0, f64::max),
+        }
+    }
+}
