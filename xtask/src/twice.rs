@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::steps::{Ended, run_in};
 
-/// The study.
 const STUDY: &str = include_str!("small.toml");
 
 /// What is compared.

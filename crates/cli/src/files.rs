@@ -81,9 +81,7 @@ fn unreadable(path: &str, error: &io::Error) -> Failure {
 pub enum Kind {
     /// A fio job file or an Iometer configuration.
     Job,
-    /// A study.
     Study,
-    /// A stack.
     Stack,
     /// A drive's profile.
     Profile,

@@ -74,7 +74,6 @@ pub struct Of<'a> {
     pub job: &'a str,
     /// What it ran on.
     pub target: &'a str,
-    /// The seed.
     pub seed: u64,
 }
 

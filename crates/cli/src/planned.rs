@@ -20,7 +20,6 @@ use crate::results::{self, Kept, Results};
 pub struct Planned {
     /// Its text, as stored beside its results.
     pub text: String,
-    /// The study.
     pub study: Study,
     /// What its cells run.
     pub prepared: Vec<Prepared>,
@@ -46,7 +45,6 @@ pub struct Opening<'a> {
 pub struct Opened {
     /// The plan.
     pub planned: Planned,
-    /// Its results.
     pub results: Results,
     /// The runs that they hold already.
     pub done: Vec<RunRecord>,

@@ -8,7 +8,6 @@ use std::process::{Command, Stdio};
 
 /// A kind of input.
 pub(super) struct Kind {
-    /// Its name.
     pub(super) name: &'static str,
     /// The file that the program reads; one of a result folder, where it begins from none.
     file: &'static str,

@@ -4,7 +4,6 @@
 /// A function and its length.
 #[derive(Debug, PartialEq)]
 pub struct Function {
-    /// Its name.
     pub name: String,
     /// The line of `fn`, from 1.
     pub line: usize,

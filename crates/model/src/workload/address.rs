@@ -120,9 +120,7 @@ pub(crate) struct Address {
 
 /// What an [`Address`] is made for.
 pub(crate) struct Space<'a> {
-    /// Its distribution.
     pub(crate) distribution: &'a Distribution,
-    /// Its generator.
     pub(crate) generator: Generator,
     /// Each block once a pass.
     pub(crate) once: bool,

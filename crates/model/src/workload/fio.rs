@@ -31,7 +31,6 @@ pub(crate) struct Draw {
     pub(crate) direction: usize,
     /// First byte on the device.
     pub(crate) start: u64,
-    /// Bytes.
     pub(crate) bytes: u64,
 }
 

@@ -58,7 +58,6 @@ pub(crate) struct Issue {
     pub(crate) flags: Flags,
     /// First sector.
     pub(crate) lba: u64,
-    /// Sectors.
     pub(crate) sectors: u32,
     /// When it was due.
     pub(crate) intended: Instant,
