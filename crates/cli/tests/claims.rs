@@ -60,6 +60,16 @@ fn a_range_votes_and_a_switch_of_its_own_repeats_nothing() {
 }
 
 #[test]
+fn a_test_that_spreads_more_than_it_shows_is_flagged() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = claims(folder.path(), &["Q15", "--out", "out"], 0);
+    assert_eq!(found[0]["reproduced"], true, "{}", found[0]);
+    let page = fs::read_to_string(folder.path().join("out/q-repeat/report.html")).unwrap();
+    let flags = page.matches("more than the sides differ").count();
+    assert_eq!(flags, 1, "the short test alone");
+}
+
+#[test]
 fn cuts_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let found = claims(folder.path(), &["n9", "--runs", "1", "--out", "out"], 0);

@@ -14,7 +14,7 @@
 //! | `setting.drive.cache.segments` | a setting of the cell's stack |
 //! | `q[factor=level, …]`, `(…)[factor=level]` | the cells in which a figure, or all figures of a bracket, are taken. The inner choice wins. A factor with one level needs none |
 //! | `+ - * /`, `abs`, `log2`, `max(a, b)`, `min(a, b)` | run by run: sides of one seed are paired |
-//! | `low(x)`, `high(x)` | the ends of the 95 % interval of `x` over the runs |
+//! | `low(x)`, `high(x)`, `deviation(x)` | over the runs: the ends of the 95 % interval of `x`, its standard deviation |
 //! | `max min mean geomean sum spread (q over f, g)` | over all levels of the factors; `over f in (a, b)` over those. `spread` is the greatest over the least, less 1 |
 //! | `argmax argmin (q over f)` | the level where it is greatest, least |
 //! | `rising falling (q over f)` | strictly, in the order of the levels or of those listed |
@@ -142,7 +142,7 @@ impl Order {
     }
 }
 
-/// What some numbers come to, run by run; `Low` and `High` over the runs.
+/// What some numbers come to, run by run; `Low`, `High` and `Deviation` over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names say it")]
 pub enum Function {
@@ -150,6 +150,7 @@ pub enum Function {
     Log2,
     Low,
     High,
+    Deviation,
     Max,
     Min,
 }

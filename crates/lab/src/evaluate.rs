@@ -12,7 +12,7 @@ use seekwise_formats::study::{Claim, Study};
 use crate::made::MadeFrom;
 use crate::plan::Cell;
 use crate::run::RunRecord;
-use crate::stats::mean_interval;
+use crate::stats::{deviation, mean_interval};
 
 /// The level of an interval.
 const ALPHA: f64 = 0.05;
@@ -279,6 +279,7 @@ impl<'a> Results<'a> {
             Function::Log2 => Some(first.into_iter().map(f64::log2).collect()),
             Function::Low => end(false),
             Function::High => end(true),
+            Function::Deviation => deviation(&first).or(self.asked.as_ref().map(|_| 1.0)).map(|spread| vec![spread]),
             Function::Max => Some(values.fold(first, |most, next| paired(&most, &next, f64::max))),
             Function::Min => Some(values.fold(first, |least, next| paired(&least, &next, f64::min))),
         }

@@ -102,6 +102,18 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("RW", "read"), ("OFFSET", "0%"), ("SIZE", "3%"), ("BS", "64k")],
     },
     BuiltInJob {
+        name: "scattered-files",
+        purpose: "files at random places, each read or written from end to end",
+        text: include_str!("../../../studies/jobs/scattered-files.fio"),
+        variables: &[("RW", "randread"), ("RUN", "16"), ("BS", "64k"), ("DEPTH", "1"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
+        name: "two-streams",
+        purpose: "one stream is read and another written at once",
+        text: include_str!("../../../studies/jobs/two-streams.fio"),
+        variables: &[("PLACE", "50%"), ("BS", "64k"), ("DEPTH", "1"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
         name: "random-sectors",
         purpose: "one sector at a time at random over the drive, as programs do that measure access time",
         text: include_str!("../../../studies/jobs/random-sectors.fio"),

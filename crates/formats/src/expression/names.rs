@@ -175,10 +175,10 @@ impl<'a> Check<'a> {
             }
             Node::Quantity(name) | Node::Setting(name) => self.open(name, part, bound),
             Node::Function(function, arguments) => {
-                let whole = matches!(function, Function::Low | Function::High);
+                let whole = matches!(function, Function::Low | Function::High | Function::Deviation);
                 arguments.iter().for_each(|argument| self.kind(argument, false));
                 if whole && matches!(*arguments[0].node, Node::Number(_)) {
-                    self.fault(&part.text, format!("`{}` has no interval", arguments[0].text), None, None);
+                    self.fault(&part.text, format!("`{}` is the same in every run", arguments[0].text), None, None);
                 }
             }
             Node::And(a, b) | Node::Or(a, b) => {

@@ -10,11 +10,12 @@ const DEEPEST: usize = 40;
 /// Words of one expression, for the same reason: a sum of many is as deep as it is long.
 const LONGEST: usize = 400;
 
-const FUNCTIONS: [(&str, Function); 6] = [
+const FUNCTIONS: [(&str, Function); 7] = [
     ("abs", Function::Abs),
     ("log2", Function::Log2),
     ("low", Function::Low),
     ("high", Function::High),
+    ("deviation", Function::Deviation),
     ("max", Function::Max),
     ("min", Function::Min),
 ];

@@ -62,6 +62,12 @@ fn sides_are_paired_run_by_run() {
     said("(iops[depth=8] / iops[depth=1])[mode=on]", "(iops[depth=8] / iops[depth=1])[mode=on]: 2.029 ± 0.374");
     said("iops[mode=on, depth=1] in 100..102", "iops[mode=on, depth=1], wanted 100..102: 101.0 ± 12.7 – holds");
     said("iops[mode=on, depth=1] in 99 ± 2 %", "iops[mode=on, depth=1], wanted 99 ± 2 %: 101.0 ± 12.7 – FAILS");
+    // 100 and 102: s = √2. 90 and 110 are 1 on average and scatter about it, 200 and 210 scatter less than they are away.
+    said("deviation(iops[mode=on, depth=1])", "deviation(iops[mode=on, depth=1]): 1.414");
+    for (of, holds) in [("iops[mode=off, depth=2]", true), ("iops[mode=on, depth=8]", false)] {
+        let within = check_of(&format!("-deviation({of}) < {of} - 100 < deviation({of})"), &[0, 1, 2, 3, 4, 5]);
+        assert_eq!(within[0].holds, Some(holds), "{of}");
+    }
     said("low(iops[mode=on, depth=1]) < 88.4", "low(iops[mode=on, depth=1]), wanted < 88.4: 88.29 – holds");
 }
 

@@ -51,6 +51,11 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0)).sqrt())
 }
 
+/// The standard deviation of independent runs. Nothing for fewer than two.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    (values.len() > 1).then(|| moments(values).1)
+}
+
 /// The mean of independent runs with its interval of confidence `1 - alpha`: mean ± t(1 - alpha/2, n - 1) · s / √n.
 /// Nothing for fewer than two runs, whose spread is unknown.
 pub fn mean_interval(values: &[f64], alpha: f64) -> Option<Interval> {
