@@ -24,12 +24,10 @@ mod hosts;
 mod keys;
 mod modes;
 
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::ArraySpec;
-use seekwise_model::host::controller::ControllerSpec;
-use seekwise_model::host::driver::DriverSpec;
-use seekwise_model::host::processor::ProcessorSpec;
+pub use seekwise_model::stack::Change;
+use seekwise_model::stack::{self as model, Layer as ModelLayer};
+use seekwise_model::time::Instant;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -49,17 +47,6 @@ pub struct Stack {
     /// In the order of [`LAYERS`].
     layers: [Layer; LAYERS.len()],
     changes: Vec<Change>,
-}
-
-/// A setting that changes while a run goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// When, from the run's beginning, in nanoseconds.
-    pub at: u64,
-    /// Dotted key of the stack.
-    pub key: String,
-    /// Its value from then on, as text.
-    pub value: String,
 }
 
 /// One layer: a name, and what is different.
@@ -89,24 +76,10 @@ pub struct Setting {
 /// A stack ready to run.
 #[derive(Clone, Debug)]
 pub struct BuiltStack {
-    /// The processor.
-    pub processor: Option<ProcessorSpec>,
-    /// A driver's cache of the whole disk in host memory.
-    pub accelerator: Option<AcceleratorSpec>,
-    /// The operating system's driver.
-    pub driver: Option<DriverSpec>,
-    /// Several drives, each with a controller's channel of its own.
-    pub array: Option<ArraySpec>,
-    /// Bytes a second of a bus that all channels share.
-    pub bus: Option<u64>,
-    /// The host bus adapter.
-    pub controller: Option<ControllerSpec>,
-    /// The drive.
-    pub profile: Profile,
+    /// What runs.
+    pub stack: model::Stack,
     /// Every figure that went in.
     pub settings: Vec<Setting>,
-    /// What changes during a run, in order of time.
-    pub changes: Vec<Change>,
     /// What the drive does not take as asked.
     pub warnings: Vec<Diagnostic>,
 }
@@ -118,11 +91,10 @@ impl Setting {
     }
 }
 
-impl Change {
-    fn setting(&self) -> Setting {
-        let key = format!("at.{} s.{}", self.at as f64 / 1e9, self.key);
-        Setting::asked(key, self.value.clone(), "changes during the run")
-    }
+/// A change during the run, as a setting of the stack.
+fn changed(change: &Change) -> Setting {
+    let key = format!("at.{} s.{}", change.at.nanos() as f64 / 1e9, change.key);
+    Setting::asked(key, change.value.clone(), "changes during the run")
 }
 
 impl Layer {
@@ -203,6 +175,7 @@ impl Stack {
         let place = LAYERS.iter().filter_map(|layer| key.find(&format!(".{layer}."))).min();
         let place = place.ok_or_else(|| wrong().expected(expected))?;
         let at = Duration::parse(&key[..place]).map_err(|why| wrong().expected(why))?.nanos;
+        let at = Instant::from_nanos(at);
         let key = &key[place + 1..];
         self.changes.push(Change { at, key: key.to_owned(), value: plain_value(key, value) });
         self.changes.sort_by_key(|change| change.at);
@@ -277,25 +250,27 @@ impl Stack {
         }
         let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
         settings.extend(built.map(|figure| recorded("drive", figure)));
-        settings.extend(self.changes.iter().map(Change::setting));
+        settings.extend(self.changes.iter().map(changed));
         let mut profile = drive.profile()?;
         if let Some(most) = controller.as_deref().and_then(hosts::mode) {
             (profile.link.rate, profile.link.write_rate) =
                 (profile.link.rate.min(most), profile.link.write_rate.min(most));
         }
         let link = profile.link.rate;
-        Ok(BuiltStack {
-            processor: processor.as_deref().map(|it| hosts::processor(it, driver.as_deref().unwrap_or_default())),
-            accelerator: accelerator.as_deref().map(hosts::accelerator),
-            driver: driver.as_deref().map(hosts::driver),
-            array: array.as_deref().map(|figures| self.array(figures)).transpose()?,
-            bus: bus.as_deref().map(hosts::bus),
-            controller: controller.as_deref().map(|it| hosts::controller(it, link)),
-            profile,
-            settings,
-            changes: self.changes.clone(),
-            warnings: drive.warnings(),
-        })
+        let array = array.as_deref().map(|figures| self.array(figures)).transpose()?;
+        let layers = [
+            controller.as_deref().map(|it| ModelLayer::Controller(hosts::controller(it, link))),
+            bus.as_deref().map(|it| ModelLayer::Bus(hosts::bus(it))),
+            array.map(ModelLayer::Array),
+            driver.as_deref().map(|it| ModelLayer::Driver(hosts::driver(it))),
+            accelerator.as_deref().map(|it| ModelLayer::Accelerator(hosts::accelerator(it))),
+            processor
+                .as_deref()
+                .map(|it| ModelLayer::Processor(hosts::processor(it, driver.as_deref().unwrap_or_default()))),
+        ];
+        let layers = layers.into_iter().flatten().collect();
+        let stack = model::Stack { profile, layers, changes: self.changes.clone() };
+        Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
     }
 
     /// The array, or what of it does not fit together.

@@ -162,7 +162,7 @@ fn the_seeds_are_valid() {
     assert_eq!(seekwise_formats::expression::parse(text(EXPRESSION)).map(|seed| seed.each.len()), Ok(2));
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
-    assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().controller.is_some());
+    assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
     assert_eq!(trace::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
     assert_eq!(trace::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }

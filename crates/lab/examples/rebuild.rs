@@ -20,9 +20,9 @@ use seekwise_model::host::array::Array;
 use seekwise_model::host::layer::Layered;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::several;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Workload;
-use seekwise_targets::sim::Stack;
 
 const HOUR: Span = Span::from_secs(3600);
 /// Percentiles are drawn one for each of these.
@@ -60,8 +60,9 @@ impl Run {
         }
         let text = |name: &str| Ok(catalogue::text(name).unwrap_or_default().to_owned());
         let built = file.build(&text).map_err(said)?;
-        let stack = Stack { array: built.array, controller: built.controller, ..Stack::bare(built.profile) };
-        let array = stack.build_array(Seed(1)).ok_or("no array")?;
+        let (spec, below) = built.stack.array().cloned().zip(built.stack.layers.split_last()).ok_or("no array")?;
+        let drives = &mut |number| -> Box<dyn Device> { Box::new(built.stack.drive(Seed(1), number)) };
+        let array = Array::above(spec.clone(), several(below.1, spec.members, drives));
         let read = |_: &str| Ok(job(rate));
         let loaded =
             seekwise_lab::jobs::load("load.fio", array.limits(0).sectors, &Inputs::today(&read), &[]).map_err(said)?;

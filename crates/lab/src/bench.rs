@@ -12,12 +12,13 @@ use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_model::workload::trace::{Row, Timing};
 use seekwise_model::workload::{
     Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Worker,
 };
-use seekwise_targets::sim::{self, SimError, Stack};
+use seekwise_targets::sim::{self, SimError};
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
@@ -126,7 +127,7 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
     let streaming = with(&[("drive.firmware.queue.policy", "fcfs"), ("drive.cache.segments", "16")])?;
     let sectors = fcfs.profile.geometry.sectors();
     let random = |depth| reads(100, 4096, depth, requests, sectors);
-    let layer = ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000);
+    let layer = Layer::Controller(ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000));
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
     let trace = Load::Trace { profile: fcfs.profile.clone(), rows: trace(ROWS.min(requests), sectors), requests };
     let job = |key, what, stack, job| Workload { key, what, server: false, load: Load::Job { stack, job } };

@@ -29,9 +29,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 use seekwise_model::block::{Completion, Landing, Request, SECTOR};
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
-use seekwise_targets::sim::{self, Ending, SimError, Stack, Witness};
+use seekwise_targets::sim::{self, Ending, SimError, Witness};
 use serde::Serialize;
 
 use self::curve::{Point, Summary};

@@ -5,10 +5,11 @@
 //! grows with the part of a drive that is written. The forecast runs the first requests and stretches what they took.
 
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Blocks, FioPattern, Job, Pattern, Worker};
 use seekwise_targets::clock::Stopwatch;
-use seekwise_targets::sim::{self, SimError, Stack};
+use seekwise_targets::sim::{self, SimError};
 
 /// A program without a job: code, profiles, tables, the rows that a log holds back (measured: 12 to 50 MB).
 const PROGRAM: u64 = 64 << 20;
@@ -37,7 +38,7 @@ const PROBE: u64 = 2_000;
 /// Bytes that a run may take at most, beside the program and its other runs.
 pub fn of_run(stack: &Stack, job: &Job, cuts: u32) -> u64 {
     let workers = job.workers.iter().map(of_worker).fold(0, u64::saturating_add);
-    let pages = stack.accelerator.map_or(0, |accelerator| accelerator.size / 4096);
+    let pages = stack.accelerators().map(|accelerator| accelerator.size / 4096).sum::<u64>();
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }
 

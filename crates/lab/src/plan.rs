@@ -5,12 +5,13 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::keys::JOB;
-use seekwise_formats::stack::{self as layers, Setting, Stack as StackFile};
+use seekwise_formats::stack::{Setting, Stack as StackFile};
 use seekwise_formats::study::{Duration, Study, flatten, plain};
 use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
+use seekwise_model::stack::Stack;
+use seekwise_model::time::Span;
 use seekwise_model::workload::Job;
-use seekwise_targets::sim::{self, Change, Stack};
+use seekwise_targets::sim;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
@@ -91,21 +92,7 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let stack = stack(file, cell, inputs)?;
     let built = stack.build(&|name| drive(name, inputs))?;
-    let change = |change: &layers::Change| Change {
-        at: Instant::from_nanos(change.at),
-        key: change.key.clone(),
-        value: change.value.clone(),
-    };
-    let stack = Stack {
-        changes: built.changes.iter().map(change).collect(),
-        processor: built.processor,
-        accelerator: built.accelerator,
-        driver: built.driver,
-        array: built.array,
-        bus: built.bus,
-        controller: built.controller,
-        ..Stack::bare(built.profile)
-    };
+    let stack = built.stack;
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
     };

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Window};
-use seekwise_targets::sim::{self, SimError, Stack};
+use seekwise_targets::sim::{self, SimError};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -458,7 +459,7 @@ pub fn measure_first(
         issued: outcome.issued,
         log: outcome.log,
         link: stack.profile.link.rate,
-        cores: stack.processor.map(|processor| processor.cores),
+        cores: stack.processor().map(|processor| processor.cores),
         names: names(job),
         phases: stretches,
         troubles: troubles(stack, job, outcome.failures, outcome.end),

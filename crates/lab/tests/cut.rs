@@ -18,10 +18,11 @@ use seekwise_model::host::array::layout::{Level, Volume};
 use seekwise_model::host::driver::{DriverSpec, PowerOff};
 use seekwise_model::record::Record;
 use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::stack::{Change, Stack};
 use seekwise_model::testing::{self, Image, Members, Sight};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern, Workload};
-use seekwise_targets::sim::{self, Change, Entries, Pairs, Stack, Watched, Witness};
+use seekwise_targets::sim::{self, Entries, Pairs, Watched, Witness};
 
 /// One write or flush as its client saw it. Numbers count the client's doings.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +98,7 @@ fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     let mut log = Log::default();
     let entries = Entries::default();
     let pairs = Pairs::default();
-    let device = Watched::numbered(stack.build_numbered(Seed(seed), Some(&entries)), entries.clone(), &mut log);
+    let device = Watched::numbered(sim::build_numbered(stack, Seed(seed), &entries), entries.clone(), &mut log);
     let device = device.with_pairs(pairs.clone());
     let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
     let mut engine = Engine::new(Telling { job, pairs }, device);
@@ -217,10 +218,11 @@ fn random_stack(rng: &mut Rng) -> Stack {
     let arrayed = rng.percent(50);
     let layered = if arrayed { testing::random_array(rng) } else { testing::random_stack(rng) };
     let array = layered.layers.iter().find_map(|layer| match layer {
-        testing::Layer::Array(spec, bus) => Some((spec.clone(), *bus)),
+        testing::Layer::Array(spec) => Some(spec.clone()),
         _ => None,
     });
-    let (mut array, bus) = array.map_or((None, None), |(spec, bus)| (Some(spec), bus));
+    let bus = layered.layers.iter().find(|layer| layer.is_shared()).cloned();
+    let mut array = array;
     if let Some(spec) = &mut array {
         let parity = spec.shares.iter().any(|share| matches!(share.level, Level::Raid5 | Level::Raid6));
         spec.lost = if parity { 0 } else { spec.lost };
@@ -250,7 +252,14 @@ fn random_stack(rng: &mut Rng) -> Stack {
         // What outlives a cut below it is not known without a cut.
         (drive.protected, drive.cache.flash_sectors) = (false, 0);
     }
-    Stack { accelerator, driver, controller, array, bus, ..Stack::bare(drive.profile()) }
+    let layers = [
+        controller.map(testing::Layer::Controller),
+        bus,
+        array.map(testing::Layer::Array),
+        driver.map(testing::Layer::Driver),
+        accelerator.map(testing::Layer::Accelerator),
+    ];
+    Stack { layers: layers.into_iter().flatten().collect(), ..Stack::bare(drive.profile()) }
 }
 
 /// What is not told of a drive that saves its buffer: what it had of writes that it had not acknowledged.
@@ -292,14 +301,13 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
         let mut rng = Seed(case).stream("case");
         let stack = random_stack(&mut rng);
         let (terms, faults) = (Terms::of(&stack), stack.profile.faults);
-        let array = stack.build_array(Seed(case));
-        let volumes = array.as_ref().map_or(&[][..], |array| array.layer().volumes());
-        let sight = Sight::of(volumes, stack.array.as_ref().map_or(0, |spec| spec.lost));
+        let volumes = stack.volumes();
+        let sight = Sight::of(&volumes, stack.array().map_or(0, |spec| spec.lost));
         // Above a RAID 6 two parities can disagree; the checker looks at the first.
         let rows = volumes.first().filter(|volume| volume.level == Level::Raid5);
         let mut job = random_job(&mut rng, stack.sectors());
         if let Pattern::Fio(fio) = &mut job.workers[0].pattern
-            && stack.accelerator.is_some()
+            && stack.accelerators().next().is_some()
         {
             // Memory takes a hundred times what a drive does, and the judge keeps all that is at risk.
             fio.requests = Some(2000);
@@ -319,7 +327,7 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
             }
             let found = &Cut { holes: Holes::default(), ..*found };
             assert_eq!(told(*found, terms), told(counted, terms), "case {case}, {terms:?}, {faults:?}: {job:?}");
-            let honest = faults == Faults::default() && !stack.accelerator.is_some_and(|it| it.drops_flushes);
+            let honest = faults == Faults::default() && !stack.accelerators().any(|it| it.drops_flushes);
             assert!(found.lost[3].writes == 0 || !honest, "case {case}: an honest stack");
             seen.count(found, terms);
         }
@@ -343,8 +351,8 @@ fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
         .unwrap()
         .job;
     let of = |power_off, when: &When| {
-        let driver = Some(DriverSpec { power_off, ..DriverSpec::default() });
-        let stack = Stack { driver, ..Stack::bare(drive.profile()) };
+        let driver = DriverSpec { power_off, ..DriverSpec::default() };
+        let stack = Stack::bare(drive.profile()).under(testing::Layer::Driver(driver));
         let report = judge(&stack, &job, 1, when, &|_, _| ()).unwrap();
         let lost = report.each.iter().map(|cut| (cut.at, cut.lost[0], cut.torn, cut.partial)).collect::<Vec<_>>();
         (lost, report.promise_kept)
@@ -367,11 +375,11 @@ fn what_cannot_be_judged_is_refused() {
     let stack = loop {
         let layered = testing::random_array(&mut rng);
         let spec = layered.layers.iter().find_map(|layer| match layer {
-            testing::Layer::Array(spec, _) => Some(spec.clone()),
+            testing::Layer::Array(spec) => Some(spec.clone()),
             _ => None,
         });
-        if spec.as_ref().is_some_and(|spec| spec.shares[0].level == Level::Raid5 && spec.lost != 0) {
-            break Stack { array: spec, ..Stack::bare(layered.drive.profile()) };
+        if let Some(spec) = spec.filter(|spec| spec.shares[0].level == Level::Raid5 && spec.lost != 0) {
+            break Stack::bare(layered.drive.profile()).under(testing::Layer::Array(spec));
         }
     };
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=20\n";
@@ -379,9 +387,11 @@ fn what_cannot_be_judged_is_refused() {
     let why = |stack: &Stack| judge(stack, &job, 1, &When::Random(3), &|_, _| ()).err().map(|error| error.to_string());
     assert!(why(&stack).unwrap().contains("rows with parity that have lost a member"));
     let mut whole = stack.clone();
-    whole.array.as_mut().unwrap().lost = 0;
+    if let testing::Layer::Array(spec) = &mut whole.layers[0] {
+        spec.lost = 0;
+    }
     assert_eq!(why(&whole), None);
-    let merging = Stack { driver: Some(DriverSpec { merge: true, ..DriverSpec::default() }), ..whole.clone() };
+    let merging = whole.clone().under(testing::Layer::Driver(DriverSpec { merge: true, ..DriverSpec::default() }));
     assert!(why(&merging).unwrap().contains("`driver.merge`"));
     let accelerator = AcceleratorSpec {
         size: 1 << 20,
@@ -393,7 +403,7 @@ fn what_cannot_be_judged_is_refused() {
         idle: Span::from_millis(10),
         read_ahead: 0,
     };
-    let cached = Stack { accelerator: Some(accelerator), ..whole.clone() };
+    let cached = whole.clone().under(testing::Layer::Accelerator(accelerator));
     assert!(why(&cached).unwrap().contains("`accelerator`"));
     let change = Change { at: Instant::ZERO, key: "array.lose".to_owned(), value: "0".to_owned() };
     assert!(why(&Stack { changes: vec![change], ..whole }).unwrap().contains("while `array.lose` changes"));

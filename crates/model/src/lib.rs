@@ -11,6 +11,7 @@
 //! | [`recency`] | which of a number of things was used longest ago |
 //! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
+//! | [`stack`] | a drive and the layers above it in order: the one description, and the one builder |
 //! | [`testing`] | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
 
@@ -26,6 +27,7 @@ pub mod queue;
 pub mod recency;
 pub mod record;
 pub mod rng;
+pub mod stack;
 pub mod testing;
 pub mod time;
 pub mod workload;

@@ -43,18 +43,18 @@ use crate::drive::profile::{
     Adaptive, After, Cache, Faults, Firmware, Hold, Link, Overhead, Profile, ReadAhead, Until,
 };
 use crate::drive::recovery::Weak;
-use crate::host::accelerator::{Accelerator, AcceleratorSpec};
-use crate::host::array::layout::{Level, Share, volumes};
-use crate::host::array::{Array, ArraySpec, Balance, ParityWrite};
-use crate::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
+use crate::host::accelerator::AcceleratorSpec;
+use crate::host::array::layout::{Level, Share};
+use crate::host::array::{ArraySpec, Balance, ParityWrite};
+use crate::host::controller::{Coalesce, ControllerSpec, Programmed};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
-use crate::host::driver::{Driver, DriverSpec, FlushPolicy, Plug, SchedulerSpec, WriteThrough};
-use crate::host::identity::Identity;
-use crate::host::ports::Ports;
-use crate::host::processor::{Processor, ProcessorSpec};
+use crate::host::driver::{DriverSpec, FlushPolicy, Plug, SchedulerSpec, WriteThrough};
+use crate::host::processor::ProcessorSpec;
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
+pub use crate::stack::Layer;
+use crate::stack::above;
 use crate::time::Span;
 
 /// The settings of a small drive. The default turns at 7,200 rpm, has two heads, 64-sector tracks, no buffer, no
@@ -282,60 +282,19 @@ impl Small {
     }
 }
 
-/// A layer of a random stack.
-#[derive(Clone, Debug)]
-pub enum Layer {
-    /// [`Identity`].
-    Identity,
-    /// [`Controller`].
-    Controller(ControllerSpec),
-    /// [`Driver`].
-    Driver(DriverSpec),
-    /// [`Array`]; drive and layers below it are there once a member. With the rate of a bus that the members share.
-    Array(ArraySpec, Option<u64>),
-    /// [`Processor`].
-    Processor(ProcessorSpec),
-    /// [`Accelerator`].
-    Accelerator(AcceleratorSpec),
-}
-
-/// A small drive with layers above it, the lowest first.
+/// A small drive with layers above it.
 #[derive(Clone, Debug)]
 pub struct Stack {
     /// The drive.
     pub drive: Small,
-    /// What stands above.
+    /// What stands above, the lowest first.
     pub layers: Vec<Layer>,
 }
 
 impl Stack {
     /// The device.
     pub fn build(&self) -> Box<dyn Device> {
-        self.device(self.layers.len(), 0)
-    }
-
-    /// The lowest `height` layers, above the drive with this number.
-    fn device(&self, height: usize, drive: u64) -> Box<dyn Device> {
-        let Some(layer) = height.checked_sub(1).map(|top| &self.layers[top]) else {
-            return Box::new(self.numbered(drive).drive());
-        };
-        if let Layer::Array(spec, bus) = layer {
-            let members = (0..u64::from(spec.members)).map(|member| self.device(height - 1, member));
-            let ports: Box<dyn Device> = Box::new(Ports::new(members.collect()));
-            let below = match *bus {
-                Some(rate) => Box::new(Controller::bus(rate, ports, spec.members)),
-                None => ports,
-            };
-            return Box::new(Array::above(spec.clone(), below));
-        }
-        let below = self.device(height - 1, drive);
-        match *layer {
-            Layer::Controller(spec) => Box::new(Controller::above(spec, below)),
-            Layer::Driver(spec) => Box::new(Driver::above(spec, below)),
-            Layer::Processor(spec) => Box::new(Processor::above(spec, below)),
-            Layer::Accelerator(spec) => Box::new(Accelerator::above(spec, below)),
-            _ => Box::new(Identity::above(below)),
-        }
+        above(&self.layers, &mut |number| Box::new(self.numbered(u64::from(number)).drive()))
     }
 
     /// The same drive with another phase.
@@ -343,15 +302,15 @@ impl Stack {
         Small { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
     }
 
+    /// Its description.
+    pub fn described(&self) -> crate::stack::Stack {
+        crate::stack::Stack { layers: self.layers.clone(), ..crate::stack::Stack::bare(self.drive.profile()) }
+    }
+
     /// What a client sees of the members.
     pub fn sight(&self) -> Sight {
-        let array = self.layers.iter().enumerate().find_map(|(height, layer)| match layer {
-            Layer::Array(spec, _) => Some((height, spec)),
-            _ => None,
-        });
-        let Some((height, spec)) = array else { return Sight::default() };
-        let sectors = self.device(height, 0).limits(0).sectors;
-        Sight::of(&volumes(&spec.shares, spec.members, sectors, u64::from(spec.chunk)), spec.lost)
+        let stack = self.described();
+        stack.array().map_or_else(Sight::default, |spec| Sight::of(&stack.volumes(), spec.lost))
     }
 }
 
@@ -650,7 +609,7 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
         rebuild_run: 128,
         lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
     };
-    let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]);
+    let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
     let height = rng.below(stack.layers.len() as u64 + 1) as usize;
     // Above an array, landings are places on its members: a driver cannot tell whose part of a merged command they are.
     // So is what memory loses.
@@ -661,6 +620,6 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
             _ => {}
         }
     }
-    stack.layers.insert(height, Layer::Array(spec, bus));
+    stack.layers.splice(height..height, bus.into_iter().chain([Layer::Array(spec)]));
     stack
 }

@@ -92,7 +92,7 @@ fn any(level: Level, rng: &mut Rng) -> Stack {
     (drive.weak, drive.firmware.recovery_limit) = (Vec::new(), None);
     let members = level.least_members() + if level == Level::Raid10 { 0 } else { rng.below(2) as u32 };
     let chunk = [8, 16, 64][rng.below(3) as usize];
-    Stack { drive, layers: vec![Layer::Array(ArraySpec { chunk, ..spec(level, members) }, None)] }
+    Stack { drive, layers: vec![Layer::Array(ArraySpec { chunk, ..spec(level, members) })] }
 }
 
 struct Case {
@@ -114,7 +114,7 @@ impl Case {
 
     fn spec(&self) -> &ArraySpec {
         match &self.stack.layers[0] {
-            Layer::Array(spec, _) => spec,
+            Layer::Array(spec) => spec,
             _ => unreachable!("built with an array"),
         }
     }
@@ -219,7 +219,7 @@ impl Case {
 fn a_cut_between_data_and_parity_leaves_a_hole() {
     let (mut holes, mut whole) = (0, 0);
     for cut in 0..120 {
-        let stack = Stack { drive: Small::default(), layers: vec![Layer::Array(spec(Level::Raid5, 4), None)] };
+        let stack = Stack { drive: Small::default(), layers: vec![Layer::Array(spec(Level::Raid5, 4))] };
         let mut device = stack.build();
         let mut image = Image::new();
         set(&mut *device, Instant::ZERO, "landings", "on");

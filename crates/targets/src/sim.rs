@@ -8,19 +8,11 @@ use std::cell::Cell;
 
 use seekwise_model::block::{Completion, Control, ControlError, Counted, Device, Next, Op, Request, Source};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::mechanics::Mechanics;
-use seekwise_model::drive::movement::Movements;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
-use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec};
-use seekwise_model::host::array::{Array, ArraySpec};
-use seekwise_model::host::controller::{Controller, ControllerSpec};
-use seekwise_model::host::driver::{Driver, DriverSpec};
-use seekwise_model::host::layer::Layered;
-use seekwise_model::host::ports::Ports;
-use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::{Change, Layer, Stack, above};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
 use seekwise_model::workload::{Job, Window, Workload};
@@ -29,162 +21,6 @@ pub use self::follow::{Followed, follow};
 pub use self::numbered::Entries;
 use self::numbered::Numbered;
 pub use self::witness::{Pairs, Watched, Witness};
-
-/// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
-/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the profile, so
-/// that a skew which just suffices at its speed suffices at each.
-const SLOWEST: u64 = 200;
-
-/// A stack, from the program's side down. Absent layers cost nothing and limit nothing.
-#[derive(Clone, Debug)]
-pub struct Stack {
-    /// The processor.
-    pub processor: Option<ProcessorSpec>,
-    /// A driver's cache of the whole disk in host memory.
-    pub accelerator: Option<AcceleratorSpec>,
-    /// The operating system's driver.
-    pub driver: Option<DriverSpec>,
-    /// Several drives: controller and drive are there once a member, each drive with its own phase and speed.
-    pub array: Option<ArraySpec>,
-    /// Bytes a second of a bus that the members share.
-    pub bus: Option<u64>,
-    /// The host bus adapter.
-    pub controller: Option<ControllerSpec>,
-    /// Further adapters on the way, the lowest first.
-    pub layers: Vec<ControllerSpec>,
-    /// The drive.
-    pub profile: Profile,
-    /// What changes during a run, in order of time.
-    pub changes: Vec<Change>,
-}
-
-/// A setting of a layer that changes while a run goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// When.
-    pub at: Instant,
-    /// Dotted key of the stack.
-    pub key: String,
-    /// Its value from then on.
-    pub value: String,
-}
-
-impl Stack {
-    /// The drive with nothing above it.
-    pub fn bare(profile: Profile) -> Stack {
-        let (layers, changes) = (Vec::new(), Vec::new());
-        Stack {
-            processor: None,
-            accelerator: None,
-            driver: None,
-            array: None,
-            bus: None,
-            controller: None,
-            layers,
-            profile,
-            changes,
-        }
-    }
-
-    /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
-    pub fn build(&self, seed: Seed) -> Box<dyn Device> {
-        self.build_told(seed, None, None)
-    }
-
-    /// The same; an array with parity tells `entries` what it takes, and its landings have the numbers of that.
-    pub fn build_numbered(&self, seed: Seed, entries: Option<&Entries>) -> Box<dyn Device> {
-        self.build_told(seed, entries, None)
-    }
-
-    /// The same, with drives that tell `told` what their arms do.
-    fn build_told(&self, seed: Seed, entries: Option<&Entries>, told: Option<&Movements>) -> Box<dyn Device> {
-        let mut device: Box<dyn Device> = match (self.array_told(seed, told), entries) {
-            (Some(array), Some(entries)) if array.layer().volumes().iter().any(|volume| volume.parities() > 0) => {
-                Box::new(Numbered::new(Box::new(array), entries.clone()))
-            }
-            (Some(array), _) => Box::new(array),
-            (None, _) => self.shared(self.member(seed, 0, told), 1),
-        };
-        if let Some(spec) = self.driver {
-            device = Box::new(Driver::above(spec, device));
-        }
-        if let Some(spec) = self.accelerator {
-            device = Box::new(Accelerator::above(spec, device));
-        }
-        if let Some(spec) = self.processor {
-            device = Box::new(Processor::above(spec, device));
-        }
-        device
-    }
-
-    /// Sectors that a job has.
-    pub fn sectors(&self) -> u64 {
-        let array = self.build_array(Seed(0));
-        array.map_or(self.profile.geometry.sectors(), |array| array.limits(0).sectors)
-    }
-
-    /// The array and all below it, where there is one.
-    pub fn build_array(&self, seed: Seed) -> Option<Layered<Array>> {
-        self.array_told(seed, None)
-    }
-
-    fn array_told(&self, seed: Seed, told: Option<&Movements>) -> Option<Layered<Array>> {
-        let spec = self.array.clone()?;
-        let members = (0..spec.members).map(|member| self.member(seed, member, told)).collect();
-        let below = self.shared(Box::new(Ports::new(members)), spec.members);
-        Some(Array::above(spec, below))
-    }
-
-    /// The bus, if there is one, above `below`.
-    fn shared(&self, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
-        match self.bus {
-            Some(rate) => Box::new(Controller::bus(rate, below, units)),
-            None => below,
-        }
-    }
-
-    /// A drive and the adapters that it has for itself.
-    fn member(&self, seed: Seed, member: u32, told: Option<&Movements>) -> Box<dyn Device> {
-        let mut drive = self.drive(seed, member);
-        if let Some(told) = told {
-            drive.tell(member, told.clone());
-        }
-        let mut device: Box<dyn Device> = Box::new(drive);
-        for &spec in self.layers.iter().chain(&self.controller) {
-            device = Box::new(Controller::above(spec, device));
-        }
-        device
-    }
-
-    /// One drive by itself. The first turns as its profile says; each other a little slower, by up to [`SLOWEST`]
-    /// millionths: the same part number, not the same crystal.
-    fn drive(&self, seed: Seed, member: u32) -> Drive {
-        let mut profile = self.profile.clone();
-        if member > 0 {
-            let slower = seed.numbered("speed", u64::from(member)).below(SLOWEST + 1);
-            profile.mechanics = profile.mechanics.slowed(slower);
-        }
-        Drive::new(profile, seed.numbered("phase", u64::from(member)).next_u64())
-    }
-
-    /// How each of its drives turns and moves its arm.
-    pub fn mechanics(&self, seed: Seed) -> Vec<Mechanics> {
-        let members = self.array.as_ref().map_or(1, |array| array.members);
-        (0..members).map(|member| self.drive(seed, member).profile().mechanics.clone()).collect()
-    }
-
-    /// Nothing stands above the drive.
-    fn is_bare(&self) -> bool {
-        self.processor.is_none()
-            && self.accelerator.is_none()
-            && self.driver.is_none()
-            && self.array.is_none()
-            && self.bus.is_none()
-            && self.controller.is_none()
-            && self.layers.is_empty()
-            && self.changes.is_empty()
-    }
-}
 
 /// What a run leaves beside its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -319,6 +155,17 @@ pub enum Ending {
     PowerOff,
 }
 
+/// The stack as a device; an array with parity tells `entries` what it takes, and its landings have the numbers of that.
+pub fn build_numbered(stack: &Stack, seed: Seed, entries: &Entries) -> Box<dyn Device> {
+    let array = stack.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
+    let parity = stack.volumes().iter().any(|volume| volume.parities() > 0);
+    let Some(array) = array.filter(|_| parity) else { return stack.build(seed) };
+    let (below, higher) = stack.layers.split_at(array + 1);
+    let device = above(below, &mut |number| Box::new(stack.drive(seed, number)));
+    let mut numbered: Option<Box<dyn Device>> = Some(Box::new(Numbered::new(device, entries.clone())));
+    above(higher, &mut |_| numbered.take().expect("one array"))
+}
+
 /// Runs `job` on `stack` until it ends, and the device on as `ending` says; `witness` sees every request, completion and
 /// landing. Answers when the last thing happened that the ending is about, beside the outcome.
 pub fn witness(
@@ -330,7 +177,7 @@ pub fn witness(
 ) -> Result<(Outcome, Instant), SimError> {
     let entries = Entries::default();
     let pairs = Pairs::default();
-    let device = Watched::numbered(stack.build_numbered(seed, Some(&entries)), entries.clone(), witness);
+    let device = Watched::numbered(build_numbered(stack, seed, &entries), entries.clone(), witness);
     let device = device.with_pairs(pairs.clone());
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;

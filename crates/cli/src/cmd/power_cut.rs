@@ -6,8 +6,8 @@ use seekwise_lab::cut::view::View;
 use seekwise_lab::cut::{Losses, Report, When, judge, plot};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_targets::sim::Stack;
 
 use super::{print, print_json, warn};
 use crate::args;
@@ -233,7 +233,7 @@ fn verdict(report: &Report, stack: &Stack) -> String {
             (_, true) => "marked FUA",
             _ => "acknowledged with the write cache off",
         };
-        let drops = stack.driver.is_some_and(|driver| !driver.keeps_promises());
+        let drops = stack.drivers().any(|driver| !driver.keeps_promises());
         let who = if drops { "The driver" } else { "The drive" };
         return format!(
             "{who} broke its promise: at {} of {cuts} cuts writes were lost that had been {kind}, up to {} at one.",

@@ -1,6 +1,7 @@
 //! What a stack builds, and what its errors say.
 
 use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::{FlushPolicy, PowerOff, SchedulerSpec, WriteThrough};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
@@ -14,7 +15,7 @@ fn drives(name: &str) -> Result<String, Vec<Diagnostic>> {
 }
 
 fn order(built: &BuiltStack) -> Discipline {
-    match built.driver.unwrap().scheduler {
+    match built.stack.drivers().next().unwrap().scheduler {
         SchedulerSpec::Order(discipline) => discipline,
         other => panic!("{other:?}"),
     }
@@ -26,13 +27,18 @@ fn error_of(text: &str) -> String {
     errors.iter().map(|error| format!("{error}\n")).collect()
 }
 
+fn controller(built: &BuiltStack) -> Option<ControllerSpec> {
+    let of = |layer: &model::Layer| if let model::Layer::Controller(spec) = layer { Some(*spec) } else { None };
+    built.stack.layers.iter().find_map(of)
+}
+
 #[test]
 fn a_bare_name_measures_the_drive() {
     let built = Stack::named_drive("barracuda").build(&drives).unwrap();
-    let driver = built.driver.unwrap();
+    let driver = built.stack.drivers().next().copied().unwrap();
     assert_eq!(order(&built).policy, Policy::Fcfs);
     assert_eq!(driver.max_transfer, 65_536);
-    assert!(built.controller.is_none());
+    assert!(controller(&built).is_none());
 }
 
 #[test]
@@ -43,13 +49,13 @@ fn names_and_overrides_make_a_stack() {
     stack.set("drive.cache.write_back", "false").unwrap();
     stack.set("driver.queue.window", "4").unwrap();
     let built = stack.build(&drives).unwrap();
-    let driver = built.driver.unwrap();
+    let driver = built.stack.drivers().next().copied().unwrap();
     assert_eq!((order(&built).policy, order(&built).window), (Policy::CLook, 4));
     assert_eq!(driver.max_transfer, 256);
-    let controller = built.controller.unwrap();
+    let controller = controller(&built).unwrap();
     assert_eq!((controller.depth, controller.rate), (1, 90_000_000));
-    assert_eq!(built.profile.cache.segments, 8);
-    assert!(!built.profile.cache.write_back);
+    assert_eq!(built.stack.profile.cache.segments, 8);
+    assert!(!built.stack.profile.cache.write_back);
     let find = |key: &str| built.settings.iter().find(|s| s.key == key).unwrap();
     assert_eq!(find("controller.rate_mb_s").source, "s.toml:4");
     assert_eq!(find("drive.cache.write_back").source, "--set drive.cache.write_back=false");
@@ -60,7 +66,7 @@ fn names_and_overrides_make_a_stack() {
 fn none_leaves_the_driver_out() {
     let mut stack = Stack::named_drive("barracuda");
     stack.set("driver", "none").unwrap();
-    assert!(stack.build(&drives).unwrap().driver.is_none());
+    assert!(stack.build(&drives).unwrap().stack.drivers().next().is_none());
 }
 
 #[test]
@@ -98,13 +104,13 @@ fn errors_name_key_and_nearest() {
 fn a_driver_has_its_policies() {
     let text = "drive = \"barracuda\"\n[driver]\nname = \"linux-mq-deadline\"\nqueue.fifo_batch = 1\nflush = \"drop\"\n\
                 power_off = \"pause\"\npower_off_pause_ms = 2000\n";
-    let driver = Stack::parse("s.toml", text).unwrap().build(&drives).unwrap().driver.unwrap();
+    let driver = Stack::parse("s.toml", text).unwrap().build(&drives).unwrap().stack.drivers().next().copied().unwrap();
     let SchedulerSpec::Deadline(deadline) = driver.scheduler else { panic!("{driver:?}") };
     assert_eq!((deadline.fifo_batch, deadline.read_expire), (1, Span::from_millis(500)));
     assert_eq!((driver.flush, driver.power_off), (FlushPolicy::Drop, PowerOff::Pause(Span::from_secs(2))));
     let mut stack = Stack::named_drive("barracuda");
     stack.set("driver", "windows-xp").unwrap();
-    let driver = stack.build(&drives).unwrap().driver.unwrap();
+    let driver = stack.build(&drives).unwrap().stack.drivers().next().copied().unwrap();
     assert_eq!(
         (driver.flush, driver.write_through),
         (FlushPolicy::Cached, WriteThrough::Fua),
@@ -140,7 +146,7 @@ fn every_ready_made_layer_builds() {
         let mut stack = Stack::named_drive("barracuda");
         stack.set(host.layer, &host.name).unwrap();
         let built = stack.build(&drives).unwrap();
-        assert_eq!(built.controller.is_some(), host.layer == "controller");
+        assert_eq!(controller(&built).is_some(), host.layer == "controller");
         assert!(host.figures.iter().all(|figure| !figure.source.is_empty()));
     }
 }
@@ -151,8 +157,8 @@ fn a_clamp_is_a_warning() {
     let mut stack = Stack::named_drive("cheetah");
     stack.set("drive.cache.segments", "128").unwrap();
     let built = stack.build(&|_| Ok(text.to_owned())).unwrap();
-    assert_eq!(built.profile.cache.segments, 64);
-    assert_eq!(built.profile.cache.segment_sectors, 221);
+    assert_eq!(built.stack.profile.cache.segments, 64);
+    assert_eq!(built.stack.profile.cache.segment_sectors, 221);
     assert_eq!(built.warnings.len(), 1);
 }
 
@@ -164,12 +170,12 @@ fn an_array_is_a_layer_with_its_drives() {
     stack.set("array.chunk_kib", "64").unwrap();
     stack.set("array.lose", "2").unwrap();
     let built = stack.build(&drives).unwrap();
-    let array = built.array.unwrap();
+    let array = built.stack.array().unwrap();
     assert_eq!((array.members, array.chunk, array.lost), (4, 128, 0b100));
     assert_eq!(array.shares, [Share { level: Level::Raid5, permille: 1000 }]);
-    assert_eq!(built.bus, Some(100_000_000));
+    assert!(built.stack.layers.contains(&model::Layer::Bus(100_000_000)));
     stack.set("array", "matrix").unwrap();
-    let shares = stack.build(&drives).unwrap().array.unwrap().shares;
+    let shares = stack.build(&drives).unwrap().stack.array().unwrap().shares.clone();
     assert_eq!(shares.iter().map(|share| share.level).collect::<Vec<_>>(), [Level::Raid0, Level::Raid1]);
 }
 
@@ -198,10 +204,10 @@ fn an_accelerator_is_a_name_and_overrides() {
     let text = "drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nsize_mb = 64\nidle_ms = 2.5\n";
     let mut stack = Stack::parse("s.toml", text).unwrap();
     stack.set("accelerator.flush", "forward").unwrap();
-    let spec = stack.build(&drives).unwrap().accelerator.unwrap();
+    let spec = stack.build(&drives).unwrap().stack.accelerators().next().copied().unwrap();
     assert_eq!((spec.size, spec.write_back, spec.drops_flushes), (64 << 20, true, false));
     assert_eq!((spec.idle, spec.dirty_share), (Span::from_micros(2_500), 500));
-    assert!(Stack::named_drive("barracuda").build(&drives).unwrap().accelerator.is_none());
+    assert!(Stack::named_drive("barracuda").build(&drives).unwrap().stack.accelerators().next().is_none());
     let said = error_of("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
     assert!(said.contains("no accelerator `maxbost`") && said.contains("maxboost"), "{said}");
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");

@@ -21,7 +21,8 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
-use seekwise_targets::sim::{SimError, Stack};
+use seekwise_model::stack::{Layer, Stack};
+use seekwise_targets::sim::SimError;
 use serde::Serialize;
 
 use self::arithmetic::{Expected, Figures, Law};
@@ -225,7 +226,8 @@ impl Todo<'_> {
         let Profile { link, firmware, .. } = &self.profile;
         let splits = bytes > u64::from(link.max_transfer) * SECTOR;
         let driver = DriverSpec::plain(depth, firmware.depth, Discipline::plain(Policy::Fcfs), link.max_transfer);
-        Stack { driver: splits.then_some(driver), ..Stack::bare(self.profile.clone()) }
+        let layers = splits.then_some(Layer::Driver(driver)).into_iter().collect();
+        Stack { layers, ..Stack::bare(self.profile.clone()) }
     }
 
     fn row(&self, expected: &Expected, found: f64, job: String) -> Row {

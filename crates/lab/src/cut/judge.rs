@@ -16,8 +16,9 @@
 use std::collections::VecDeque;
 
 use seekwise_model::block::{Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
+use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::sim::{Stack, Witness};
+use seekwise_targets::sim::Witness;
 
 use super::curve::Curve;
 use super::heads::{self, Heads};
@@ -51,7 +52,7 @@ impl Terms {
     /// Of a drive, or of one below a cache in memory: what is there outlives no cut.
     pub fn of(stack: &Stack) -> Terms {
         let profile = &stack.profile;
-        let cached = stack.accelerator.is_some_and(|accelerator| accelerator.write_back);
+        let cached = stack.accelerators().any(|accelerator| accelerator.write_back);
         let cache = &profile.cache;
         let caches = cache.write_back || cache.flash_sectors > 0 || profile.faults.caches_when_off;
         Terms {

@@ -7,7 +7,7 @@
 //! count as they stand. A drive by itself is a view of one member.
 
 use seekwise_model::host::array::layout::{Role, Volume};
-use seekwise_targets::sim::Stack;
+use seekwise_model::stack::Stack;
 
 use super::risk::Run;
 
@@ -26,18 +26,18 @@ impl View {
             let key = &change.key;
             return Err(format!("power cuts are not judged while `{key}` changes: only what a driver does may change"));
         }
-        let (Some(array), Some(spec)) = (stack.build_array(seekwise_model::rng::Seed(0)), &stack.array) else {
+        let Some(spec) = stack.array() else {
             return Ok(View::default());
         };
-        let view = View { volumes: array.layer().volumes().to_vec(), lost: spec.lost };
-        if stack.driver.is_some_and(|driver| driver.merge) {
+        let view = View { volumes: stack.volumes(), lost: spec.lost };
+        if stack.drivers().any(|driver| driver.merge) {
             return Err(
                 "power cuts are not judged where a driver merges above an array: set `driver.merge` to false, \
                         or name a driver that does not"
                     .to_owned(),
             );
         }
-        if stack.accelerator.is_some() {
+        if stack.accelerators().next().is_some() {
             return Err("power cuts are not judged where a cache in memory (`accelerator`) stands above an array: it \
                         joins writes, whose parts reach the drives one by one"
                 .to_owned());

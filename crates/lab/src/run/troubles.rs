@@ -1,10 +1,9 @@
 //! What a run that did not serve every request says of why: volumes that lost too many drives, workers that ended with
 //! an error.
 
-use seekwise_model::rng::Seed;
+use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::{Job, Worker};
-use seekwise_targets::sim::{Change, Stack};
 
 /// In words, one line each, of a run that ended at `end`.
 pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64, end: Instant) -> Vec<String> {
@@ -19,7 +18,7 @@ pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64, end: Instant) ->
 
 /// Volumes of the array that had lost more drives by `end` than they can bear, and since when.
 fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
-    let (Some(spec), Some(array)) = (&stack.array, stack.build_array(Seed(0))) else { return Vec::new() };
+    let Some(spec) = stack.array() else { return Vec::new() };
     // A new drive brings nothing of a lost volume back: the first state that it does not survive counts. That its rebuild
     // takes time is left out: a second loss meanwhile shows in the errors alone.
     let member = |change: &Change| change.value.parse::<u32>().ok().filter(|_| change.key == "array.lose");
@@ -32,7 +31,8 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
         lost |= member(change).map_or(0, |member| 1 << member);
         states.push((change.at, lost));
     }
-    let dead = array.layer().volumes().iter().enumerate().filter_map(|(index, volume)| {
+    let volumes = stack.volumes();
+    let dead = volumes.iter().enumerate().filter_map(|(index, volume)| {
         let (at, lost) = states.iter().find(|(_, lost)| !volume.survives(*lost))?;
         let since = match at.nanos() {
             0 => "from the start".to_owned(),
@@ -62,7 +62,7 @@ mod tests {
         };
         let changes = changes.iter().map(change).collect();
         let end = Instant::from_nanos(200 * 1_000_000_000);
-        lost_volumes(&Stack { array: built.array, changes, ..Stack::bare(built.profile) }, end)
+        lost_volumes(&Stack { changes, ..built.stack }, end)
     }
 
     #[test]

@@ -85,6 +85,13 @@ pub struct ArraySpec {
     pub lost: u64,
 }
 
+impl ArraySpec {
+    /// Its volumes, in the order of their blocks, on members of so many sectors.
+    pub fn volumes(&self, sectors: u64) -> Vec<Volume> {
+        volumes(&self.shares, self.members, sectors, u64::from(self.chunk))
+    }
+}
+
 /// How long an error takes that no drive is asked for. Inferred: some system calls of a microsecond; without any, a
 /// program that tries again would let no time pass.
 const REFUSAL: Span = Span::from_micros(10);
@@ -150,7 +157,7 @@ impl Array {
         }
         let physical = u64::from(limits.physical) / SECTOR;
         assert!(spec.chunk > 0 && u64::from(spec.chunk).is_multiple_of(physical), "a chunk of {}", spec.chunk);
-        let volumes = volumes(&spec.shares, count, limits.sectors, u64::from(spec.chunk));
+        let volumes = spec.volumes(limits.sectors);
         let member = |unit| Member {
             waiting: Queue::new(spec.queue, spec.depth as usize),
             flying: 0,

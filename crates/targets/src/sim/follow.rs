@@ -8,10 +8,11 @@ use seekwise_model::drive::movement::{Movement, Movements};
 use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Workload};
 
-use super::{Fingerprint, SimError, Stack, apply, as_served};
+use super::{Fingerprint, SimError, apply, as_served};
 
 /// How often is asked whether enough is known: often enough that little is run in vain, and seldom beside the requests
 /// of a drive, each of which takes a millisecond or more where the arm moves.
@@ -32,7 +33,7 @@ pub struct Followed {
 /// Runs `job` on `stack` until `most` counted requests are done, or as many requests were issued as `bound` allows.
 pub fn follow(stack: &Stack, job: &Job, seed: Seed, most: usize, bound: u64) -> Result<Followed, SimError> {
     let told = Movements::default();
-    let device = stack.build_told(seed, None, Some(&told));
+    let device = stack.build_told(seed, &told);
     let workload = Workload::new(job, &device.limits(0), seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
     let mut engine = Engine::new(Fingerprint::of(workload, bound, &served), device);

@@ -1,0 +1,351 @@
+//! A stack: a drive, the layers above it in order, and what changes while a run goes on. The one description of what a
+//! device is made of, and the one builder: whoever runs a job, cuts the power or asks how many sectors there are begins
+//! here.
+//!
+//! Layers stand in any order that makes sense, and one may stand twice ([`Stack::check`] says what makes none). What
+//! stands below an [`Layer::Array`] is there once a drive, but for what its drives share ([`Layer::is_shared`]), which
+//! stands right below it:
+//!
+//! ```text
+//! processor             layers[5]
+//! driver                layers[4]
+//! array of two          layers[3]
+//! bus                   layers[2], over both
+//! controller controller layers[1]
+//! controller controller layers[0]
+//! drive      drive
+//! ```
+//!
+//! Facts (sectors, volumes, how many drives) are worked out from the description; no device is built for them.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::block::Device;
+use crate::drive::Drive;
+use crate::drive::mechanics::Mechanics;
+use crate::drive::movement::Movements;
+use crate::drive::profile::Profile;
+use crate::host::accelerator::{Accelerator, AcceleratorSpec};
+use crate::host::array::layout::Volume;
+use crate::host::array::{Array, ArraySpec};
+use crate::host::controller::{Controller, ControllerSpec};
+use crate::host::driver::{Driver, DriverSpec};
+use crate::host::identity::Identity;
+use crate::host::ports::Ports;
+use crate::host::processor::{Processor, ProcessorSpec};
+use crate::rng::Seed;
+use crate::time::Instant;
+
+/// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
+/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the
+/// profile, so that a skew which just suffices at its speed suffices at each.
+const SLOWEST: u64 = 200;
+
+/// A stack.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// What each of its drives is.
+    pub profile: Profile,
+    /// What stands above, the lowest first.
+    pub layers: Vec<Layer>,
+    /// What changes during a run, in order of time.
+    pub changes: Vec<Change>,
+}
+
+/// A layer above a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Nothing but the passing on ([`Identity`]).
+    Identity,
+    /// A host bus adapter.
+    Controller(ControllerSpec),
+    /// Bytes a second of a bus that the drives of an array share.
+    Bus(u64),
+    /// Several drives as one.
+    Array(ArraySpec),
+    /// The operating system's driver.
+    Driver(DriverSpec),
+    /// A driver's cache of the whole disk in host memory.
+    Accelerator(AcceleratorSpec),
+    /// The processor.
+    Processor(ProcessorSpec),
+}
+
+/// A setting of a layer that changes while a run goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When, from the run's beginning.
+    pub at: Instant,
+    /// Dotted key of the stack.
+    pub key: String,
+    /// Its value from then on, as it would stand in a stack file.
+    pub value: String,
+}
+
+/// A layer that makes no sense where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misplaced {
+    /// Which one, by its name in the stack.
+    pub layer: String,
+    /// Why, and where it may stand.
+    pub why: &'static str,
+}
+
+impl Layer {
+    /// What it is called; its settings are `NAME.key`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Layer::Identity => "identity",
+            Layer::Controller(_) => "controller",
+            Layer::Bus(_) => "bus",
+            Layer::Array(_) => "array",
+            Layer::Driver(_) => "driver",
+            Layer::Accelerator(_) => "accelerator",
+            Layer::Processor(_) => "processor",
+        }
+    }
+
+    /// It stands over several drives, and they stay apart above it.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Layer::Bus(_))
+    }
+
+    /// The layer above `below`, which has so many units.
+    fn above(&self, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
+        match self {
+            Layer::Identity => Box::new(Identity::above(below)),
+            Layer::Controller(spec) => Box::new(Controller::above(*spec, below)),
+            Layer::Bus(rate) => Box::new(Controller::bus(*rate, below, units)),
+            Layer::Array(spec) => Box::new(Array::above(spec.clone(), below)),
+            Layer::Driver(spec) => Box::new(Driver::above(*spec, below)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::above(*spec, below)),
+            Layer::Processor(spec) => Box::new(Processor::above(*spec, below)),
+        }
+    }
+}
+
+impl Stack {
+    /// The drive with nothing above it.
+    pub fn bare(profile: Profile) -> Stack {
+        Stack { profile, layers: Vec::new(), changes: Vec::new() }
+    }
+
+    /// The same with another layer on top.
+    #[must_use]
+    pub fn under(mut self, layer: Layer) -> Stack {
+        self.layers.push(layer);
+        self
+    }
+
+    /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
+    pub fn build(&self, seed: Seed) -> Box<dyn Device> {
+        above(&self.layers, &mut |number| Box::new(self.drive(seed, number)))
+    }
+
+    /// The same, with drives that tell `told` what their arms do.
+    pub fn build_told(&self, seed: Seed, told: &Movements) -> Box<dyn Device> {
+        above(&self.layers, &mut |number| {
+            let mut drive = self.drive(seed, number);
+            drive.tell(number, told.clone());
+            Box::new(drive)
+        })
+    }
+
+    /// One drive by itself. The first turns as its profile says; each other a little slower, by up to [`SLOWEST`]
+    /// millionths: the same part number, not the same crystal.
+    pub fn drive(&self, seed: Seed, number: u32) -> Drive {
+        let mut profile = self.profile.clone();
+        if number > 0 {
+            let slower = seed.numbered("speed", u64::from(number)).below(SLOWEST + 1);
+            profile.mechanics = profile.mechanics.slowed(slower);
+        }
+        Drive::new(profile, seed.numbered("phase", u64::from(number)).next_u64())
+    }
+
+    /// How each of its drives turns and moves its arm.
+    pub fn mechanics(&self, seed: Seed) -> Vec<Mechanics> {
+        (0..self.drives()).map(|number| self.drive(seed, number).profile().mechanics.clone()).collect()
+    }
+
+    /// Nothing stands above the drive, and nothing changes.
+    pub fn is_bare(&self) -> bool {
+        self.layers.is_empty() && self.changes.is_empty()
+    }
+
+    /// Its drives.
+    pub fn drives(&self) -> u32 {
+        self.array().map_or(1, |array| array.members)
+    }
+
+    /// Its array.
+    pub fn array(&self) -> Option<&ArraySpec> {
+        self.layers.iter().find_map(|layer| if let Layer::Array(spec) = layer { Some(spec) } else { None })
+    }
+
+    /// Its processor.
+    pub fn processor(&self) -> Option<&ProcessorSpec> {
+        self.layers.iter().find_map(|layer| if let Layer::Processor(spec) = layer { Some(spec) } else { None })
+    }
+
+    /// Its drivers, the lowest first.
+    pub fn drivers(&self) -> impl Iterator<Item = &DriverSpec> {
+        self.layers.iter().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })
+    }
+
+    /// Its caches in host memory, the lowest first.
+    pub fn accelerators(&self) -> impl Iterator<Item = &AcceleratorSpec> {
+        self.layers.iter().filter_map(|layer| if let Layer::Accelerator(spec) = layer { Some(spec) } else { None })
+    }
+
+    /// The volumes of its array, one behind another; none without an array.
+    pub fn volumes(&self) -> Vec<Volume> {
+        let laid = |spec: &ArraySpec| spec.volumes(self.profile.geometry.sectors());
+        self.array().map(laid).unwrap_or_default()
+    }
+
+    /// Sectors that a job has.
+    pub fn sectors(&self) -> u64 {
+        match self.array() {
+            Some(_) => self.volumes().iter().map(Volume::capacity).sum(),
+            None => self.profile.geometry.sectors(),
+        }
+    }
+
+    /// What each layer is called in keys, in the order of `layers`: its kind, with a number from the second on, counted
+    /// from the top.
+    pub fn names(&self) -> Vec<String> {
+        names(&self.layers)
+    }
+
+    /// Whether each layer makes sense where it stands; else the first that does not, from the top.
+    pub fn check(&self) -> Result<(), Misplaced> {
+        let arrays = self.layers.iter().filter(|layer| matches!(layer, Layer::Array(_))).count();
+        let array = self.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
+        let top = self.layers.len().saturating_sub(1);
+        for (place, (layer, name)) in self.layers.iter().zip(self.names()).enumerate().rev() {
+            let above = self.layers.get(place + 1);
+            let why = match layer {
+                Layer::Processor(_) if place != top => "its programs are above all else: it stands on top",
+                Layer::Array(_) if arrays > 1 => "one array is all that a stack has (`raid-10` stripes mirrors)",
+                shared if shared.is_shared() => match above {
+                    Some(Layer::Array(_)) => continue,
+                    Some(above) if above.is_shared() && array.is_some_and(|array| place < array) => continue,
+                    _ if array.is_none() => continue,
+                    _ => "the array's drives share it: it stands right below the array",
+                },
+                _ => continue,
+            };
+            return Err(Misplaced { layer: name, why });
+        }
+        Ok(())
+    }
+}
+
+/// What each of `layers` is called, the lowest first.
+fn names(layers: &[Layer]) -> Vec<String> {
+    let name = |(place, layer): (usize, &Layer)| {
+        let above = layers[place + 1..].iter().filter(|other| other.kind() == layer.kind()).count();
+        if above == 0 { layer.kind().to_string() } else { format!("{}-{}", layer.kind(), above + 1) }
+    };
+    layers.iter().enumerate().map(name).collect()
+}
+
+/// `layers`, the lowest first, above drives that `drive` gives by number.
+pub fn above(layers: &[Layer], drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
+    one(layers, 0, drive)
+}
+
+/// What stands above the drive with this number, or the first of an array's.
+fn one(layers: &[Layer], number: u32, drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
+    let Some((layer, below)) = layers.split_last() else { return drive(number) };
+    match layer {
+        Layer::Array(spec) => layer.above(several(below, spec.members, drive), spec.members),
+        _ => layer.above(one(below, number, drive), 1),
+    }
+}
+
+/// What an array of `count` drives stands on: the drives with what each has for itself, below what they share.
+pub fn several(layers: &[Layer], count: u32, drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
+    match layers.split_last() {
+        Some((layer, below)) if layer.is_shared() => layer.above(several(below, count, drive), count),
+        _ => Box::new(Ports::new((0..count).map(|number| one(layers, number, drive)).collect())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::array::layout::{Level, Share};
+    use crate::host::array::{Balance, ParityWrite};
+    use crate::queue::{Discipline, Policy};
+    use crate::testing::Small;
+    use crate::time::Span;
+
+    fn stack(layers: Vec<Layer>) -> Stack {
+        Stack { layers, ..Stack::bare(Small::default().profile()) }
+    }
+
+    const CONTROLLER: Layer = Layer::Controller(ControllerSpec::plain(4, Span::ZERO, 100_000_000));
+
+    fn driver() -> Layer {
+        Layer::Driver(DriverSpec::default())
+    }
+
+    fn processor() -> Layer {
+        let [issue, finish, interrupt] = [Span::ZERO; 3];
+        Layer::Processor(ProcessorSpec { cores: 1, issue, finish, interrupt, copy: 1 << 30, parity: 1 << 30 })
+    }
+
+    fn array(level: Level, members: u32) -> Layer {
+        Layer::Array(ArraySpec {
+            members,
+            shares: alloc::vec![Share { level, permille: 1000 }],
+            chunk: 16,
+            depth: 32,
+            queue: Discipline::plain(Policy::Fcfs),
+            balance: Balance::Nearest,
+            parity: ParityWrite::Fewest,
+            rebuild_rate: 1 << 27,
+            rebuild_run: 128,
+            lost: 0,
+        })
+    }
+
+    #[test]
+    fn facts_are_those_of_the_device() {
+        for (level, members) in [(Level::Raid0, 3), (Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 4)] {
+            let stack = stack(alloc::vec![CONTROLLER, Layer::Bus(1 << 27), array(level, members), driver()]);
+            assert_eq!(stack.sectors(), stack.build(Seed(1)).limits(0).sectors);
+            assert_eq!(stack.drives(), members);
+        }
+        let bare = stack(alloc::vec![]);
+        assert_eq!(bare.sectors(), bare.build(Seed(1)).limits(0).sectors);
+    }
+
+    #[test]
+    fn a_layer_that_stands_twice_is_numbered_from_the_top() {
+        let names = stack(alloc::vec![CONTROLLER, driver(), array(Level::Raid0, 2), CONTROLLER, driver()]).names();
+        assert_eq!(names, ["controller-2", "driver-2", "array", "controller", "driver"]);
+    }
+
+    fn refused(layers: Vec<Layer>) -> Option<String> {
+        stack(layers).check().err().map(|misplaced| misplaced.layer)
+    }
+
+    #[test]
+    fn an_order_that_makes_no_sense_is_refused() {
+        let bus = Layer::Bus(1 << 27);
+        let raid = || array(Level::Raid0, 2);
+        assert_eq!(refused(alloc::vec![CONTROLLER, bus.clone(), bus.clone(), raid(), driver(), processor()]), None);
+        assert_eq!(refused(alloc::vec![driver(), raid(), CONTROLLER]), None);
+        assert_eq!(refused(alloc::vec![CONTROLLER, bus.clone(), driver()]), None, "one drive");
+        assert_eq!(refused(alloc::vec![processor(), driver()]).as_deref(), Some("processor"));
+        assert_eq!(refused(alloc::vec![processor(), processor()]).as_deref(), Some("processor-2"));
+        assert_eq!(refused(alloc::vec![bus.clone(), CONTROLLER, raid()]).as_deref(), Some("bus"));
+        assert_eq!(refused(alloc::vec![raid(), bus]).as_deref(), Some("bus"));
+        assert_eq!(refused(alloc::vec![raid(), raid()]).as_deref(), Some("array"));
+    }
+}
