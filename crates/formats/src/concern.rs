@@ -49,6 +49,8 @@ pub enum Concern {
     Faults,
     /// What changes during the run.
     Change,
+    /// In which order the layers stand.
+    Order,
     /// How many workers there are, and when each has its turn.
     Workers,
     /// Requests that the work has in flight.
@@ -70,7 +72,7 @@ pub enum Concern {
 use Concern::*;
 
 /// All concerns: the word in a study, and the words for a reader.
-const ALL: [(Concern, &str, &str); 28] = [
+const ALL: [(Concern, &str, &str); 29] = [
     (Processor, "processor", "the processor"),
     (Accelerator, "accelerator", "the cache in memory"),
     (Driver, "driver", "the driver"),
@@ -91,6 +93,7 @@ const ALL: [(Concern, &str, &str); 28] = [
     (Firmware, "firmware", "the drive's firmware"),
     (Faults, "faults", "the drive's faults"),
     (Change, "change", "a change during the run"),
+    (Order, "order", "the order of the layers"),
     (Workers, "workers", "the workers"),
     (Depth, "depth", "the depth"),
     (Pattern, "pattern", "the pattern"),

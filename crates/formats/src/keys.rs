@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::diagnostic::{Diagnostic, endings, is_same, meant, nearest};
 use crate::profile::figure::{Accepts, Key};
 use crate::profile::keys::KEYS;
-use crate::stack::{HOST_LAYERS, LAYERS, hosts};
+use crate::stack::{self, KINDS, hosts, unnumbered};
 
 /// A layer, or another part of what is asked for, and its keys.
 #[derive(Clone, Debug, Serialize)]
@@ -43,17 +43,6 @@ pub struct Entry {
     pub also: Vec<&'static str>,
 }
 
-/// What the layers are and what holds without them, in the order of [`LAYERS`].
-const WHAT: [(&str, &str); LAYERS.len()] = [
-    ("none: work costs no time", "the cores that programs and the system run on"),
-    ("none: no cache of the disk in the host's memory", "a driver's cache of the whole disk in host memory"),
-    ("direct: in order, no split, no limit of its own", "the operating system's driver and scheduler"),
-    ("none: one drive", "several drives, each behind a controller's channel of its own"),
-    ("none: each channel has its own way to memory", "a bus that all channels of an array share"),
-    ("none: the drive's link is the host's", "the host bus adapter, once for each drive"),
-    (MUST, "the drive"),
-];
-
 /// What holds without a key that nothing else says.
 const MUST: &str = "must be there";
 
@@ -63,6 +52,12 @@ type Plain = (&'static str, &'static str, &'static str, &'static str);
 /// Keys of the stack as a whole.
 const STACK: &[Plain] = &[
     ("stack", "the path of a stack file", "none", "a stack file to begin with, in a study or beside a drive"),
+    (
+        "order",
+        "a list of layers",
+        "as listed here",
+        "the layers from the program's side down; a second one of a kind is `driver-2`, with keys of its own",
+    ),
     (
         "at.TIME.KEY",
         "a value of KEY",
@@ -133,7 +128,7 @@ const HEAD: &[Plain] = &[
 
 /// All sections: the layers from the program down, then the stack as a whole, the job, a drive's file, a study's file.
 pub fn sections() -> Vec<Section> {
-    let layers = LAYERS.into_iter().zip(WHAT).map(|(name, (otherwise, what))| layer(name, otherwise, what));
+    let layers = KINDS.iter().map(|kind| layer(kind.name, kind.otherwise, kind.what));
     let plain = |name, what, keys: &[Plain]| Section { name, what, keys: keys.iter().map(plain).collect() };
     let others = [
         plain("stack", "a stack as a whole", STACK),
@@ -141,7 +136,7 @@ pub fn sections() -> Vec<Section> {
         plain("profile", "a drive's file, beside its figures (keys of `drive` without that word)", HEAD),
         plain("study", "a study's file", STUDY),
     ];
-    layers.chain(others).collect()
+    layers.chain([layer("drive", MUST, "the drive")]).chain(others).collect()
 }
 
 /// The names of the ready-made layers, with their layers. Errors ask for them again and again.
@@ -187,15 +182,14 @@ fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {
     Entry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
 }
 
-/// The keys of a layer's figures.
+/// The keys of the figures of a layer of this name.
 pub(crate) fn keys_of(layer: &str) -> &'static [Key] {
-    let host = HOST_LAYERS.iter().find(|(name, _)| *name == layer);
-    host.map_or(KEYS, |(_, keys)| keys)
+    KINDS.iter().find(|kind| kind.name == unnumbered(layer)).map_or(KEYS, |kind| kind.keys)
 }
 
 /// All dotted keys of a stack's figures, each with its key.
 fn figures() -> impl Iterator<Item = (String, &'static Key)> {
-    LAYERS.into_iter().flat_map(|layer| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key)))
+    stack::layers().flat_map(|layer| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key)))
 }
 
 /// What is to say of a key that a stack or a job does not have: the key that was meant, whichever layer's it is; or the
@@ -203,7 +197,8 @@ fn figures() -> impl Iterator<Item = (String, &'static Key)> {
 pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
     let figures: Vec<(String, &Key)> = figures().collect();
     let names = figures.iter().map(|(name, _)| name.as_str());
-    let names: Vec<&str> = names.chain(LAYERS).chain(JOB.iter().map(|job| job.0)).collect();
+    let whole = stack::layers().chain(["order"]).chain(JOB.iter().map(|job| job.0));
+    let names: Vec<&str> = names.chain(whole.map(|name| -> &str { name })).collect();
     let also = figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
     let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
     let wrong = Diagnostic::at(file, line, "unknown key").key(key);

@@ -16,6 +16,7 @@ mod build;
 pub(crate) use build::{discipline, span};
 pub mod everyday;
 pub mod figure;
+pub(crate) mod figures;
 pub mod keys;
 mod seek;
 

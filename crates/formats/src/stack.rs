@@ -15,43 +15,98 @@
 //! A layer is a name, or a table of a `name` and keys that override its figures (`[drive.cache]`, `[driver]`). A layer
 //! may also be built from keys alone. What stands in a stack needs no source: it is what the user asks for.
 //!
+//! Layers stand as in [`layers`], from the program's side down. `order` says otherwise, and a second layer of a kind is
+//! `driver-2`, numbered from the top:
+//!
+//! ```toml
+//! order = ["processor", "driver", "array", "driver-2", "controller"]
+//! [driver-2]                        # one for each drive, for it stands below the array
+//! name = "linux-none"
+//! ```
+//!
 //! `[at."10 s"]` holds dotted keys that change so long after a run's beginning: `driver.flush = "drop"`.
 //!
 //! A bare drive name means the driver `direct` (in order, no split, no limit of its own) and no controller, so that it
 //! measures the drive. `driver = "none"` leaves the driver out: a request beyond the drive's depth is then refused.
 
+mod accelerator;
+mod array;
+mod bus;
+mod controller;
+mod driver;
 mod hosts;
-mod keys;
+mod kind;
 mod modes;
+mod processor;
 
-use seekwise_model::host::array::ArraySpec;
 pub use seekwise_model::stack::Change;
-use seekwise_model::stack::{self as model, Layer as ModelLayer};
+use seekwise_model::stack::{self as model, Misplaced};
 use seekwise_model::time::Instant;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use crate::concern::Concern;
 use crate::diagnostic::Diagnostic;
 use crate::keys::{keys_of, unknown, value_meant};
-use crate::profile::figure::{Accepts, Figure, Kind, Reader, join, switch};
-use crate::profile::{self, in_order, setting};
+use crate::profile::figure::{Accepts, Figure, Kind as Origin, Reader, join, switch};
+use crate::profile::figures::Figures;
+use crate::profile::{self, DriveFile, in_order, setting};
 use crate::study::{Duration, flatten};
 pub use hosts::{Host, hosts};
-pub use keys::HOST_LAYERS;
+use kind::{Beside, Kind};
+
+/// The layers above a drive, from the program's side down.
+pub(crate) static KINDS: [&Kind; 6] = [
+    &processor::PROCESSOR,
+    &accelerator::ACCELERATOR,
+    &driver::DRIVER,
+    &array::ARRAY,
+    &bus::BUS,
+    &controller::CONTROLLER,
+];
+
+/// The layers of a stack, from the program's side down; the last is the drive.
+pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
+    KINDS.iter().map(|kind| kind.name).chain(["drive"])
+}
+
+/// What a difference in a setting of a layer above the drive is credited to, where the key has no concern of its own.
+pub fn concern_of(layer: &str) -> Option<Concern> {
+    kind_of(layer).map(|kind| kind.concern)
+}
+
+/// The kind of a layer of this name: `driver` and `driver-2` are drivers.
+fn kind_of(name: &str) -> Option<&'static Kind> {
+    KINDS.into_iter().find(|kind| kind.name == unnumbered(name))
+}
+
+/// The name without the number of a second or later layer of a kind.
+pub fn unnumbered(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((kind, number)) if number.parse().is_ok_and(|number: u32| number > 1) => kind,
+        _ => name,
+    }
+}
 
 /// A stack as asked for, not built yet.
 #[derive(Clone, Debug)]
 pub struct Stack {
     file: String,
-    /// In the order of [`LAYERS`].
-    layers: [Layer; LAYERS.len()],
+    /// In the order of [`layers`]; further ones of a kind behind it, in the order of their numbers.
+    layers: Vec<Asked>,
+    /// The layers from the program's side down, where it is not that order.
+    order: Option<Vec<String>>,
+    order_line: usize,
     changes: Vec<Change>,
 }
 
 /// One layer: a name, and what is different.
 #[derive(Clone, Debug, Default)]
-struct Layer {
+struct Asked {
+    /// Which one of the stack.
+    layer: String,
+    /// The ready-made one, the drive, or `none`.
     name: String,
     line: usize,
     figures: Vec<Figure>,
@@ -68,7 +123,7 @@ pub struct Setting {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
     /// Where from.
-    pub kind: Kind,
+    pub kind: Origin,
     /// Citation, derivation, or where the user set it.
     pub source: String,
 }
@@ -87,44 +142,43 @@ pub struct BuiltStack {
 impl Setting {
     /// One that somebody set.
     pub fn asked(key: String, value: String, source: &str) -> Setting {
-        Setting { key, value, unit: String::new(), kind: Kind::Set, source: source.to_owned() }
+        Setting { key, value, unit: String::new(), kind: Origin::Set, source: source.to_owned() }
     }
 }
 
-/// A change during the run, as a setting of the stack.
-fn changed(change: &Change) -> Setting {
-    let key = format!("at.{} s.{}", change.at.nanos() as f64 / 1e9, change.key);
-    Setting::asked(key, change.value.clone(), "changes during the run")
-}
+impl Asked {
+    fn of(layer: &str, name: &str) -> Asked {
+        Asked { layer: layer.to_owned(), name: name.to_owned(), ..Asked::default() }
+    }
 
-impl Layer {
     /// Which one it is, as a setting of the stack.
-    fn named(&self, layer: &str) -> Setting {
-        Setting::asked(layer.to_owned(), self.name.clone(), "named by the stack")
+    fn named(&self) -> Setting {
+        Setting::asked(self.layer.clone(), self.name.clone(), "named by the stack")
+    }
+
+    fn is_there(&self) -> bool {
+        self.name != "none" || !self.figures.is_empty()
     }
 }
-
-/// The layers of a stack, from the program's side down.
-pub const LAYERS: [&str; 7] = ["processor", "accelerator", "driver", "array", "bus", "controller", "drive"];
 
 /// All dotted keys of a stack's figures: `drive.cache.segments`.
 pub fn keys() -> Vec<String> {
     let of = |layer: &'static str| keys_of(layer).iter().map(move |key| format!("{layer}.{}", key.path));
-    LAYERS.into_iter().flat_map(of).collect()
+    layers().flat_map(of).collect()
 }
 
 impl Stack {
     /// The drive alone, under the driver `direct`.
     pub fn named_drive(name: &str) -> Stack {
-        let layers = LAYERS.map(|layer| {
+        let asked = layers().map(|layer| {
             let name = match layer {
                 "drive" => name,
                 "driver" => "direct",
                 _ => "none",
             };
-            Layer { name: name.to_owned(), ..Layer::default() }
+            Asked::of(layer, name)
         });
-        Stack { file: name.to_owned(), layers, changes: Vec::new() }
+        Stack { file: name.to_owned(), layers: asked.collect(), order: None, order_line: 0, changes: Vec::new() }
     }
 
     /// Reads a stack file; `file` is its name for messages.
@@ -135,13 +189,14 @@ impl Stack {
         stack.file = file.to_owned();
         for (name, value) in &table {
             let line = reader.line(name.span().start);
-            if name.get_ref() == "at" {
-                stack.read_changes(&mut reader, line, text);
-                continue;
-            }
-            match LAYERS.into_iter().find(|layer| *layer == name.get_ref()) {
-                Some(layer) => *stack.layer_mut(layer) = read_layer(&mut reader, layer, line, value),
-                None => reader.errors.push(unknown(file, line, name.get_ref())),
+            match name.get_ref().as_ref() {
+                "at" => stack.read_changes(&mut reader, line, text),
+                "order" => stack.read_order(&mut reader, line, value),
+                layer if stack.layer_mut(layer).is_some() => {
+                    let read = read_layer(&mut reader, layer, line, value);
+                    stack.layer_mut(layer).into_iter().for_each(|asked| *asked = read.clone());
+                }
+                other => reader.errors.push(unknown(file, line, other)),
             }
         }
         if stack.drive().is_empty() {
@@ -151,6 +206,18 @@ impl Stack {
         match reader.errors.is_empty() {
             true => Ok(stack),
             false => Err(in_order(reader.errors)),
+        }
+    }
+
+    /// The list `order`.
+    fn read_order(&mut self, reader: &mut Reader<'_>, line: usize, value: &Spanned<DeValue<'_>>) {
+        let words = value.get_ref().as_array().map(|list| list.iter().map(|word| word.get_ref().as_str()));
+        match words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect::<Option<Vec<String>>>()) {
+            Some(words) => (self.order, self.order_line) = (Some(words), line),
+            None => {
+                let wrong = reader.wrong(line, "is not a list of layers").key("order");
+                reader.errors.push(wrong.expected(ORDER));
+            }
         }
     }
 
@@ -172,31 +239,36 @@ impl Stack {
     fn change(&mut self, key: &str, value: &str) -> Result<(), Box<Diagnostic>> {
         let wrong = || Diagnostic::at("--set", 0, "no change during a run").key(format!("at.{key}"));
         let expected = "a time and a key of a layer, such as at.10 s.driver.flush";
-        let place = LAYERS.iter().filter_map(|layer| key.find(&format!(".{layer}."))).min();
-        let place = place.ok_or_else(|| wrong().expected(expected))?;
+        let begins = |(dot, _): &(usize, &str)| key[dot + 1..].split('.').next().is_some_and(is_layer);
+        let (place, _) = key.match_indices('.').find(begins).ok_or_else(|| wrong().expected(expected))?;
         let at = Duration::parse(&key[..place]).map_err(|why| wrong().expected(why))?.nanos;
-        let at = Instant::from_nanos(at);
-        let key = &key[place + 1..];
+        let (at, key) = (Instant::from_nanos(at), &key[place + 1..]);
         self.changes.push(Change { at, key: key.to_owned(), value: plain_value(key, value) });
         self.changes.sort_by_key(|change| change.at);
         Ok(())
     }
 
-    fn place(name: &str) -> usize {
-        LAYERS.iter().position(|layer| *layer == name).unwrap_or(LAYERS.len() - 1)
+    /// The layer of this name; a further one of its kind is there as soon as it is named.
+    fn layer_mut(&mut self, name: &str) -> Option<&mut Asked> {
+        if !is_layer(name) {
+            return None;
+        }
+        let place = self.layers.iter().position(|asked| asked.layer == name).unwrap_or_else(|| {
+            let last = self.layers.iter().rposition(|asked| unnumbered(&asked.layer) == unnumbered(name));
+            let place = last.map_or(0, |last| last + 1);
+            self.layers.insert(place, Asked::of(name, "none"));
+            place
+        });
+        self.layers.get_mut(place)
     }
 
-    fn layer(&self, name: &str) -> &Layer {
-        &self.layers[Stack::place(name)]
-    }
-
-    fn layer_mut(&mut self, name: &str) -> &mut Layer {
-        &mut self.layers[Stack::place(name)]
+    fn layer(&self, name: &str) -> Option<&Asked> {
+        self.layers.iter().find(|asked| asked.layer == name)
     }
 
     /// The name or path of the drive.
     pub fn drive(&self) -> &str {
-        &self.layer("drive").name
+        self.layer("drive").map_or("", |drive| &drive.name)
     }
 
     /// Sets a dotted key, as `--set` does: `drive.cache.segments`, `driver.queue.policy`; `driver` alone is its name.
@@ -204,22 +276,25 @@ impl Stack {
         if let Some(change) = key.strip_prefix("at.") {
             return self.change(change, text).map_err(|fault| vec![*fault]);
         }
-        let (layer, below) = key.split_once('.').unwrap_or((key, "name"));
-        if !LAYERS.contains(&layer) {
+        if key == "order" {
+            let words =
+                text.split([',', ' ']).map(|word| word.trim_matches(['[', ']', '"'])).filter(|word| !word.is_empty());
+            (self.order, self.order_line) = (Some(words.map(str::to_owned).collect()), 0);
+            return Ok(());
+        }
+        let (name, below) = key.split_once('.').unwrap_or((key, "name"));
+        let Some(layer) = self.layer_mut(name) else {
             let mut wrong = unknown("--set", 0, key);
             wrong
                 .expected
                 .get_or_insert("a key of a layer of the stack, or of the job (see `seekwise keys`)".to_owned());
             return Err(vec![wrong]);
-        }
+        };
         if below == "name" {
-            let (name, line) = (text.trim_matches('"').to_owned(), 0);
-            let layer = self.layer_mut(layer);
-            (layer.name, layer.line) = (name, line);
+            (layer.name, layer.line) = (text.trim_matches('"').to_owned(), 0);
             return Ok(());
         }
-        let figure = setting(keys_of(layer), layer, below, text)?;
-        put(&mut self.layer_mut(layer).figures, figure);
+        put(&mut layer.figures, setting(keys_of(name), name, below, text)?);
         Ok(())
     }
 
@@ -230,62 +305,117 @@ impl Stack {
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
     ) -> Result<BuiltStack, Vec<Diagnostic>> {
         let hosts = hosts()?;
+        let drive = self.read_drive(drives)?;
+        let mut profile = drive.profile()?;
+        let standing = self.standing()?;
+        let figures =
+            standing.iter().map(|asked| self.figures(&hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
+        let mut beside = Beside { profile: &mut profile, request_us: 0.0 };
+        let mut layers = Vec::with_capacity(standing.len());
+        for (asked, figures) in standing.iter().zip(&figures).rev() {
+            layers.push(self.layer_of(asked, figures, &mut beside)?);
+        }
+        let stack = model::Stack { profile, layers, changes: self.changes.clone() };
+        stack.check().map_err(|misplaced| vec![self.misplaced(misplaced)])?;
+        let mut settings: Vec<Setting> = self.layers.iter().map(Asked::named).collect();
+        for (asked, figures) in standing.iter().zip(&figures) {
+            settings.extend(figures.iter().map(|figure| recorded(&asked.layer, figure)));
+        }
+        let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
+        settings.extend(built.map(|figure| recorded("drive", figure)));
+        settings.extend(
+            self.order.as_ref().map(|order| Setting::asked("stack.order".to_owned(), order.join(", "), "asked for")),
+        );
+        settings.extend(self.changes.iter().map(changed));
+        Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
+    }
+
+    /// The drive's file with what is asked for in its place.
+    fn read_drive(
+        &self,
+        drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
+    ) -> Result<DriveFile, Vec<Diagnostic>> {
         let name = self.drive();
         let text =
             drives(name).map_err(|faults| faults.into_iter().map(|why| self.no_drive(why)).collect::<Vec<_>>())?;
         let mut drive = profile::parse(name, &text)?;
-        for figure in &self.layer("drive").figures {
+        for figure in self.layer("drive").into_iter().flat_map(|asked| &asked.figures) {
             drive.replace(figure.clone());
         }
-        let processor = self.host(&hosts, "processor")?;
-        let accelerator = self.host(&hosts, "accelerator")?;
-        let driver = self.host(&hosts, "driver")?;
-        let array = self.host(&hosts, "array")?;
-        let bus = self.host(&hosts, "bus")?;
-        let controller = self.host(&hosts, "controller")?;
-        let hosted = [&processor, &accelerator, &driver, &array, &bus, &controller];
-        let mut settings: Vec<Setting> = LAYERS.iter().map(|layer| self.layer(layer).named(layer)).collect();
-        for (layer, figures) in LAYERS.into_iter().zip(hosted) {
-            settings.extend(figures.iter().flatten().map(|f| recorded(layer, f)));
-        }
-        let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
-        settings.extend(built.map(|figure| recorded("drive", figure)));
-        settings.extend(self.changes.iter().map(changed));
-        let mut profile = drive.profile()?;
-        if let Some(most) = controller.as_deref().and_then(hosts::mode) {
-            (profile.link.rate, profile.link.write_rate) =
-                (profile.link.rate.min(most), profile.link.write_rate.min(most));
-        }
-        let link = profile.link.rate;
-        let array = array.as_deref().map(|figures| self.array(figures)).transpose()?;
-        let layers = [
-            controller.as_deref().map(|it| ModelLayer::Controller(hosts::controller(it, link))),
-            bus.as_deref().map(|it| ModelLayer::Bus(hosts::bus(it))),
-            array.map(ModelLayer::Array),
-            driver.as_deref().map(|it| ModelLayer::Driver(hosts::driver(it))),
-            accelerator.as_deref().map(|it| ModelLayer::Accelerator(hosts::accelerator(it))),
-            processor
-                .as_deref()
-                .map(|it| ModelLayer::Processor(hosts::processor(it, driver.as_deref().unwrap_or_default()))),
-        ];
-        let layers = layers.into_iter().flatten().collect();
-        let stack = model::Stack { profile, layers, changes: self.changes.clone() };
-        Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
+        Ok(drive)
     }
 
-    /// The array, or what of it does not fit together.
-    fn array(&self, figures: &[Figure]) -> Result<ArraySpec, Vec<Diagnostic>> {
-        hosts::array(figures).map_err(|(key, expected)| {
-            let wrong = Diagnostic::at(&self.file, self.layer("array").line, "does not fit the rest of the array");
-            vec![wrong.key(format!("array.{key}")).expected(expected)]
+    /// The layers above the drive that are there, from the program's side down; or what is wrong with their order.
+    fn standing(&self) -> Result<Vec<&Asked>, Vec<Diagnostic>> {
+        let there: Vec<&Asked> =
+            self.layers.iter().filter(|asked| asked.is_there() && asked.layer != "drive").collect();
+        let standing = match &self.order {
+            None => there,
+            Some(order) => self.ordered(order, &there).map_err(|wrong| vec![wrong])?,
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for asked in &standing {
+            let before = seen.iter().filter(|kind| **kind == unnumbered(&asked.layer)).count() + 1;
+            let kind = unnumbered(&asked.layer);
+            let wanted = if before == 1 { kind.to_owned() } else { format!("{kind}-{before}") };
+            if asked.layer != wanted {
+                let wrong = Diagnostic::at(&self.file, asked.line, "does not bear its number").key(&asked.layer);
+                return Err(vec![wrong.expected(format!("`{wanted}`: layers of a kind are numbered from the top"))]);
+            }
+            seen.push(kind);
+        }
+        Ok(standing)
+    }
+
+    /// `there` in the order asked for, in which each stands once.
+    fn ordered<'a>(&self, order: &[String], there: &[&'a Asked]) -> Result<Vec<&'a Asked>, Diagnostic> {
+        let wrong = |what: String| Diagnostic::at(&self.file, self.order_line, what).key("order");
+        let named = |name: &String| there.iter().find(|asked| asked.layer == *name).copied();
+        let order: &[String] =
+            if order.last().is_some_and(|last| last == "drive") { &order[..order.len() - 1] } else { order };
+        for (place, name) in order.iter().enumerate() {
+            if named(name).is_none() {
+                let known = there.iter().map(|asked| asked.layer.as_str());
+                let what = format!("names `{name}`, which the stack does not have");
+                return Err(wrong(what).expected(format!("{ORDER}, each of which is there")).nearest_to(name, known));
+            }
+            if order[..place].contains(name) {
+                return Err(wrong(format!("names `{name}` twice")).expected(format!("`{name}-2` for another one")));
+            }
+        }
+        match there.iter().find(|asked| !order.contains(&asked.layer)) {
+            Some(left) => Err(wrong(format!("leaves out `{}`", left.layer)).expected("each layer of the stack")),
+            None => Ok(order.iter().filter_map(named).collect()),
+        }
+    }
+
+    /// A layer of the model by its figures.
+    fn layer_of(
+        &self,
+        asked: &Asked,
+        figures: &[Figure],
+        beside: &mut Beside<'_>,
+    ) -> Result<model::Layer, Vec<Diagnostic>> {
+        let kind = kind_of(&asked.layer).expect("a layer above the drive");
+        (kind.build)(&Figures::of(kind.keys, figures), beside).map_err(|(key, expected)| {
+            let message = format!("does not fit the rest of the {}", kind.name);
+            let wrong = Diagnostic::at(&self.file, asked.line, message);
+            vec![wrong.key(format!("{}.{key}", asked.layer)).expected(expected)]
         })
+    }
+
+    fn misplaced(&self, misplaced: Misplaced) -> Diagnostic {
+        let own = self.layer(&misplaced.layer).map_or(0, |asked| asked.line);
+        let line = if self.order.is_some() { self.order_line } else { own };
+        Diagnostic::at(&self.file, line, format!("makes no sense there: {}", misplaced.why)).key(misplaced.layer)
     }
 
     /// Why the drive is not to be had, at the line that asks for it; without one, the drive's name says where.
     fn no_drive(&self, why: Diagnostic) -> Diagnostic {
-        let Layer { name, line, .. } = self.layer("drive");
-        match *line {
-            0 => Diagnostic { file: name.clone(), ..why },
+        let line = self.layer("drive").map_or(0, |drive| drive.line);
+        let name = self.drive();
+        match line {
+            0 => Diagnostic { file: name.to_owned(), ..why },
             line => {
                 let message = format!("`{name}`: {}", why.message);
                 Diagnostic { file: self.file.clone(), line, message, key: Some("drive".to_owned()), ..why }
@@ -293,48 +423,59 @@ impl Stack {
         }
     }
 
-    /// The figures of a host layer, complete; nothing for the name `none`.
-    fn host(&self, hosts: &[Host], kind: &'static str) -> Result<Option<Vec<Figure>>, Vec<Diagnostic>> {
-        let layer = self.layer(kind);
-        if layer.name == "none" && layer.figures.is_empty() {
-            return Ok(None);
-        }
-        let of_kind = || hosts.iter().filter(|host| host.layer == kind);
-        let mut figures = match of_kind().find(|host| host.name == layer.name) {
+    /// The figures of a layer above the drive, complete.
+    fn figures(&self, hosts: &[Host], asked: &Asked) -> Result<Vec<Figure>, Vec<Diagnostic>> {
+        let kind = kind_of(&asked.layer).expect("a layer above the drive");
+        let of_kind = || hosts.iter().filter(|host| host.layer == kind.name);
+        let mut figures = match of_kind().find(|host| host.name == asked.name) {
             Some(host) => host.figures.clone(),
-            None if layer.name.is_empty() || layer.name == "none" => Vec::new(),
+            None if asked.name.is_empty() || asked.name == "none" => Vec::new(),
             None => {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
-                let wrong = Diagnostic::at(&self.file, layer.line, format!("no {kind} `{}`", layer.name));
-                let wrong = wrong.key(kind).expected(format!("none or one of {}", known.join(", ")));
-                return Err(vec![Diagnostic { nearest: value_meant(&layer.name, known), ..wrong }]);
+                let wrong = Diagnostic::at(&self.file, asked.line, format!("no {} `{}`", kind.name, asked.name));
+                let wrong = wrong.key(&asked.layer).expected(format!("none or one of {}", known.join(", ")));
+                return Err(vec![Diagnostic { nearest: value_meant(&asked.name, known), ..wrong }]);
             }
         };
-        for figure in &layer.figures {
+        for figure in &asked.figures {
             put(&mut figures, figure.clone());
         }
-        let required = keys_of(kind).iter().filter(|key| key.required);
+        let required = kind.keys.iter().filter(|key| key.required);
         let absent = required.filter(|key| !figures.iter().any(|f| f.key == key.path));
         let missing: Vec<Diagnostic> = absent
             .map(|key| {
-                Diagnostic::at(&self.file, layer.line, "missing key")
-                    .key(format!("{kind}.{}", key.path))
-                    .expected(format!("{}, or the name of a ready-made {kind}", key.accepts))
+                Diagnostic::at(&self.file, asked.line, "missing key")
+                    .key(format!("{}.{}", asked.layer, key.path))
+                    .expected(format!("{}, or the name of a ready-made {}", key.accepts, kind.name))
             })
             .collect();
         if !missing.is_empty() {
             return Err(missing);
         }
-        if let Some((key, needs)) = hosts::meaningless(kind, &figures) {
-            let wrong = Diagnostic::at(&self.file, layer.line, "changes nothing here").key(format!("{kind}.{key}"));
-            return Err(vec![wrong.expected(needs)]);
+        if let Some((key, needs)) = kind.meaningless(&figures) {
+            let wrong = Diagnostic::at(&self.file, asked.line, "changes nothing here");
+            return Err(vec![wrong.key(format!("{}.{key}", asked.layer)).expected(needs)]);
         }
-        Ok(Some(figures))
+        Ok(figures)
     }
 }
 
-fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> Layer {
-    let mut read = Layer { line, ..Layer::default() };
+/// What the key `order` takes.
+const ORDER: &str = "layers from the program's side down, such as processor, driver, array, controller";
+
+/// A word that is the name of a layer.
+fn is_layer(word: &str) -> bool {
+    word == "drive" || kind_of(word).is_some()
+}
+
+/// A change during the run, as a setting of the stack.
+fn changed(change: &Change) -> Setting {
+    let key = format!("at.{} s.{}", change.at.nanos() as f64 / 1e9, change.key);
+    Setting::asked(key, change.value.clone(), "changes during the run")
+}
+
+fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> Asked {
+    let mut read = Asked { line, ..Asked::of(layer, "") };
     match value.get_ref() {
         DeValue::String(name) => read.name = name.to_string(),
         DeValue::Table(table) => {

@@ -20,7 +20,7 @@ use seekwise_model::host::array::Array;
 use seekwise_model::host::layer::Layered;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::several;
+use seekwise_model::stack::below_array;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Workload;
 
@@ -62,7 +62,7 @@ impl Run {
         let built = file.build(&text).map_err(said)?;
         let (spec, below) = built.stack.array().cloned().zip(built.stack.layers.split_last()).ok_or("no array")?;
         let drives = &mut |number| -> Box<dyn Device> { Box::new(built.stack.drive(Seed(1), number)) };
-        let array = Array::above(spec.clone(), several(below.1, spec.members, drives));
+        let array = Array::above(spec.clone(), below_array(below.1, spec.members, drives));
         let read = |_: &str| Ok(job(rate));
         let loaded =
             seekwise_lab::jobs::load("load.fio", array.limits(0).sectors, &Inputs::today(&read), &[]).map_err(said)?;

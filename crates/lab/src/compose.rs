@@ -10,7 +10,7 @@ use crate::run::{Cpu, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
 use crate::work;
-use seekwise_formats::stack::{self, LAYERS, Setting};
+use seekwise_formats::stack::{self, Setting};
 
 /// What a report is made of.
 pub struct Material<'a> {
@@ -314,7 +314,15 @@ fn layers(made: &MadeFrom) -> Vec<Layer> {
     let mut all = made.known();
     let order: Vec<String> = work::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
     all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
-    ["job"].into_iter().chain(LAYERS).filter_map(|role| layer(role, &all)).collect()
+    let mut roles: Vec<&str> = vec!["job", "stack"];
+    for layer in stack::layers() {
+        let of_kind = all.iter().map(|setting| setting.key.split('.').next().unwrap_or_default());
+        let mut numbered: Vec<&str> = of_kind.filter(|role| stack::unnumbered(role) == layer).collect();
+        numbered.sort_unstable();
+        numbered.dedup();
+        roles.extend(numbered);
+    }
+    roles.into_iter().filter_map(|role| layer(role, &all)).collect()
 }
 
 fn layer(role: &str, all: &[&Setting]) -> Option<Layer> {

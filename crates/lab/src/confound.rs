@@ -18,14 +18,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_formats::concern::Concern::{self, *};
 use seekwise_formats::concern::credited;
-use seekwise_formats::stack::Setting;
+use seekwise_formats::stack::{self, Setting};
 use seekwise_formats::study::{Compare, Factor, flatten};
 
 use crate::finding::differences;
 use crate::made::MadeFrom;
 
-/// The settings of each concern, by the roots of their keys. The first that fits counts.
-const CONCERNS: [(Concern, &[&str]); 28] = [
+/// The settings of each concern, by the roots of their keys. The first that fits counts; where none does, that of the
+/// layer ([`stack::concern_of`]).
+const CONCERNS: [(Concern, &[&str]); 23] = [
     (
         FlushPolicy,
         &["driver.flush", "driver.write_through", "driver.power_off", "driver.power_off_pause_ms", "accelerator.flush"],
@@ -35,13 +36,7 @@ const CONCERNS: [(Concern, &[&str]); 28] = [
         &["drive.firmware.depth", "drive.firmware.queue", "drive.link.queuing", "driver.depth", "controller.depth"],
     ),
     (Scheduler, &["driver.queue", "driver.plug", "driver.merge", "driver.merge_reads"]),
-    (Driver, &["driver"]),
-    (Processor, &["processor"]),
-    (Accelerator, &["accelerator"]),
-    (Array, &["array"]),
-    (Bus, &["bus"]),
     (Interface, &["controller.mode", "drive.link"]),
-    (Controller, &["controller"]),
     (WriteCache, &["drive.cache.write_back", "drive.power.protected"]),
     (ReadAhead, &["drive.cache.read_ahead"]),
     (
@@ -70,6 +65,7 @@ const CONCERNS: [(Concern, &[&str]); 28] = [
     (Faults, &["drive.faults", "drive.firmware.recovery_limit_ms", "drive.power"]),
     (Firmware, &["drive.firmware", "drive.overhead"]),
     (Change, &["at"]),
+    (Order, &["stack.order"]),
     (Workers, &["job.workers"]),
     (Depth, &["job.depth"]),
     (Pattern, &["job.pattern"]),
@@ -110,7 +106,11 @@ fn under(key: &str, root: &str) -> bool {
 
 /// The concern that a setting belongs to; none of a name.
 pub fn concern_of(key: &str) -> Option<Concern> {
-    CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| under(key, root))).map(|(concern, _)| *concern)
+    let (layer, rest) = key.split_once('.').unwrap_or((key, ""));
+    // A second driver is a driver.
+    let key = format!("{}.{rest}", stack::unnumbered(layer));
+    let own = CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| under(key.trim_end_matches('.'), root)));
+    own.map(|(concern, _)| *concern).or_else(|| stack::concern_of(layer))
 }
 
 /// The dotted keys that a factor sets on one of two of its levels.

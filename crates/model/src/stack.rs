@@ -121,18 +121,18 @@ impl Layer {
         matches!(self, Layer::Bus(_) | Layer::Channel(_) | Layer::Scsi(_))
     }
 
-    /// The layer above `below`, which has so many units.
-    fn above(&self, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
+    /// The layer, called `name`, above `below`, which has so many units.
+    fn above(&self, name: &str, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
         match self {
-            Layer::Identity => Box::new(Identity::above(below)),
-            Layer::Controller(spec) => Box::new(Controller::above(*spec, below)),
-            Layer::Bus(rate) => Box::new(Controller::bus(*rate, below, units)),
-            Layer::Channel(drives) => Box::new(Channel::above(*drives, below, units)),
-            Layer::Scsi(spec) => Box::new(Scsi::above(*spec, below, units)),
-            Layer::Array(spec) => Box::new(Array::above(spec.clone(), below)),
-            Layer::Driver(spec) => Box::new(Driver::above(*spec, below)),
-            Layer::Accelerator(spec) => Box::new(Accelerator::above(*spec, below)),
-            Layer::Processor(spec) => Box::new(Processor::above(*spec, below)),
+            Layer::Identity => Box::new(Identity::above(below).called(name)),
+            Layer::Controller(spec) => Box::new(Controller::above(*spec, below).called(name)),
+            Layer::Bus(rate) => Box::new(Controller::bus(*rate, below, units).called(name)),
+            Layer::Channel(drives) => Box::new(Channel::above(*drives, below, units).called(name)),
+            Layer::Scsi(spec) => Box::new(Scsi::above(*spec, below, units).called(name)),
+            Layer::Array(spec) => Box::new(Array::above(spec.clone(), below).called(name)),
+            Layer::Driver(spec) => Box::new(Driver::above(*spec, below).called(name)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::above(*spec, below).called(name)),
+            Layer::Processor(spec) => Box::new(Processor::above(*spec, below).called(name)),
         }
     }
 }
@@ -264,25 +264,37 @@ fn names(layers: &[Layer]) -> Vec<String> {
     layers.iter().enumerate().map(name).collect()
 }
 
+/// Gives a drive by its number.
+type Drives<'a> = &'a mut dyn FnMut(u32) -> Box<dyn Device>;
+
 /// `layers`, the lowest first, above drives that `drive` gives by number.
-pub fn above(layers: &[Layer], drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
-    one(layers, 0, drive)
+pub fn above(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
+    one(layers, &names(layers), 0, drive)
 }
 
-/// What stands above the drive with this number, or the first of an array's.
-fn one(layers: &[Layer], number: u32, drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
-    let Some((layer, below)) = layers.split_last() else { return drive(number) };
+/// What an array of `count` drives with `layers` below it stands on.
+pub fn below_array(layers: &[Layer], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
+    several(layers, &names(layers), count, drive)
+}
+
+/// What stands above the drive with this number, or all of an array's.
+fn one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Box<dyn Device> {
+    let (Some((layer, below)), Some((name, others))) = (layers.split_last(), names.split_last()) else {
+        return drive(number);
+    };
     match layer {
-        Layer::Array(spec) => layer.above(several(below, spec.members, drive), spec.members),
-        _ => layer.above(one(below, number, drive), 1),
+        Layer::Array(spec) => layer.above(name, several(below, others, spec.members, drive), spec.members),
+        _ => layer.above(name, one(below, others, number, drive), 1),
     }
 }
 
-/// What an array of `count` drives stands on: the drives with what each has for itself, below what they share.
-pub fn several(layers: &[Layer], count: u32, drive: &mut dyn FnMut(u32) -> Box<dyn Device>) -> Box<dyn Device> {
-    match layers.split_last() {
-        Some((layer, below)) if layer.is_shared() => layer.above(several(below, count, drive), count),
-        _ => Box::new(Ports::new((0..count).map(|number| one(layers, number, drive)).collect())),
+/// The drives of an array with what each has for itself, below what they share.
+fn several(layers: &[Layer], names: &[String], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
+    match (layers.split_last(), names.split_last()) {
+        (Some((layer, below)), Some((name, others))) if layer.is_shared() => {
+            layer.above(name, several(below, others, count, drive), count)
+        }
+        _ => Box::new(Ports::new((0..count).map(|number| one(layers, names, number, drive)).collect())),
     }
 }
 

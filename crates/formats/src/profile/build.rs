@@ -1,5 +1,7 @@
 //! Figures to the model's drive. What the figures mean together is checked here; each by itself was when it was read.
 
+use std::ops::Deref;
+
 use seekwise_model::block::{CutSector, Queuing};
 use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
@@ -10,14 +12,16 @@ use seekwise_model::drive::recovery::Weak;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
-use super::figure::{Band, Figure, RunRow, Value, ZoneRow};
+use super::figure::{Band, RunRow, Value, ZoneRow};
+use super::figures::Figures;
+use super::keys::KEYS;
 use super::{DriveFile, seek};
 use crate::diagnostic::Diagnostic;
 
 type Errors = Vec<Diagnostic>;
 
 pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
-    let figures = Figures::of(&drive.file, &drive.figures);
+    let figures = Drive { file: &drive.file, figures: Figures::of(KEYS, &drive.figures) };
     let (geometry, media_cache) = geometry(&figures)?;
     let mechanics = mechanics(&figures, geometry.cylinders())?;
     let profile = Profile {
@@ -33,9 +37,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             dispatch: figures.span("firmware.dispatch_ms"),
             zero_latency: figures.flag("firmware.zero_latency"),
             priority: figures.flag("firmware.priority"),
-            recovery_limit: figures
-                .find("firmware.recovery_limit_ms")
-                .map(|_| figures.span("firmware.recovery_limit_ms")),
+            recovery_limit: figures.may_span("firmware.recovery_limit_ms"),
         },
         overhead: Overhead {
             read_hit: figures.after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
@@ -83,8 +85,8 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
 
 /// Segments are equal shares of the buffer; the drive takes no more than its limit. An adaptive buffer starts with
 /// three.
-fn cache(figures: &Figures<'_>) -> Cache {
-    let limit = figures.whole_or("cache.max_segments", 4096);
+fn cache(figures: &Drive<'_>) -> Cache {
+    let limit = figures.whole("cache.max_segments");
     let sectors = figures.whole("cache.size_kib") * 2;
     let share = figures.whole("cache.dirty_percent");
     let adaptive = figures.flag("cache.adaptive").then_some(Adaptive {
@@ -100,12 +102,12 @@ fn cache(figures: &Figures<'_>) -> Cache {
         read_ahead: read_ahead(figures),
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
-        dirty_runs: figures.find("cache.dirty_runs").map(|_| figures.whole("cache.dirty_runs") as u32),
+        dirty_runs: figures.may_count("cache.dirty_runs"),
         fills_while_draining: figures.flag("cache.fills_while_draining"),
         destage_idle: figures.span("cache.destage_idle_ms"),
         media_cache: None,
         flash_sectors: figures.whole("cache.flash_kib") * 2,
-        destage_age: figures.maybe_span("cache.destage_age_ms"),
+        destage_age: figures.may_span("cache.destage_age_ms"),
         wraps: figures.word("cache.long_writes") == "wrap",
         adaptive,
     }
@@ -114,11 +116,11 @@ fn cache(figures: &Figures<'_>) -> Cache {
 /// Segments of an adaptive buffer at the start: what study C reports of the Cheetah 15K.4's Server Mode.
 const FEWEST: u64 = 3;
 
-fn read_ahead(figures: &Figures<'_>) -> ReadAhead {
+fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
     ReadAhead {
         max: figures.whole("cache.read_ahead.max_sectors") as u32,
         min: figures.whole("cache.read_ahead.min_sectors") as u32,
-        after: figures.whole_or("cache.read_ahead.after", 1) as u32,
+        after: figures.count("cache.read_ahead.after"),
         until: match figures.word("cache.read_ahead.until") {
             "track" => Until::Track,
             "cylinder" => Until::Cylinder,
@@ -137,7 +139,7 @@ fn read_ahead(figures: &Figures<'_>) -> ReadAhead {
     }
 }
 
-fn geometry(figures: &Figures<'_>) -> Result<(Geometry, Option<MediaCache>), Errors> {
+fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCache>), Errors> {
     let rows = figures.zones();
     let heads = figures.whole("geometry.heads") as usize;
     let physical = figures.whole("geometry.physical_sector") as u32 / 512;
@@ -154,12 +156,12 @@ fn geometry(figures: &Figures<'_>) -> Result<(Geometry, Option<MediaCache>), Err
         errors.push(diagnostic.expected(format!("at most {}", u32::MAX)));
     }
     let order = match figures.word("geometry.order") {
-        "serpentine" => match figures.whole_or("geometry.run_tracks", 0) {
-            0 => {
+        "serpentine" => match figures.may_count("geometry.run_tracks") {
+            None => {
                 errors.push(figures.lacking("geometry.run_tracks", "a serpentine order"));
                 Order::Cylinder
             }
-            run => Order::Serpentine(run as u32),
+            Some(run) => Order::Serpentine(run),
         },
         "switchback" => Order::Switchback,
         _ => Order::Cylinder,
@@ -181,13 +183,9 @@ fn geometry(figures: &Figures<'_>) -> Result<(Geometry, Option<MediaCache>), Err
 }
 
 /// Takes the media cache's stretches out of the layout: evenly over all slots, each in the middle of its share.
-fn reserve(
-    figures: &Figures<'_>,
-    zones: &[Zone],
-    holes: &mut Vec<(u64, u64)>,
-) -> Result<Option<MediaCache>, Diagnostic> {
+fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> Result<Option<MediaCache>, Diagnostic> {
     let key = "cache.media_cache_mib";
-    let largest = figures.whole("cache.media_cache_largest_kib") * 2;
+    let largest = figures.may_whole("cache.media_cache_largest_kib").unwrap_or(0) * 2;
     match (figures.whole(key), largest) {
         (0, _) => return Ok(None),
         (_, 0) => return Err(figures.lacking("cache.media_cache_largest_kib", "a media cache")),
@@ -196,7 +194,7 @@ fn reserve(
     // Whole physical sectors of either size.
     let whole = |slots: u64| slots / 8 * 8;
     let all: u64 = zones.iter().map(Zone::slots).sum();
-    let stretches = figures.whole_or("cache.media_cache_stretches", 1);
+    let stretches = figures.whole("cache.media_cache_stretches");
     let (stride, slots) = (whole(all / stretches), whole(figures.whole(key) * 2048 / stretches));
     let first_slot = whole((stride / 2).saturating_sub(slots / 2));
     let stretch = |index: u64| (first_slot + index * stride, slots);
@@ -214,7 +212,7 @@ fn reserve(
 
 /// Holes and remaps of single slots cut physical sectors of several.
 fn split_sectors(
-    figures: &Figures<'_>,
+    figures: &Drive<'_>,
     holes: &[(u64, u64)],
     remaps: &[(u64, u64)],
     physical: u64,
@@ -313,7 +311,7 @@ fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u
 }
 
 /// An error of the model's layout by the line of the row that it comes from.
-fn layout_error(figures: &Figures<'_>, zones: &[Zone], error: &LayoutError) -> Diagnostic {
+fn layout_error(figures: &Drive<'_>, zones: &[Zone], error: &LayoutError) -> Diagnostic {
     let at = |key: &str, message: String| Diagnostic::at(figures.file, figures.line(key), message).key(key);
     match error {
         LayoutError::TooSmall { holds, claims } => {
@@ -337,7 +335,7 @@ fn layout_error(figures: &Figures<'_>, zones: &[Zone], error: &LayoutError) -> D
 }
 
 /// A row may have become several of the model's zones: the row is the last that begins at or before it.
-fn zone_error(figures: &Figures<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
+fn zone_error(figures: &Drive<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
     let rows = figures.zones();
     let first = zones.get(zone).map_or(0, |zone| zone.first_cylinder);
     let row = rows.iter().rposition(|row| row.first <= first).unwrap_or(0);
@@ -345,7 +343,7 @@ fn zone_error(figures: &Figures<'_>, zones: &[Zone], zone: usize, what: &str) ->
     Diagnostic::at(figures.file, line, format!("zone {row} {what}")).key("geometry.zones")
 }
 
-fn mechanics(figures: &Figures<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
+fn mechanics(figures: &Drive<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
     let millirpm = (figures.number("mechanics.rpm") * 1000.0).round() as u64;
     let curve = seek_curve(figures, cylinders)?;
     let settle = figures.number("mechanics.write_settle_ms");
@@ -368,7 +366,7 @@ fn mechanics(figures: &Figures<'_>, cylinders: u32) -> Result<Mechanics, Errors>
     })
 }
 
-fn seek_curve(figures: &Figures<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
+fn seek_curve(figures: &Drive<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
     const THREE: [&str; 3] = ["mechanics.seek.single_ms", "mechanics.seek.average_ms", "mechanics.seek.full_ms"];
     let form = figures.word("mechanics.seek.form");
     let needed: &[&'static str] = match form {
@@ -380,11 +378,13 @@ fn seek_curve(figures: &Figures<'_>, cylinders: u32) -> Result<SeekCurve, Errors
     if !missing.is_empty() {
         return Err(missing);
     }
-    let [single, average, full] = THREE.map(|key| figures.number(key));
     let spans = || THREE.map(|key| figures.span(key));
     let curve = match form {
         "table" => SeekCurve::table(&figures.points("mechanics.seek.points"), cylinders),
-        "sibling" => seek::sibling(single, average, full, cylinders),
+        "sibling" => {
+            let [single, average, full] = THREE.map(|key| figures.number(key));
+            seek::sibling(single, average, full, cylinders)
+        }
         "lee" => {
             let [min, avg, max] = spans();
             SeekCurve::lee(min, avg, max, cylinders)
@@ -397,55 +397,21 @@ fn seek_curve(figures: &Figures<'_>, cylinders: u32) -> Result<SeekCurve, Errors
     curve.map_err(|error| vec![figures.seek_error(error)])
 }
 
-/// The figures by key. Required keys are there: the reader saw to it.
-struct Figures<'a> {
+/// A drive's figures, with the lines of its file.
+struct Drive<'a> {
     file: &'a str,
-    figures: &'a [Figure],
+    figures: Figures<'a>,
 }
 
-impl<'a> Figures<'a> {
-    fn of(file: &'a str, figures: &'a [Figure]) -> Figures<'a> {
-        Figures { file, figures }
-    }
+impl<'a> Deref for Drive<'a> {
+    type Target = Figures<'a>;
 
-    fn find(&self, key: &str) -> Option<&'a Figure> {
-        self.figures.iter().find(|figure| figure.key == key)
+    fn deref(&self) -> &Figures<'a> {
+        &self.figures
     }
+}
 
-    fn line(&self, key: &str) -> usize {
-        self.find(key).map_or(0, |figure| figure.line)
-    }
-
-    fn whole_or(&self, key: &str, absent: u64) -> u64 {
-        match self.find(key).map(|figure| &figure.value) {
-            Some(Value::Whole(n)) => *n,
-            _ => absent,
-        }
-    }
-
-    fn whole(&self, key: &str) -> u64 {
-        self.whole_or(key, 0)
-    }
-
-    fn number(&self, key: &str) -> f64 {
-        match self.find(key).map(|figure| &figure.value) {
-            Some(Value::Number(n)) => *n,
-            Some(Value::Whole(n)) => *n as f64,
-            _ => 0.0,
-        }
-    }
-
-    fn flag(&self, key: &str) -> bool {
-        matches!(self.find(key).map(|figure| &figure.value), Some(Value::Flag(true)))
-    }
-
-    fn word(&self, key: &str) -> &'a str {
-        match self.find(key).map(|figure| &figure.value) {
-            Some(Value::Word(word)) => word,
-            _ => "",
-        }
-    }
-
+impl<'a> Drive<'a> {
     /// All holes, repeated ones written out, in the order of their slots.
     fn holes(&self) -> Result<Vec<(u64, u64)>, Diagnostic> {
         // Twice the tracks of the largest drives: 10 platters of 500,000 tracks a surface.
@@ -497,26 +463,9 @@ impl<'a> Figures<'a> {
         }
     }
 
-    fn span(&self, key: &str) -> Span {
-        span(self.number(key))
-    }
-
-    fn maybe_span(&self, key: &str) -> Option<Span> {
-        self.find(key).map(|_| self.span(key))
-    }
-
     /// One overhead by the kind of the command before; the same after both where only one is given.
     fn after(&self, key: &str, after_write: &str) -> After {
         After { read: self.span(key), write: self.span(self.either(after_write, key)) }
-    }
-
-    /// The first key that has a figure.
-    fn either<'k>(&self, key: &'k str, other: &'k str) -> &'k str {
-        if self.find(key).is_some() { key } else { other }
-    }
-
-    fn rate(&self, key: &str) -> u64 {
-        (self.number(key) * 1e6).round() as u64
     }
 
     fn discipline(&self, prefix: &str) -> Discipline {
@@ -526,7 +475,7 @@ impl<'a> Figures<'a> {
             self.whole(&key("window")),
             self.whole(&key("nearest")),
             self.whole(&key("ageing")),
-            self.number(&key("max_wait_ms")),
+            self.may_number(&key("max_wait_ms")).unwrap_or(0.0),
         )
     }
 

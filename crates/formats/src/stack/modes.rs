@@ -10,9 +10,6 @@
 /// The share of the clock's rate that arrives.
 const SHARE: f64 = 0.8825;
 
-/// Sectors for each interrupt of programmed input and output: READ MULTIPLE moves blocks of 16 with most drives.
-pub(super) const BLOCK: u64 = 16;
-
 /// Names, and MB/s by the clock.
 const RATES: [(&str, f64); 23] = [
     ("pio-0", 3.33),

@@ -2,6 +2,8 @@
 
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::controller::ControllerSpec;
+use seekwise_model::host::driver::deadline::DeadlineSpec;
+use seekwise_model::host::driver::fair::FairSpec;
 use seekwise_model::host::driver::{FlushPolicy, PowerOff, SchedulerSpec, WriteThrough};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
@@ -59,7 +61,7 @@ fn names_and_overrides_make_a_stack() {
     let find = |key: &str| built.settings.iter().find(|s| s.key == key).unwrap();
     assert_eq!(find("controller.rate_mb_s").source, "s.toml:4");
     assert_eq!(find("drive.cache.write_back").source, "--set drive.cache.write_back=false");
-    assert_eq!(find("controller.depth").kind, Kind::Datasheet);
+    assert_eq!(find("controller.depth").kind, Origin::Datasheet);
 }
 
 #[test]
@@ -224,9 +226,87 @@ fn the_guide_names_every_layer_key_and_word() {
         .unwrap()
         .into_iter()
         .map(|host| host.name)
-        .chain(HOST_LAYERS.iter().flat_map(|(_, keys)| keys.iter().map(|key| key.path.to_owned())))
-        .chain(HOST_LAYERS.iter().map(|(layer, _)| (*layer).to_owned()))
+        .chain(KINDS.iter().flat_map(|kind| kind.keys.iter().map(|key| key.path.to_owned())))
+        .chain(KINDS.iter().map(|kind| kind.name.to_owned()))
         .filter(|word| !named(word))
         .collect();
     assert!(missing.is_empty(), "docs/stack.md does not name {missing:?}");
+}
+
+/// Names of the layers of a built stack, from the program's side down.
+fn standing(text: &str) -> Vec<String> {
+    let built = Stack::parse("s.toml", text).unwrap().build(&drives).unwrap();
+    built.stack.names().into_iter().rev().collect()
+}
+
+const TWICE: &str = "drive = \"barracuda\"\narray = \"raid-1\"\ncontroller = \"ahci\"\n\
+                     [driver-2]\nname = \"linux-none\"\nflush = \"drop\"\n";
+
+#[test]
+fn layers_stand_in_the_order_that_a_stack_says() {
+    assert_eq!(standing(TWICE), ["driver", "driver-2", "array", "controller"]);
+    let below = format!("order = [\"driver\", \"array\", \"driver-2\", \"controller\", \"drive\"]\n{TWICE}");
+    assert_eq!(standing(&below), ["driver", "array", "driver-2", "controller"]);
+    let mut stack = Stack::parse("s.toml", TWICE).unwrap();
+    stack.set("order", "array, driver, driver-2, controller").unwrap();
+    stack.set("driver-2.depth", "7").unwrap();
+    stack.set("at.1 s.driver-2.flush", "forward").unwrap();
+    let built = stack.build(&drives).unwrap();
+    let drivers: Vec<(u32, FlushPolicy)> = built.stack.drivers().map(|it| (it.depth, it.flush)).collect();
+    assert_eq!((drivers.len(), drivers[0]), (2, (7, FlushPolicy::Drop)));
+    assert_ne!(drivers[1].1, FlushPolicy::Drop);
+    let find = |key: &str| built.settings.iter().find(|setting| setting.key == key).map(|it| it.value.clone());
+    assert_eq!(find("driver-2.flush").as_deref(), Some("drop"));
+    assert_eq!(find("driver-2").as_deref(), Some("linux-none"));
+    assert_eq!(find("stack.order").as_deref(), Some("array, driver, driver-2, controller"));
+    assert_eq!(find("at.1 s.driver-2.flush").as_deref(), Some("forward"));
+}
+
+#[test]
+fn an_order_that_makes_no_sense_is_refused_with_the_reason() {
+    let of = |order: &str| error_of(&format!("order = [{order}]\n{TWICE}"));
+    let order = "layers from the program's side down, such as processor, driver, array, controller";
+    assert_eq!(
+        of("\"driver\", \"aray\""),
+        format!(
+            "s.toml:1: `order`: names `aray`, which the stack does not have; expected {order}, each of which is there; \
+             did you mean `array`?\n"
+        )
+    );
+    assert_eq!(
+        of("\"driver\", \"driver-2\", \"array\""),
+        "s.toml:1: `order`: leaves out `controller`; expected each layer of the stack\n"
+    );
+    assert_eq!(
+        of("\"driver\", \"driver\""),
+        "s.toml:1: `order`: names `driver` twice; expected `driver-2` for another one\n"
+    );
+    assert_eq!(
+        of("\"driver-2\", \"driver\", \"array\", \"controller\""),
+        "s.toml:5: `driver-2`: does not bear its number; expected `driver`: layers of a kind are numbered from the top\n"
+    );
+    assert_eq!(of("1"), format!("s.toml:1: `order`: is not a list of layers; expected {order}\n"));
+    assert_eq!(
+        error_of("drive = \"barracuda\"\n[driver-3]\nname = \"linux-none\"\n"),
+        "s.toml:2: `driver-3`: does not bear its number; expected `driver-2`: layers of a kind are numbered from the top\n"
+    );
+    let bus =
+        "order = [\"driver\", \"bus\", \"array\"]\ndrive = \"barracuda\"\narray = \"raid-0\"\nbus = \"pci-32-33\"\n";
+    assert_eq!(
+        error_of(bus),
+        "s.toml:1: `bus`: makes no sense there: the array's drives share it: it stands right below the array\n"
+    );
+    let processor = "order = [\"driver\", \"processor\"]\ndrive = \"barracuda\"\nprocessor = \"pentium-iii-800\"\n";
+    assert!(error_of(processor).contains("it stands on top"), "{}", error_of(processor));
+}
+
+#[test]
+fn what_a_driver_leaves_out_is_as_in_linux() {
+    for (policy, linux) in
+        [("deadline", SchedulerSpec::Deadline(DeadlineSpec::LINUX)), ("fair", SchedulerSpec::Fair(FairSpec::LINUX))]
+    {
+        let text = format!("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nqueue.policy = \"{policy}\"\n");
+        let built = Stack::parse("s.toml", &text).unwrap().build(&drives).unwrap();
+        assert_eq!(built.stack.drivers().next().unwrap().scheduler, linux);
+    }
 }

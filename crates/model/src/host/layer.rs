@@ -17,8 +17,10 @@
 //!
 //! Nothing is allocated on the way of a request once as many have been in flight together.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::carried::Carried;
@@ -33,7 +35,7 @@ pub trait Layer: Sized {
     type Note: Copy + Default;
     /// Where the time goes that a request spends here.
     const PART: Part;
-    /// Its settings are `NAME.key`.
+    /// Its settings are `NAME.key`, unless it is called otherwise ([`Layered::called`]).
     const NAME: &'static str;
 
     /// What it can do, taking `room` requests at once above a device that can do `below`.
@@ -148,6 +150,8 @@ pub struct Crank<L: Layer> {
     below_next: Instant,
     /// When the layer wants its turn.
     own_next: Instant,
+    /// What it is called in keys.
+    name: Cow<'static, str>,
 }
 
 impl<L: Layer> Crank<L> {
@@ -271,7 +275,7 @@ impl<L: Layer> Crank<L> {
                 }
                 self.control(now, control)
             }
-            Control::Set { key, value } => match key.strip_prefix(L::NAME).and_then(|key| key.strip_prefix('.')) {
+            Control::Set { key, value } => match key.strip_prefix(&*self.name).and_then(|key| key.strip_prefix('.')) {
                 Some(own) => layer.set(self, now, own, value),
                 None => self.control(now, control),
             },
@@ -311,8 +315,18 @@ impl<L: Layer> Layered<L> {
             called: false,
             below_next,
             own_next: Instant::FAR,
+            name: Cow::Borrowed(L::NAME),
         };
         Layered { layer, crank }
+    }
+
+    /// The same, called otherwise in keys: one of several of its kind.
+    #[must_use]
+    pub fn called(mut self, name: &str) -> Layered<L> {
+        if name != L::NAME {
+            self.crank.name = Cow::Owned(String::from(name));
+        }
+        self
     }
 
     /// The layer.

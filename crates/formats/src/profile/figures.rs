@@ -1,0 +1,162 @@
+//! The figures of a drive or of a layer, by key. What holds without one is what its [`Key`] says: `otherwise` begins with
+//! that value where there is one. Asking for a key that is not in the table, in another type, or for the value of one that
+//! has none of its own, is a fault of the program and ends it: the first drive or layer that is built shows it.
+
+use std::str::FromStr;
+
+use seekwise_model::time::Span;
+
+use super::figure::{Figure, Key, Value, switch};
+use super::span;
+
+/// Figures, each of one of `keys`. Required ones are there: the reader saw to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Figures<'a> {
+    keys: &'static [Key],
+    figures: &'a [Figure],
+}
+
+impl<'a> Figures<'a> {
+    pub(crate) fn of(keys: &'static [Key], figures: &'a [Figure]) -> Figures<'a> {
+        Figures { keys, figures }
+    }
+
+    fn key(&self, path: &str) -> &'static Key {
+        self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is no key"))
+    }
+
+    /// The figure, where there is one.
+    pub(crate) fn find(&self, path: &str) -> Option<&'a Figure> {
+        let known = self.key(path).path;
+        self.figures.iter().find(|figure| figure.key == known)
+    }
+
+    /// Whether somebody gave one.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.find(path).is_some()
+    }
+
+    /// Its line, 0 where there is none.
+    pub(crate) fn line(&self, path: &str) -> usize {
+        self.find(path).map_or(0, |figure| figure.line)
+    }
+
+    fn value<T>(&self, path: &str, of: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
+        let value = &self.find(path)?.value;
+        Some(of(value).unwrap_or_else(|| panic!("`{path}` = {value} is read as something else")))
+    }
+
+    /// The word with which `otherwise` begins.
+    fn absent(&self, path: &str) -> &'static str {
+        self.key(path).otherwise.split([',', ' ']).next().unwrap_or_default()
+    }
+
+    fn otherwise<T: FromStr>(&self, path: &str) -> T {
+        let absent = self.absent(path).parse();
+        absent.unwrap_or_else(|_| panic!("`{path}` has no value of its own where it is left out"))
+    }
+
+    /// A whole number, where there is one.
+    pub(crate) fn may_whole(&self, path: &str) -> Option<u64> {
+        self.value(path, |value| if let Value::Whole(whole) = value { Some(*whole) } else { None })
+    }
+
+    /// A whole number.
+    pub(crate) fn whole(&self, path: &str) -> u64 {
+        self.may_whole(path).unwrap_or_else(|| self.otherwise(path))
+    }
+
+    /// A whole number of 32 bits: the key's range ends before that.
+    pub(crate) fn count(&self, path: &str) -> u32 {
+        u32::try_from(self.whole(path)).unwrap_or_else(|_| panic!("`{path}` goes beyond 32 bits"))
+    }
+
+    /// The same, where there is one.
+    pub(crate) fn may_count(&self, path: &str) -> Option<u32> {
+        self.has(path).then(|| self.count(path))
+    }
+
+    /// A number, where there is one.
+    pub(crate) fn may_number(&self, path: &str) -> Option<f64> {
+        self.value(path, |value| match value {
+            Value::Number(number) => Some(*number),
+            Value::Whole(whole) => Some(*whole as f64),
+            _ => None,
+        })
+    }
+
+    /// A number.
+    pub(crate) fn number(&self, path: &str) -> f64 {
+        self.may_number(path).unwrap_or_else(|| self.otherwise(path))
+    }
+
+    /// A switch.
+    pub(crate) fn flag(&self, path: &str) -> bool {
+        let given = self.value(path, |value| if let Value::Flag(on) = value { Some(*on) } else { None });
+        let absent =
+            || switch(self.absent(path)).unwrap_or_else(|| panic!("`{path}` is neither on nor off without it"));
+        given.unwrap_or_else(absent)
+    }
+
+    /// A word, where there is one.
+    pub(crate) fn may_word(&self, path: &str) -> Option<&'a str> {
+        self.value(path, |value| if let Value::Word(word) = value { Some(word.as_str()) } else { None })
+    }
+
+    /// A word.
+    pub(crate) fn word(&self, path: &str) -> &'a str {
+        self.may_word(path).unwrap_or_else(|| self.absent(path))
+    }
+
+    /// A time in milliseconds.
+    pub(crate) fn span(&self, path: &str) -> Span {
+        span(self.number(path))
+    }
+
+    /// The same, where there is one.
+    pub(crate) fn may_span(&self, path: &str) -> Option<Span> {
+        self.may_number(path).map(span)
+    }
+
+    /// A time in microseconds.
+    pub(crate) fn micros(&self, path: &str) -> Span {
+        span(self.number(path) / 1e3)
+    }
+
+    /// MB/s, as bytes a second.
+    pub(crate) fn rate(&self, path: &str) -> u64 {
+        (self.number(path) * 1e6).round() as u64
+    }
+
+    /// The first key that has a figure.
+    pub(crate) fn either<'k>(&self, path: &'k str, other: &'k str) -> &'k str {
+        if self.has(path) { path } else { other }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::keys::KEYS;
+
+    #[test]
+    fn what_holds_without_a_figure_stands_in_its_key() {
+        let none = Figures::of(KEYS, &[]);
+        assert_eq!((none.whole("cache.max_segments"), none.count("firmware.queue.window")), (4096, 0));
+        assert!(!none.flag("cache.adaptive"));
+        assert_eq!((none.word("cache.long_writes"), none.span("mechanics.least_write_ms")), ("several", Span::ZERO));
+        assert_eq!(none.may_span("firmware.recovery_limit_ms"), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "`cache.segmnts` is no key")]
+    fn a_key_that_is_none_is_not_passed_over() {
+        Figures::of(KEYS, &[]).whole("cache.segmnts");
+    }
+
+    #[test]
+    #[should_panic(expected = "has no value of its own")]
+    fn a_key_without_a_value_of_its_own_is_not_nought() {
+        Figures::of(KEYS, &[]).number("firmware.queue.max_wait_ms");
+    }
+}

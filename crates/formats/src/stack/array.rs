@@ -1,0 +1,120 @@
+//! An array of drives: its keys, and the layer of them.
+
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::stack::Layer;
+
+use super::kind::{Beside, Kind, Misfit};
+use crate::concern::Concern;
+use crate::profile::discipline;
+use crate::profile::figure::{Accepts, Key};
+use crate::profile::figures::Figures;
+
+/// The layer.
+pub(super) static ARRAY: Kind = Kind {
+    name: "array",
+    otherwise: "none: one drive",
+    what: "several drives, each behind a controller's channel of its own",
+    keys: KEYS,
+    belongs: BELONGS,
+    concern: Concern::Array,
+    build,
+};
+
+/// The words for levels.
+const LEVELS: &[&str] = &["raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
+
+static KEYS: &[Key] = &[
+    Key::must("level", "", Accepts::Word(LEVELS), "level of the first volume").also(&[
+        "raid",
+        "raid level",
+        "mirror",
+        "stripe",
+    ]),
+    Key::must("drives", "", Accepts::Whole(2, 32), "drives of the array").also(&["members", "disks"]),
+    Key::must("chunk_kib", "KiB", Accepts::Whole(4, 65_536), "a chunk").also(&["stripe size", "stripe unit", "strip"]),
+    Key::must("percent", "%", Accepts::Whole(1, 100), "the first volume's share of each drive"),
+    Key::may("second", "", Accepts::Word(LEVELS), "one volume", "level of a second volume behind it")
+        .also(&["matrix raid"]),
+    Key::must("depth", "", Accepts::Whole(1, 65_536), "requests at once"),
+    Key::must("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook"]), "order of what waits for a drive"),
+    Key::must("read", "", Accepts::Word(&["nearest", "round-robin", "first"]), "which copy of a mirror is read")
+        .also(&["read balance"]),
+    Key::must(
+        "parity",
+        "",
+        Accepts::Word(&["fewest", "modify", "reconstruct"]),
+        "the way parity is made: with the fewest reads, always by change, or always anew",
+    )
+    .also(&["read-modify-write", "rmw"]),
+    Key::must("rebuild_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "how fast a new drive is filled")
+        .also(&["resync"]),
+    Key::must("rebuild_run_kib", "KiB", Accepts::Whole(4, 65_536), "in runs of what length"),
+    Key::may(
+        "lose",
+        "",
+        Accepts::Whole(0, 31),
+        "all are there",
+        "a drive that is not there from the start, counted from 0",
+    )
+    .also(&["degraded", "failed drive"]),
+];
+
+static BELONGS: &[(&str, &[&str], &[&str])] =
+    &[("read", &["level", "second"], &["raid-1", "raid-10"]), ("parity", &["level", "second"], &["raid-5", "raid-6"])];
+
+fn level(word: &str) -> Level {
+    match word {
+        "raid-1" => Level::Raid1,
+        "raid-10" => Level::Raid10,
+        "raid-5" => Level::Raid5,
+        "raid-6" => Level::Raid6,
+        _ => Level::Raid0,
+    }
+}
+
+fn build(it: &Figures<'_>, _: &mut Beside<'_>) -> Result<Layer, Misfit> {
+    let sectors = |key: &str| it.count(key) * 2;
+    let members = it.count("drives");
+    let (first, second) = (it.count("percent") * 10, it.may_word("second"));
+    let mut shares = vec![Share { level: level(it.word("level")), permille: first }];
+    match (second, first) {
+        (None, 1000) => {}
+        (None, _) => return Err(("second", "a level for the rest of the drives".to_owned())),
+        (_, 1000) => return Err(("percent", "less than 100, for there is a second volume".to_owned())),
+        (Some(word), _) => shares.push(Share { level: level(word), permille: 1000 - first }),
+    }
+    for share in &shares {
+        let least = share.level.least_members();
+        if members < least {
+            return Err(("drives", format!("{least} at least")));
+        }
+        if share.level == Level::Raid10 && !members.is_multiple_of(2) {
+            return Err(("drives", "an even number, for pairs".to_owned()));
+        }
+    }
+    let lost = it.may_whole("lose");
+    if lost.is_some_and(|member| member >= u64::from(members)) {
+        return Err(("lose", format!("a number from 0 to {}", members - 1)));
+    }
+    Ok(Layer::Array(ArraySpec {
+        members,
+        shares,
+        chunk: sectors("chunk_kib"),
+        depth: it.count("depth"),
+        queue: discipline(it.word("queue.policy"), 0, 0, 0, 0.0),
+        balance: match it.word("read") {
+            "round-robin" => Balance::RoundRobin,
+            "first" => Balance::First,
+            _ => Balance::Nearest,
+        },
+        parity: match it.word("parity") {
+            "modify" => ParityWrite::Modify,
+            "reconstruct" => ParityWrite::Reconstruct,
+            _ => ParityWrite::Fewest,
+        },
+        rebuild_rate: it.rate("rebuild_mb_s"),
+        rebuild_run: sectors("rebuild_run_kib"),
+        lost: lost.map_or(0, |member| 1 << member),
+    }))
+}

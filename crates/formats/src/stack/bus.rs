@@ -1,0 +1,29 @@
+//! A bus that all controllers of an array share: its key, and the layer of it.
+
+use seekwise_model::stack::Layer;
+
+use super::kind::{Beside, Kind, Misfit};
+use crate::concern::Concern;
+use crate::profile::figure::{Accepts, Key};
+use crate::profile::figures::Figures;
+
+/// The layer.
+pub(super) static BUS: Kind = Kind {
+    name: "bus",
+    otherwise: "none: each channel has its own way to memory",
+    what: "a bus that all channels of an array share",
+    keys: KEYS,
+    belongs: BELONGS,
+    concern: Concern::Bus,
+    build,
+};
+
+static KEYS: &[Key] =
+    &[Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "what all channels of an array move together")
+        .also(&["pci"])];
+
+static BELONGS: &[(&str, &[&str], &[&str])] = &[];
+
+fn build(it: &Figures<'_>, _: &mut Beside<'_>) -> Result<Layer, Misfit> {
+    Ok(Layer::Bus(it.rate("rate_mb_s")))
+}

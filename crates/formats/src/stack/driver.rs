@@ -1,0 +1,125 @@
+//! The operating system's driver: its keys, and the layer of them.
+
+use seekwise_model::host::driver::deadline::DeadlineSpec;
+use seekwise_model::host::driver::fair::FairSpec;
+use seekwise_model::host::driver::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
+use seekwise_model::stack::Layer;
+
+use super::kind::{Beside, Kind, Misfit};
+use crate::concern::Concern;
+use crate::profile::discipline;
+use crate::profile::figure::{Accepts, Key};
+use crate::profile::figures::Figures;
+
+/// The layer.
+pub(super) static DRIVER: Kind = Kind {
+    name: "driver",
+    otherwise: "direct: in order, no split, no limit of its own",
+    what: "the operating system's driver and scheduler",
+    keys: KEYS,
+    belongs: BELONGS,
+    concern: Concern::Driver,
+    build,
+};
+
+static KEYS: &[Key] = &[
+    Key::must("capacity", "", Accepts::Whole(1, 65_536), "requests taken at once; those beyond wait with the program").also(&["nr_requests"]),
+    Key::must("depth", "", Accepts::Whole(1, 65_536), "commands outstanding below; the device's own depth is a limit too").also(&["queue depth", "qd"]),
+    Key::must("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), "the order of what waits: by block number, or `deadline` as Linux's mq-deadline, `fair` in the manner of BFQ").also(&["scheduler", "elevator", "io scheduler"]),
+    Key::may("queue.window", "", Accepts::Whole(0, 65_536), "0, all", "by block number: among how many of the oldest it chooses"),
+    Key::may("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), "no limit", "by block number: what has waited longer goes first"),
+    Key::may("queue.read_expire_ms", "ms", Accepts::Number(0.0, 1e6), "500", "`deadline`: a read is due after so long"),
+    Key::may("queue.write_expire_ms", "ms", Accepts::Number(0.0, 1e6), "5000", "`deadline`: a write is"),
+    Key::may("queue.writes_starved", "", Accepts::Whole(0, 65_536), "2", "`deadline`: batches of reads for which writes are passed over"),
+    Key::may("queue.fifo_batch", "", Accepts::Whole(1, 65_536), "16", "`deadline`: commands of a batch"),
+    Key::may("queue.prio_aging_ms", "ms", Accepts::Number(0.0, 1e6), "10000", "`deadline`: what is not urgent goes first when it has waited so long"),
+    Key::may("queue.slice_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "8", "`fair`: how long a program is waited for"),
+    Key::may("queue.seeky_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "2", "`fair`: how long one that seeks is"),
+    Key::may("queue.turn_ms", "ms", Accepts::Number(0.001, 10_000.0), "125", "`fair`: the longest turn of a program"),
+    Key::may("queue.max_budget_sectors", "sectors", Accepts::Whole(1, 1 << 24), "16384", "`fair`: sectors of a turn"),
+    Key::may("queue.async_charge", "", Accepts::Whole(1, 1000), "3", "`fair`: what a sector of an asynchronous write counts"),
+    Key::may("queue.sync_writes", "", Accepts::Flag, "on", "`fair`: direct writes count as synchronous"),
+    Key::must("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), "longer requests are split").also(&["max_sectors_kb", "split"]),
+    Key::may("merge", "", Accepts::Flag, "off", "neighbours that wait become one command"),
+    Key::may("merge_reads", "", Accepts::Flag, "on", "reads too, where neighbours are merged"),
+    Key::may("plug.commands", "", Accepts::Whole(1, 65_536), "no plugging", "the first requests wait until there are so many").also(&["plugging"]),
+    Key::may("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), "no plugging", "or until the first has waited so long"),
+    Key::may("flush", "", Accepts::Word(&["forward", "cached", "drop", "never"]), "forward", "what becomes of a flush: it goes down (`cached`: where the drive caches writes), or is answered and FUA forgotten (`never`: also none before a power-off)").also(&["barrier", "fsync"]),
+    Key::may("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), "fua", "a write with FUA goes down so, with a flush behind it, or like any other"),
+    Key::may("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), "orderly", "what becomes of an orderly power-off").also(&["shutdown"]),
+    Key::may("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), "0", "how long the `pause` is"),
+    Key::may("timeout_ms", "ms", Accepts::Number(0.001, 1e6), "none", "a command that takes longer is aborted and sent again").also(&["time-out"]),
+    Key::may("retries", "", Accepts::Whole(0, 1_000_000), "0", "so many times"),
+    Key::may("request_us", "us", Accepts::Number(0.0, 1e6), "0", "its own cost for each request, on the reference machine"),
+];
+
+static BELONGS: &[(&str, &[&str], &[&str])] = &[
+    ("queue.window", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
+    ("queue.max_wait_ms", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
+    ("queue.read_expire_ms", &["queue.policy"], &["deadline"]),
+    ("queue.write_expire_ms", &["queue.policy"], &["deadline"]),
+    ("queue.writes_starved", &["queue.policy"], &["deadline"]),
+    ("queue.fifo_batch", &["queue.policy"], &["deadline"]),
+    ("queue.prio_aging_ms", &["queue.policy"], &["deadline"]),
+    ("queue.slice_idle_ms", &["queue.policy"], &["fair"]),
+    ("queue.seeky_idle_ms", &["queue.policy"], &["fair"]),
+    ("queue.turn_ms", &["queue.policy"], &["fair"]),
+    ("queue.max_budget_sectors", &["queue.policy"], &["fair"]),
+    ("queue.async_charge", &["queue.policy"], &["fair"]),
+    ("queue.sync_writes", &["queue.policy"], &["fair"]),
+    ("merge_reads", &["merge"], &[]),
+    ("plug.commands", &["plug.wait_ms"], &[]),
+    ("plug.wait_ms", &["plug.commands"], &[]),
+    ("write_through", &["flush"], &["forward", "cached", ""]),
+    ("power_off_pause_ms", &["power_off"], &["pause"]),
+    ("retries", &["timeout_ms"], &[]),
+];
+
+fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
+    beside.request_us += it.number("request_us");
+    let plug = it.may_span("plug.wait_ms").zip(it.may_count("plug.commands"));
+    Ok(Layer::Driver(DriverSpec {
+        capacity: it.count("capacity"),
+        depth: it.count("depth"),
+        scheduler: scheduler(it),
+        max_transfer: it.count("max_transfer_sectors"),
+        merge: it.flag("merge"),
+        merge_reads: it.flag("merge_reads"),
+        plug: plug.map(|(wait, commands)| Plug { commands, wait }),
+        flush: FlushPolicy::named(it.word("flush")).unwrap_or_default(),
+        write_through: WriteThrough::named(it.word("write_through")).unwrap_or_default(),
+        power_off: match it.word("power_off") {
+            "at-once" => PowerOff::AtOnce,
+            "pause" => PowerOff::Pause(it.span("power_off_pause_ms")),
+            _ => PowerOff::Orderly,
+        },
+        timeout: it.may_span("timeout_ms"),
+        retries: it.count("retries"),
+    }))
+}
+
+/// What is not given is as in Linux.
+fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
+    match it.word("queue.policy") {
+        "deadline" => SchedulerSpec::Deadline(DeadlineSpec {
+            read_expire: it.span("queue.read_expire_ms"),
+            write_expire: it.span("queue.write_expire_ms"),
+            writes_starved: it.count("queue.writes_starved"),
+            fifo_batch: it.count("queue.fifo_batch"),
+            prio_aging: it.span("queue.prio_aging_ms"),
+        }),
+        "fair" => SchedulerSpec::Fair(FairSpec {
+            slice_idle: it.span("queue.slice_idle_ms"),
+            seeky_idle: it.span("queue.seeky_idle_ms"),
+            timeout: it.span("queue.turn_ms"),
+            max_budget: it.count("queue.max_budget_sectors"),
+            async_charge: it.count("queue.async_charge"),
+            sync_writes: it.flag("queue.sync_writes"),
+        }),
+        // A driver knows no positioning time, so neither SPTF nor what restrains it.
+        policy => {
+            let wait = it.may_number("queue.max_wait_ms").unwrap_or(0.0);
+            SchedulerSpec::Order(discipline(policy, it.whole("queue.window"), 0, 0, wait))
+        }
+    }
+}
