@@ -32,6 +32,7 @@
 mod accelerator;
 mod array;
 mod bus;
+mod channel;
 mod controller;
 mod driver;
 mod hosts;
@@ -57,12 +58,13 @@ pub use hosts::{Host, hosts};
 use kind::{Beside, Kind};
 
 /// The layers above a drive, from the program's side down.
-pub(crate) static KINDS: [&Kind; 6] = [
+pub(crate) static KINDS: [&Kind; 7] = [
     &processor::PROCESSOR,
     &accelerator::ACCELERATOR,
     &driver::DRIVER,
     &array::ARRAY,
     &bus::BUS,
+    &channel::CHANNEL,
     &controller::CONTROLLER,
 ];
 
