@@ -165,6 +165,24 @@ fn a_drive_alone_on_the_bus_loses_nothing() {
     }
 }
 
+/// Streams that wait for what is read ahead, and for room in the buffer.
+#[test]
+fn a_stream_alone_on_the_bus_loses_nothing() {
+    let small = scsi_drive().buffered(8, 64).write_back(4);
+    for op in [Op::Read, Op::Write] {
+        let run = |device: &mut dyn Device| {
+            let (mut now, mut done) = (Instant::ZERO, Vec::new());
+            for tag in 0..60 {
+                submit(device, now, Request { op, sectors: 16, ..read(tag, 0, u64::from(tag) * 16) });
+                done.push(device.proceed(Instant::FAR).expect("an answer"));
+                now = done[tag as usize].finished;
+            }
+            done
+        };
+        assert_eq!(run(&mut Scsi::above(BUS, ports(&small, 1), 1)), run(&mut small.drive()), "{op:?}");
+    }
+}
+
 #[test]
 fn the_host_hands_over_one_command_at_a_time() {
     let small = scsi_drive();

@@ -16,8 +16,8 @@
 //!
 //! *What that leaves out.* Data that fit into what the bus leaves idle are moved without waiting, in as many pieces as it
 //! takes: drives that know when to reconnect (the buffer full ratio) come near that; each further reconnection would cost
-//! as much again. A read that is in the buffer disconnects too, and a write has its data in the second connection. The
-//! milliseconds that firmware kept a bus without using it in the nineties are not there.
+//! as much again. A read that is in the buffer disconnects too, and a write has its data in the second connection.
+//! Firmware that holds the bus without using it is not there.
 //!
 //! It stands above devices side by side ([`ports`](super::ports)).
 
@@ -195,7 +195,11 @@ impl Layer for Scsi {
             Op::Read | Op::Write => u64::from(request.sectors) * SECTOR,
             _ => 0,
         };
-        let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
+        let mut flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
+        if request.op == Op::Read {
+            // What a prefetch brings is on its way while the read waits for it.
+            flowing += completion.parts.get(Part::Cache);
+        }
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
         let left = self.take_idle(began, done, self.spec.reconnect + self.rate.time(bytes));
         if left == Span::ZERO {
