@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(refused(alloc::vec![bus.clone(), CONTROLLER, raid()]).as_deref(), Some("bus"));
         assert_eq!(refused(alloc::vec![raid(), bus]).as_deref(), Some("bus"));
         assert_eq!(refused(alloc::vec![raid(), raid()]).as_deref(), Some("array"));
-        let scsi = || Layer::Scsi(ScsiSpec { rate: 1 << 27, command: Span::ZERO, reconnect: Span::ZERO });
+        let scsi = || Layer::Scsi(ScsiSpec { rate: 1 << 27, command: Span::ZERO, reconnect: Span::ZERO, fair: false });
         assert_eq!(refused(alloc::vec![Layer::Channel(2), scsi(), array(Level::Raid0, 15)]), None);
         assert_eq!(refused(alloc::vec![scsi(), array(Level::Raid0, 16)]).as_deref(), Some("scsi"));
         assert_eq!(refused(alloc::vec![raid(), Layer::Channel(2)]).as_deref(), Some("channel"));

@@ -527,6 +527,7 @@ fn random_cable(rng: &mut Rng) -> Option<Layer> {
             rate: pick(rng, &[1_000_000, 20_000_000, 320_000_000]),
             command: some_span(rng, 50_000),
             reconnect: some_span(rng, 50_000),
+            fair: rng.percent(50),
         })),
         _ => None,
     }

@@ -135,7 +135,8 @@ fn what_waits_for_the_channel_can_be_taken_back() {
 
 // ---- the bus
 
-const BUS: ScsiSpec = ScsiSpec { rate: 100_000_000, command: Span::from_micros(10), reconnect: Span::from_micros(8) };
+const BUS: ScsiSpec =
+    ScsiSpec { rate: 100_000_000, command: Span::from_micros(10), reconnect: Span::from_micros(8), fair: false };
 
 /// A drive whose own figures hold the phases of the bus.
 fn scsi_drive() -> Small {
@@ -248,6 +249,29 @@ fn a_bus_that_is_wanted_all_the_time_gives_all_it_has() {
     assert_eq!(last.since(begun), all);
 }
 
+/// Three drives that have data in their buffers, each with two commands outstanding, on a bus for one of them.
+#[test]
+fn a_lower_number_waits_for_ever_unless_arbitration_is_fair() {
+    let small = scsi_drive().buffered(4, 64);
+    let served = |fair| {
+        let slow = ScsiSpec { rate: 1_000_000, fair, ..BUS };
+        let mut device = Scsi::above(slow, ports(&small, 3), 3);
+        let mut counts = [0; 3];
+        let ask = |device: &mut dyn Device, now, unit: u8, tag| submit(device, now, read(tag, unit, 0));
+        (0..6u8).for_each(|index| ask(&mut device, Instant::ZERO, index % 3, u32::from(index)));
+        for _ in 0..90 {
+            let done = device.proceed(Instant::FAR).expect("an answer");
+            let unit = (done.tag % 3) as u8;
+            counts[usize::from(unit)] += 1;
+            ask(&mut device, done.finished, unit, done.tag);
+        }
+        counts
+    };
+    let (unfair, fair) = (served(false), served(true));
+    assert!(unfair[0] < 3 && unfair[1] < unfair[2], "{unfair:?}");
+    assert!(fair.iter().all(|&count| (29..=31).contains(&count)), "{fair:?}");
+}
+
 // ---- the contract
 
 /// An array of two drives over `share`.
@@ -276,7 +300,7 @@ fn arrayed(level: Level, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> Box<
 
 #[test]
 fn a_channel_and_a_bus_keep_the_contract() {
-    let slow = ScsiSpec { rate: 2_000_000, command: Span::from_micros(300), ..BUS };
+    let slow = ScsiSpec { rate: 2_000_000, command: Span::from_micros(300), fair: true, ..BUS };
     for kind in [Queuing::None, Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
         let depth = if kind == Queuing::None { 1 } else { 8 };
         let mut small = Small::default().buffered(4, 64).write_back(2).queued(depth, Policy::Sptf);

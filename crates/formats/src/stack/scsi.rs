@@ -31,6 +31,8 @@ static KEYS: &[Key] = &[
         .also(&["arbitration", "selection"]),
     Key::must("reconnect_us", "us", Accepts::Number(0.0, 1e6), "how long a drive has it beside its data")
         .also(&["reselection", "disconnection"]),
+    Key::must("fair", "", Accepts::Flag, "who has lost arbitration goes before those who come; else the higher number")
+        .also(&["fairness", "scsi id", "priority"]),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];
@@ -39,7 +41,7 @@ fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     let (rate, link) = (it.rate("rate_mb_s"), &mut beside.profile.link);
     (link.rate, link.write_rate) = (link.rate.min(rate), link.write_rate.min(rate));
     let (command, reconnect) = (it.micros("command_us"), it.micros("reconnect_us"));
-    Ok(Layer::Scsi(ScsiSpec { rate, command, reconnect }))
+    Ok(Layer::Scsi(ScsiSpec { rate, command, reconnect, fair: it.flag("fair") }))
 }
 
 #[cfg(test)]

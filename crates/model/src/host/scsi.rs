@@ -6,7 +6,8 @@
 //!
 //! *Arbitration.* Of those that want the bus when it comes free, the highest number has it: 7, the host's, down to 0, then
 //! 15 down to 8. Drives have 0 to 6 and 8 to 15, in the order of units. Nobody is put off the bus. Where it is much in
-//! demand the lowest wait longest: fairness is optional in the standards (SPI-2 and later) and not modelled.
+//! demand the lowest wait for ever, unless arbitration is fair (SPI-2 and later, annex B): then nobody arbitrates while one
+//! of a lower number has lost, so that those who lost go first, the highest of them before the others.
 //!
 //! *Whose time is whose.* A drive's own figures (`link.rate`, `link.command`, its overheads) are those of a drive that has
 //! the bus for itself, phases of the bus included. So they are not added again: a command begins in the drive as soon as
@@ -46,6 +47,8 @@ pub struct ScsiSpec {
     pub command: Span,
     /// How long a drive has it beside its data: arbitration, reselection, messages, status.
     pub reconnect: Span,
+    /// Who has lost goes before those who come.
+    pub fair: bool,
 }
 
 /// Somebody who wants the bus.
@@ -56,6 +59,8 @@ struct Wanting {
     rank: u32,
     /// For how long.
     span: Span,
+    /// It has lost.
+    lost: bool,
 }
 
 /// The host's rank; above those of all drives.
@@ -149,10 +154,23 @@ impl Scsi {
         }
     }
 
-    /// Who has won arbitration: of equals, who came first.
+    /// Who wins arbitration. Who wants the bus for several commands arbitrates for the first of them.
     fn winner(&mut self) -> Option<Wanting> {
-        let best = self.wanting.iter().map(|wanting| wanting.rank).max()?;
-        let place = self.wanting.iter().position(|wanting| wanting.rank == best)?;
+        // By rank, one bit each.
+        let (mut all, mut lost) = (0u32, 0u32);
+        for wanting in &self.wanting {
+            let new = !all & 1 << wanting.rank;
+            all |= new;
+            lost |= if wanting.lost { new } else { 0 };
+        }
+        let below_the_lost = lost.wrapping_sub(1) & !lost;
+        let mut arbitrating = all & (lost | below_the_lost);
+        let highest = arbitrating.checked_ilog2()?;
+        let place = self.wanting.iter().position(|wanting| wanting.rank == highest)?;
+        for wanting in &mut self.wanting {
+            wanting.lost |= self.spec.fair && arbitrating >> wanting.rank & 1 == 1;
+            arbitrating &= !(1 << wanting.rank);
+        }
         Some(self.wanting.remove(place))
     }
 
@@ -178,7 +196,7 @@ impl Layer for Scsi {
 
     fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
         self.units[usize::from(crank.slots[slot].request.unit)].1 += 1;
-        self.wanting.push(Wanting { slot, rank: HOST, span: self.spec.command });
+        self.wanting.push(Wanting { slot, rank: HOST, span: self.spec.command, lost: false });
         now.max(self.next())
     }
 
@@ -206,7 +224,7 @@ impl Layer for Scsi {
             crank.answer(done, slot, Status::Done);
             return Instant::FAR;
         }
-        self.wanting.push(Wanting { slot, rank: rank(request.unit), span: left });
+        self.wanting.push(Wanting { slot, rank: rank(request.unit), span: left, lost: false });
         done.max(self.next())
     }
 
@@ -215,7 +233,7 @@ impl Layer for Scsi {
         if let Some((_, slot)) = self.moving.take_if(|(end, _)| *end <= now) {
             crank.answer(now, slot, Status::Done);
         } else if self.free_from() <= now
-            && let Some(Wanting { slot, rank, span }) = self.winner()
+            && let Some(Wanting { slot, rank, span, .. }) = self.winner()
         {
             self.take(now, span);
             match rank {
@@ -252,7 +270,7 @@ mod tests {
     }
 
     fn bus() -> Scsi {
-        let spec = ScsiSpec { rate: 1, command: Span::ZERO, reconnect: Span::ZERO };
+        let spec = ScsiSpec { rate: 1, command: Span::ZERO, reconnect: Span::ZERO, fair: false };
         Scsi {
             spec,
             rate: Rate::new(1),
