@@ -14,7 +14,7 @@ use crate::profile::figures::Figures;
 pub(super) static ARRAY: Kind = Kind {
     name: "array",
     otherwise: "none: one drive",
-    what: "several drives, each behind a controller's channel of its own",
+    what: "several drives as one, each behind a controller of its own",
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Array,
