@@ -33,10 +33,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("f-heads", include_str!("../../../../studies/f-heads.toml")),
     ("f-power", include_str!("../../../../studies/f-power.toml")),
     ("f-switch", include_str!("../../../../studies/f-switch.toml")),
-    ("ide-channel", include_str!("../../../../studies/ide-channel.toml")),
-    ("scsi-bus", include_str!("../../../../studies/scsi-bus.toml")),
     ("two-programs", include_str!("../../../../studies/two-programs.toml")),
     ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
+    ("ide-channel", include_str!("../../../../studies/ide-channel.toml")),
+    ("scsi-bus", include_str!("../../../../studies/scsi-bus.toml")),
 ];
 
 /// Lists them, or shows one.
