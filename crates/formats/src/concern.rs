@@ -21,7 +21,7 @@ pub enum Concern {
     FlushPolicy,
     /// Several drives as one.
     Array,
-    /// A bus that all channels share.
+    /// What several drives share on their way to memory: a bus, a channel.
     Bus,
     /// The host bus adapter.
     Controller,

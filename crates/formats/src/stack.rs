@@ -32,12 +32,14 @@
 mod accelerator;
 mod array;
 mod bus;
+mod channel;
 mod controller;
 mod driver;
 mod hosts;
 mod kind;
 mod modes;
 mod processor;
+mod scsi;
 
 pub use seekwise_model::stack::Change;
 use seekwise_model::stack::{self as model, Misplaced};
@@ -58,12 +60,14 @@ pub use hosts::{Host, hosts};
 use kind::{Beside, Kind};
 
 /// The layers above a drive, from the program's side down.
-pub(crate) static KINDS: [&Kind; 6] = [
+pub(crate) static KINDS: [&Kind; 8] = [
     &processor::PROCESSOR,
     &accelerator::ACCELERATOR,
     &driver::DRIVER,
     &array::ARRAY,
     &bus::BUS,
+    &channel::CHANNEL,
+    &scsi::SCSI,
     &controller::CONTROLLER,
 ];
 

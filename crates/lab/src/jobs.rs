@@ -60,6 +60,26 @@ pub const JOBS: &[BuiltInJob] = &[
         ],
     },
     BuiltInJob {
+        name: "copy",
+        purpose: "from the first half of the blocks to the second: of two drives, from one to the other",
+        text: include_str!("../../../studies/jobs/copy.fio"),
+        variables: &[("BS", "64k"), ("RUNTIME", "60s")],
+    },
+    BuiltInJob {
+        name: "each-drive",
+        purpose: "the same work on each of several drives one behind another",
+        text: include_str!("../../../studies/jobs/each-drive.fio"),
+        variables: &[
+            ("DRIVES", "1"),
+            ("EACH", "100g"),
+            ("SIZE", "10g"),
+            ("RW", "read"),
+            ("BS", "64k"),
+            ("DEPTH", "4"),
+            ("RUNTIME", "60s"),
+        ],
+    },
+    BuiltInJob {
         name: "file-and-table",
         purpose: "small writes that are to be on the platter at once, to a file and to its table by turns",
         text: include_str!("../../../studies/jobs/file-and-table.fio"),

@@ -4,10 +4,12 @@
 pub mod accelerator;
 pub mod array;
 pub mod carried;
+pub mod channel;
 pub mod controller;
 pub mod driver;
 pub mod identity;
 pub mod layer;
 pub mod ports;
 pub mod processor;
+pub mod scsi;
 pub mod slab;

@@ -31,11 +31,13 @@ use crate::drive::profile::Profile;
 use crate::host::accelerator::{Accelerator, AcceleratorSpec};
 use crate::host::array::layout::Volume;
 use crate::host::array::{Array, ArraySpec};
+use crate::host::channel::Channel;
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
 use crate::host::identity::Identity;
 use crate::host::ports::Ports;
 use crate::host::processor::{Processor, ProcessorSpec};
+use crate::host::scsi::{MOST_DRIVES, Scsi, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
 
@@ -64,6 +66,10 @@ pub enum Layer {
     Controller(ControllerSpec),
     /// Bytes a second of a bus that the drives of an array share.
     Bus(u64),
+    /// IDE channels with so many drives each.
+    Channel(u32),
+    /// A SCSI bus that the drives of an array share.
+    Scsi(ScsiSpec),
     /// Several drives as one.
     Array(ArraySpec),
     /// The operating system's driver.
@@ -101,6 +107,8 @@ impl Layer {
             Layer::Identity => "identity",
             Layer::Controller(_) => "controller",
             Layer::Bus(_) => "bus",
+            Layer::Channel(_) => "channel",
+            Layer::Scsi(_) => "scsi",
             Layer::Array(_) => "array",
             Layer::Driver(_) => "driver",
             Layer::Accelerator(_) => "accelerator",
@@ -110,7 +118,7 @@ impl Layer {
 
     /// It stands over several drives, and they stay apart above it.
     pub fn is_shared(&self) -> bool {
-        matches!(self, Layer::Bus(_))
+        matches!(self, Layer::Bus(_) | Layer::Channel(_) | Layer::Scsi(_))
     }
 
     /// The layer, called `name`, above `below`, which has so many units.
@@ -119,6 +127,8 @@ impl Layer {
             Layer::Identity => Box::new(Identity::above(below).called(name)),
             Layer::Controller(spec) => Box::new(Controller::above(*spec, below).called(name)),
             Layer::Bus(rate) => Box::new(Controller::bus(*rate, below, units).called(name)),
+            Layer::Channel(drives) => Box::new(Channel::above(*drives, below, units).called(name)),
+            Layer::Scsi(spec) => Box::new(Scsi::above(*spec, below, units).called(name)),
             Layer::Array(spec) => Box::new(Array::above(spec.clone(), below).called(name)),
             Layer::Driver(spec) => Box::new(Driver::above(*spec, below).called(name)),
             Layer::Accelerator(spec) => Box::new(Accelerator::above(*spec, below).called(name)),
@@ -230,6 +240,7 @@ impl Stack {
             let why = match layer {
                 Layer::Processor(_) if place != top => "its programs are above all else: it stands on top",
                 Layer::Array(_) if arrays > 1 => "one array is all that a stack has (`raid-10` stripes mirrors)",
+                Layer::Scsi(_) if self.drives() > MOST_DRIVES => "a SCSI bus has 15 drives at most",
                 shared if shared.is_shared() => match above {
                     Some(Layer::Array(_)) => continue,
                     Some(above) if above.is_shared() && array.is_some_and(|array| place < array) => continue,
@@ -328,7 +339,9 @@ mod tests {
 
     #[test]
     fn facts_are_those_of_the_device() {
-        for (level, members) in [(Level::Raid0, 3), (Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 4)] {
+        for (level, members) in
+            [(Level::Linear, 3), (Level::Raid0, 3), (Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 4)]
+        {
             let stack = stack(alloc::vec![CONTROLLER, Layer::Bus(1 << 27), array(level, members), driver()]);
             assert_eq!(stack.sectors(), stack.build(Seed(1)).limits(0).sectors);
             assert_eq!(stack.drives(), members);
@@ -359,5 +372,9 @@ mod tests {
         assert_eq!(refused(alloc::vec![bus.clone(), CONTROLLER, raid()]).as_deref(), Some("bus"));
         assert_eq!(refused(alloc::vec![raid(), bus]).as_deref(), Some("bus"));
         assert_eq!(refused(alloc::vec![raid(), raid()]).as_deref(), Some("array"));
+        let scsi = || Layer::Scsi(ScsiSpec { rate: 1 << 27, command: Span::ZERO, reconnect: Span::ZERO, fair: false });
+        assert_eq!(refused(alloc::vec![Layer::Channel(2), scsi(), array(Level::Raid0, 15)]), None);
+        assert_eq!(refused(alloc::vec![scsi(), array(Level::Raid0, 16)]).as_deref(), Some("scsi"));
+        assert_eq!(refused(alloc::vec![raid(), Layer::Channel(2)]).as_deref(), Some("channel"));
     }
 }

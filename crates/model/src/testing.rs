@@ -51,6 +51,7 @@ use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
 use crate::host::driver::{DriverSpec, FlushPolicy, Plug, SchedulerSpec, WriteThrough};
 use crate::host::processor::ProcessorSpec;
+use crate::host::scsi::ScsiSpec;
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
 pub use crate::stack::Layer;
@@ -518,6 +519,20 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
     Stack { drive, layers }
 }
 
+/// What the drives of an array may share below its bus.
+fn random_cable(rng: &mut Rng) -> Option<Layer> {
+    match rng.below(4) {
+        0 => Some(Layer::Channel(2)),
+        1 => Some(Layer::Scsi(ScsiSpec {
+            rate: pick(rng, &[1_000_000, 20_000_000, 320_000_000]),
+            command: some_span(rng, 50_000),
+            reconnect: some_span(rng, 50_000),
+            fair: rng.percent(50),
+        })),
+        _ => None,
+    }
+}
+
 /// One that keeps its promises, from a single page to more than a small drive holds.
 fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
     AcceleratorSpec {
@@ -597,7 +612,7 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
         false => alloc::vec![Share { level, permille: 1000 }],
     };
     let spare = shares.len() == 1 && level != Level::Raid0 && rng.percent(40);
-    let spec = ArraySpec {
+    let mut spec = ArraySpec {
         members,
         shares,
         chunk: pick(rng, &[8, 16, 64]),
@@ -610,6 +625,15 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
         lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
     };
     let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
+    // From a stream of its own, as the accelerator's.
+    let later = &mut Seed(stack.drive.phase).stream("cable");
+    let cable = random_cable(later);
+    if later.percent(40) {
+        spec.shares
+            .iter_mut()
+            .filter(|share| share.level == Level::Raid0)
+            .for_each(|share| share.level = Level::Linear);
+    }
     let height = rng.below(stack.layers.len() as u64 + 1) as usize;
     // Above an array, landings are places on its members: a driver cannot tell whose part of a merged command they are.
     // So is what memory loses.
@@ -620,6 +644,6 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
             _ => {}
         }
     }
-    stack.layers.splice(height..height, bus.into_iter().chain([Layer::Array(spec)]));
+    stack.layers.splice(height..height, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));
     stack
 }

@@ -9,6 +9,7 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
 use seekwise_formats::keys::sections;
+use seekwise_formats::stack::layers;
 use seekwise_lab::{catalogue, jobs};
 
 use super::print;
@@ -107,8 +108,8 @@ fn all_keys() -> Vec<String> {
 
 /// Keys with `=`, and behind it the words that the key takes.
 fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
-    let asked = ["processor", "accelerator", "driver", "array", "bus", "controller", "drive", "job"];
-    let sections = sections().into_iter().filter(|section| asked.contains(&section.name));
+    let asked = |name: &str| name == "job" || layers().any(|layer| layer == name);
+    let sections = sections().into_iter().filter(|section| asked(section.name));
     let entries: Vec<_> = sections.flat_map(|section| section.keys).collect();
     let begun = current.to_str().unwrap_or_default();
     let words: Vec<String> = match begun.split_once('=') {

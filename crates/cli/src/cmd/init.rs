@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seekwise_formats::keys::{Entry, Section, sections};
 use seekwise_formats::profile::figure::{Figure, Value};
-use seekwise_formats::stack::{Stack, hosts};
+use seekwise_formats::stack::{Stack, hosts, layers};
 use seekwise_lab::catalogue;
 
 use super::print;
@@ -20,10 +20,11 @@ const STUDY_NAME: &str = "study.toml";
 /// The drive of a new stack, and what a new profile begins with: the built-in drive with a queue that has most sources.
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// The layers that a new stack has, and those that stand in it behind `#`.
+/// The layers that a new stack has.
 const HAS: [(&str, &str); 2] = [("driver", "linux-none"), ("controller", "ahci")];
+/// The other layers stand in it behind `#`: these ready-made ones, else the first by name.
 const MAY_HAVE: [(&str, &str); 4] =
-    [("array", "raid-5"), ("processor", "current"), ("accelerator", "maxboost"), ("bus", "pci-32-33")];
+    [("array", "raid-5"), ("processor", "current"), ("accelerator", "maxboost"), ("scsi", "ultra320")];
 
 /// What people ask first of a drive; the others are a command away.
 const ASKED: [&str; 6] = [
@@ -73,13 +74,15 @@ fn stack(file: &str) -> Result<String, Failure> {
     let drive = ASKED.iter().filter_map(|key| loaded.figure(key));
     text += &layer(section("drive"), DRIVE, catalogue::names(), drive, "");
     let hosts = hosts()?;
-    for (layers, hidden) in [(&HAS[..], ""), (&MAY_HAVE[..], "# ")] {
-        for &(name, ready) in layers {
-            let names = hosts.iter().filter(|host| host.layer == name).map(|host| host.name.as_str());
-            let host = hosts.iter().find(|host| host.layer == name && host.name == ready);
-            let figures = host.iter().flat_map(|host| &host.figures);
-            text += &layer(section(name), ready, names, figures, hidden);
-        }
+    let others = layers().filter(|layer| *layer != "drive" && !HAS.iter().any(|(has, _)| has == layer));
+    let shown = HAS.iter().map(|(layer, _)| (*layer, "")).chain(others.map(|layer| (layer, "# ")));
+    for (kind, hidden) in shown {
+        let names = hosts.iter().filter(|host| host.layer == kind).map(|host| host.name.as_str());
+        let chosen = HAS.iter().chain(&MAY_HAVE).find(|(layer, _)| *layer == kind).map(|(_, name)| *name);
+        let ready = chosen.or(names.clone().next()).expect("each layer has a ready-made one");
+        let host = hosts.iter().find(|host| host.layer == kind && host.name == ready);
+        let figures = host.iter().flat_map(|host| &host.figures);
+        text += &layer(section(kind), ready, names, figures, hidden);
     }
     Ok(text)
 }
@@ -189,7 +192,7 @@ mod tests {
         let text = stack("s.toml").unwrap();
         assert_eq!(builds(&text), Ok(()));
         let tables = tables(&text);
-        assert_eq!(tables.len(), 1 + HAS.len() + MAY_HAVE.len());
+        assert_eq!(tables.len(), layers().count());
         let drive = format!("[drive]\nname = \"{DRIVE}\"\n");
         for table in &tables {
             let head = table[..2].join("\n");

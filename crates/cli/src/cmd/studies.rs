@@ -48,6 +48,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("f-option", include_str!("../../../../studies/f-option.toml")),
     ("two-programs", include_str!("../../../../studies/two-programs.toml")),
     ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
+    ("ide-channel", include_str!("../../../../studies/ide-channel.toml")),
+    ("scsi-bus", include_str!("../../../../studies/scsi-bus.toml")),
 ];
 
 /// Lists them, or shows one.

@@ -14,7 +14,7 @@ use crate::profile::figures::Figures;
 pub(super) static ARRAY: Kind = Kind {
     name: "array",
     otherwise: "none: one drive",
-    what: "several drives, each behind a controller's channel of its own",
+    what: "several drives as one, each behind a controller of its own",
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Array,
@@ -22,7 +22,7 @@ pub(super) static ARRAY: Kind = Kind {
 };
 
 /// The words for levels.
-const LEVELS: &[&str] = &["raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
+const LEVELS: &[&str] = &["linear", "raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
 
 static KEYS: &[Key] = &[
     Key::must("level", "", Accepts::Word(LEVELS), "level of the first volume").also(&[
@@ -30,6 +30,8 @@ static KEYS: &[Key] = &[
         "raid level",
         "mirror",
         "stripe",
+        "jbod",
+        "concatenation",
     ]),
     Key::must("drives", "", Accepts::Whole(2, 32), "drives of the array").also(&["members", "disks"]),
     Key::must("chunk_kib", "KiB", Accepts::Whole(4, 65_536), "a chunk").also(&["stripe size", "stripe unit", "strip"]),
@@ -65,6 +67,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] =
 
 fn level(word: &str) -> Level {
     match word {
+        "linear" => Level::Linear,
         "raid-1" => Level::Raid1,
         "raid-10" => Level::Raid10,
         "raid-5" => Level::Raid5,

@@ -198,7 +198,9 @@ fn what_does_not_fit_an_array_is_named() {
     for (keys, expected) in cases {
         assert_eq!(of(keys), format!("s.toml:2: `{expected}\n"));
     }
-    assert!(of("name = \"raid-5\"\nlevel = \"raid-7\"").contains("one of raid-0, raid-1, raid-10, raid-5, raid-6"));
+    assert!(
+        of("name = \"raid-5\"\nlevel = \"raid-7\"").contains("one of linear, raid-0, raid-1, raid-10, raid-5, raid-6")
+    );
 }
 
 #[test]

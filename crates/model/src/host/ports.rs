@@ -1,5 +1,5 @@
-//! Several devices side by side, each a unit of its own: the drives of an array, each on its port; two drives on one
-//! channel, below the controller that lets one command through at a time.
+//! Several devices side by side, each a unit of its own: the drives of an array, each on its port, or below a
+//! cable that they share ([`channel`](super::channel), [`scsi`](super::scsi)).
 //!
 //! A request goes to the device that its unit names and comes back with its tag, which is unique over all units. What
 //! is done to the whole (power, reset, settings) is done to each, in order. `unit.N` sends a power failure to one of

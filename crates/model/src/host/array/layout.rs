@@ -5,6 +5,7 @@
 //!
 //! | level | columns of data | the rest |
 //! |---|---|---|
+//! | linear | none: each member is filled before the next | |
 //! | RAID 0 | one a member | |
 //! | RAID 1 | one | a copy on each member |
 //! | RAID 10 | one a pair of neighbours (md's *near* layout of two copies) | a copy on the pair's second |
@@ -18,6 +19,8 @@ use alloc::vec::Vec;
 /// How a volume is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
+    /// One member behind another (md's *linear*, a bunch of disks).
+    Linear,
     /// Striped, without redundancy.
     Raid0,
     /// The same on every member.
@@ -34,7 +37,7 @@ impl Level {
     /// The fewest members that it makes sense with.
     pub const fn least_members(self) -> u32 {
         match self {
-            Level::Raid0 | Level::Raid1 => 2,
+            Level::Linear | Level::Raid0 | Level::Raid1 => 2,
             Level::Raid5 => 3,
             Level::Raid10 | Level::Raid6 => 4,
         }
@@ -122,6 +125,10 @@ impl Volume {
 
     /// Where block `lba` of the volume lies.
     pub const fn place(&self, lba: u64) -> Place {
+        if matches!(self.level, Level::Linear) {
+            let (column, behind) = (lba / self.sectors, lba % self.sectors);
+            return Place { row: behind / self.chunk, column: column as u32, within: behind % self.chunk };
+        }
         let (row, rest) = (lba / self.row(), lba % self.row());
         Place { row, column: (rest / self.chunk) as u32, within: rest % self.chunk }
     }
@@ -134,7 +141,7 @@ impl Volume {
     /// The member that holds `copy` of a column of a row.
     pub const fn member(&self, row: u64, column: u32, copy: u32) -> u32 {
         match self.level {
-            Level::Raid0 => column,
+            Level::Linear | Level::Raid0 => column,
             Level::Raid1 => copy,
             Level::Raid10 => 2 * column + copy,
             Level::Raid5 | Level::Raid6 => self.around(self.parity_of(row) + self.parities() + column),
@@ -154,7 +161,7 @@ impl Volume {
     /// What `member` holds in `row`.
     pub const fn role(&self, member: u32, row: u64) -> Role {
         match self.level {
-            Level::Raid0 => Role::Data { column: member, copy: 0 },
+            Level::Linear | Level::Raid0 => Role::Data { column: member, copy: 0 },
             Level::Raid1 => Role::Data { column: 0, copy: member },
             Level::Raid10 => Role::Data { column: member / 2, copy: member % 2 },
             Level::Raid5 | Level::Raid6 => {
@@ -177,15 +184,18 @@ impl Volume {
         let behind = sector.checked_sub(self.first).filter(|&behind| behind < self.sectors)?;
         let (row, within) = (behind / self.chunk, behind % self.chunk);
         let role = self.role(member, row);
-        let column = if let Role::Data { column, .. } = role { column } else { 0 };
-        Some((role, row * self.row() + u64::from(column) * self.chunk + within))
+        let column = if let Role::Data { column, .. } = role { u64::from(column) } else { 0 };
+        match self.level {
+            Level::Linear => Some((role, column * self.sectors + behind)),
+            _ => Some((role, row * self.row() + column * self.chunk + within)),
+        }
     }
 
     /// True when the volume is whole for its users without the members in `lost` (one bit each).
     pub fn survives(&self, lost: u64) -> bool {
         let lost = lost & ((1u64 << self.members) - 1);
         match self.level {
-            Level::Raid0 => lost == 0,
+            Level::Linear | Level::Raid0 => lost == 0,
             Level::Raid1 => lost.count_ones() < self.members,
             Level::Raid10 => (0..self.members / 2).all(|pair| lost >> (2 * pair) & 3 != 3),
             Level::Raid5 | Level::Raid6 => lost.count_ones() <= self.parities(),
@@ -221,7 +231,14 @@ mod tests {
 
     fn all() -> Vec<Volume> {
         let of = |level, members| Volume { level, members, chunk: 16, first: 48, sectors: 160 };
-        let levels = [(Level::Raid0, 3), (Level::Raid1, 3), (Level::Raid10, 4), (Level::Raid5, 4), (Level::Raid6, 5)];
+        let levels = [
+            (Level::Linear, 3),
+            (Level::Raid0, 3),
+            (Level::Raid1, 3),
+            (Level::Raid10, 4),
+            (Level::Raid5, 4),
+            (Level::Raid6, 5),
+        ];
         levels.into_iter().map(|(level, members)| of(level, members)).collect()
     }
 
@@ -260,10 +277,10 @@ mod tests {
     fn redundancy_is_what_the_level_says() {
         let survives: Vec<[bool; 4]> =
             all().iter().map(|v| [0b0001, 0b0011, 0b0101, 0b0111].map(|lost| v.survives(lost))).collect();
-        assert_eq!(survives[0], [false; 4]);
-        assert_eq!(survives[1], [true, true, true, false]);
-        assert_eq!(survives[2], [true, false, true, false]);
-        assert_eq!(survives[3], [true, false, false, false]);
-        assert_eq!(survives[4], [true, true, true, false]);
+        assert_eq!(survives[..2], [[false; 4]; 2]);
+        assert_eq!(survives[2], [true, true, true, false]);
+        assert_eq!(survives[3], [true, false, true, false]);
+        assert_eq!(survives[4], [true, false, false, false]);
+        assert_eq!(survives[5], [true, true, true, false]);
     }
 }

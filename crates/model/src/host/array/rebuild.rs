@@ -124,7 +124,7 @@ impl Array {
         let Some(index) = self.volumes.iter().position(inside) else { return };
         let volume = self.volumes[index];
         let from = rebuild.next.max(volume.first);
-        if volume.level == Level::Raid0 || self.dead >> index & 1 == 1 {
+        if volume.copies() + volume.parities() == 1 || self.dead >> index & 1 == 1 {
             return self.skip_to(volume.end());
         }
         let run = u64::from(self.spec.rebuild_run).next_multiple_of(volume.chunk);

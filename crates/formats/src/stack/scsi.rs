@@ -1,0 +1,70 @@
+//! A SCSI bus that an array's drives share: its keys, and the layer of it.
+
+use seekwise_model::host::scsi::ScsiSpec;
+use seekwise_model::stack::Layer;
+
+use super::kind::{Beside, Kind, Misfit};
+use crate::concern::Concern;
+use crate::profile::figure::{Accepts, Key};
+use crate::profile::figures::Figures;
+
+/// The layer.
+pub(super) static SCSI: Kind = Kind {
+    name: "scsi",
+    otherwise: "none: each drive has a bus of its own",
+    what: "a SCSI bus that up to fifteen drives share",
+    keys: KEYS,
+    belongs: BELONGS,
+    concern: Concern::Bus,
+    build,
+};
+
+static KEYS: &[Key] = &[
+    Key::must(
+        "rate_mb_s",
+        "MB/s",
+        Accepts::Number(0.001, 100_000.0),
+        "what it moves while data are on it; a drive's link is no faster",
+    )
+    .also(&["ultra", "scsi bus"]),
+    Key::must("command_us", "us", Accepts::Number(0.0, 1e6), "how long the host has it to hand over a command")
+        .also(&["arbitration", "selection"]),
+    Key::must("reconnect_us", "us", Accepts::Number(0.0, 1e6), "how long a drive has it beside its data")
+        .also(&["reselection", "disconnection"]),
+    Key::must("fair", "", Accepts::Flag, "who has lost arbitration goes before those who come; else the higher number")
+        .also(&["fairness", "scsi id", "priority"]),
+];
+
+static BELONGS: &[(&str, &[&str], &[&str])] = &[];
+
+fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
+    let (rate, link) = (it.rate("rate_mb_s"), &mut beside.profile.link);
+    (link.rate, link.write_rate) = (link.rate.min(rate), link.write_rate.min(rate));
+    let (command, reconnect) = (it.micros("command_us"), it.micros("reconnect_us"));
+    Ok(Layer::Scsi(ScsiSpec { rate, command, reconnect, fair: it.flag("fair") }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stack::hosts;
+
+    /// In nanoseconds, of the standards' timing and of the account of a command's phases beside them in `hosts.toml`.
+    #[test]
+    fn the_phases_add_up() {
+        let (settle, free, arbitration, clear, answer) = (400, 800, 2400, 800, 400);
+        let (message, cdb) = (1000, 2400);
+        let won = settle + free + arbitration + (clear + settle) + answer;
+        let classic = (won + message + cdb + message, won + message + message + message);
+        // Quick arbitration: its delay, assertion and release; then packets of 24 and 36, of 24 and 24 bytes at 320 MB/s.
+        let won = 1000 + 200 + 200 + (clear + settle) + answer;
+        let packets = (won + (24 + 36) * 1000 / 320, won + (24 + 24) * 1000 / 320);
+        for bus in hosts().unwrap().iter().filter(|host| host.layer == "scsi") {
+            let wanted = if bus.name == "ultra320" { packets } else { classic };
+            for (key, ns) in [("command_us", wanted.0), ("reconnect_us", wanted.1)] {
+                let figure = bus.figures.iter().find(|figure| figure.key == key).unwrap();
+                let stands: f64 = figure.value.to_string().parse().unwrap();
+                assert!((stands - f64::from(ns) / 1e3).abs() < 0.005, "{} {key}: {stands}", bus.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! A parallel SCSI bus: one host adapter, up to fifteen drives, and one of them on the bus at a time.
+//!
+//! A command has the bus twice. The host arbitrates, selects the drive, hands over the command, and the drive disconnects;
+//! when it has the data, the drive arbitrates, reselects the host, moves them at the bus's rate and gives its status.
+//! What both cost beside the data, and where that is from, are figures ([`ScsiSpec`]).
+//!
+//! *Arbitration.* Of those that want the bus when it comes free, the highest number has it: 7, the host's, down to 0, then
+//! 15 down to 8. Drives have 0 to 6 and 8 to 15, in the order of units. Nobody is put off the bus. Where it is much in
+//! demand the lowest wait for ever, unless arbitration is fair (SPI-2 and later, annex B): then nobody arbitrates while one
+//! of a lower number has lost, so that those who lost go first, the highest of them before the others.
+//!
+//! *Whose time is whose.* A drive's own figures (`link.rate`, `link.command`, its overheads) are those of a drive that has
+//! the bus for itself, phases of the bus included. So they are not added again: a command begins in the drive as soon as
+//! the host has the bus, and a drive's data are put where the bus was idle since the first of them were there, in the time
+//! that the drive itself counts as transfer and link. Only what finds no room there waits, and that is *controller*. A
+//! drive alone loses nothing on a bus as fast as its link; eight find each other's traffic.
+//!
+//! *What that leaves out.* Data that fit into what the bus leaves idle are moved without waiting, in as many pieces as it
+//! takes: drives that know when to reconnect (the buffer full ratio) come near that; each further reconnection would cost
+//! as much again. A read that is in the buffer disconnects too, and a write has its data in the second connection.
+//! Firmware that holds the bus without using it is not there.
+//!
+//! It stands above devices side by side ([`ports`](super::ports)).
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::layer::{Crank, Layer, Layered};
+use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
+use crate::record::Part;
+use crate::time::{Instant, Rate, Span};
+
+/// Devices on a wide bus beside the host adapter.
+pub const MOST_DRIVES: u32 = 15;
+
+/// Idle times that are remembered. More than commands ever end in while one transfer goes on; before them, the bus counts
+/// as busy.
+const REMEMBERED: usize = 64;
+
+/// What a bus is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScsiSpec {
+    /// Bytes a second of a data phase.
+    pub rate: u64,
+    /// How long the host has the bus to hand over a command: arbitration, selection, messages, command, disconnection.
+    pub command: Span,
+    /// How long a drive has it beside its data: arbitration, reselection, messages, status.
+    pub reconnect: Span,
+    /// Who has lost goes before those who come.
+    pub fair: bool,
+}
+
+/// Somebody who wants the bus.
+#[derive(Clone, Copy)]
+struct Wanting {
+    slot: u32,
+    /// How it stands in arbitration: the highest wins.
+    rank: u32,
+    /// For how long.
+    span: Span,
+    /// It has lost.
+    lost: bool,
+}
+
+/// The host's rank; above those of all drives.
+const HOST: u32 = 16;
+
+/// A drive's rank by its unit: numbers 0 to 6 and 8 to 15, of which 7 goes before 0 and 0 before 15.
+fn rank(unit: u8) -> u32 {
+    match u32::from(unit) {
+        unit @ 0..=6 => 8 + unit,
+        unit => unit - 7,
+    }
+}
+
+/// The bus.
+pub struct Scsi {
+    spec: ScsiSpec,
+    rate: Rate,
+    /// When it was taken, and is: apart, rising.
+    taken: VecDeque<(Instant, Instant)>,
+    /// Before that, nothing is remembered.
+    remembered_from: Instant,
+    /// By unit: commands that it can have, and has or will have.
+    units: Vec<(u32, u32)>,
+    /// In order of coming.
+    wanting: Vec<Wanting>,
+    /// Whose data are on it, until when.
+    moving: Option<(Instant, u32)>,
+}
+
+impl Scsi {
+    /// A bus with the first `units` units of `below`.
+    pub fn above(spec: ScsiSpec, below: Box<dyn Device>, units: u32) -> Layered<Scsi> {
+        assert!((1..=MOST_DRIVES).contains(&units), "{units} drives on a bus");
+        let units: Vec<(u32, u32)> = (0..units).map(|unit| (below.limits(unit as u8).depth, 0)).collect();
+        let room = units.iter().map(|&(depth, _)| depth).sum();
+        let scsi = Scsi {
+            units,
+            spec,
+            rate: Rate::new(spec.rate),
+            taken: VecDeque::with_capacity(REMEMBERED + 1),
+            remembered_from: Instant::ZERO,
+            wanting: Vec::with_capacity(room as usize),
+            moving: None,
+        };
+        Layered::new(scsi, room, below)
+    }
+
+    /// It is free from here on.
+    fn free_from(&self) -> Instant {
+        self.taken.back().map_or(Instant::ZERO, |&(_, end)| end)
+    }
+
+    /// Takes the bus from `now` on, when it is free.
+    fn take(&mut self, now: Instant, span: Span) {
+        match self.taken.back_mut() {
+            Some(last) if last.1 == now => last.1 = now + span,
+            _ => self.taken.push_back((now, now + span)),
+        }
+        self.forget();
+    }
+
+    /// Takes the bus where it was idle between `from` and `to`, for `span` in all; answers what is left of that.
+    fn take_idle(&mut self, from: Instant, to: Instant, span: Span) -> Span {
+        let from = from.max(self.remembered_from);
+        let first = self.taken.partition_point(|&(_, end)| end <= from);
+        let (mut solid, mut left, mut next) = ((from, from), span, first);
+        loop {
+            let until = self.taken.get(next).map_or(to, |&(start, _)| start.min(to));
+            let used = left.min(until.saturating_since(solid.1));
+            (solid.1, left) = (solid.1 + used, left.saturating_sub(used));
+            match self.taken.get(next) {
+                // All that was idle before it is taken now, so that they are one.
+                Some(&(start, end)) if start <= solid.1 => {
+                    solid = (solid.0.min(start), end);
+                    next += 1;
+                }
+                _ => break,
+            }
+        }
+        if solid.0 < solid.1 {
+            self.taken.drain(first..next);
+            self.taken.insert(first, solid);
+            self.forget();
+        }
+        left
+    }
+
+    fn forget(&mut self) {
+        while self.taken.len() > REMEMBERED {
+            self.remembered_from = self.taken.pop_front().map_or(self.remembered_from, |(_, end)| end);
+        }
+    }
+
+    /// Who wins arbitration. Who wants the bus for several commands arbitrates for the first of them.
+    fn winner(&mut self) -> Option<Wanting> {
+        // By rank, one bit each.
+        let (mut all, mut lost) = (0u32, 0u32);
+        for wanting in &self.wanting {
+            let new = !all & 1 << wanting.rank;
+            all |= new;
+            lost |= if wanting.lost { new } else { 0 };
+        }
+        let below_the_lost = lost.wrapping_sub(1) & !lost;
+        let mut arbitrating = all & (lost | below_the_lost);
+        let highest = arbitrating.checked_ilog2()?;
+        let place = self.wanting.iter().position(|wanting| wanting.rank == highest)?;
+        for wanting in &mut self.wanting {
+            wanting.lost |= self.spec.fair && arbitrating >> wanting.rank & 1 == 1;
+            arbitrating &= !(1 << wanting.rank);
+        }
+        Some(self.wanting.remove(place))
+    }
+
+    /// When something happens here by itself.
+    fn next(&self) -> Instant {
+        match (self.moving, self.wanting.is_empty()) {
+            (Some((end, _)), _) => end,
+            (None, false) => self.free_from(),
+            (None, true) => Instant::FAR,
+        }
+    }
+}
+
+impl Layer for Scsi {
+    type Note = ();
+    const PART: Part = Part::Controller;
+    const NAME: &'static str = "scsi";
+
+    fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
+        let (depth, has) = self.units[usize::from(request.unit)];
+        has < depth && crank.in_flight() < crank.room()
+    }
+
+    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
+        self.units[usize::from(crank.slots[slot].request.unit)].1 += 1;
+        self.wanting.push(Wanting { slot, rank: HOST, span: self.spec.command, lost: false });
+        now.max(self.next())
+    }
+
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
+        let (slot, done) = (completion.tag, completion.finished);
+        crank.adopt(slot, completion);
+        let request = crank.slots[slot].request;
+        self.units[usize::from(request.unit)].1 -= 1;
+        if completion.status != Status::Done {
+            crank.answer(done, slot, completion.status);
+            return Instant::FAR;
+        }
+        let bytes = match request.op {
+            Op::Read | Op::Write => u64::from(request.sectors) * SECTOR,
+            _ => 0,
+        };
+        let mut flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
+        if request.op == Op::Read {
+            // What a prefetch brings is on its way while the read waits for it.
+            flowing += completion.parts.get(Part::Cache);
+        }
+        let began = Instant::from_nanos(done.nanos() - flowing.nanos());
+        let left = self.take_idle(began, done, self.spec.reconnect + self.rate.time(bytes));
+        if left == Span::ZERO {
+            crank.answer(done, slot, Status::Done);
+            return Instant::FAR;
+        }
+        self.wanting.push(Wanting { slot, rank: rank(request.unit), span: left, lost: false });
+        done.max(self.next())
+    }
+
+    /// Ends a data phase, or gives the bus to the next.
+    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
+        if let Some((_, slot)) = self.moving.take_if(|(end, _)| *end <= now) {
+            crank.answer(now, slot, Status::Done);
+        } else if self.free_from() <= now
+            && let Some(Wanting { slot, rank, span, .. }) = self.winner()
+        {
+            self.take(now, span);
+            match rank {
+                HOST => crank.pass(now, slot),
+                _ => self.moving = Some((now + span, slot)),
+            }
+        }
+        self.next()
+    }
+
+    fn held(&self, _: &Crank<Self>) -> Vec<u32> {
+        let moving = self.moving.iter().map(|&(_, slot)| slot);
+        moving.chain(self.wanting.iter().map(|wanting| wanting.slot)).collect()
+    }
+
+    fn withdraw(&mut self, crank: &mut Crank<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let was_here = self.held(crank).contains(&slot);
+        if self.wanting.iter().any(|wanting| wanting.slot == slot && wanting.rank == HOST) {
+            self.units[usize::from(crank.slots[slot].request.unit)].1 -= 1;
+        }
+        self.wanting.retain(|wanting| wanting.slot != slot);
+        self.moving = self.moving.filter(|&(_, other)| other != slot);
+        was_here
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    fn bus() -> Scsi {
+        let spec = ScsiSpec { rate: 1, command: Span::ZERO, reconnect: Span::ZERO, fair: false };
+        Scsi {
+            spec,
+            rate: Rate::new(1),
+            taken: VecDeque::new(),
+            remembered_from: Instant::ZERO,
+            units: Vec::new(),
+            wanting: Vec::new(),
+            moving: None,
+        }
+    }
+
+    /// Against a list of nanoseconds: what was idle is taken from the front, once, and no more than is asked for.
+    #[test]
+    fn idle_time_is_used_once() {
+        for seed in 0..200 {
+            let rng = &mut Seed(seed).stream("idle");
+            let (mut bus, mut plain, mut now) = (bus(), [false; 400], 0);
+            while now < 350 {
+                let (from, span) = (rng.below(now + 1), rng.below(30));
+                let idle = |plain: &[bool; 400]| (from..now).filter(|&ns| !plain[ns as usize]).collect::<Vec<u64>>();
+                let free = idle(&plain);
+                let left = bus.take_idle(at(from), at(now), Span::from_nanos(span));
+                free.iter().take(span as usize).for_each(|&ns| plain[ns as usize] = true);
+                assert_eq!(left.nanos(), span.saturating_sub(free.len() as u64), "seed {seed} at {now}");
+                let span = rng.below(12);
+                if bus.free_from() <= at(now) {
+                    bus.take(at(now), Span::from_nanos(span));
+                    (now..now + span).for_each(|ns| plain[ns as usize] = true);
+                }
+                now += rng.below(10);
+            }
+        }
+    }
+
+    #[test]
+    fn seven_goes_before_none_and_none_before_fifteen() {
+        let mut units: Vec<u8> = (0..15).collect();
+        units.sort_by_key(|&unit| core::cmp::Reverse(rank(unit)));
+        assert_eq!(units, [6, 5, 4, 3, 2, 1, 0, 14, 13, 12, 11, 10, 9, 8, 7]);
+        assert!(units.iter().all(|&unit| rank(unit) < HOST));
+    }
+}
