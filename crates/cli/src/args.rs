@@ -7,6 +7,7 @@ use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_lab::made::Program;
 use seekwise_model::time::Span;
+use seekwise_targets::place::PLACES;
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -263,8 +264,7 @@ pub struct Columns {
 /// What a job runs on.
 #[derive(Args, Debug, Clone)]
 pub struct On {
-    /// A drive's name (see `seekwise drives`), a stack file, or `-` (standard input).
-    #[arg(long = "on", value_name = "TARGET", value_parser = name)]
+    #[arg(long = "on", value_name = "TARGET", value_parser = name, help = targets())]
     pub target: String,
     /// Set a dotted key of the stack or the job; may be given more than once.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
@@ -540,13 +540,21 @@ pub struct Bench {
     pub columns: Columns,
 }
 
+/// What `--on` takes.
+fn targets() -> String {
+    let places: String = PLACES.iter().map(|place| format!("; `{}`: {}", place.name(), place.about())).collect();
+    format!("A drive's name (see `seekwise drives`), a stack file, or `-` (standard input){places}")
+}
+
 /// What this program is: its version, the hash of its sources, what was built into it, and where it can run jobs.
 fn long_version() -> String {
     let Program { version, build } = Program::this();
     let machine = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
     // No feature of the build is optional so far; one that is belongs here.
+    let measured: String = PLACES.iter().map(|place| format!(", {} (real time)", place.name())).collect();
     format!(
-        "{version}\nbuild:    {build}\nmachine:  {machine}\nfeatures: none is optional\nplaces:   sim (virtual time)"
+        "{version}\nbuild:    {build}\nmachine:  {machine}\nfeatures: none is optional\nplaces:   sim (virtual \
+         time){measured}"
     )
 }
 

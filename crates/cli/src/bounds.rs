@@ -5,6 +5,7 @@ use std::thread::available_parallelism;
 
 use seekwise_lab::demand;
 use seekwise_lab::plan::Prepared;
+use seekwise_lab::study::is_measured;
 
 use crate::exit::Failure;
 use crate::output::say;
@@ -58,8 +59,13 @@ impl Bounds {
     /// where not even one run at a time fits.
     pub fn admit(&self, plan: &Plan<'_>) -> Result<usize, Failure> {
         let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
-        let most = plan.cells.iter().map(|cell| demand::of_run(&cell.stack, &cell.job, plan.cuts)).max().unwrap_or(0);
+        let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
+        let measured = is_measured(plan.cells);
+        if measured && plan.threads > 1 {
+            say("note: runs that are measured come one after another, whatever --threads says");
+        }
         let wanted = match plan.threads {
+            _ if measured => 1,
             0 => available_parallelism().map_or(1, NonZero::get),
             threads => threads,
         };
@@ -93,7 +99,7 @@ impl Bounds {
         let step = plan.cells.len().div_ceil(PROBED);
         let mut probed = Vec::new();
         for cell in plan.cells.iter().step_by(step.max(1)) {
-            probed.push(demand::forecast(&cell.stack, &cell.job, plan.seed)?);
+            probed.push(demand::forecast(&cell.target, &cell.job, plan.seed)?);
         }
         let mean = probed.iter().sum::<f64>() / probed.len().max(1) as f64;
         let seconds = mean * times * plan.cells.len() as f64 / cores as f64;

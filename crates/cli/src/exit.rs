@@ -48,8 +48,8 @@ impl From<crate::results::FolderError> for Failure {
     }
 }
 
-impl From<seekwise_targets::sim::SimError> for Failure {
-    fn from(error: seekwise_targets::sim::SimError) -> Failure {
+impl From<seekwise_targets::place::RunError> for Failure {
+    fn from(error: seekwise_targets::place::RunError) -> Failure {
         Failure::new(error)
     }
 }

@@ -1,4 +1,4 @@
-//! Every counted request as Parquet: one row a request, times in nanoseconds of virtual time, parts as columns.
+//! Every counted request as Parquet: one row a request, times in nanoseconds of the place's time, parts as columns.
 //!
 //! What each column holds stands in the file itself, as key-value metadata: `column.NAME` is its unit and its meaning
 //! (`parquet-cli meta`, DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what
@@ -24,16 +24,16 @@ use crate::output::Output;
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;
 
-/// Columns before the parts: name, unit and meaning.
+/// Columns before the parts: name, unit and meaning; the unit of an instant is said by the place's clock.
 const COLUMNS: [(&str, &str); 8] = [
     ("worker", "number; the worker of the job that issued the request, from 0"),
     ("op", "code; 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim, 5 compute"),
     ("status", "code; 0 done, 1 failed"),
     ("lba", "blocks of 512 bytes; the first block, counted from the beginning of what the job runs on"),
     ("sectors", "blocks of 512 bytes; how many of them, from the first"),
-    ("intended_ns", "ns of virtual time; when the request was due: its response time runs from here"),
-    ("submitted_ns", "ns of virtual time; when the device took it"),
-    ("finished_ns", "ns of virtual time; when it was done"),
+    ("intended_ns", "when the request was due: its response time runs from here"),
+    ("submitted_ns", "when the device took it"),
+    ("finished_ns", "when it was done"),
 ];
 
 /// What holds for the parts together.
@@ -60,11 +60,14 @@ const fn meaning(part: Part) -> &'static str {
 }
 
 /// The columns, each with its unit and meaning.
-fn columns() -> Vec<(String, String)> {
-    let own = COLUMNS.map(|(name, meaning)| (name.to_owned(), meaning.to_owned()));
-    let part = |part: Part| {
-        (format!("{}_ns", part.name()), format!("ns of virtual time; part of the response: {}", meaning(part)))
-    };
+fn columns(measured: bool) -> Vec<(String, String)> {
+    let clock = if measured { "ns of the wall clock" } else { "ns of virtual time" };
+    let own = COLUMNS.map(|(name, meaning)| match name.ends_with("_ns") {
+        true => (name.to_owned(), format!("{clock}; {meaning}")),
+        false => (name.to_owned(), meaning.to_owned()),
+    });
+    let part =
+        |part: Part| (format!("{}_ns", part.name()), format!("{clock}; part of the response: {}", meaning(part)));
     own.into_iter().chain(Part::ALL.map(part)).collect()
 }
 
@@ -75,6 +78,8 @@ pub struct Of<'a> {
     /// What it ran on.
     pub target: &'a str,
     pub seed: u64,
+    /// Its times are measured, not virtual.
+    pub measured: bool,
 }
 
 impl Of<'_> {
@@ -102,7 +107,7 @@ pub struct Log {
 impl Log {
     /// Begins a log that is to be `path`.
     pub fn create(path: &Path, of: &Of<'_>) -> Result<Log, Failure> {
-        let columns = columns();
+        let columns = columns(of.measured);
         let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
         let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
         let file = Output::create(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;

@@ -222,9 +222,10 @@ pub fn records(folder: &Path, made: &MadeFrom) -> Result<Vec<RunRecord>, FolderE
 }
 
 fn parse(path: &Path, whole: &[u8], made: &MadeFrom) -> Result<Vec<RunRecord>, FolderError> {
+    let order = made.order();
     let record = |(index, line): (usize, &[u8])| {
         let record: RunRecord = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-        made.fits(index, &record).map(|()| record)
+        made.fits(&order, index, &record).map(|()| record)
     };
     let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
     let located =

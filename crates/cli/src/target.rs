@@ -1,9 +1,10 @@
-//! What `--on` names: a modelled drive or a stack file, with `--set` on top, and a job for it; as a cell, and as the study
-//! that results are kept of.
+//! What `--on` names: a place in real time, or a modelled drive or a stack file, with `--set` on top, and a job for it; as
+//! a cell, and as the study that results are kept of.
 
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::{catalogue, jobs};
+use seekwise_targets::place;
 
 use crate::args::On;
 use crate::exit::Failure;
@@ -76,7 +77,7 @@ pub fn study(
     Ok(format!("seed = {}\n{}", on.seed, toml::to_string(&study).map_err(Failure::new)?))
 }
 
-/// The key that a target's name stands for: a stack file, a drive's profile, or a drive of the catalogue.
+/// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
 fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
     for scheme in ["file:", "device:"] {
         if name.starts_with(scheme) {
@@ -85,6 +86,9 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
                  drives`) or a stack file"
             )));
         }
+    }
+    if place::named(name).is_some() {
+        return Ok(vec![(plan::PLACE.to_owned(), name.to_owned())]);
     }
     if catalogue::text(name).is_some() {
         return Ok(vec![("drive".to_owned(), name.to_owned())]);
@@ -128,6 +132,7 @@ fn free(on: &On, target: &[(String, String)]) -> Result<(), Failure> {
         let said = match key.as_str() {
             "job" => "the argument before --on names the job",
             "stack" => "--on names the stack",
+            plan::PLACE => "--on names the place",
             "drive" if drive => "--on names the drive",
             "job.runtime" if on.runtime.is_some() => "--runtime says how long it runs",
             _ => continue,

@@ -51,6 +51,12 @@ type Plain = (&'static str, &'static str, &'static str, &'static str);
 
 /// Keys of the stack as a whole.
 const STACK: &[Plain] = &[
+    (
+        "place",
+        "sim, or a place in real time (`seekwise --version` names them)",
+        "sim",
+        "where a study's cells run: on a modelled stack, or elsewhere, where no other key of a stack has a meaning",
+    ),
     ("stack", "the path of a stack file", "none", "a stack file to begin with, in a study or beside a drive"),
     (
         "order",

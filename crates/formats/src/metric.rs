@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME
-//!        | "cpu" | "ios_per_cpu_second"  figure = "iops" | "bytes_per_s" | "mean" | "p50" | … | "p99.99" | "max"
+//!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | … | "p99.99" | "max"
+//! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns"
 //! ```
 //! `all` are reads and writes together. A job is a section of a fio file or a worker of Iometer, by its name. `flush` and
 //! `job:NAME` alone are their mean response. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are understood
@@ -42,7 +43,7 @@ pub enum Whose {
     Job(String),
 }
 
-/// A figure of them; the last two are of the whole run.
+/// A figure of them; the last four are of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Figure {
     /// Requests a second; more is better.
@@ -68,12 +69,16 @@ pub enum Figure {
     Cpu,
     /// Reads and writes for each second of a core; more is better.
     IosPerCpuSecond,
+    /// What a request took of this machine on the clock, where runs are measured; less is better.
+    WallNs,
+    /// What it took of this machine's processor; less is better.
+    ProcessorNs,
 }
 
 use Figure::*;
 
 /// All figures: the word, the words for a reader, and the unit.
-const FIGURES: [(Figure, &str, &str, &str); 11] = [
+const FIGURES: [(Figure, &str, &str, &str); 13] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
     (Mean, "mean", "mean response time", "ms"),
@@ -85,10 +90,12 @@ const FIGURES: [(Figure, &str, &str, &str); 11] = [
     (Max, "max", "longest response time", "ms"),
     (Cpu, "cpu", "processor use", "% of the processor"),
     (IosPerCpuSecond, "ios_per_cpu_second", "requests per core-second", "requests/core-second"),
+    (WallNs, "wall_ns", "time of this machine per request", "ns"),
+    (ProcessorNs, "processor_ns", "processor time of this machine per request", "ns"),
 ];
 
 /// Other words for figures: those of older studies, of a reader, and of `seekwise run --json`.
-const ALIASES: [(&str, Figure); 16] = [
+const ALIASES: [(&str, Figure); 18] = [
     ("requests/s", Iops),
     ("MB/s", BytesPerS),
     ("mb_per_s", BytesPerS),
@@ -105,11 +112,14 @@ const ALIASES: [(&str, Figure); 16] = [
     ("p99_99", P9999),
     ("cpu.percent", Cpu),
     ("cpu.ios_per_cpu_second", IosPerCpuSecond),
+    ("cost.wall_ns", WallNs),
+    ("cost.processor_ns", ProcessorNs),
 ];
 
 /// What an error says is expected.
 const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p99.99, max, alone or behind `read.`, \
-                        `write.`, `flush.` or `job:NAME.`; cpu, ios_per_cpu_second";
+                        `write.`, `flush.` or `job:NAME.`; cpu, ios_per_cpu_second; where runs are measured, wall_ns, \
+                        processor_ns";
 
 impl Figure {
     /// Its word.
@@ -129,7 +139,7 @@ impl Figure {
 
     /// Of the whole run, whoever asked.
     fn is_whole(self) -> bool {
-        matches!(self, Cpu | IosPerCpuSecond)
+        matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs)
     }
 
     fn named(word: &str) -> Option<Figure> {
@@ -176,6 +186,7 @@ impl Metric {
             Iops | BytesPerS => format!("{whose}.{}", self.figure.word()),
             Cpu => "cpu.percent".to_owned(),
             IosPerCpuSecond => "cpu.ios_per_cpu_second".to_owned(),
+            WallNs | ProcessorNs => format!("cost.{}", self.figure.word()),
             _ => format!("{whose}.response_ms.{}", self.figure.word().replace('.', "_")),
         })
     }

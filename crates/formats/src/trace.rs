@@ -13,7 +13,7 @@
 
 use seekwise_model::block::Op;
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::Row;
+use seekwise_model::workload::replay::Row;
 
 use crate::diagnostic::Diagnostic;
 

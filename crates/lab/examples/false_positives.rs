@@ -89,7 +89,7 @@ fn prepared((job, depth): (&str, &str)) -> Prepared {
 fn runs(prepared: &Prepared, side: u64) -> Vec<RunRecord> {
     let one = |run: u32| {
         let seed = Seed(1).run(side * u64::from(RUNS) + u64::from(run)).0;
-        let measured = measure(&prepared.stack, &prepared.job, seed, |_| {}).expect("a valid job");
+        let measured = measure(&prepared.target, &prepared.job, seed, |_| {}).expect("a valid job");
         RunRecord { run, ..measured.record("drive", "job", seed, Vec::new()) }
     };
     (0..RUNS).map(one).collect()

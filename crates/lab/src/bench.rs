@@ -9,21 +9,21 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_model::block::Op;
-use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::{Row, Timing};
+use seekwise_model::workload::replay::{Row, Timing};
 use seekwise_model::workload::{
     Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Worker,
 };
-use seekwise_targets::sim::{self, SimError};
+use seekwise_targets::place::{RunError, Target};
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
-use crate::run::{measure, measure_first};
+use crate::run::measure_first;
 use crate::stats::summary::Recorder;
+use crate::validate::replay;
 
 /// The drive where none is named.
 pub const DRIVE: &str = "atlas-10k-v-300";
@@ -61,18 +61,14 @@ pub struct Workload {
 
 /// What is run.
 enum Load {
+    /// A job, or its first so many requests where it has no end of its own.
     Job {
-        stack: Stack,
-        job: Job,
-    },
-    /// The first so many requests of a job that has no end of its own.
-    First {
-        requests: u64,
-        stack: Stack,
+        most: u64,
+        target: Target,
         job: Job,
     },
     Trace {
-        profile: Profile,
+        target: Target,
         rows: Vec<Row>,
         requests: u64,
     },
@@ -89,21 +85,17 @@ pub struct Ran {
 
 impl Workload {
     /// Runs it once, with statistics and anatomy as in any run.
-    pub fn run(&self) -> Result<Ran, SimError> {
+    pub fn run(&self) -> Result<Ran, RunError> {
         match &self.load {
-            Load::Job { stack, job } => {
-                let measured = measure(stack, job, SEED, |_| {})?;
+            Load::Job { most, target, job } => {
+                let measured = measure_first(*most, target, job, SEED, |_| {})?;
                 Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
             }
-            Load::First { requests, stack, job } => {
-                let measured = measure_first(*requests, stack, job, SEED, |_| {})?;
-                Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
-            }
-            Load::Trace { profile, rows, requests } => {
+            Load::Trace { target, rows, requests } => {
                 let mut recorder = Recorder::new(&[0]);
                 for pass in 0..requests.div_ceil(ROWS) {
                     let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
-                    sim::replay(profile, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
+                    replay(target, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
                 }
                 let requests = recorder.finish(&[]).all().tally.ios();
                 Ok(Ran { requests, stream_hash: hash(rows) })
@@ -129,8 +121,11 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
     let random = |depth| reads(100, 4096, depth, requests, sectors);
     let layer = Layer::Controller(ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000));
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
-    let trace = Load::Trace { profile: fcfs.profile.clone(), rows: trace(ROWS.min(requests), sectors), requests };
-    let job = |key, what, stack, job| Workload { key, what, server: false, load: Load::Job { stack, job } };
+    let trace = Load::Trace { target: fcfs.clone().into(), rows: trace(ROWS.min(requests), sectors), requests };
+    let job = |key, what, stack: Stack, job| {
+        let load = Load::Job { most: u64::MAX, target: stack.into(), job };
+        Workload { key, what, server: false, load }
+    };
     let mut workloads = vec![
         Workload { key: "replay_per_s", what: "a trace with pauses, played again", server: false, load: trace },
         job("fcfs_qd1_per_s", "random 4 KiB reads, FCFS, depth 1", fcfs, random(1)),
@@ -157,8 +152,7 @@ fn server(pattern: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Load, Vec
         [("drive", drive), ("job", pattern), ("job.depth", depth), ("job.ramp", "0s"), ("job.runtime", "10000h")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
     let prepared = plan::prepare("bench", &Cell { levels: Vec::new(), settings }, inputs)?;
-    let stack = Stack::bare(prepared.stack.profile);
-    Ok(Load::First { requests, stack, job: prepared.job })
+    Ok(Load::Job { most: requests, target: bare(&prepared.target).into(), job: prepared.job })
 }
 
 /// A trace of `rows` requests on a drive of `sectors` blocks, drawn from a fixed seed. Shares and sizes are those of the
@@ -195,8 +189,12 @@ fn stack(drive: &str, settings: &[(&str, &str)], inputs: &Inputs<'_>) -> Result<
     let settings = base.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let cell = Cell { levels: Vec::new(), settings };
     // The host itself is left out: what is timed is the drive and the layers named.
-    let stack = plan::prepare("bench", &cell, inputs)?.stack;
-    Ok(Stack::bare(stack.profile))
+    Ok(bare(&plan::prepare("bench", &cell, inputs)?.target))
+}
+
+/// The drive of a modelled stack.
+fn bare(target: &Target) -> Stack {
+    Stack::bare(target.stack().expect("no place was asked for").profile.clone())
 }
 
 fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job {

@@ -50,8 +50,8 @@ pub fn report(material: &Material<'_>) -> Report {
         runs_planned: (made.cells.len() * made.seeds.len()) as u64,
         runs_done: records.len() as u64,
         runtime_s: study.runtime.map_or_else(|| longest(records), |runtime| runtime.seconds()),
-        virtual_time: true,
-        interval: interval_text(study),
+        virtual_time: !made.is_measured(),
+        interval: interval_text(study, made),
         meanings: meanings(),
         stretches: stretches(made, &shown(&verdicts, &evidence, made)),
         verdicts,
@@ -91,13 +91,22 @@ fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
 
-fn interval_text(study: &Study) -> String {
+fn interval_text(study: &Study, made: &MadeFrom) -> String {
     match study.runs {
         1 => "One run: figures without an interval.".to_owned(),
         runs => format!(
-            "Intervals are 95 % Student t intervals over {runs} independent runs; ratios are paired run by run on the \
-             same random numbers, and verdicts are Holm-corrected over all comparisons."
+            "Intervals are 95 % Student t intervals over {runs} independent runs; ratios are paired run by run {}, and \
+             verdicts are Holm-corrected over all comparisons.",
+            paired(made)
         ),
+    }
+}
+
+/// How the runs of two sides belong together.
+pub fn paired(made: &MadeFrom) -> &'static str {
+    match made.is_measured() {
+        true => "in randomised blocks, one run of each side in turn",
+        false => "on the same random numbers",
     }
 }
 
@@ -374,7 +383,10 @@ fn provenance(made: &MadeFrom) -> Provenance {
         hash: made.hash(),
         drive: made.drives.join(", "),
         notes: other.into_iter().chain([
-            "A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned(),
+            match made.is_measured() {
+                true => "Measured in real time: the figures are of this machine, and another run's are others.".to_owned(),
+                false => "A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned(),
+            },
             format!(
                 "Build {build}. Every drive, stack and job as it was read, every setting of each cell and the seed of \
                  each run stand in made-from.json beside this page; the command runs in that folder."

@@ -32,7 +32,8 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Job;
-use seekwise_targets::sim::{self, Ending, SimError, Witness};
+use seekwise_targets::place::{RunError, Target, source};
+use seekwise_targets::sim::{self, Ending, Witness};
 use serde::Serialize;
 
 use self::curve::{Point, Summary};
@@ -185,13 +186,19 @@ pub struct Stripes {
     pub bytes_max: u64,
 }
 
+/// The stack of `target`, or why no power can be cut there.
+pub fn modelled(target: &Target) -> Result<&Stack, String> {
+    let place = target.place();
+    target.stack().ok_or_else(|| format!("power cuts are of modelled stacks: nothing is known of what `{place}` keeps"))
+}
+
 /// `n` cuts of one run at random instants; see [`When::Random`].
-pub fn cuts(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimError> {
+pub fn cuts(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, RunError> {
     judge(stack, job, seed, &When::Random(n), &|_, _| ())
 }
 
 /// `n` runs, each followed by an orderly power-off; see [`When::Off`].
-pub fn shutdowns(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, SimError> {
+pub fn shutdowns(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, RunError> {
     judge(stack, job, seed, &When::Off(n), &|_, _| ())
 }
 
@@ -202,16 +209,17 @@ pub type Progress<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 const STEP: u64 = 1 << 16;
 
 /// Runs `job` and judges cuts.
-pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, SimError> {
+pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
     let terms = Terms::of(stack);
-    let view = View::of(stack).map_err(SimError::Job)?;
+    let view = View::of(stack).map_err(RunError::Unfit)?;
     let new = |cuts, pause| Judge::new(terms, view.clone(), cuts, pause);
     let linger = Ending::Linger;
     let runs = match when {
         When::Random(n) => {
             // The instants lie all over a run whose length is not known before.
             let mut seen = 0;
-            let before = sim::run(stack, job, Seed(seed), &mut |_| count(&mut seen, |n| progress(n, None)))?;
+            let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
+            let before = sim::run(stack, source(job, Seed(seed)), u64::MAX, Seed(seed), tell)?;
             let judge = new(instants(Seed(seed), *n, before.end), None);
             vec![watch(stack, job, Seed(seed), linger, judge, &|n| progress(n, Some(before.issued)))?]
         }
@@ -243,7 +251,7 @@ fn several(
     ending: Ending,
     new: &(dyn Fn() -> Judge + Sync),
     progress: &Progress<'_>,
-) -> Result<Vec<Judged>, SimError> {
+) -> Result<Vec<Judged>, RunError> {
     let done = AtomicU64::new(0);
     let run = |index: u32| {
         let found = watch(stack, job, seed.run(u64::from(index)), ending, new(), &|_| ());
@@ -278,9 +286,9 @@ fn watch(
     ending: Ending,
     judge: Judge,
     tell: &dyn Fn(u64),
-) -> Result<Judged, SimError> {
+) -> Result<Judged, RunError> {
     let mut telling = Telling { judge, seen: 0, tell };
-    let (outcome, off) = sim::witness(stack, job, seed, ending, &mut telling)?;
+    let (outcome, off) = sim::witness(stack, source(job, seed), seed, ending, &mut telling)?;
     let found = match ending {
         Ending::Linger => telling.judge.finish(outcome.end),
         Ending::PowerOff => telling.judge.finish_off(off),

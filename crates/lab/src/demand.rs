@@ -8,8 +8,8 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Blocks, FioPattern, Job, Pattern, Worker};
-use seekwise_targets::clock::Stopwatch;
-use seekwise_targets::sim::{self, SimError};
+use seekwise_targets::clock::Clock;
+use seekwise_targets::place::{RunError, Target, source};
 
 /// A program without a job: code, profiles, tables, the rows that a log holds back (measured: 12 to 50 MB).
 const PROGRAM: u64 = 64 << 20;
@@ -25,8 +25,6 @@ const MAPPED: u64 = 1 << 28;
 const REMEMBERED: u64 = 32;
 /// A page of 4 KiB of a cache in host memory, without its data, in lists that double.
 const PAGE: u64 = 400;
-/// A step of a script.
-const STEP: u64 = 64;
 /// A cut and what was found at it, in lists that double.
 const CUT: u64 = 1 << 10;
 /// A kept record of a run: a histogram of 700 buckets is 11 KB, its text as much, groups and the rest the same again.
@@ -36,9 +34,10 @@ const RECORD: u64 = 32 << 10;
 const PROBE: u64 = 2_000;
 
 /// Bytes that a run may take at most, beside the program and its other runs.
-pub fn of_run(stack: &Stack, job: &Job, cuts: u32) -> u64 {
+pub fn of_run(target: &Target, job: &Job, cuts: u32) -> u64 {
     let workers = job.workers.iter().map(of_worker).fold(0, u64::saturating_add);
-    let pages = stack.accelerators().map(|accelerator| accelerator.size / 4096).sum::<u64>();
+    let caches = target.stack().into_iter().flat_map(Stack::accelerators);
+    let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }
 
@@ -51,7 +50,6 @@ fn of_worker(worker: &Worker) -> u64 {
     let own = match &worker.pattern {
         Pattern::Fio(pattern) => of_fio(pattern),
         Pattern::Iometer(_) => 0,
-        Pattern::Script(steps) => steps.len() as u64 * STEP,
     };
     WORKER.saturating_add(u64::from(worker.depth) * IN_FLIGHT).saturating_add(own)
 }
@@ -86,18 +84,21 @@ pub fn extent(job: &Job) -> (Option<f64>, Option<u64>) {
             let all = (pattern.bytes / smallest(pattern)).saturating_mul(u64::from(pattern.loops));
             Some(pattern.requests.map_or(all, |most| all.min(most.saturating_mul(u64::from(pattern.loops)))))
         }
-        Pattern::Script(steps) if !worker.time_based => Some(steps.len() as u64),
         _ => None,
     };
     let requests = job.workers.iter().map(requests).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)));
     (stages.into_values().try_fold(0.0, |sum, stage| Some(sum + stage?)), requests)
 }
 
-/// Wall seconds that one run will take: the first requests are run, and what they took is stretched over the rest.
-pub fn forecast(stack: &Stack, job: &Job, seed: u64) -> Result<f64, SimError> {
-    let watch = Stopwatch::start();
-    let outcome = sim::run_first(PROBE, stack, job, Seed(seed), &mut |_| ())?;
-    let took = watch.seconds();
+/// Wall seconds that one run will take: what the job says where the clock is the wall's; else the first requests are run,
+/// and what they took is stretched over the rest.
+pub fn forecast(target: &Target, job: &Job, seed: u64) -> Result<f64, RunError> {
+    if target.is_measured() {
+        return Ok(extent(job).0.unwrap_or(0.0));
+    }
+    let clock = Clock::start();
+    let outcome = target.run(source(job, Seed(seed)), PROBE, Seed(seed), &mut |_| ())?;
+    let took = clock.seconds();
     if outcome.issued < PROBE {
         return Ok(took);
     }

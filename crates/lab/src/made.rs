@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_formats::stack::Setting;
 use seekwise_formats::study::Study;
+use seekwise_model::rng::Seed;
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::{Taken, sha256};
-use crate::plan::{self, Cell, Prepared};
+use crate::plan::{self, Cell, PLACE, Prepared};
 use crate::run::RunRecord;
 
 /// What made the results of a study.
@@ -22,7 +23,7 @@ pub struct MadeFrom {
     pub study_sha256: String,
     /// The seed of each run, the same in all cells.
     pub seeds: Vec<u64>,
-    /// The names of the drives' profiles.
+    /// The names of the drives' profiles, and of places in real time.
     pub drives: Vec<String>,
     /// What the readers had to say.
     pub warnings: Vec<String>,
@@ -87,7 +88,7 @@ impl MadeFrom {
             hash: prepared.hash.clone(),
             varied,
         };
-        let drives: BTreeSet<&str> = prepared.iter().map(|cell| cell.stack.profile.name.as_str()).collect();
+        let drives: BTreeSet<&str> = prepared.iter().map(|cell| cell.target.name()).collect();
         let warnings: BTreeSet<String> =
             prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
         MadeFrom {
@@ -119,6 +120,29 @@ impl MadeFrom {
         self.settings(cell).find(|setting| setting.key == key)
     }
 
+    /// Some of its runs are measured in real time.
+    pub fn is_measured(&self) -> bool {
+        (0..self.cells.len()).any(|cell| self.setting(cell, PLACE).is_some())
+    }
+
+    /// The plan's order, as places of cell and run: cell by cell in virtual time; where runs are measured, block by block
+    /// of one run of each cell, each block in an order of its own, so that what drifts meanwhile meets all cells alike.
+    pub fn order(&self) -> Vec<(usize, usize)> {
+        let (cells, runs) = (self.cells.len(), self.seeds.len());
+        if !self.is_measured() {
+            return (0..cells * runs).map(|index| (index / runs, index % runs)).collect();
+        }
+        let block = |(run, &seed): (usize, &u64)| {
+            let mut chance = Seed(seed).stream("block");
+            let mut block: Vec<(usize, usize)> = (0..cells).map(|cell| (cell, run)).collect();
+            for last in (1..cells).rev() {
+                block.swap(last, chance.below(last as u64 + 1) as usize);
+            }
+            block
+        };
+        self.seeds.iter().enumerate().flat_map(block).collect()
+    }
+
     /// As it is written beside the records.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("it has no keys but strings");
@@ -148,15 +172,15 @@ impl MadeFrom {
         Ok(())
     }
 
-    /// Whether `record` is the `index`-th of the plan; else what it is, and what was expected.
-    pub fn fits(&self, index: usize, record: &RunRecord) -> Result<(), String> {
-        let runs = self.seeds.len();
-        let (cell, run) = (index / runs, index % runs);
-        let Some(made) = self.cells.get(cell) else {
-            return Err(format!("one record more than the plan's {}", self.cells.len() * runs));
+    /// Whether `record` is the `index`-th of the plan, whose `order` is [`Self::order`]; else what it is, and what was
+    /// expected.
+    pub fn fits(&self, order: &[(usize, usize)], index: usize, record: &RunRecord) -> Result<(), String> {
+        let Some(&(cell, run)) = order.get(index) else {
+            return Err(format!("one record more than the plan's {}", order.len()));
         };
+        let made = &self.cells[cell];
         if (record.cell, record.run as usize) != (cell, run) {
-            let before = record.cell.saturating_mul(runs).saturating_add(record.run as usize) < index;
+            let before = order[..index].contains(&(record.cell, record.run as usize));
             let why = if before { "it stands there twice, or out of order" } else { "a line before it is missing" };
             let (found, of) = (record.run, record.cell);
             return Err(format!("holds run {found} of cell {of}, where the plan has run {run} of cell {cell}; {why}"));

@@ -1,18 +1,20 @@
 //! A study's plan: the cells of its factors, in order, and what each one runs.
 //!
-//! The first factor varies slowest. Settings whose key is `job` or begins with `job.` change the job, all others the
-//! stack. Runs with the same index use the same seed in every cell, so that sides are compared on the same chance.
+//! The first factor varies slowest. Settings whose key is `job` or begins with `job.` change the job, `place` says where it
+//! runs, all others change the modelled stack. Runs with the same index use the same seed in every cell, so that sides
+//! are compared on the same chance.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::keys::JOB;
+use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::stack::{Setting, Stack as StackFile};
 use seekwise_formats::study::Study;
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::Job;
+use seekwise_targets::place::{self, PLACES, Place, Target};
 use seekwise_targets::sim;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +36,9 @@ pub struct Cell {
 /// What a cell runs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The stack.
-    pub stack: Stack,
-    /// The settings of the stack and of the job, for showing and comparing.
+    /// Where it runs.
+    pub target: Target,
+    /// The settings of the stack or the place, and of the job, for showing and comparing.
     pub settings: Vec<Setting>,
     /// A hash of the settings ([`made::hash`]): cells of equal hashes run the same.
     pub hash: String,
@@ -90,36 +92,76 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 }
 
 /// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
-/// key `stack` names a stack file to begin with, `drive` a drive alone.
+/// key `place` names a place in real time; else `stack` names a stack file to begin with, `drive` a drive alone.
 pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
-    let stack = stack(file, cell, inputs)?;
-    let built = stack.build(&|name| drive(name, inputs))?;
-    let stack = built.stack;
+    let (target, mut settings, below) = match cell.value(PLACE) {
+        Some(name) if name != sim::NAME => {
+            let place = place(file, name, cell)?;
+            (Target::Real(place), vec![setting(place)], Vec::new())
+        }
+        _ => modelled(file, cell, inputs)?,
+    };
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
     };
-    let settings = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let asked = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     // The last one counts.
-    let variables: Vec<_> =
-        settings.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
-    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, stack.sectors(), inputs, &variables)?;
+    let variables: Vec<_> = asked.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
+    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, target.sectors(), inputs, &variables)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
     }
-    warnings.extend(built.warnings.iter().cloned());
-    if !stack.changes.is_empty() {
-        sim::check_changes(&stack, Seed(0)).map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
-    }
-    let mut settings = built.settings;
-    settings.extend(work::settings(&job, stack.sectors()));
+    warnings.extend(below);
+    settings.extend(work::settings(&job, target.sectors()));
     let hash = made::hash(settings.iter());
-    Ok(Prepared { stack, settings, hash, job, origin, warnings })
+    Ok(Prepared { target, settings, hash, job, origin, warnings })
+}
+
+/// The key that says where a cell runs.
+pub const PLACE: &str = "place";
+
+/// The place in real time called `name`, which has nothing that a cell could set.
+fn place(file: &str, name: &str, cell: &Cell) -> Result<&'static dyn Place, Vec<Diagnostic>> {
+    let known = || std::iter::once(sim::NAME).chain(PLACES.iter().map(|place| place.name()));
+    let Some(place) = place::named(name) else {
+        let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
+        return Err(vec![fault.expected(known().collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
+    };
+    let other = |key: &&String| *key != PLACE && *key != "job" && !key.starts_with("job.");
+    match cell.settings.iter().map(|(key, _)| key).find(other) {
+        None => Ok(place),
+        Some(key) => {
+            let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);
+            Err(vec![fault.expected("keys of the job alone")])
+        }
+    }
+}
+
+/// What stands for a place among the settings.
+fn setting(place: &dyn Place) -> Setting {
+    let (key, value, source) = (PLACE.to_owned(), place.name().to_owned(), place.about().to_owned());
+    Setting { key, value, unit: String::new(), kind: Kind::Set, source }
+}
+
+/// The modelled stack of a cell, with its settings, and what its reader had to say.
+fn modelled(
+    file: &str,
+    cell: &Cell,
+    inputs: &Inputs<'_>,
+) -> Result<(Target, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let built = stack(file, cell, inputs)?.build(&|name| drive(name, inputs))?;
+    if !built.stack.changes.is_empty() {
+        sim::check_changes(&built.stack, Seed(0))
+            .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
+    }
+    Ok((built.stack.into(), built.settings, built.warnings))
 }
 
 /// The profile of a built-in drive, or a profile's file.
 fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
-    let absent = |why| vec![absent(name, &why, "no built-in drive of that name", catalogue::names())];
+    let known = catalogue::names().chain(PLACES.iter().map(|place| place.name()));
+    let absent = |why| vec![absent(name, &why, "no built-in drive of that name", known)];
     inputs.text(Role::Drive, name).map_err(absent)
 }
 
@@ -137,7 +179,7 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
         }
     };
     for (key, value) in &cell.settings {
-        if !matches!(key.as_str(), "job" | "stack") && !key.starts_with("job.") {
+        if !matches!(key.as_str(), "job" | "stack" | PLACE) && !key.starts_with("job.") {
             stack.set(key, value)?;
         }
     }

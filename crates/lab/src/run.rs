@@ -1,4 +1,4 @@
-//! One run: a job on a stack with a seed, and the record of it that is kept. A record is all that statistics, findings
+//! One run: a job on a target with a seed, and the record of it that is kept. A record is all that statistics, findings
 //! and reports are made of.
 
 mod troubles;
@@ -10,7 +10,8 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Window};
-use seekwise_targets::sim::{self, SimError};
+use seekwise_targets::place::{Cost, RunError, Target, source};
+use seekwise_targets::sim;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -35,13 +36,16 @@ pub struct RunRecord {
     pub cell_hash: String,
     /// What it ran on.
     pub target: String,
+    /// Where: `sim` in virtual time; any other place is in real time, and its figures are measured.
+    #[serde(default = "simulated")]
+    pub place: String,
     /// What was done.
     pub job: String,
     /// The seed of this run.
     pub seed: u64,
     /// A hash of all requests in order; equal streams have equal hashes.
     pub stream_hash: String,
-    /// Virtual seconds counted.
+    /// Seconds counted, of the place's time.
     pub elapsed_s: f64,
     /// Reads and writes together.
     pub all: View,
@@ -54,6 +58,9 @@ pub struct RunRecord {
     pub flush: View,
     /// Processor use, where a stack models it.
     pub cpu: Option<Cpu>,
+    /// What a request took of this machine, where that is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<PerRequest>,
     /// What the drives did, from the run's beginning to its end.
     #[serde(default)]
     pub drive: Drives,
@@ -79,6 +86,35 @@ pub struct RunRecord {
     /// The same between changes of settings during the run, where there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
+}
+
+/// The place of records that name none: they are older than all others.
+fn simulated() -> String {
+    sim::NAME.to_owned()
+}
+
+impl RunRecord {
+    /// Its figures were measured in real time.
+    pub fn is_measured(&self) -> bool {
+        self.place != sim::NAME
+    }
+}
+
+/// What a request took of the machine that ran it, in the mean over all that were issued.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct PerRequest {
+    /// Nanoseconds on the clock.
+    pub wall_ns: f64,
+    /// Nanoseconds of a processor, where the system tells.
+    pub processor_ns: Option<f64>,
+}
+
+impl PerRequest {
+    /// Of a run of so many requests.
+    fn of(cost: Cost, issued: u64) -> PerRequest {
+        let each = |span: Span| span.nanos() as f64 / issued.max(1) as f64;
+        PerRequest { wall_ns: each(cost.wall), processor_ns: cost.processor.map(each) }
+    }
 }
 
 /// More than a run can count: at a million a second, twelve days. Sums over all runs of a study stay within 64 bits.
@@ -336,8 +372,12 @@ pub struct Measured {
     pub issued: u64,
     /// What the drives did.
     pub log: DriveLog,
-    /// What the drive's link carries, bytes a second.
-    pub link: u64,
+    /// Where it ran.
+    pub place: &'static str,
+    /// What it took of this machine, where that is measured.
+    pub cost: Option<Cost>,
+    /// What the drive's link carries, bytes a second, where it is modelled.
+    pub link: Option<u64>,
     /// Cores of the processor, where there is one.
     pub cores: Option<u32>,
     /// By group of the run: the name of its workers.
@@ -361,10 +401,10 @@ pub struct Stretch {
 
 impl Stretch {
     /// One for the beginning and one for each instant of a change; none without changes.
-    fn between(stack: &Stack, groups: &[u16]) -> Vec<Stretch> {
+    fn between(target: &Target, groups: &[u16]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         let start = |from, changed| Stretch { from, until: Instant::FAR, changed, recorder: Recorder::new(groups) };
-        for change in &stack.changes {
+        for change in target.stack().map_or(&[][..], |stack| &stack.changes) {
             if stretches.is_empty() {
                 stretches.push(start(Instant::ZERO, Vec::new()));
             }
@@ -400,23 +440,23 @@ impl Stretch {
     }
 }
 
-/// Runs `job` on `stack`; `watch` sees each counted record after the statistics have.
-pub fn measure(stack: &Stack, job: &Job, seed: u64, watch: impl FnMut(&Record)) -> Result<Measured, SimError> {
-    measure_first(u64::MAX, stack, job, seed, watch)
+/// Runs `job` on `target`; `watch` sees each counted record after the statistics have.
+pub fn measure(target: &Target, job: &Job, seed: u64, watch: impl FnMut(&Record)) -> Result<Measured, RunError> {
+    measure_first(u64::MAX, target, job, seed, watch)
 }
 
 /// The same, ended after `most` requests.
 pub fn measure_first(
     most: u64,
-    stack: &Stack,
+    target: &Target,
     job: &Job,
     seed: u64,
     mut watch: impl FnMut(&Record),
-) -> Result<Measured, SimError> {
+) -> Result<Measured, RunError> {
     let groups: Vec<u16> = job.workers.iter().map(|worker| worker.group as u16).collect();
     let mut recorder = Recorder::new(&groups);
-    let mut stretches = Stretch::between(stack, &groups);
-    let outcome = sim::run_first(most, stack, job, Seed(seed), &mut |record| {
+    let mut stretches = Stretch::between(target, &groups);
+    let outcome = target.run(source(job, Seed(seed)), most, Seed(seed), &mut |record| {
         recorder.take(record);
         let now = record.completion.finished;
         if let Some(stretch) = stretches.iter_mut().rev().find(|stretch| stretch.from <= now) {
@@ -424,18 +464,21 @@ pub fn measure_first(
         }
         watch(record);
     })?;
+    let windows = outcome.source.windows(outcome.end);
     Ok(Measured {
-        run: recorder.finish(&outcome.windows),
+        run: recorder.finish(&windows),
         stream_hash: outcome.stream_hash,
         failures: outcome.failures,
         issued: outcome.issued,
         log: outcome.log,
-        link: stack.profile.link.rate,
-        cores: stack.processor().map(|processor| processor.cores),
+        place: target.place(),
+        cost: outcome.cost,
+        link: target.stack().map(|stack| stack.profile.link.rate),
+        cores: target.stack().and_then(Stack::processor).map(|processor| processor.cores),
         names: names(job),
         phases: stretches,
-        troubles: troubles(stack, job, outcome.failures, outcome.end),
-        windows: outcome.windows,
+        troubles: troubles(target, job, outcome.failures, outcome.end),
+        windows,
     })
 }
 
@@ -480,7 +523,7 @@ impl Measured {
             warnings.push(format!("{} of {} requests failed", self.failures, self.issued));
         }
         // Whether there are enough requests for a percentile is for whoever merges runs to say.
-        let ceiling = Ceiling { link: Some(self.link as f64), media: None };
+        let ceiling = Ceiling { link: self.link.map(|rate| rate as f64), media: None };
         let doubts = quality::of_run(&self.run, &ceiling);
         let above = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
         warnings.extend(above.map(ToString::to_string));
@@ -489,6 +532,7 @@ impl Measured {
             run: 0,
             cell_hash: String::new(),
             target: target.to_owned(),
+            place: self.place.to_owned(),
             job: job.to_owned(),
             seed,
             stream_hash: format!("{:016x}", self.stream_hash),
@@ -497,6 +541,7 @@ impl Measured {
             write: View::of(&self.run.kind(Kind::Write)),
             flush: View::of(&self.run.kind(Kind::Flush)),
             cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
+            cost: self.cost.map(|cost| PerRequest::of(cost, self.issued)),
             drive: Drives::of(&self.log),
             cuts: None,
             shutdowns: None,

@@ -1,12 +1,14 @@
 //! A stretch of a run for the page's moving picture: its first counted requests with their parts, and what the arms did
-//! meanwhile. Not kept in results: a run is the same each time, so the page's maker runs its beginning anew from what
+//! meanwhile. Not kept in results: a run of the model is the same each time, so the page's maker runs its beginning anew from what
 //! the folder keeps. Only the program that made the results may: another's run could be another.
 
 use seekwise_model::block::{Op, Status};
 use seekwise_model::drive::movement::{Errand, Movement};
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
+use seekwise_targets::place::source;
 use seekwise_targets::sim::{Followed, follow};
 
 use crate::inputs::Inputs;
@@ -39,18 +41,19 @@ pub fn stretches(made: &MadeFrom, cells: &[usize]) -> Vec<Stretch> {
     let seed = made.seeds.first().copied().map(Seed);
     let stretch = |(cell, prepared): (usize, Prepared)| {
         let seed = seed?;
-        let followed = follow(&prepared.stack, &prepared.job, seed, REQUESTS, BOUND).ok()?;
-        stretch(cell, &prepared, seed, followed)
+        let stack = prepared.target.stack()?;
+        let followed = follow(stack, source(&prepared.job, seed), seed, REQUESTS, BOUND).ok()?;
+        stretch(cell, stack, seed, followed)
     };
     cells.iter().filter_map(prepared).filter_map(stretch).collect()
 }
 
-fn stretch(cell: usize, prepared: &Prepared, seed: Seed, followed: Followed) -> Option<Stretch> {
+fn stretch(cell: usize, stack: &Stack, seed: Seed, followed: Followed) -> Option<Stretch> {
     let Followed { records, movements } = followed;
     let begin = begin(&records, &movements)?;
     let end = records.iter().map(|record| record.completion.finished).max()?;
-    let geometry = &prepared.stack.profile.geometry;
-    let platters = prepared.stack.mechanics(seed).into_iter().map(|mechanics| Platter {
+    let geometry = &stack.profile.geometry;
+    let platters = stack.mechanics(seed).into_iter().map(|mechanics| Platter {
         revolution_ns: mechanics.revolution().nanos(),
         turned: share(mechanics.angle(begin)),
     });
@@ -61,7 +64,7 @@ fn stretch(cell: usize, prepared: &Prepared, seed: Seed, followed: Followed) -> 
         begin_ns: begin.nanos().to_string(),
         cylinders: geometry.cylinders(),
         heads: geometry.surfaces(),
-        sectors: prepared.stack.sectors(),
+        sectors: stack.sectors(),
         platters: platters.collect(),
         parts: Part::ALL.map(|part| part.name().to_owned()).to_vec(),
         requests: requests(&records, begin),
@@ -166,7 +169,7 @@ mod tests {
             let cell = prepare("s.toml", &made.cells[place].cell, &inputs).unwrap();
             let mut run: Vec<(u64, Vec<u64>)> = Vec::new();
             let watch = |record: &Record| run.push((record.request.lba, record.completion.parts.nanos().to_vec()));
-            measure(&cell.stack, &cell.job, made.seeds[0], watch).unwrap();
+            measure(&cell.target, &cell.job, made.seeds[0], watch).unwrap();
             let Requests { lba, parts_ns, .. } = &stretch.requests;
             assert_eq!(lba.len(), REQUESTS.min(run.len()));
             assert!(lba.len() > 300);

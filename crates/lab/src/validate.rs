@@ -11,9 +11,10 @@ use seekwise_model::block::{Op, Status};
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::{Row, Timing};
-use seekwise_targets::sim;
+use seekwise_model::workload::replay::{Replay, Row, Timing};
+use seekwise_targets::place::{RunError, Target};
 use serde::Serialize;
 
 use crate::stats::demerit::demerit;
@@ -122,6 +123,17 @@ pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnost
     Err(fault.expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)))
 }
 
+/// Plays `rows`; a record's stamp, less 1, is the index of its row.
+pub fn replay(
+    target: &Target,
+    rows: &[Row],
+    timing: Timing,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<(), RunError> {
+    target.run(|_| Ok(Replay::new(rows, timing)), u64::MAX, seed, recorder).map(drop)
+}
+
 /// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive does not do is an
 /// error that names its line in `file`.
 pub fn play(
@@ -143,7 +155,7 @@ pub fn play(
         }
         recorder(record);
     };
-    sim::replay(profile, &trace.rows, timing, seed, &mut record)
+    replay(&Stack::bare(profile.clone()).into(), &trace.rows, timing, seed, &mut record)
         .map_err(|error| Diagnostic::at(file, 0, error.to_string()))?;
     if let Some((row, status)) = refused {
         let message = format!("the drive does not do request {}: it ends as {status:?}", row + 1);

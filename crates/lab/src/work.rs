@@ -10,10 +10,8 @@ use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
     AccessLine, Blocks, Direction, Distribution, FileService, FioPattern, Generator, IometerPattern, Job, Modifier,
-    Pattern, Process, Rate, Region, Step, Strided, Think, Worker,
+    Pattern, Process, Rate, Region, Strided, Think, Worker,
 };
-
-use crate::inputs::sha256;
 
 /// The keys, in the order in which they are shown.
 pub const KEYS: [&str; 34] = [
@@ -119,7 +117,6 @@ fn worker(worker: &Worker) -> Vec<Told> {
     told.extend(match pattern {
         Pattern::Fio(pattern) => fio(pattern),
         Pattern::Iometer(pattern) => iometer(pattern),
-        Pattern::Script(steps) => script(steps),
     });
     told
 }
@@ -294,13 +291,6 @@ fn iometer(pattern: &IometerPattern) -> Vec<Told> {
         ("job.rate.pause", told(|line| format!("{} before {}", seconds(line.delay), line.burst))),
         ("job.place.files", region(area)),
     ]
-}
-
-/// A script may be long: it is told by its length and a hash of its steps.
-fn script(steps: &[Step]) -> Vec<Told> {
-    let text: String = steps.iter().map(|step| format!("{step:?}\n")).collect();
-    let told = format!("{} requests as listed, SHA-256 {}", steps.len(), sha256(text.as_bytes()));
-    vec![("job.pattern.generator", "script".to_owned()), ("job.pattern.order", told)]
 }
 
 #[cfg(test)]

@@ -8,9 +8,7 @@ use seekwise_lab::cut::stripes::Holes;
 use seekwise_lab::cut::{When, judge};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
-use seekwise_model::block::{
-    Completion, Control, Counted, Device, Flags, Landing, LandingKind, Next, Op, Request, SECTOR, Source, Status,
-};
+use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status};
 use seekwise_model::drive::profile::Faults;
 use seekwise_model::engine::Engine;
 use seekwise_model::host::accelerator::AcceleratorSpec;
@@ -22,7 +20,8 @@ use seekwise_model::stack::{Change, Stack};
 use seekwise_model::testing::{self, Image, Members, Sight};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern, Workload};
-use seekwise_targets::sim::{self, Entries, Pairs, Watched, Witness};
+use seekwise_targets::place::source;
+use seekwise_targets::sim::{self, Entries, Watched, Witness};
 
 /// One write or flush as its client saw it. Numbers count the client's doings.
 #[derive(Clone, Copy, Debug)]
@@ -72,36 +71,13 @@ impl Witness for Log {
     }
 }
 
-/// A job that tells of its writes of `sync=1` that wait for a flush of their own.
-struct Telling {
-    job: Workload,
-    pairs: Pairs,
-}
-
-impl Source for Telling {
-    fn next(&mut self, now: Instant) -> Next {
-        let next = self.job.next(now);
-        if let Next::Request(request) = &next
-            && self.job.waits_for_flush(request.tag)
-        {
-            self.pairs.borrow_mut().insert(request.tag);
-        }
-        next
-    }
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
-        self.job.complete(now, completion)
-    }
-}
-
 /// Runs until `at` and cuts the power there.
 fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     let mut log = Log::default();
     let entries = Entries::default();
-    let pairs = Pairs::default();
     let device = Watched::numbered(sim::build_numbered(stack, Seed(seed), &entries), entries.clone(), &mut log);
-    let device = device.with_pairs(pairs.clone());
     let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
-    let mut engine = Engine::new(Telling { job, pairs }, device);
+    let mut engine = Engine::new(job, device);
     engine.run(at, &mut |_: &Record| ()).unwrap();
     let device = engine.device_mut();
     device.handle_timeout(at);
@@ -312,7 +288,7 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
             // Memory takes a hundred times what a drive does, and the judge keeps all that is at risk.
             fio.requests = Some(2000);
         }
-        let Ok(run) = sim::run(&stack, &job, Seed(case), &mut |_| ()) else { continue };
+        let Ok(run) = sim::run(&stack, source(&job, Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { continue };
         // Some of them after the end, while an idle drive writes out.
         let last = run.end.nanos() + 100_000_000;
         let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();

@@ -75,7 +75,7 @@ fn figure(case: &Case, job: &str, set: &[String]) -> f64 {
     };
     let prepared = plan::prepare("published", &cell, &Inputs::today(&read));
     let prepared = prepared.unwrap_or_else(|errors| panic!("{}: {errors:?}", case.what));
-    let measured = measure(&prepared.stack, &prepared.job, 1, |_| {}).expect("runs");
+    let measured = measure(&prepared.target, &prepared.job, 1, |_| {}).expect("runs");
     let record = measured.record(&case.drive, &case.what, 1, Vec::new());
     let reads = record.read.ios > 0;
     let view = if reads { &record.read } else { &record.write };

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::{disksim, profile, trace};
 use seekwise_lab::stats::demerit::demerit;
-use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile};
+use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile, replay};
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::{Row, Timing};
-use seekwise_targets::sim;
+use seekwise_model::workload::replay::{Row, Timing};
 use serde::{Deserialize, Serialize};
 
 /// Traced drives and the demerits of DiskSim 4.0 on them, in ms: all, reads, writes (measured by running it as shipped;
@@ -313,7 +313,7 @@ fn guard(profile: &Profile, timing: Timing) -> Guard {
     let mut times = vec![Span::ZERO; rows.len()];
     let mut record =
         |record: &seekwise_model::record::Record| times[record.request.stamp as usize - 1] = record.response();
-    sim::replay(profile, &rows, timing, Seed(1), &mut record).expect("runs");
+    replay(&Stack::bare(profile.clone()).into(), &rows, timing, Seed(1), &mut record).expect("runs");
     let mix = |hash: u64, time: &Span| (hash ^ time.nanos()).wrapping_mul(0x0100_0000_01b3);
     let hash = times.iter().fold(0xcbf2_9ce4_8422_2325, mix);
     let sum_ns = times.iter().map(|time| time.nanos()).sum();

@@ -63,6 +63,9 @@ impl Flags {
     /// Serve before what is not so marked, where the device makes that difference (NCQ's priority, SCSI's); a wish, which
     /// other devices pass over.
     pub const PRIORITY: Flags = Flags(8);
+    /// A flush follows under the same tag, and the program is told of the two at once: how it forces a write where there
+    /// is no [`FUA`](Flags::FUA). For whoever watches a source; taken off before a device has the request.
+    pub const FLUSH_FOLLOWS: Flags = Flags(16);
 
     /// True when all of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
@@ -356,8 +359,8 @@ pub enum Next {
 
 /// Whoever issues requests: a workload, a file system, a recorded trace.
 ///
-/// The engine asks `next` until it answers something else than a request, and again after every completion and
-/// whenever the instant named by [`Next::At`] has come.
+/// The engine asks `next` until it answers something else than a request, and again after every completion, whenever
+/// the instant named by [`Next::At`] has come, and when it was lent to somebody who may have brought it something.
 pub trait Source {
     /// What to do at `now`.
     fn next(&mut self, now: Instant) -> Next;
@@ -365,16 +368,28 @@ pub trait Source {
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted;
 }
 
+impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
+    fn next(&mut self, now: Instant) -> Next {
+        (**self).next(now)
+    }
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        (**self).complete(now, completion)
+    }
+}
+
 /// How a completion is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// In the statistics of this group of workers (fio's reporting group). `intended` is when the request was due
-    /// by its arrival process; the response time runs from there, the service time from the issue.
+    /// In the statistics of this worker. `intended` is when the request was due by its arrival process; the response
+    /// time runs from there, the service time from the issue.
     In {
-        /// Index of the worker in its job.
+        /// Which worker: its index in its job, counted on through the jobs of several sources.
         worker: u16,
         /// When it was due.
         intended: Instant,
+        /// Operation and sectors that it stands for, where that is not the request itself: of a write and a flush of its
+        /// own the flush is counted, as the write.
+        served: Option<(Op, u32)>,
     },
     /// Not: ramp-up, or after the end of recording.
     Out,

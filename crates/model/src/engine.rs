@@ -2,7 +2,15 @@
 //!
 //! The engine assigns stamps, keeps a request that the device had no room for and offers it again, and hands a
 //! [`Record`] of each counted completion to the recorder. In virtual time: call [`Engine::run`]. In real time: call
-//! [`Engine::poll_timeout`], wait, [`Engine::step`].
+//! [`Engine::poll_timeout`], wait, [`Engine::step`]; something may come from outside meanwhile, and is brought to the
+//! source with [`Engine::source_mut`] or to the device with [`Engine::device_mut`] before the step.
+//!
+//! What can stand between a source and the engine: several as one ([`joined`]), computing where there is no processor
+//! ([`computing`]), a hash of what is issued ([`fingerprint`]).
+
+pub mod computing;
+pub mod fingerprint;
+pub mod joined;
 
 use alloc::vec::Vec;
 
@@ -84,6 +92,17 @@ impl<S: Source, D: Device> Engine<S, D> {
         &self.source
     }
 
+    /// The source, to bring it something from outside: at the next step it is asked.
+    pub fn source_mut(&mut self) -> &mut S {
+        self.ask = true;
+        &mut self.source
+    }
+
+    /// Gives both back.
+    pub fn into_parts(self) -> (S, D) {
+        (self.source, self.device)
+    }
+
     /// Passes a control to the device at the present.
     pub fn control(&mut self, control: &Control<'_>) -> Result<(), crate::block::ControlError> {
         self.device.control(self.now, control)
@@ -94,7 +113,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.done && self.in_flight == 0
     }
 
-    /// When to step next; `None` when all is done.
+    /// When to step next; `None` when nothing comes by itself: all is done, or the source waits for the outside.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = self.device.poll_timeout().map_or(self.wake, |device| device.min(self.wake));
         (next != Instant::FAR).then_some(next)
@@ -201,7 +220,8 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.in_flight -= 1;
         self.ask = true;
         self.failures += u64::from(completion.status != Status::Done);
-        if let Counted::In { worker, intended } = self.source.complete(self.now, &completion) {
+        if let Counted::In { worker, intended, served } = self.source.complete(self.now, &completion) {
+            let request = served.map_or(request, |(op, sectors)| Request { op, sectors, ..request });
             let from = intended.min(offered);
             let waited = completion.submitted.since(from);
             if waited > Span::ZERO {
@@ -251,7 +271,7 @@ mod tests {
         fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
             assert!(completion.finished == now, "in virtual time each completion is met at its instant");
             self.flying[completion.tag as usize] = false;
-            Counted::In { worker: 0, intended: completion.submitted }
+            Counted::In { worker: 0, intended: completion.submitted, served: None }
         }
     }
 

@@ -1,9 +1,9 @@
 //! What is done: jobs, their workers, and the generators that turn them into requests.
 //!
 //! A [`Job`] is a list of [`Worker`]s; each is one closed loop (or paced stream) of requests over its own files,
-//! drawn by the algorithm of fio or of Iometer, or read from a script. [`Workload`] runs them all and is the
+//! drawn by the algorithm of fio or of Iometer. [`Workload`] runs them all and is the
 //! [`crate::block::Source`] that an engine joins to a device. All byte positions are absolute on the device: whoever
-//! builds a job (a job-file reader) lays files out first.
+//! builds a job (a job-file reader) lays files out first. A recorded trace is a source of its own: [`replay`].
 //!
 //! Shares are whole percent, exponents millionths: no floating point reaches the model.
 
@@ -19,11 +19,10 @@ mod fio;
 mod fixed;
 mod iometer;
 mod map;
-mod script;
+pub mod replay;
 mod size;
 mod source;
 mod tausworthe;
-pub mod trace;
 mod worker;
 
 pub use check::{Fault, WorkloadError};
@@ -126,8 +125,6 @@ pub enum Pattern {
     Fio(FioPattern),
     /// Iometer's generator.
     Iometer(IometerPattern),
-    /// These requests, in this order.
-    Script(Vec<Step>),
 }
 
 /// The time for which a worker counts.
@@ -137,19 +134,6 @@ pub struct Window {
     pub from: Instant,
     /// It ended; not before `from`.
     pub until: Instant,
-}
-
-/// One request of a script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Not before this long after the worker began.
-    pub at: Span,
-    /// Read, Write, Trim or Flush.
-    pub op: crate::block::Op,
-    /// First sector.
-    pub lba: u64,
-    /// Sectors.
-    pub sectors: u32,
 }
 
 /// The directions of fio's `rw`.

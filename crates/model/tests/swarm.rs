@@ -86,7 +86,7 @@ impl Source for Loop {
         self.free.push(completion.tag);
         self.done += u32::from(completion.status == Status::Done);
         self.not_before = now + self.options.think;
-        Counted::In { worker: 0, intended: completion.submitted }
+        Counted::In { worker: 0, intended: completion.submitted, served: None }
     }
 }
 

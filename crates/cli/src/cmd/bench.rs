@@ -4,7 +4,7 @@
 
 use seekwise_lab::bench::{TOGETHER, workloads};
 use seekwise_lab::inputs::Inputs;
-use seekwise_targets::clock::Stopwatch;
+use seekwise_targets::clock::Clock;
 use serde_json::json;
 
 use super::{print, print_json};
@@ -21,9 +21,9 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     let mut rows = Vec::new();
     let mut together = (0, 0.0, 0);
     for workload in workloads(&args.drive, args.requests, &Inputs::today(&files::text))? {
-        let watch = Stopwatch::start();
+        let clock = Clock::start();
         let ran = workload.run()?;
-        let seconds = watch.seconds();
+        let seconds = clock.seconds();
         rows.push((workload.key, workload.what, ran.requests as f64 / seconds, ran.stream_hash));
         if workload.server {
             together = (together.0 + ran.requests, together.1 + seconds, together.2 ^ ran.stream_hash);

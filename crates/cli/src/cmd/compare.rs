@@ -1,4 +1,4 @@
-//! `seekwise compare`: a job on two or more values of one key, interleaved on the same random numbers, and a verdict on
+//! `seekwise compare`: a job on two or more values of one key, on the same random numbers or in turn, and a verdict on
 //! each metric asked for, with its cause.
 
 mod values;
@@ -7,7 +7,7 @@ use std::slice::from_ref;
 
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Study;
-use seekwise_lab::compose::ratio_text;
+use seekwise_lab::compose::{paired, ratio_text};
 use seekwise_lab::finding::{Beside, Evidence, Finding};
 use seekwise_lab::made::differences;
 use seekwise_lab::run::RunRecord;
@@ -181,7 +181,7 @@ impl Compared<'_> {
             }
             text.push('\n');
         }
-        text.push_str(&format!("{} runs a side, paired on the same random numbers; 95 % interval", self.runs));
+        text.push_str(&format!("{} runs a side, paired {}; 95 % interval", self.runs, paired(self.evidence.made)));
         if self.findings.len() > 1 {
             text.push_str(&format!("; verdicts corrected for {} comparisons (Holm)", self.findings.len()));
         }

@@ -11,6 +11,7 @@ use clap_complete::env::Shells;
 use seekwise_formats::keys::sections;
 use seekwise_formats::stack::layers;
 use seekwise_lab::{catalogue, jobs};
+use seekwise_targets::place::PLACES;
 
 use super::print;
 use super::studies::BUILT_IN;
@@ -55,7 +56,8 @@ pub fn answer() {
 
 /// The commands, with what can be completed in their arguments.
 fn command() -> Command {
-    let targets = || words_and_files(catalogue::names().map(str::to_owned).collect());
+    let places = || PLACES.iter().map(|place| place.name());
+    let targets = move || words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
     let jobs = || {
         let patterns = jobs::patterns().into_iter().map(|pattern| pattern.name);
         words_and_files(patterns.chain(jobs::JOBS.iter().map(|job| job.name.to_owned())).collect())

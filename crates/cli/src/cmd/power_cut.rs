@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use seekwise_lab::cut::view::View;
-use seekwise_lab::cut::{Losses, Report, When, judge, plot};
+use seekwise_lab::cut::{Losses, Report, When, judge, modelled, plot};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
 use seekwise_model::stack::Stack;
@@ -29,7 +29,8 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &Inputs::today(&files::text))?;
     warn(&prepared.warnings);
     let when = when(args);
-    View::of(&prepared.stack).map_err(Failure::new)?;
+    let stack = modelled(&prepared.target).map_err(Failure::new)?;
+    View::of(stack).map_err(Failure::new)?;
     // At random instants the job runs twice: once to learn how long it is.
     let (runs, times, threads) = match when {
         When::Random(_) => (1, 2, 1),
@@ -41,7 +42,7 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     bounds.admit(&Plan { cells, runs, cuts, times, threads, seed: args.on.seed })?;
     args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
     let progress = Progress::unknown(if runs == 1 { "requests" } else { "runs" });
-    let report = judge(&prepared.stack, &prepared.job, args.on.seed, &when, &|done, of| {
+    let report = judge(stack, &prepared.job, args.on.seed, &when, &|done, of| {
         of.iter().for_each(|&of| progress.length(of));
         progress.at(done);
     })?;
@@ -65,7 +66,7 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
         print_json(&value)?;
     } else {
         let columns = &args.columns.names;
-        print(&text(&title, &when, &report, &prepared.stack, columns)?)?;
+        print(&text(&title, &when, &report, stack, columns)?)?;
     }
     Ok(if report.promise_kept { Answer::Done } else { Answer::No })
 }

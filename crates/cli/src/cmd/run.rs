@@ -13,7 +13,6 @@ use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
 use seekwise_lab::run::{Measured, RunRecord, measure};
 use seekwise_model::record::Record;
-use seekwise_model::workload::Job;
 
 use self::text::{Wanted, text};
 use super::{print, print_json, study, warn};
@@ -48,12 +47,13 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     bounds.admit(&plan)?;
     args.log.as_deref().map(|log| admit(log, args.force)).transpose()?;
     let kept = args.out.as_deref().map(|out| Kept::begin(args, cell, &prepared, inputs.taken(), out)).transpose()?;
-    let of = Of { job: spoken(&args.job), target: spoken(&args.on.target), seed: args.on.seed };
+    let measured = prepared.target.is_measured();
+    let of = Of { job: spoken(&args.job), target: spoken(&args.on.target), seed: args.on.seed, measured };
     let mut log = args.log.as_deref().map(|path| Log::create(path, &of)).transpose()?;
-    let far = Far::new(&prepared.job);
+    let far = Far::new(&prepared);
     let mut count = 0u64;
     let mut failure: Option<Failure> = None;
-    let measured = measure(&prepared.stack, &prepared.job, args.on.seed, |record| {
+    let measured = measure(&prepared.target, &prepared.job, args.on.seed, |record| {
         count += 1;
         if count.is_multiple_of(FAR_STEP) {
             far.at(count, record);
@@ -128,17 +128,18 @@ fn something(measured: &Measured) -> Result<(), Failure> {
 /// Requests from one word of progress to the next.
 const FAR_STEP: u64 = 1 << 14;
 
-/// How far a run is: by virtual time where its end is known, else by requests.
+/// How far a run is: by its place's time where its end is known, else by requests.
 struct Far {
     progress: Progress,
     by_time: bool,
 }
 
 impl Far {
-    fn new(job: &Job) -> Far {
-        let (seconds, requests) = extent(job);
+    fn new(prepared: &Prepared) -> Far {
+        let (seconds, requests) = extent(&prepared.job);
+        let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
         let (progress, by_time) = match (seconds, requests) {
-            (Some(seconds), _) => (Progress::of(seconds.ceil() as u64, "virtual seconds"), true),
+            (Some(seconds), _) => (Progress::of(seconds.ceil() as u64, unit), true),
             (None, Some(requests)) => (Progress::of(requests, "requests"), false),
             (None, None) => (Progress::unknown("requests"), false),
         };

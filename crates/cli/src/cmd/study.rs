@@ -105,7 +105,7 @@ pub fn run(
     progress.skip(records.len() as u64);
     let mut failure = None;
     let Planned { study, prepared, made, .. } = planned;
-    seekwise_lab::study::execute(study, prepared, &made.seeds, records.len(), threads, |result| {
+    seekwise_lab::study::execute(study, prepared, made, records.len(), threads, |result| {
         let kept = result.map_err(Failure::from).and_then(|record| {
             results.append(&record)?;
             Ok(record)

@@ -6,7 +6,7 @@ use seekwise_lab::catalogue;
 use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile};
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::Seed;
-use seekwise_model::workload::trace::Timing;
+use seekwise_model::workload::replay::Timing;
 
 use super::{print, print_json, warn};
 use crate::args::{self, Replay};
@@ -60,7 +60,7 @@ fn play(args: &args::Validate, trace: &Trace, profile: &Profile) -> Result<Sampl
     for path in args.svg.iter().chain(&args.log) {
         admit(path, args.force)?;
     }
-    let of = Of { job: spoken(&args.trace), target: spoken(&args.drive), seed: args.seed };
+    let of = Of { job: spoken(&args.trace), target: spoken(&args.drive), seed: args.seed, measured: false };
     let mut log = args.log.as_deref().map(|path| Log::create(path, &of)).transpose()?;
     let mut failure: Option<Failure> = None;
     let progress = Progress::of(trace.rows.len() as u64, "requests");

@@ -14,7 +14,7 @@ const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
 const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
 /// Figures of a whole run.
-const WHOLE: [&str; 10] = [
+const WHOLE: [&str; 12] = [
     "elapsed_s",
     "failures",
     "warnings",
@@ -22,6 +22,8 @@ const WHOLE: [&str; 10] = [
     "cpu.ios_per_cpu_second",
     "cpu.iops_per_percent",
     "cpu.mb_per_s_per_percent",
+    "cost.wall_ns",
+    "cost.processor_ns",
     "drive.flushes",
     "drive.seeks",
     "drive.reversals",

@@ -22,7 +22,7 @@ use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::stack::{Layer, Stack};
-use seekwise_targets::sim::SimError;
+use seekwise_targets::place::RunError;
 use serde::Serialize;
 
 use self::arithmetic::{Expected, Figures, Law};
@@ -159,7 +159,7 @@ impl Plan<'_> {
     }
 
     /// Makes them on all cores and calls `done` after each. The answer is in the drives' order.
-    pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<Report>, SimError> {
+    pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<Report>, RunError> {
         let row = |todo: &Todo<'_>| {
             let row = todo.compare();
             done();
@@ -197,7 +197,7 @@ const RUN_IN: f64 = 30.0;
 const SEED: u64 = 1;
 
 impl Todo<'_> {
-    fn compare(&self) -> Result<Row, SimError> {
+    fn compare(&self) -> Result<Row, RunError> {
         let figures = Figures::new(&self.profile, self.case);
         let expected = figures.expected();
         let random = self.case.pattern == Pattern::Random;
@@ -211,11 +211,11 @@ impl Todo<'_> {
     }
 
     /// Requests a second of a run.
-    fn found(&self, job: &str) -> Result<f64, SimError> {
+    fn found(&self, job: &str) -> Result<f64, RunError> {
         let read = |_: &str| Ok(job.to_owned());
         let loaded = jobs::load("everyday.fio", self.profile.geometry.sectors(), &Inputs::today(&read), &[]);
         let loaded = loaded.unwrap_or_else(|faults| panic!("{}: {faults:?}", self.case.name));
-        let run = measure(&self.stack(), &loaded.job, SEED, |_| {})?.run;
+        let run = measure(&self.stack().into(), &loaded.job, SEED, |_| {})?.run;
         Ok(run.all().iops())
     }
 

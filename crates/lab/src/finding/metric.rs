@@ -19,11 +19,13 @@ pub fn view<'a>(whose: &Whose, record: &'a RunRecord) -> Option<&'a View> {
     view.filter(|view| view.ios > 0)
 }
 
-/// The metric of one run; nothing where it has no such request, or no processor.
+/// The metric of one run; nothing where it has no such request, or no processor, or is not measured.
 pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
     let figure = match metric.figure {
         Figure::Cpu => return record.cpu.map(|cpu| cpu.percent),
         Figure::IosPerCpuSecond => return record.cpu.map(|cpu| cpu.ios_per_cpu_second),
+        Figure::WallNs => return record.cost.map(|cost| cost.wall_ns),
+        Figure::ProcessorNs => return record.cost.and_then(|cost| cost.processor_ns),
         figure => figure,
     };
     let view = view(&metric.whose, record)?;
@@ -37,7 +39,7 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
         Figure::P999 => response.p99_9,
         Figure::P9999 => response.p99_99,
         Figure::Max => response.max,
-        Figure::Iops | Figure::Cpu | Figure::IosPerCpuSecond => view.iops,
+        _ => view.iops,
     })
 }
 

@@ -4,10 +4,11 @@
 use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::{Job, Worker};
+use seekwise_targets::place::Target;
 
 /// In words, one line each, of a run that ended at `end`.
-pub(super) fn troubles(stack: &Stack, job: &Job, failures: u64, end: Instant) -> Vec<String> {
-    let mut troubles = lost_volumes(stack, end);
+pub(super) fn troubles(target: &Target, job: &Job, failures: u64, end: Instant) -> Vec<String> {
+    let mut troubles = target.stack().map_or(Vec::new(), |stack| lost_volumes(stack, end));
     let ends = |worker: &Worker| worker.survives != [true; 2];
     if failures > 0 && job.workers.iter().any(ends) {
         troubles

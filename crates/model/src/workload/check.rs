@@ -11,9 +11,9 @@ use core::fmt;
 
 use super::address::zipf_fits;
 use super::{
-    Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate, Region, Step, Worker,
+    Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate, Region, Worker,
 };
-use crate::block::{Limits, Op, SECTOR};
+use crate::block::{Limits, SECTOR};
 use crate::time::Span;
 
 /// Why a job cannot run on a device.
@@ -135,7 +135,6 @@ fn length(worker: &Worker) -> u128 {
     let paced = match &worker.pattern {
         Pattern::Fio(pattern) => paced(worker, pattern),
         Pattern::Iometer(_) => 0,
-        Pattern::Script(steps) => steps.iter().map(|step| nanos(step.at)).max().unwrap_or(0),
     };
     let most = match worker.runtime {
         Some(runtime) if worker.time_based => nanos(runtime),
@@ -204,27 +203,12 @@ fn worker(worker: &Worker, limits: &Limits) -> Result<(), Fault> {
     let paced = worker.pace.rate.iter().any(Option::is_some);
     match &worker.pattern {
         Pattern::Fio(pattern) => fio(pattern, limits),
-        _ if paced => Err(Fault::Conflict("a rate needs fio's generator: Iometer has depths, a script has times")),
+        _ if paced => Err(Fault::Conflict("a rate needs fio's generator: Iometer has depths")),
         Pattern::Iometer(pattern) => {
             ensure(worker.runtime.is_some(), Fault::Endless)?;
             iometer(pattern, limits)
         }
-        Pattern::Script(steps) => steps.iter().try_for_each(|one| step(one, limits)),
     }
-}
-
-fn step(step: &Step, limits: &Limits) -> Result<(), Fault> {
-    match step.op {
-        Op::Flush => return Ok(()),
-        Op::Read | Op::Write | Op::Trim => {}
-        Op::WriteZeroes | Op::Compute => {
-            return Err(Fault::Conflict("a script reads, writes, trims and flushes"));
-        }
-    }
-    size("a request", u64::from(step.sectors) * SECTOR, limits)?;
-    let start = step.lba.checked_mul(SECTOR);
-    whole("a request's start", start.unwrap_or(0), limits)?;
-    inside(start.and_then(|start| start.checked_add(u64::from(step.sectors) * SECTOR)), limits)
 }
 
 fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), Fault> {

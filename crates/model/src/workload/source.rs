@@ -6,13 +6,13 @@
 //! call that finds it so. A request keeps one tag; each worker has as many as its depth.
 //!
 //! # Counting
-//! A fio worker and a script count what completes after the ramp, also what was issued before the end of the run
-//! time and completes after it. An Iometer worker counts what was issued after the ramp and completes by the end.
+//! A fio worker counts what completes after the ramp, also what was issued before the end of the run time and completes
+//! after it. An Iometer worker counts what was issued after the ramp and completes by the end.
 //! Rates are over [`Workload::windows`]: from the end of the ramp until the worker ends, as the tools have it, not from
 //! the first request to the last.
 //! A write of `sync=` on a device without [`Flags::FUA`](crate::block::Flags::FUA) is two requests, a write and a
-//! flush under the same tag; the write is not counted, the flush is, with the write's intended time: its response is
-//! the pair's. [`Workload::served`] names the request that a counted completion stands for.
+//! flush under the same tag; the write is not counted, the flush is, as the write and with its intended time: its
+//! response is the pair's.
 //! A failed completion is counted like any other: its status says what it is. fio's workers end at their first error.
 
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -87,18 +87,6 @@ impl Workload {
             stages: stages.iter().map(of_stage).collect(),
             active: 0,
         })
-    }
-
-    /// What the last request under `tag` stands for in statistics: of a write and its own flush, the write.
-    pub fn served(&self, tag: u32) -> (Op, u32) {
-        let slot = &self.slots[tag as usize];
-        (slot.op, slot.sectors)
-    }
-
-    /// The request under `tag` is a write whose program is told only when a flush of its own, under the same tag, has
-    /// completed.
-    pub fn waits_for_flush(&self, tag: u32) -> bool {
-        self.slots[tag as usize].purpose == Purpose::Pair
     }
 
     /// By worker: the time for which it counts, until `now` where it has not ended; nothing where it has not begun.
@@ -215,7 +203,7 @@ impl Source for Workload {
     #[inline]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         let slot = &self.slots[completion.tag as usize];
-        let (index, purpose, intended, op) = (slot.worker, slot.purpose, slot.intended, slot.op);
+        let &Slot { worker: index, purpose, intended, op, sectors } = slot;
         let worker = &mut self.workers[usize::from(index)];
         let done = completion.status == Status::Done;
         if !done {
@@ -226,7 +214,7 @@ impl Source for Workload {
             if core::mem::take(&mut self.blocked[usize::from(index)]) {
                 self.ready.push_back(index);
             }
-            return if counts { Counted::In { worker: index, intended } } else { Counted::Out };
+            return if counts { Counted::In { worker: index, intended, served: None } } else { Counted::Out };
         }
         if worker.complete(now, completion.tag, purpose, intended, done) {
             self.free[usize::from(index)].push(completion.tag);
@@ -239,6 +227,7 @@ impl Source for Workload {
         if !counts || (purpose == Purpose::Pair && done) {
             return Counted::Out;
         }
-        Counted::In { worker: index, intended }
+        let served = (purpose == Purpose::Forced).then_some((op, sectors));
+        Counted::In { worker: index, intended, served }
     }
 }

@@ -22,9 +22,8 @@ use alloc::vec::Vec;
 use super::arrival::{Arrival, Thinking, Thought};
 use super::fio::{Draw, Drawn, FioStream, READ, WRITE};
 use super::iometer::IometerStream;
-use super::script::ScriptStream;
 use super::tausworthe::{self, Seeds, Tausworthe88};
-use super::{Pattern, Think, Window, Worker};
+use super::{Pattern, Window, Worker};
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -40,6 +39,8 @@ pub(crate) enum Purpose {
     Compute,
     /// A write that is durable only after a flush of its own.
     Pair,
+    /// That flush: with it, the write is done.
+    Forced,
     /// An Iometer request that is answered by one of the other direction.
     Ask {
         /// The request's direction.
@@ -94,7 +95,6 @@ pub(crate) enum Quick {
 enum Stream {
     Fio(Box<FioStream>),
     Iometer(Box<IometerStream>),
-    Script(ScriptStream),
 }
 
 /// Where a worker is in its life.
@@ -187,7 +187,6 @@ impl Running {
                 Stream::Fio(Box::new(FioStream::new(fio, sector, seeds, worker.time_based)))
             }
             Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run))),
-            Pattern::Script(steps) => Stream::Script(ScriptStream::new(steps, worker.time_based)),
         };
         let fio = match &worker.pattern {
             Pattern::Fio(fio) => Some(fio),
@@ -201,10 +200,7 @@ impl Running {
             follow: VecDeque::new(),
             pending: None,
             arrival: Arrival::new(&worker.pace, seed, index),
-            thinking: worker.pace.think.map(|think| {
-                let spin = if limits.computes { think.spin } else { Span::ZERO };
-                Thinking::new(Think { spin, ..think })
-            }),
+            thinking: worker.pace.think.map(Thinking::new),
             begin: Instant::ZERO,
             ramp_end: Instant::ZERO,
             ended: None,
@@ -243,7 +239,6 @@ impl Running {
         let draws = match &self.stream {
             Stream::Fio(_) => true,
             Stream::Iometer(iometer) => iometer.only_draws(),
-            Stream::Script(_) => false,
         };
         self.plain = draws && !paced && !durable && self.written.is_none() && self.priority.is_none();
         self
@@ -261,7 +256,6 @@ impl Running {
         let drawn = match &mut self.stream {
             Stream::Fio(fio) => fio.next(),
             Stream::Iometer(iometer) => Drawn::Request(iometer.next().draw),
-            Stream::Script(_) => return Quick::Poll,
         };
         match drawn {
             Drawn::Request(draw) => {
@@ -400,7 +394,6 @@ impl Running {
                 }
                 self.issue_at(issue, due, now)
             }
-            Stream::Script(_) => self.draw_step(now),
         }
     }
 
@@ -442,31 +435,6 @@ impl Running {
             share if random.percent() <= share => Flags::PRIORITY,
             _ => Flags::NONE,
         }
-    }
-
-    fn draw_step(&mut self, now: Instant) -> Poll {
-        let Stream::Script(script) = &mut self.stream else {
-            return Poll::Ended;
-        };
-        let Some((step, again)) = script.next() else {
-            return self.settle(now, false, false);
-        };
-        let timed = script.timed();
-        if again {
-            // Its times count from now.
-            self.begin = now;
-        }
-        let due = if timed { self.begin + step.at } else { now };
-        let issue = Issue {
-            op: step.op,
-            flags: Flags::NONE,
-            lba: step.lba,
-            sectors: step.sectors,
-            intended: due,
-            purpose: Purpose::Plain,
-            tag: None,
-        };
-        self.issue_at(issue, due, now)
     }
 
     fn issue_at(&mut self, issue: Issue, due: Instant, now: Instant) -> Poll {
@@ -573,7 +541,7 @@ impl Running {
             match self.through {
                 Through::Cache => {}
                 Through::Fua => issue.flags = Flags::FUA,
-                Through::Pair => issue.purpose = Purpose::Pair,
+                Through::Pair => (issue.purpose, issue.flags) = (Purpose::Pair, Flags::FLUSH_FOLLOWS),
             }
         }
         issue
@@ -604,7 +572,7 @@ impl Running {
             }
             (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
             (Follow::Flush(intended), _) => {
-                let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Plain);
+                let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Forced);
                 Issue { op, flags, lba: 0, sectors: 0, intended, purpose, tag: None }
             }
         };

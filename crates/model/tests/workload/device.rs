@@ -27,6 +27,7 @@ pub(crate) struct Completed {
     pub(crate) op: Op,
     /// When it was due, if it counts.
     pub(crate) counted: Option<Instant>,
+    /// What it stands for.
     pub(crate) served: (Op, u32),
 }
 
@@ -150,12 +151,12 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
 fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Completed {
     let (tag, status, parts) = (request.tag, Status::Done, Parts::default());
     let completion = Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
-    let counted = match workload.complete(now, &completion) {
-        Counted::In { intended, worker } => {
+    let (counted, served) = match workload.complete(now, &completion) {
+        Counted::In { intended, worker, served } => {
             assert_eq!(worker, request.origin);
-            Some(intended)
+            (Some(intended), served.unwrap_or((request.op, request.sectors)))
         }
-        Counted::Out => None,
+        Counted::Out => (None, (request.op, request.sectors)),
     };
-    Completed { at: now, op: request.op, counted, served: workload.served(tag) }
+    Completed { at: now, op: request.op, counted, served }
 }

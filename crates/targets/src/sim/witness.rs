@@ -1,25 +1,20 @@
 //! A device that tells a witness what passes it: requests as they are accepted, completions as they are polled, landings
 //! as they are reported. It changes nothing and keeps only what is in flight.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::collections::BTreeMap;
 
 use super::numbered::Entries;
-use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, Status};
+use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Request, Status};
 use seekwise_model::record::DriveLog;
 use seekwise_model::time::Instant;
-
-/// Tags of writes of `sync=` that go down without a mark, each followed by a flush of its own under the same tag.
-pub type Pairs = Rc<RefCell<BTreeSet<u32>>>;
 
 /// Sees what passes between a job and its device, in the order in which it does; instants never run back.
 ///
 /// A completion or landing of an instant may be told after a landing that began before it: a landing is reported when
 /// its access has ended.
 ///
-/// It is told what the program sees: a write that a flush of its own follows (`sync=` on a device without
-/// [`Flags::FUA`]) is marked as forced, and completes with that flush.
+/// It is told what the program sees: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is marked as
+/// forced, and completes with that flush.
 pub trait Witness {
     /// The device accepted `request` at `now`.
     fn submitted(&mut self, now: Instant, request: &Request);
@@ -59,9 +54,8 @@ pub struct Watched<D, W> {
     device: D,
     witness: W,
     entries: Entries,
-    /// By tag: what is in flight.
-    flying: Vec<Option<Request>>,
-    pairs: Pairs,
+    /// By tag: what is in flight, and whether a flush of its own follows.
+    flying: Vec<Option<(Request, bool)>>,
     /// By tag: writes that are done below and wait for their flush.
     unflushed: BTreeMap<u32, Request>,
 }
@@ -76,13 +70,7 @@ impl<D: Device, W: Witness> Watched<D, W> {
     pub fn numbered(mut device: D, entries: Entries, witness: W) -> Watched<D, W> {
         let wanted = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
-        let (pairs, unflushed) = (Pairs::default(), BTreeMap::new());
-        Watched { device, witness, entries, flying: Vec::new(), pairs, unflushed }
-    }
-
-    /// The same, with a source that tells `pairs` of writes that wait for a flush.
-    pub fn with_pairs(self, pairs: Pairs) -> Watched<D, W> {
-        Watched { pairs, ..self }
+        Watched { device, witness, entries, flying: Vec::new(), unflushed: BTreeMap::new() }
     }
 
     /// Lets the device go on by itself for as long as the witness wants.
@@ -117,9 +105,8 @@ impl<D: Device, W: Witness> Watched<D, W> {
 
     fn tell(&mut self, completion: &Completion) {
         let request = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
-        let request = request.expect("a completion of something in flight");
-        let paired = request.op == Op::Write && self.pairs.borrow_mut().remove(&request.tag);
-        if paired && completion.status == Status::Done {
+        let (request, flush_follows) = request.expect("a completion of something in flight");
+        if flush_follows && completion.status == Status::Done {
             self.unflushed.insert(request.tag, request);
             return;
         }
@@ -136,16 +123,16 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
-        self.device.submit(now, request)?;
+        let flush_follows = request.flags.has(Flags::FLUSH_FOLLOWS);
+        let flags = request.flags.without(Flags::FLUSH_FOLLOWS);
+        self.device.submit(now, Request { flags, ..request }).map_err(|_| request)?;
         self.tell_landings();
         let tag = request.tag as usize;
         if tag >= self.flying.len() {
             self.flying.resize(tag + 1, None);
         }
-        let forced = request.op == Op::Write && self.pairs.borrow().contains(&request.tag);
-        let flags = if forced { request.flags.with(Flags::FUA) } else { request.flags };
-        let seen = Request { flags, ..request };
-        self.flying[tag] = Some(seen);
+        let seen = Request { flags: if flush_follows { flags.with(Flags::FUA) } else { flags }, ..request };
+        self.flying[tag] = Some((seen, flush_follows));
         self.witness.submitted(now, &seen);
         Ok(())
     }

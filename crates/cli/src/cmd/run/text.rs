@@ -1,6 +1,6 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{Measured, RunRecord, View};
+use seekwise_lab::run::{Measured, PerRequest, RunRecord, View};
 use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
 
@@ -42,7 +42,8 @@ pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Res
     let width = wanted.width;
     let (mut kinds, mut phases) = (kinds(record), phases(record));
     choose(&mut [&mut kinds, &mut phases], wanted.columns)?;
-    let title = format!("{} on {}, {:.3} s of virtual time", record.job, record.target, record.elapsed_s);
+    let clock = if record.is_measured() { "by the wall clock" } else { "of virtual time" };
+    let title = format!("{} on {}, {:.3} s {clock}", record.job, record.target, record.elapsed_s);
     let mut text = format!("{}\n\n{}\n", wrapped(&title, width), kinds.draw(width));
     if !phases.is_empty() {
         text.push_str(&format!("\nBetween changes of settings, reads and writes:\n{}\n", phases.draw(width)));
@@ -57,6 +58,10 @@ pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Res
             cpu.percent, cpu.iops_per_percent, cpu.mb_per_s_per_percent, cpu.ios_per_cpu_second
         );
         text.push_str(&format!("\n{}\n", wrapped(&said, width)));
+    }
+    if let Some(PerRequest { wall_ns, processor_ns }) = record.cost {
+        let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
+        text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));
     }
     if measured.failures > 0 {
         text.push_str(&format!("\n{} of {} requests failed.\n", measured.failures, measured.issued));

@@ -59,6 +59,7 @@ impl<'a> Replay<'a> {
 }
 
 impl Source for Replay<'_> {
+    #[inline]
     fn next(&mut self, now: Instant) -> Next {
         let Some(row) = self.rows.get(self.at) else {
             return Next::Done;
@@ -81,6 +82,7 @@ impl Source for Replay<'_> {
         Next::Request(Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 })
     }
 
+    #[inline]
     fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
         self.free.push(completion.tag);
         let row = &self.rows[self.playing[completion.tag as usize]];
@@ -89,7 +91,7 @@ impl Source for Replay<'_> {
             Timing::Think => completion.submitted,
             Timing::Arrival => Instant::ZERO + row.arrival,
         };
-        Counted::In { worker: 0, intended }
+        Counted::In { worker: 0, intended, served: None }
     }
 }
 

@@ -1,0 +1,171 @@
+//! Places: a record names its own, figures of one in real time are called measured and are made one after another. Times
+//! that were measured are not judged.
+
+mod seekwise;
+
+use std::fs;
+
+use seekwise::{command, said, seekwise};
+use serde_json::Value;
+
+const JOB: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=300\niodepth=4\n";
+
+const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 6\njob = 'j.fio'\n\
+    [stack]\nplace = 'null'\n\
+    [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 2, 8]\n\
+    [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("j.fio"), JOB).unwrap();
+    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    folder
+}
+
+/// Cell and run of each record, in the order in which they were kept.
+fn kept(folder: &std::path::Path) -> Vec<(u64, u64)> {
+    let lines = fs::read_to_string(folder.join("out/results.jsonl")).unwrap();
+    let record = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    let number = |record: &Value, key: &str| record[key].as_u64().unwrap();
+    lines.lines().map(record).map(|record| (number(&record, "cell"), number(&record, "run"))).collect()
+}
+
+/// Whether the page says that its time is virtual.
+fn is_virtual(folder: &std::path::Path) -> bool {
+    let page = fs::read_to_string(folder.join("out/report.html")).unwrap();
+    match (page.contains("\"virtual_time\":true"), page.contains("\"virtual_time\":false")) {
+        (true, false) => true,
+        (false, true) => false,
+        both => panic!("{both:?}"),
+    }
+}
+
+#[test]
+fn a_record_names_its_place_and_says_what_its_time_is() {
+    let folder = folder();
+    let at = folder.path();
+    for (target, place, clock) in
+        [("null", "null", "s by the wall clock"), ("caviar-wd400jb", "sim", "s of virtual time")]
+    {
+        let run = ["run", "j.fio", "--on", target];
+        let record = seekwise(at, &[&run[..], &["--json"]].concat()).json();
+        assert_eq!((record["place"].as_str(), record["all"]["ios"].as_u64()), (Some(place), Some(300)));
+        let text = seekwise(at, &run).done();
+        assert!(text.contains(clock), "{text}");
+        assert_eq!(text.contains("Each request took"), place == "null", "{text}");
+        match place {
+            "null" => assert!(record["cost"]["wall_ns"].as_f64().unwrap() > 0.0),
+            _ => assert_eq!(record.get("cost"), None),
+        }
+    }
+}
+
+#[test]
+fn the_work_is_the_same_on_every_place() {
+    let folder = folder();
+    let record = |target| seekwise(folder.path(), &["run", "j.fio", "--on", target, "--json"]).json();
+    // The hash is over what was asked, not over when.
+    let (null, drive) = (record("null"), record("barracuda-7200.7-ncq"));
+    assert_eq!(null["stream_hash"], drive["stream_hash"]);
+    assert_eq!(null["failures"], 0);
+}
+
+#[test]
+fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
+    let folder = folder();
+    let at = folder.path();
+    let study = |more: &[&str]| seekwise(at, &[&["study", "study.toml", "--out", "out"], more].concat());
+    let said = study(&["--threads", "2"]);
+    assert!(said.err.contains("come one after another"), "{}", said.err);
+    said.done();
+    let all = kept(at);
+    let blocks: Vec<&[(u64, u64)]> = all.chunks(3).collect();
+    for (run, block) in blocks.iter().enumerate() {
+        let mut cells: Vec<u64> = block.iter().map(|of| of.0).collect();
+        cells.sort_unstable();
+        assert_eq!(cells, [0, 1, 2]);
+        assert!(block.iter().all(|of| of.1 == run as u64));
+    }
+    let orders: std::collections::BTreeSet<Vec<u64>> =
+        blocks.iter().map(|block| block.iter().map(|of| of.0).collect()).collect();
+    assert!(orders.len() > 1, "{orders:?}");
+    assert!(!is_virtual(at));
+
+    let path = at.join("out/results.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let before: Vec<&str> = whole.split_inclusive('\n').take(4).collect();
+    fs::write(&path, before.concat()).unwrap();
+    study(&["--resume"]).done();
+    assert_eq!(kept(at), all, "it goes on in the same order");
+    assert!(fs::read_to_string(&path).unwrap().starts_with(&before.concat()));
+
+    let swapped: String = [before[1], before[0]].concat();
+    fs::write(&path, swapped).unwrap();
+    let refused = study(&["--resume"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("results.jsonl:1:"), "{}", refused.err);
+}
+
+#[test]
+fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
+    let folder = folder();
+    let compare = ["compare", "j.fio", "--on", "null", "--vary", "job.depth=1,8", "--runs", "3"];
+    let said = seekwise(folder.path(), &[&compare[..], &["--metric", "wall_ns"]].concat());
+    assert!(said.code < 2, "{}", said.err);
+    assert!(
+        said.out.contains("paired in randomised blocks") && said.out.contains("(wall_ns); lower is better"),
+        "{}",
+        said.out
+    );
+    let modelled = ["compare", "j.fio", "--on", "caviar-wd400jb", "--vary", "job.depth=1,8", "--runs", "2"];
+    let refused = seekwise(folder.path(), &[&modelled[..], &["--metric", "wall_ns"]].concat());
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("--metric wall_ns: a run with job.depth=1 has none to judge"), "{}", refused.err);
+}
+
+#[test]
+fn records_that_name_no_place_are_of_the_model() {
+    let folder = folder();
+    let at = folder.path();
+    let study = STUDY.replace("place = 'null'", "drive = 'caviar-wd400jb'").replace("runs = 6", "runs = 2");
+    fs::write(at.join("study.toml"), study).unwrap();
+    seekwise(at, &["study", "study.toml", "--out", "out"]).done();
+    let path = at.join("out/results.jsonl");
+    let lines = fs::read_to_string(&path).unwrap();
+    assert_eq!(lines.matches("\"place\":\"sim\",").count(), 6);
+    fs::write(&path, lines.replace("\"place\":\"sim\",", "")).unwrap();
+    seekwise(at, &["report", "out"]).done();
+    assert!(is_virtual(at));
+}
+
+#[test]
+fn what_a_place_in_real_time_cannot_do_is_refused() {
+    let folder = folder();
+    let at = folder.path();
+    let cuts = STUDY.replace("runs = 6", "runs = 2\ncuts = 3");
+    fs::write(at.join("cuts.toml"), cuts).unwrap();
+    fs::write(at.join("other.toml"), STUDY.replace("'null'", "'nul'")).unwrap();
+    for (args, why) in [
+        (
+            &["run", "j.fio", "--on", "null", "--set", "driver.depth=4"][..],
+            "`driver.depth`: `null` has no modelled stack",
+        ),
+        (&["run", "j.fio", "--on", "null", "--set", "place=sim"], "--on names the place"),
+        (&["run", "j.fio", "--on", "nul"], "did you mean `null`?"),
+        (&["power-cut", "j.fio", "--on", "null", "--cuts", "3"], "power cuts are of modelled stacks"),
+        (&["study", "cuts.toml", "--out", "cuts"], "power cuts are of modelled stacks"),
+        (&["study", "other.toml", "--out", "other"], "`nul` is no place; expected sim, null; did you mean `null`?"),
+    ] {
+        let said = seekwise(at, args);
+        assert_eq!(said.code, 2, "{args:?}: {}", said.out);
+        assert!(said.err.contains(why), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn the_program_names_its_places() {
+    let folder = folder();
+    let version = said(command(folder.path()).arg("--version").output().unwrap()).done();
+    assert!(version.contains("sim (virtual time), null (real time)"), "{version}");
+    assert!(seekwise(folder.path(), &["run", "--help"]).done().contains("`null`"));
+}

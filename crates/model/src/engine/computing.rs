@@ -1,0 +1,74 @@
+//! Computing where there is no processor: it passes as time. The one place that makes something of it; whoever issues
+//! [`Op::Compute`] need not know whether the stack has a processor.
+
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+
+use crate::block::{Completion, Counted, Limits, Next, Op, Source, Status};
+use crate::record::{Effort, Part, Parts};
+use crate::time::{Instant, Span};
+
+/// A source on a device with or without a processor.
+#[derive(Clone, Debug)]
+pub struct Computing<S> {
+    source: S,
+    /// The device takes it.
+    computes: bool,
+    /// What passes as time: when it ends, its tag, when it began.
+    passing: BinaryHeap<Reverse<(Instant, u32, Instant)>>,
+}
+
+impl<S: Source> Computing<S> {
+    /// `source` on a device with these limits.
+    pub fn new(source: S, limits: &Limits) -> Computing<S> {
+        Computing { source, computes: limits.computes, passing: BinaryHeap::new() }
+    }
+
+    /// The source.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// The source back.
+    pub fn into_source(self) -> S {
+        self.source
+    }
+
+    /// Ends what has passed by `now`, each at its own instant. No request was made of it, so none is counted.
+    fn end_passed(&mut self, now: Instant) {
+        while let Some(&Reverse((finished, tag, submitted))) = self.passing.peek()
+            && finished <= now
+        {
+            self.passing.pop();
+            let mut parts = Parts::default();
+            parts.add(Part::Processor, finished.since(submitted));
+            let (status, effort) = (Status::Done, Effort::default());
+            self.source.complete(finished, &Completion { tag, status, submitted, finished, parts, effort });
+        }
+    }
+}
+
+impl<S: Source> Source for Computing<S> {
+    #[inline]
+    fn next(&mut self, now: Instant) -> Next {
+        loop {
+            self.end_passed(now);
+            let next = self.source.next(now);
+            if let Next::Request(request) = &next {
+                if request.op != Op::Compute || self.computes {
+                    return next;
+                }
+                let end = now + Span::from_micros(request.sectors.into());
+                self.passing.push(Reverse((end, request.tag, now)));
+                continue;
+            }
+            let Some(&Reverse((end, ..))) = self.passing.peek() else { return next };
+            return Next::At(if let Next::At(at) = next { at.min(end) } else { end });
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        self.source.complete(now, completion)
+    }
+}

@@ -1,0 +1,93 @@
+//! Several sources as one, told apart by [`Request::origin`]: the origins and workers of each are numbered on from those
+//! of the ones before. They take turns, one request each; each keeps its own tags, which stand for others here.
+
+use alloc::vec::Vec;
+
+use crate::block::{Completion, Counted, Next, Request, Source};
+use crate::time::Instant;
+
+/// The sources.
+#[derive(Clone, Debug, Default)]
+pub struct Joined<S> {
+    sources: Vec<One<S>>,
+    /// Who is asked first.
+    turn: usize,
+    /// By tag: whose it is, and its tag there. Of a source's tag it is always the same.
+    tags: Vec<(usize, u32)>,
+    /// Origins given away.
+    origins: u16,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+struct One<S> {
+    source: S,
+    /// Its first origin and worker.
+    first: u16,
+    /// By its own tag: the tag here.
+    tags: Vec<Option<u32>>,
+}
+
+impl<S: Source> Joined<S> {
+    /// None yet.
+    pub fn new() -> Joined<S> {
+        Joined { sources: Vec::new(), turn: 0, tags: Vec::new(), origins: 0 }
+    }
+
+    /// One more, which numbers its origins and workers below `origins`. Panics beyond 65,535 in all.
+    #[must_use]
+    pub fn with(mut self, source: S, origins: u16) -> Joined<S> {
+        self.sources.push(One { source, first: self.origins, tags: Vec::new() });
+        self.origins = self.origins.checked_add(origins).expect("at most 65,535 origins");
+        self
+    }
+
+    /// They, each with its first origin and worker.
+    pub fn sources(&self) -> impl Iterator<Item = (u16, &S)> {
+        self.sources.iter().map(|one| (one.first, &one.source))
+    }
+
+    /// The request as the device gets it.
+    fn pass(&mut self, place: usize, request: Request) -> Request {
+        let Joined { sources, tags, .. } = self;
+        let one = &mut sources[place];
+        let own = request.tag as usize;
+        if own >= one.tags.len() {
+            one.tags.resize(own + 1, None);
+        }
+        let tag = *one.tags[own].get_or_insert_with(|| {
+            tags.push((place, request.tag));
+            tags.len() as u32 - 1
+        });
+        Request { tag, origin: one.first + request.origin, ..request }
+    }
+}
+
+impl<S: Source> Source for Joined<S> {
+    fn next(&mut self, now: Instant) -> Next {
+        let count = self.sources.len();
+        let mut wait = Next::Done;
+        for place in (self.turn..count).chain(0..self.turn) {
+            wait = match (self.sources[place].source.next(now), wait) {
+                (Next::Request(request), _) => {
+                    self.turn = (place + 1) % count;
+                    return Next::Request(self.pass(place, request));
+                }
+                (Next::At(one), Next::At(other)) => Next::At(one.min(other)),
+                (Next::At(at), _) | (_, Next::At(at)) => Next::At(at),
+                (Next::Done, wait) => wait,
+                (Next::Completion, _) => Next::Completion,
+            };
+        }
+        wait
+    }
+
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        let (place, tag) = self.tags[completion.tag as usize];
+        let One { source, first, .. } = &mut self.sources[place];
+        match source.complete(now, &Completion { tag, ..*completion }) {
+            Counted::In { worker, intended, served } => Counted::In { worker: *first + worker, intended, served },
+            Counted::Out => Counted::Out,
+        }
+    }
+}

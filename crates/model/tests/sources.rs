@@ -1,0 +1,202 @@
+//! Any source on any device: several joined, one that is brought its requests from outside, computing with and without a
+//! processor.
+
+use std::collections::VecDeque;
+
+use seekwise_model::block::{Completion, Counted, Device, Flags, Next, Op, Request, Source};
+use seekwise_model::engine::Engine;
+use seekwise_model::engine::computing::Computing;
+use seekwise_model::engine::fingerprint::Fingerprint;
+use seekwise_model::engine::joined::Joined;
+use seekwise_model::host::processor::{Processor, ProcessorSpec};
+use seekwise_model::queue::Policy;
+use seekwise_model::record::Record;
+use seekwise_model::testing::Small;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::replay::{Replay, Row, Timing};
+
+const BLANK: Request =
+    Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
+
+fn rows(count: u64, op: Op) -> Vec<Row> {
+    let row = |i: u64| Row {
+        op,
+        lba: i * 517 % 5_000,
+        sectors: 8,
+        arrival: Span::from_micros(i * 3_000),
+        think: Span::from_micros(i % 7 * 100),
+    };
+    (0..count).map(row).collect()
+}
+
+fn records<S: Source>(source: S, device: impl Device) -> (Vec<Record>, S) {
+    let mut records = Vec::new();
+    let mut engine = Engine::new(source, device);
+    engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
+    assert!(engine.is_over());
+    (records, engine.into_parts().0)
+}
+
+fn drive() -> impl Device {
+    Small::default().queued(8, Policy::Fcfs).drive()
+}
+
+/// What of a record does not depend on who else is there.
+fn asked(record: &Record) -> (Op, u64) {
+    (record.request.op, record.request.lba)
+}
+
+#[test]
+fn joined_sources_share_a_device_and_are_told_apart() {
+    let (reads, writes) = (rows(40, Op::Read), rows(25, Op::Write));
+    let boxed = |rows, timing| Box::new(Replay::new(rows, timing)) as Box<dyn Source + '_>;
+    let joined = Joined::new().with(boxed(&reads, Timing::Think), 3).with(boxed(&writes, Timing::Arrival), 1);
+    assert_eq!(joined.sources().map(|(first, _)| first).collect::<Vec<_>>(), [0, 3]);
+    let (all, _) = records(joined, drive());
+    for (origin, rows) in [(0, &reads), (3, &writes)] {
+        let mut own: Vec<&Record> = all.iter().filter(|record| record.request.origin == origin).collect();
+        assert!(own.iter().all(|record| record.worker == origin));
+        own.sort_by_key(|record| record.request.stamp);
+        assert!(own.iter().map(|record| asked(record)).eq(rows.iter().map(|row| (row.op, row.lba))));
+    }
+    let turns = all.windows(2).filter(|pair| pair[0].worker != pair[1].worker).count();
+    assert!(turns > 4, "they run beside one another: {turns}");
+}
+
+#[test]
+fn a_source_joined_to_none_is_as_it_was() {
+    let rows = rows(60, Op::Read);
+    for timing in [Timing::Think, Timing::Arrival] {
+        let (alone, _) = records(Replay::new(&rows, timing), drive());
+        let (joined, _) = records(Joined::new().with(Replay::new(&rows, timing), 1), drive());
+        assert_eq!(format!("{alone:?}"), format!("{joined:?}"));
+    }
+}
+
+/// A forced write, and its flush, again and again.
+struct Forced(u32);
+
+impl Source for Forced {
+    fn next(&mut self, _: Instant) -> Next {
+        self.0 += 1;
+        let write = Request { op: Op::Write, flags: Flags::PRIORITY.with(Flags::FLUSH_FOLLOWS), ..BLANK };
+        Next::Request(if self.0.is_multiple_of(2) { Request { op: Op::Flush, sectors: 0, ..BLANK } } else { write })
+    }
+    fn complete(&mut self, _: Instant, _: &Completion) -> Counted {
+        Counted::Out
+    }
+}
+
+#[test]
+fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches() {
+    let issued = |most, watched: bool| {
+        let mut source = Fingerprint::new(Forced(0), most);
+        if watched {
+            source.watch();
+        }
+        let mut flags = Vec::new();
+        while let Next::Request(request) = source.next(Instant::ZERO) {
+            flags.push(request.flags);
+        }
+        assert_eq!(source.issued(), most);
+        (flags, source.hash())
+    };
+    let (plain, hash) = issued(4, false);
+    assert_eq!(plain, [Flags::PRIORITY, Flags::NONE, Flags::PRIORITY, Flags::NONE]);
+    let (marked, same) = issued(4, true);
+    assert!(marked[0].has(Flags::FLUSH_FOLLOWS) && marked[0].has(Flags::PRIORITY));
+    assert_eq!(hash, same, "a mark is no part of what is asked");
+    assert_ne!(hash, issued(5, false).1);
+}
+
+/// Has what it is brought, and never an end.
+#[derive(Default)]
+struct Door {
+    brought: VecDeque<Request>,
+}
+
+impl Source for Door {
+    fn next(&mut self, _: Instant) -> Next {
+        self.brought.pop_front().map_or(Next::Completion, Next::Request)
+    }
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+        Counted::In { worker: 0, intended: completion.submitted, served: None }
+    }
+}
+
+#[test]
+fn what_comes_from_outside_is_issued_at_the_step_after() {
+    let rows = rows(40, Op::Read);
+    let (mut planned, _) = records(Replay::new(&rows, Timing::Arrival), drive());
+    let mut brought = Vec::new();
+    let mut engine = Engine::new(Door::default(), drive());
+    let mut record = |record: &Record| brought.push(*record);
+    engine.step(Instant::ZERO, &mut record).expect("steps");
+    assert_eq!(engine.poll_timeout(), None, "nothing comes by itself");
+    for (tag, row) in rows.iter().enumerate() {
+        let at = Instant::ZERO + row.arrival;
+        // Whoever waits steps through the instants that come before the client does.
+        while let Some(next) = engine.poll_timeout().filter(|&next| next <= at) {
+            engine.step(next, &mut record).expect("steps");
+        }
+        engine.source_mut().brought.push_back(Request { tag: tag as u32, lba: row.lba, ..BLANK });
+        engine.step(at, &mut record).expect("steps");
+    }
+    while let Some(next) = engine.poll_timeout() {
+        engine.step(next, &mut record).expect("steps");
+    }
+    let figures = |record: &Record| (record.request.lba, record.completion.finished);
+    planned.sort_by_key(|record| record.request.stamp);
+    brought.sort_by_key(|record| record.request.stamp);
+    assert!(brought.iter().map(figures).eq(planned.iter().map(figures)));
+}
+
+/// Reads, computes for 300 us, and so on, thrice; notes when computing was over.
+#[derive(Default)]
+struct Program {
+    steps: u32,
+    in_flight: bool,
+    computed: Vec<Instant>,
+}
+
+impl Source for Program {
+    fn next(&mut self, _: Instant) -> Next {
+        match (self.in_flight, self.steps) {
+            (true, _) => return Next::Completion,
+            (false, 6) => return Next::Done,
+            _ => {}
+        }
+        self.in_flight = true;
+        self.steps += 1;
+        Next::Request(match self.steps % 2 {
+            0 => Request { op: Op::Compute, sectors: 300, ..BLANK },
+            _ => Request { lba: u64::from(self.steps) * 700, ..BLANK },
+        })
+    }
+
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        assert_eq!(completion.finished, now);
+        assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
+        self.in_flight = false;
+        if self.steps.is_multiple_of(2) {
+            assert_eq!(completion.finished.since(completion.submitted), Span::from_micros(300));
+            self.computed.push(now);
+        }
+        Counted::In { worker: 0, intended: completion.submitted, served: None }
+    }
+}
+
+#[test]
+fn computing_passes_as_time_where_there_is_no_processor() {
+    let run = |device: Box<dyn Device>| {
+        let source = Computing::new(Program::default(), &device.limits(0));
+        let (records, source) = records(source, device);
+        (records.len(), source.into_source().computed)
+    };
+    let zero = Span::ZERO;
+    let free = ProcessorSpec { cores: 1, issue: zero, finish: zero, interrupt: zero, copy: 1, parity: 1 };
+    let (requests, without) = run(Box::new(drive()));
+    let (all, with) = run(Box::new(Processor::above(free, Box::new(drive()))));
+    assert_eq!((requests, all), (3, 6), "what passes as time is no request");
+    assert_eq!((without.len(), without), (3, with));
+}

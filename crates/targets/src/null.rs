@@ -1,0 +1,163 @@
+//! A place that answers each request at once and keeps nothing: what is left is what we cost ourselves, as with fio's
+//! engine of that name.
+//!
+//! It answers as soon as it is called again, so the time of a request is one turn of the crank: what was issued together
+//! is recorded, and as much issued anew.
+
+use std::collections::VecDeque;
+
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
+};
+use seekwise_model::record::{DriveLog, Effort, Part, Parts};
+use seekwise_model::time::{Instant, Span};
+
+use crate::place::{Place, RunError};
+
+/// As much as Linux's `null_blk` has where nothing else is asked for (`gb=250`).
+const BYTES: u64 = 250 << 30;
+
+/// Requests at once: as many as a worker may keep in flight; where more want to, they take turns.
+const DEPTH: u32 = 65_535;
+
+/// The place.
+#[derive(Debug)]
+pub struct Null;
+
+impl Place for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn about(&self) -> &'static str {
+        "answers each request at once, in real time: what Seekwise costs itself"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            sectors: BYTES / SECTOR,
+            logical: SECTOR as u32,
+            physical: SECTOR as u32,
+            zones: None,
+            max_transfer: u32::MAX,
+            depth: DEPTH,
+            fua: true,
+            volatile_cache: false,
+            queuing: Queuing::Scsi,
+            computes: false,
+        }
+    }
+
+    fn open(&self) -> Result<Box<dyn Device>, RunError> {
+        Ok(Box::new(Answering { limits: self.limits(), held: VecDeque::new(), now: Instant::ZERO }))
+    }
+}
+
+/// Its device.
+struct Answering {
+    limits: Limits,
+    /// What has come, but for when it is met.
+    held: VecDeque<Completion>,
+    now: Instant,
+}
+
+impl Device for Answering {
+    fn limits(&self, _: u8) -> Limits {
+        self.limits
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        if self.held.len() >= DEPTH as usize {
+            return Err(request);
+        }
+        let status = match request.op {
+            Op::Compute => Status::Unsupported,
+            op if op != Op::Flush && request.end() > self.limits.sectors => Status::OutOfRange,
+            _ => Status::Done,
+        };
+        let (tag, parts, effort) = (request.tag, Parts::default(), Effort::COMMAND);
+        self.held.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
+        Ok(())
+    }
+
+    /// Nothing is in flight that could be taken back, and nothing is kept that a cut could lose.
+    fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match control {
+            Control::Set { .. } => Err(ControlError::UnknownKey),
+            Control::Abort(_) => Err(ControlError::UnknownTag),
+            Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
+        }
+    }
+
+    /// The next nanosecond: at once, but not within the call that brought it.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.held.front().map(|held| held.submitted + Span::from_nanos(1))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.held.front().filter(|held| held.submitted < self.now)?;
+        let mut done = self.held.pop_front()?;
+        done.finished = self.now;
+        done.parts.add(Part::Driver, done.finished.since(done.submitted));
+        Some(done)
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::{RunError, Target, source};
+    use seekwise_model::record::Record;
+    use seekwise_model::rng::Seed;
+    use seekwise_model::workload::replay::{Replay, Row, Timing};
+
+    fn rows(count: u64) -> Vec<Row> {
+        let arrival = |i| Span::from_micros(i * 20);
+        let row = |i| Row { op: Op::Write, lba: i * 8, sectors: 8, arrival: arrival(i), think: Span::ZERO };
+        (0..count).map(row).collect()
+    }
+
+    /// Times are the machine's and are not judged, but for what holds of any.
+    #[test]
+    fn each_request_is_answered_once_and_in_real_time() {
+        for timing in [Timing::Think, Timing::Arrival] {
+            let rows = rows(1_000);
+            let mut records: Vec<Record> = Vec::new();
+            let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
+            let null = Target::Real(&Null);
+            let outcome = null.run(replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
+            assert_eq!((outcome.issued, outcome.failures, records.len()), (1_000, 0, 1_000));
+            let cost = outcome.cost.expect("a place in real time costs something");
+            assert!(cost.wall >= outcome.end.since(Instant::ZERO));
+            for record in &records {
+                assert!(record.response() > Span::ZERO);
+                assert_eq!(record.completion.parts.total(), record.response());
+                let due = rows[record.request.stamp as usize - 1].arrival;
+                assert!(timing == Timing::Think || record.intended >= Instant::ZERO + due);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_as_everywhere() {
+        let rows = [Row { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
+        let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
+        let outcome = Target::Real(&Null).run(replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
+        assert_eq!(outcome.failures, 1);
+        let nobody = seekwise_model::workload::Job::default();
+        let refused = Target::Real(&Null).run(source(&nobody, Seed(1)), u64::MAX, Seed(1), &mut |_| ());
+        assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
+    }
+}

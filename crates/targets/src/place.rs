@@ -1,0 +1,218 @@
+//! What a run takes place on, what it leaves and why there was none: the one door from the laboratory to all places.
+//!
+//! There are two kinds. [`sim`] runs a modelled stack in virtual time: any number of runs side by side, each the same
+//! every time. All others are [`Place`]s in real time: what they give is measured, and one run at a time has the machine.
+//!
+//! A new place is its own file, with a [`Place`] in it, and its line in [`PLACES`].
+
+use std::fmt;
+
+use seekwise_model::block::{Device, Limits, Source};
+use seekwise_model::engine::computing::Computing;
+use seekwise_model::engine::fingerprint::Fingerprint;
+use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::record::{DriveLog, Record};
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::{Job, Workload, WorkloadError};
+
+use crate::clock::Clock;
+use crate::{null, sim};
+
+/// All places in real time.
+pub const PLACES: &[&dyn Place] = &[&null::Null];
+
+/// A place in real time.
+pub trait Place: fmt::Debug + Sync {
+    /// What `--on` and records call it.
+    fn name(&self) -> &'static str;
+    /// What it is, for people.
+    fn about(&self) -> &'static str;
+    /// What it can do.
+    fn limits(&self) -> Limits;
+    /// Its device. Completions carry the instant at which they were met.
+    fn open(&self) -> Result<Box<dyn Device>, RunError>;
+}
+
+/// What a run takes place on.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A modelled stack, in virtual time.
+    Sim(Box<Stack>),
+    /// A place in real time.
+    Real(&'static dyn Place),
+}
+
+/// What a run leaves beside its records.
+#[derive(Clone, Debug)]
+pub struct Outcome<S> {
+    /// Who issued.
+    pub source: S,
+    /// The place's time when it ended.
+    pub end: Instant,
+    /// Requests that ended otherwise than done, counted or not.
+    pub failures: u64,
+    /// A hash of all requests in order of issue (operation, place, size): equal streams have equal hashes.
+    pub stream_hash: u64,
+    /// Requests issued.
+    pub issued: u64,
+    /// What the drives did.
+    pub log: DriveLog,
+    /// What the run took of this machine, where that is measured.
+    pub cost: Option<Cost>,
+}
+
+/// What a run took of the machine that ran it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// On the clock.
+    pub wall: Span,
+    /// Of a processor, where the system tells.
+    pub processor: Option<Span>,
+}
+
+/// Why there was no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The job does not fit what it is to run on.
+    Unfit(String),
+    /// A model stopped short; a bug of ours.
+    Stuck(Stuck),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Unfit(text) => f.write_str(text),
+            RunError::Stuck(stuck) => write!(f, "the model stopped short ({stuck:?}); please report this job"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Stuck> for RunError {
+    fn from(stuck: Stuck) -> RunError {
+        RunError::Stuck(stuck)
+    }
+}
+
+impl From<WorkloadError> for RunError {
+    fn from(error: WorkloadError) -> RunError {
+        RunError::Unfit(error.to_string())
+    }
+}
+
+/// The source of a job, once it is known what it runs on.
+pub fn source(job: &Job, seed: Seed) -> impl FnOnce(&Limits) -> Result<Workload, RunError> {
+    move |limits| Ok(Workload::new(job, limits, seed)?)
+}
+
+impl From<Stack> for Target {
+    fn from(stack: Stack) -> Target {
+        Target::Sim(Box::new(stack))
+    }
+}
+
+/// The place in real time of this name.
+pub fn named(name: &str) -> Option<&'static dyn Place> {
+    PLACES.iter().copied().find(|place| place.name() == name)
+}
+
+impl Target {
+    /// What is called by it: its drive, or its place.
+    pub fn name(&self) -> &str {
+        match self {
+            Target::Sim(stack) => &stack.profile.name,
+            Target::Real(place) => place.name(),
+        }
+    }
+
+    /// The name of its place, as records have it.
+    pub fn place(&self) -> &'static str {
+        match self {
+            Target::Sim(_) => sim::NAME,
+            Target::Real(place) => place.name(),
+        }
+    }
+
+    /// Its figures are measured in real time: one run at a time has the machine.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, Target::Real(_))
+    }
+
+    /// The stack, where it is a modelled one.
+    pub fn stack(&self) -> Option<&Stack> {
+        match self {
+            Target::Sim(stack) => Some(stack),
+            Target::Real(_) => None,
+        }
+    }
+
+    /// Sectors that a job has.
+    pub fn sectors(&self) -> u64 {
+        match self {
+            Target::Sim(stack) => stack.sectors(),
+            Target::Real(place) => place.limits().sectors,
+        }
+    }
+
+    /// Runs the source until it ends, or for `most` requests, handing each counted record to `recorder`. `seed` is that of
+    /// the stack's chance.
+    pub fn run<S: Source>(
+        &self,
+        source: impl FnOnce(&Limits) -> Result<S, RunError>,
+        most: u64,
+        seed: Seed,
+        recorder: &mut impl FnMut(&Record),
+    ) -> Result<Outcome<S>, RunError> {
+        match self {
+            Target::Sim(stack) => sim::run(stack, source, most, seed, recorder),
+            Target::Real(place) => measure(place.open()?, source, most, recorder),
+        }
+    }
+}
+
+/// A source as every place runs it.
+pub(crate) type Issuing<S> = Fingerprint<Computing<S>>;
+
+/// Joins a source to a device; it ends after `most` requests.
+pub(crate) fn join<S: Source, D: Device>(
+    device: D,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    most: u64,
+) -> Result<Engine<Issuing<S>, D>, RunError> {
+    let limits = device.limits(0);
+    let source = Computing::new(source(&limits)?, &limits);
+    Ok(Engine::new(Fingerprint::new(source, most), device))
+}
+
+/// What a run left, and its device.
+pub(crate) fn part<S: Source, D: Device>(engine: Engine<Issuing<S>, D>) -> (Outcome<S>, D) {
+    let (end, failures) = (engine.now(), engine.failures());
+    let (source, device) = engine.into_parts();
+    let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
+    let source = source.into_source().into_source();
+    (Outcome { source, end, failures, stream_hash, issued, log, cost: None }, device)
+}
+
+/// A run in real time.
+fn measure<S: Source>(
+    device: Box<dyn Device>,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    most: u64,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome<S>, RunError> {
+    let mut engine = join(device, source, most)?;
+    let clock = Clock::start();
+    loop {
+        engine.step(clock.now(), recorder)?;
+        if engine.is_over() {
+            break;
+        }
+        clock.wait_until(engine.poll_timeout().ok_or(Stuck::Silent(engine.now()))?);
+    }
+    let cost = Cost { wall: clock.now().since(Instant::ZERO), processor: clock.processor() };
+    Ok(Outcome { cost: Some(cost), ..part(engine).0 })
+}
