@@ -19,7 +19,7 @@ fn cells(text: &str, seconds: &str) -> Vec<(Vec<String>, RunRecord)> {
         cell.settings.push(("job.runtime".to_owned(), seconds.to_owned()));
         let prepared: Prepared =
             plan::prepare("s.toml", &cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
-        let measured = measure(&prepared.stack, &prepared.job, SEED, |_| ()).expect("a job that runs");
+        let measured = measure(&prepared.target, &prepared.job, SEED, |_| ()).expect("a job that runs");
         (cell.levels, record(&prepared, &measured, SEED))
     };
     plan::cells(&study).into_iter().map(run).collect()
