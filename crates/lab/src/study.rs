@@ -8,7 +8,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Study, Whose};
 use seekwise_targets::sim::SimError;
 
-use crate::cut::{self, view::View};
+use crate::cut::{self, view::Plan};
 use crate::plan::Prepared;
 use crate::run::{Cuts, Measured, RunRecord, measure};
 
@@ -20,7 +20,7 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
     for Prepared { stack, .. } in prepared {
         for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
             if count.is_some() {
-                View::of(stack).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
+                Plan::of(stack).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
             }
         }
     }

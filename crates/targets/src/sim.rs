@@ -1,7 +1,6 @@
 //! Runs a job on a modelled stack in virtual time: jumps from timeout to timeout.
 
 mod follow;
-mod numbered;
 mod witness;
 
 use std::cell::Cell;
@@ -12,14 +11,12 @@ use seekwise_model::drive::profile::Profile;
 use seekwise_model::engine::{Engine, Stuck};
 use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::{Change, Layer, Stack, above};
+use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::trace::{Replay, Row, Timing};
 use seekwise_model::workload::{Job, Window, Workload};
 
 pub use self::follow::{Followed, follow};
-pub use self::numbered::Entries;
-use self::numbered::Numbered;
 pub use self::witness::{Pairs, Watched, Witness};
 
 /// What a run leaves beside its records.
@@ -155,17 +152,6 @@ pub enum Ending {
     PowerOff,
 }
 
-/// The stack as a device; an array with parity tells `entries` what it takes, and its landings have the numbers of that.
-pub fn build_numbered(stack: &Stack, seed: Seed, entries: &Entries) -> Box<dyn Device> {
-    let array = stack.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
-    let parity = stack.volumes().iter().any(|volume| volume.parities() > 0);
-    let Some(array) = array.filter(|_| parity) else { return stack.build(seed) };
-    let (below, higher) = stack.layers.split_at(array + 1);
-    let device = above(below, &mut |number| Box::new(stack.drive(seed, number)));
-    let mut numbered: Option<Box<dyn Device>> = Some(Box::new(Numbered::new(device, entries.clone())));
-    above(higher, &mut |_| numbered.take().expect("one array"))
-}
-
 /// Runs `job` on `stack` until it ends, and the device on as `ending` says; `witness` sees every request, completion and
 /// landing. Answers when the last thing happened that the ending is about, beside the outcome.
 pub fn witness(
@@ -175,10 +161,8 @@ pub fn witness(
     ending: Ending,
     witness: &mut impl Witness,
 ) -> Result<(Outcome, Instant), SimError> {
-    let entries = Entries::default();
     let pairs = Pairs::default();
-    let device = Watched::numbered(build_numbered(stack, seed, &entries), entries.clone(), witness);
-    let device = device.with_pairs(pairs.clone());
+    let device = Watched::new(stack.build(seed), witness).with_pairs(pairs.clone());
     let limits = device.limits(0);
     let workload = Workload::new(job, &limits, seed).map_err(|error| SimError::Job(error.to_string()))?;
     let served = Cell::new((Op::Read, 0));
