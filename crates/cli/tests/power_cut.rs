@@ -119,7 +119,8 @@ fn an_array_keeps_what_was_flushed_and_may_leave_the_write_hole() {
     assert!(text.contains("cuts left rows that do not agree with their parity"), "{text}");
     // Where a drive is lost, what a row under way hides is gone, flushed or not: the array breaks the promise.
     let lossy = ["--set", "array=raid-5", "--set", "array.lose=1", "--cuts", "200"];
-    let lost = cut(folder.path(), "f.fio", &lossy);
+    fs::write(folder.path().join("again.fio"), format!("{JOB}fsync=16\n").replace("1g", "4m")).unwrap();
+    let lost = cut(folder.path(), "again.fio", &lossy);
     assert_eq!(lost.code, 1, "{}", lost.err);
     assert!(lost.out.contains("The array broke its promise"), "{}", lost.out);
     assert!(lost.out.contains("What they held on a lost drive is gone"), "{}", lost.out);
