@@ -67,7 +67,8 @@ fn memory_is_bounded_before_the_run() {
 
 #[test]
 fn a_plan_that_cannot_be_judged_is_refused_before_the_first_run() {
-    let array = STUDY.replace("[stack]", "cuts = 5\n[stack]\narray = 'raid-5'\ndriver = 'linux-mq-deadline'");
+    let array = STUDY.replace("[stack]", "cuts = 5\n[stack]\narray = 'raid-0'");
+    let array = array.replacen("[[factor]]", "[stack.at.'0.1 s']\narray.lose = 1\n[[factor]]", 1);
     let folder = folder(&[("s.toml", &array)]);
     let refused = seekwise(folder.path(), &["study", "s.toml"]);
     assert!(

@@ -117,8 +117,27 @@ fn an_array_keeps_what_was_flushed_and_may_leave_the_write_hole() {
     }
     let text = cut(folder.path(), "f.fio", &["--set", "array=raid-5", "--cuts", "200"]).done();
     assert!(text.contains("cuts left rows that do not agree with their parity"), "{text}");
-    let lost = cut(folder.path(), "f.fio", &["--set", "array=raid-5", "--set", "array.lose=1"]);
-    assert!(lost.code == 2 && lost.err.contains("rows with parity that have lost a member"), "{}", lost.err);
+    // Where a drive is lost, what a row under way hides is gone, flushed or not: the array breaks the promise.
+    let lossy = ["--set", "array=raid-5", "--set", "array.lose=1", "--cuts", "200"];
+    fs::write(folder.path().join("again.fio"), format!("{JOB}fsync=16\n").replace("1g", "4m")).unwrap();
+    let lost = cut(folder.path(), "again.fio", &lossy);
+    assert_eq!(lost.code, 1, "{}", lost.err);
+    assert!(lost.out.contains("The array broke its promise"), "{}", lost.out);
+    assert!(lost.out.contains("What they held on a lost drive is gone"), "{}", lost.out);
+    let saving = cut(folder.path(), "f.fio", &[&lossy[..], &["--set", "drive.power.protected=on"]].concat());
+    assert!(saving.code == 2 && saving.err.contains("where a buffer outlives a cut"), "{}", saving.err);
+}
+
+#[test]
+fn layers_above_an_array_are_judged_as_above_a_drive() {
+    let folder = folder();
+    let of = |set: &[&str]| {
+        let array = ["--set", "array=raid-5", "--cuts", "100", "--json"];
+        cut(folder.path(), "f.fio", &[&array[..], set].concat()).json()
+    };
+    assert_eq!(of(&["--set", "driver=linux-mq-deadline"])["promise_kept"], true);
+    let cached = of(&["--set", "accelerator=maxboost", "--set", "accelerator.flush=forward"]);
+    assert!(number(&cached, "/acknowledged_lost/cuts_with_loss") > 50.0, "{cached}");
 }
 
 #[test]

@@ -17,11 +17,14 @@
 
 pub mod curve;
 mod heads;
-mod image;
 pub mod judge;
+pub mod loss;
 pub mod plot;
+mod rebuilds;
 mod risk;
+mod runs;
 pub mod stripes;
+pub mod terms;
 pub mod view;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,8 +40,10 @@ use seekwise_targets::sim::{self, Ending, Witness};
 use serde::Serialize;
 
 use self::curve::{Point, Summary};
-use self::judge::{Class, Cut, Judge, Judgement, Lost, Terms};
-use self::view::View;
+use self::judge::{Judge, Judgement};
+use self::loss::{Class, Cut, Lost};
+use self::terms::Terms;
+use self::view::Plan;
 use crate::stats::histogram::Histogram;
 
 /// When the power goes.
@@ -211,8 +216,8 @@ const STEP: u64 = 1 << 16;
 /// Runs `job` and judges cuts.
 pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
     let terms = Terms::of(stack);
-    let view = View::of(stack).map_err(RunError::Unfit)?;
-    let new = |cuts, pause| Judge::new(terms, view.clone(), cuts, pause);
+    let plan = Plan::of(stack).map_err(RunError::Unfit)?;
+    let new = |cuts, pause| Judge::new(terms, plan.clone(), cuts, pause);
     let linger = Ending::Linger;
     let runs = match when {
         When::Random(n) => {
@@ -231,12 +236,12 @@ pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progre
         }
         When::Off(cuts) => {
             // Whoever switches off in order is promised all that was acknowledged.
-            let terms = Terms { volatile: false, ..terms };
-            let new = || Judge::new(terms, view.clone(), Vec::new(), None);
+            let terms = terms.promising_all();
+            let new = || Judge::new(terms, plan.clone(), Vec::new(), None);
             several(stack, job, Seed(seed), *cuts, Ending::PowerOff, &new, progress)?
         }
     };
-    Ok(report(terms, &view, runs))
+    Ok(report(terms, &plan, runs))
 }
 
 /// When a run ended, and what its judge found.
@@ -311,18 +316,18 @@ impl Witness for Telling<'_> {
     fn completed(&mut self, request: &Request, completion: &Completion) {
         self.judge.completed(request, completion);
     }
-    fn entered(&mut self, number: u64, request: &Request) {
-        self.judge.entered(number, request);
-    }
     fn landed(&mut self, landing: &Landing) {
         self.judge.landed(landing);
+    }
+    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        self.judge.changed(now, key, value);
     }
     fn lingers(&mut self, end: Instant, next: Instant) -> bool {
         self.judge.lingers(end, next)
     }
 }
 
-fn report(terms: Terms, view: &View, runs: Vec<Judged>) -> Report {
+fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
     let each: Vec<Cut> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
     let [acknowledged_lost, flushed_lost, fua_lost, promised_lost] =
         Class::ALL.map(|class| losses(class, &each, &runs));
@@ -353,7 +358,7 @@ fn report(terms: Terms, view: &View, runs: Vec<Judged>) -> Report {
         },
         in_flight: InFlight { writes_mean: mean(|cut| cut.in_flight), survived_mean: mean(|cut| cut.survived) },
         partial: Partial { cuts: count(|cut| cut.partial > 0), writes: sum(|cut| cut.partial) },
-        stripes: (view.has_parity() && !terms.saves).then(|| Stripes {
+        stripes: (plan.has_parity() && !terms.saves).then(|| Stripes {
             cuts: count(|cut| cut.holes.rows > 0),
             inconsistent_mean: mean(|cut| cut.holes.rows),
             inconsistent_max: most(|cut| cut.holes.rows),

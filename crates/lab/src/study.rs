@@ -10,7 +10,7 @@ use seekwise_formats::metric::Whose;
 use seekwise_formats::study::Study;
 use seekwise_targets::place::RunError;
 
-use crate::cut::{self, view::View};
+use crate::cut::{self, view::Plan};
 use crate::made::MadeFrom;
 use crate::plan::Prepared;
 use crate::run::{Cuts, Measured, RunRecord, measure};
@@ -23,7 +23,7 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
     for Prepared { target, .. } in prepared {
         for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
             if count.is_some() {
-                cut::modelled(target).and_then(View::of).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
+                cut::modelled(target).and_then(Plan::of).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
             }
         }
     }

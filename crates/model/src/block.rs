@@ -13,8 +13,9 @@
 //!    means that something is in flight: try again after any completion or timeout. All other trouble is a
 //!    completion with a [`Status`].
 //! 4. A flush covers the writes whose completion was polled before it was submitted.
-//! 5. Durability goes by stamp: the top assigns rising stamps; a landing is reported once a track run, at its end or
-//!    cut short, its sectors evenly in `from..to`; so any instant of a cut can be answered afterwards ([`cut`]).
+//! 5. Durability goes by stamp: the top assigns rising stamps; a drive reports a landing once a track run, at its end or
+//!    cut short, its sectors evenly in `from..to`; so any instant of a cut can be answered afterwards ([`cut`]). Each
+//!    layer translates the landings of what it sent down into places and stamps of what it was sent.
 //! 6. What a cut does to the sector under the head is a value of the profile ([`CutSector`]).
 //! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add
 //!    up exactly.
@@ -169,7 +170,7 @@ pub struct Completion {
     pub effort: Effort,
 }
 
-/// What became of written sectors.
+/// What became of written sectors, or what a layer tells besides that decides what they are worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LandingKind {
     /// All on the medium.
@@ -180,25 +181,70 @@ pub enum LandingKind {
     Discarded,
     /// Acknowledged and then forgotten by a fault.
     Dropped,
+    /// Nothing has become of it yet: an array took the write, or began to rebuild these sectors, under this number. The run is
+    /// the write as the array took it, where a layer above tells of its parts.
+    Taken,
+    /// The member is lost, with all that it holds. No sectors.
+    Gone,
+    /// The member holds again all that it should: its rebuild is over. No sectors.
+    Whole,
 }
 
-/// A run of sectors written with one stamp, and what became of it. Sectors reach the medium evenly in `from..to`.
+/// What a place on a member is to whoever is above its array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// This copy of the sectors, from 0; a drive holds the only one.
+    Copy(u32),
+    /// The parity P (0) or Q (1) of the row of the sectors. They are those of the row's first column, right beside it.
+    Parity(u32),
+    /// The same as [`Role::Copy`], written by a rebuild: the data are those of the last writes before its number.
+    RebuiltCopy(u32),
+    /// The same as [`Role::Parity`], written by a rebuild: it belongs to all writes before its number.
+    RebuiltParity(u32),
+    /// All copies: something that has not come to any drive.
+    Every,
+}
+
+/// A run of sectors that passed under a head without a pause, as the drive reported it. They pass evenly in `from..to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrackRun {
+    /// The drive's first sector.
+    pub sector: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// When the head came over the first sector.
+    pub from: Instant,
+    /// When it left the last.
+    pub to: Instant,
+}
+
+/// A run of sectors written with one stamp, and what became of it: a track run or a part of one. Sectors reach the medium
+/// evenly in `from..to`. Places and stamps are those of whoever asks: each layer translates what it sent down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landing {
     /// Which drive of an array; 0 at a drive.
     pub member: u32,
+    /// What the place is above the array.
+    pub role: Role,
     /// First sector.
     pub lba: u64,
     /// Sectors.
     pub sectors: u32,
-    /// The stamp of the write that brought them.
+    /// The stamp of the write that brought them; of parity, that of the last write that it was made for. 0 for a rebuild.
     pub stamp: u64,
+    /// An array numbers the writes that it takes, and the runs of its rebuilds, in the order in which they hold a row; 0
+    /// without an array.
+    pub number: u64,
     /// When the head came over the first sector.
     pub from: Instant,
     /// When it left the last.
     pub to: Instant,
     /// What became of them.
     pub kind: LandingKind,
+    /// The first sector on the drive.
+    pub sector: u64,
+    /// What it is a part of.
+    pub run: TrackRun,
 }
 
 /// What a power cut leaves of the sector under the writing head.
@@ -299,6 +345,8 @@ pub trait Device {
     fn poll_completion(&mut self) -> Option<Completion>;
     /// The next landing; nothing unless `landings` was set `on`.
     fn poll_landing(&mut self) -> Option<Landing>;
+    /// Tells the stamps of the writes that it has taken and of which something may still land; others beside them do no harm.
+    fn unsettled(&self, tell: &mut dyn FnMut(u64));
     /// What the drives did until now.
     fn log(&self) -> DriveLog;
     /// Virtual time: does what is due, instant after instant, until one has a completion, and answers it (others of
@@ -335,6 +383,9 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         (**self).poll_landing()
+    }
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        (**self).unsettled(tell);
     }
     fn log(&self) -> DriveLog {
         (**self).log()

@@ -441,6 +441,10 @@ impl Device for Drive {
         self.landings.pop_front()
     }
 
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.tell_unsettled(tell);
+    }
+
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         if let Some(completion) = self.ready.pop_front() {
             return Some(completion);

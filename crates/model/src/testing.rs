@@ -5,10 +5,10 @@
 //! |---|---|
 //! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
 //! | [`Stack`] | such a drive with host layers above it |
-//! | [`Sight`] | the blocks of an array in what its members report |
+//! | [`Sight`] | which copies of an array's blocks a client can expect |
 //! | [`Members`] | what an array with lost members still holds, and where it has a write hole |
 //! | [`Image`] | what the platter holds, built from landings alone |
-//! | [`Witness`] | the laws of durability, judged from acknowledgements and an image |
+//! | [`Checker`] | the laws of durability, judged from acknowledgements and an image |
 //! | [`Client`] | a random client of a device |
 //! | [`cuts`](fn@cuts) | random stacks cut again and again |
 //! | [`conformance`](fn@conformance) | the eight rules of [`crate::block`], checked on any device by random scripts |
@@ -26,7 +26,7 @@ mod sight;
 pub use self::client::{Client, Habits};
 pub use self::conformance::{Violation, conformance, conformance_through, conformance_to};
 pub use self::cuts::{Copies, Fault, Tally, cuts, stack_to_cut};
-pub use self::durability::{Breach, Failure, Law, Promise, Toll, Witness};
+pub use self::durability::{Breach, Checker, Failure, Law, Promise, Toll};
 pub use self::image::{Held, Image};
 pub use self::parity::{Gone, Members};
 pub use self::sight::Sight;
@@ -635,15 +635,6 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
             .for_each(|share| share.level = Level::Linear);
     }
     let height = rng.below(stack.layers.len() as u64 + 1) as usize;
-    // Above an array, landings are places on its members: a driver cannot tell whose part of a merged command they are.
-    // So is what memory loses.
-    for (place, layer) in stack.layers.iter_mut().enumerate() {
-        match layer {
-            Layer::Driver(spec) => spec.merge = false,
-            Layer::Accelerator(_) if place >= height => *layer = Layer::Identity,
-            _ => {}
-        }
-    }
     stack.layers.splice(height..height, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));
     stack
 }

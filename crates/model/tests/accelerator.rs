@@ -298,6 +298,7 @@ impl Device for Failing {
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
+    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
 }
 
 /// The cache above a device on which nothing can be written, and how often it was tried.

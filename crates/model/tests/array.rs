@@ -1,6 +1,6 @@
 //! Arrays by hand and by swarm: what each level costs, a member lost at any instant, the rebuild, the write hole.
 
-use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{Array, ArraySpec, Balance, ParityWrite};
 use seekwise_model::host::layer::Layered;
@@ -8,7 +8,7 @@ use seekwise_model::host::ports::Ports;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{
-    Client, Failure, Gone, Habits, Held, Image, Law, Layer, Members, Promise, Small, Stack, Witness, random_profile,
+    Checker, Client, Failure, Gone, Habits, Held, Image, Law, Layer, Members, Promise, Small, Stack, random_profile,
 };
 use seekwise_model::time::{Instant, Span};
 
@@ -108,7 +108,7 @@ impl Case {
         let limits = device.limits(0);
         let habits = Habits::random(&limits, rng);
         let promise = Promise { heads: 5, ..Promise::of(&limits, stack.drive.cut_sector) };
-        let client = Client::new(device, Witness::new(promise), habits, Seed(seed).stream("client"));
+        let client = Client::new(device, Checker::new(promise), habits, Seed(seed).stream("client"));
         Case { client, stack }
     }
 
@@ -133,7 +133,7 @@ impl Case {
         let image = self.client.image.clone();
         let written = self.client.written.clone();
         let blocks = self.members(&image, &written, lost).blocks();
-        self.client.witness.judge(&blocks, Failure::Cut).err().map(|breach| breach.law)
+        self.client.checker.judge(&blocks, Failure::Cut).err().map(|breach| breach.law)
     }
 
     fn lose(&mut self, member: u32) {
@@ -187,10 +187,11 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             case.client.flush();
             case.client.rest(Span::from_secs(60));
             let mut sectors: Vec<Vec<u64>> = vec![Vec::new(); case.members_end() as usize];
-            let new = case.client.landings[from..].iter().filter(|landing| landing.member == 1);
+            let new = case.client.landings[from..].iter().filter(|landing| landing.member == 1 && landing.number > 0);
             // A copy that a later write replaced in the buffer is reported as discarded.
-            for landing in new.filter(|landing| landing.stamp == 0 || landing.kind == LandingKind::Landed) {
-                for sector in landing.lba..landing.end() {
+            let came = |landing: &&Landing| landing.stamp == 0 || landing.kind == LandingKind::Landed;
+            for landing in new.filter(|landing| landing.kind != LandingKind::Taken).filter(came) {
+                for sector in landing.sector..landing.sector + u64::from(landing.sectors) {
                     sectors[sector as usize].push(landing.stamp);
                 }
             }

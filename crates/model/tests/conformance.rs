@@ -127,6 +127,10 @@ enum Lie {
     SkipsFlush,
     /// Rule 5: landings name the next sector.
     Shifts,
+    /// Rule 5: landings above an array name the members' sectors.
+    Untranslated,
+    /// Rule 5: an array's numbers fall.
+    Misnumbers,
     /// Rule 5: a write with forced unit access goes into the cache.
     ForgetsFua,
     /// Rule 6: all that a cut discards is torn.
@@ -251,10 +255,17 @@ impl Device for Canary {
 
     fn poll_landing(&mut self) -> Option<Landing> {
         let mut landing = self.landings.pop_front().or_else(|| self.below.poll_landing())?;
-        if self.lie == Lie::Shifts {
-            landing.lba += 1;
+        match self.lie {
+            Lie::Shifts => landing.lba += 1,
+            Lie::Untranslated => landing.lba = landing.sector,
+            Lie::Misnumbers => landing.number = u64::MAX - landing.number,
+            _ => {}
         }
         Some(landing)
+    }
+
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.below.unsettled(tell);
     }
 }
 
@@ -301,6 +312,18 @@ fn through_sight(stack: &Stack, seed: u64) {
     let sight = stack.sight();
     if let Err(violation) = conformance_through(&|| stack.build(), stack.drive.cut_sector, &sight, seed) {
         panic!("seed {seed}: {violation:?}\n{stack:?}");
+    }
+}
+
+#[test]
+fn canaries_above_arrays_are_caught() {
+    for lie in [Lie::Untranslated, Lie::Misnumbers] {
+        let verdict = |seed: u64| {
+            let stack = random_array(&mut Seed(seed).stream("array"));
+            let make = || Canary::above(lie, stack.build());
+            conformance_through(&make, stack.drive.cut_sector, &stack.sight(), seed).err()
+        };
+        assert_eq!((0..10).find_map(verdict).map(|violation| violation.rule), Some(5));
     }
 }
 

@@ -1,10 +1,12 @@
 //! Power cuts: what a run that was not cut says of every instant is what a cut at that instant leaves, and what is left
 //! keeps the laws of durability.
 
-use seekwise_model::block::{Control, LandingKind, cut};
+use std::collections::HashMap;
+
+use seekwise_model::block::{Control, Landing, LandingKind, Role, cut};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{
-    Client, Copies, Failure, Fault, Habits, Image, Promise, Stack, Tally, Toll, Witness, cuts, stack_to_cut,
+    Checker, Client, Copies, Failure, Fault, Habits, Image, Promise, Stack, Tally, Toll, cuts, stack_to_cut,
 };
 use seekwise_model::time::{Instant, Span};
 
@@ -13,8 +15,8 @@ fn client(stack: &Stack, seed: u64) -> Client {
     let device = stack.build();
     let limits = device.limits(0);
     let habits = Habits::random(&limits, &mut rng);
-    let witness = Witness::new(Promise::of(&limits, stack.drive.cut_sector)).seeing(&stack.sight(), 0);
-    Client::new(device, witness, habits, rng)
+    let checker = Checker::new(Promise::of(&limits, stack.drive.cut_sector)).seeing(&stack.sight(), 0);
+    Client::new(device, checker, habits, rng)
 }
 
 /// Instants of a run to be cut at: anywhere, and at, before and after what happened.
@@ -31,6 +33,13 @@ fn instants(whole: &Client, end: Instant, rng: &mut Rng) -> Vec<Instant> {
     instants
 }
 
+/// What each place holds for whoever asked: by role and block, the stamp, the number, and whether it can be read.
+fn places(landings: &[Landing]) -> HashMap<(Role, u64), (u64, u64, LandingKind)> {
+    let on_medium = landings.iter().filter(|it| matches!(it.kind, LandingKind::Landed | LandingKind::Torn));
+    let sectors = on_medium.flat_map(|it| (it.lba..it.end()).map(move |lba| ((it.role, lba), it)));
+    sectors.map(|(place, it)| (place, (it.stamp, it.number, it.kind))).collect()
+}
+
 fn offline_is_real(seed: u64) {
     let mut stack = stack_to_cut(&mut Seed(seed).stream("stack"));
     // What outlives a cut without being on the medium is not in the landings.
@@ -44,12 +53,14 @@ fn offline_is_real(seed: u64) {
     whole.wait(end + Span::from_secs(2));
     for at in instants(&whole, end, &mut Seed(seed).stream("instants")) {
         let mut cut_off = client(&stack, seed);
+        cut_off.keep();
         cut_off.work(at);
         cut_off.control(&Control::PowerCut);
         let (mut told, mut left) = (Image::new(), Vec::new());
         cut::at(&whole.landings, at, unit, stack.drive.cut_sector, |part| left.push(part));
         left.iter().for_each(|part| told.apply(part));
         assert_eq!(told, cut_off.image, "seed {seed}, cut at {at:?}\n{stack:?}");
+        assert_eq!(places(&left), places(&cut_off.landings), "seed {seed}, cut at {at:?}\n{stack:?}");
         let mut copies = Copies::of(&stack);
         copies.take(&left);
         if let Err(breach) = copies.judge(&mut cut_off, Failure::Cut) {

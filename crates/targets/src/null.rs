@@ -110,6 +110,9 @@ impl Device for Answering {
         None
     }
 
+    /// Nothing is kept.
+    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+
     fn log(&self) -> DriveLog {
         DriveLog::default()
     }

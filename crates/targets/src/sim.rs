@@ -1,19 +1,16 @@
 //! Runs a source on a modelled stack in virtual time: jumps from timeout to timeout.
 
 mod follow;
-mod numbered;
 mod witness;
 
 use seekwise_model::block::{Control, ControlError, Device, Limits, Source};
 use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::{Change, Layer, Stack, above};
+use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
 
 pub use self::follow::{Followed, follow};
-pub use self::numbered::Entries;
-use self::numbered::Numbered;
 pub use self::witness::{Watched, Witness};
 use crate::place::{Outcome, RunError, join, part};
 
@@ -90,17 +87,6 @@ pub enum Ending {
     PowerOff,
 }
 
-/// The stack as a device; an array with parity tells `entries` what it takes, and its landings have the numbers of that.
-pub fn build_numbered(stack: &Stack, seed: Seed, entries: &Entries) -> Box<dyn Device> {
-    let array = stack.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
-    let parity = stack.volumes().iter().any(|volume| volume.parities() > 0);
-    let Some(array) = array.filter(|_| parity) else { return stack.build(seed) };
-    let (below, higher) = stack.layers.split_at(array + 1);
-    let device = above(below, &mut |number| Box::new(stack.drive(seed, number)));
-    let mut numbered: Option<Box<dyn Device>> = Some(Box::new(Numbered::new(device, entries.clone())));
-    above(higher, &mut |_| numbered.take().expect("one array"))
-}
-
 /// Runs `source` on `stack` until it ends, and the device on as `ending` says; `witness` sees every request, completion
 /// and landing. Answers when the last thing happened that the ending is about, beside the outcome.
 pub fn witness<S: Source>(
@@ -110,8 +96,7 @@ pub fn witness<S: Source>(
     ending: Ending,
     witness: &mut impl Witness,
 ) -> Result<(Outcome<S>, Instant), RunError> {
-    let entries = Entries::default();
-    let device = Watched::numbered(build_numbered(stack, seed, &entries), entries.clone(), witness);
+    let device = Watched::new(stack.build(seed), witness);
     let mut engine = join(device, source, u64::MAX)?;
     engine.source_mut().watch();
     run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;

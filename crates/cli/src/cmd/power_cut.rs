@@ -2,10 +2,11 @@
 
 use std::slice::from_ref;
 
-use seekwise_lab::cut::view::View;
+use seekwise_lab::cut::view;
 use seekwise_lab::cut::{Losses, Report, When, judge, modelled, plot};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
+use seekwise_model::drive::profile::Faults;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
@@ -30,7 +31,7 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     warn(&prepared.warnings);
     let when = when(args);
     let stack = modelled(&prepared.target).map_err(Failure::new)?;
-    View::of(stack).map_err(Failure::new)?;
+    view::Plan::of(stack).map_err(Failure::new)?;
     // At random instants the job runs twice: once to learn how long it is.
     let (runs, times, threads) = match when {
         When::Random(_) => (1, 2, 1),
@@ -200,6 +201,11 @@ fn words(report: &Report, when: &When, stack: &Stack) -> Vec<String> {
     if let Some(stripes) = &report.stripes {
         words.push(match stripes.cuts {
             0 => "Write hole: every cut left all rows in line with their parity.".to_owned(),
+            cuts if loses_rows(stack) => format!(
+                "Write hole: {cuts} cuts left rows that do not agree with their parity, {:.1} on average, {} at most. What \
+                 they held on a lost drive is gone, written long ago or not.",
+                stripes.inconsistent_mean, stripes.inconsistent_max
+            ),
             cuts => format!(
                 "Write hole: {cuts} cuts left rows that do not agree with their parity, {:.1} on average, {} at most. \
                  Until parity is computed anew, the loss of a drive would corrupt up to {:.1} KiB, written long ago or not.",
@@ -226,6 +232,14 @@ fn shutdown(report: &Report) -> String {
 }
 
 /// Whether the stack kept its word, and what it never promised.
+/// Rows with parity lose a drive: what a row under way hides then is the array's doing.
+fn loses_rows(stack: &Stack) -> bool {
+    let loses = stack.array().is_some_and(|spec| spec.lost != 0)
+        || stack.changes.iter().any(|change| change.key == "array.lose");
+    let parity = stack.volumes().iter().any(|volume| volume.parities() > 0);
+    loses && parity
+}
+
 fn verdict(report: &Report, stack: &Stack) -> String {
     let Report { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
     if !report.promise_kept {
@@ -235,7 +249,12 @@ fn verdict(report: &Report, stack: &Stack) -> String {
             _ => "acknowledged with the write cache off",
         };
         let drops = stack.drivers().any(|driver| !driver.keeps_promises());
-        let who = if drops { "The driver" } else { "The drive" };
+        let honest = stack.profile.faults == Faults::default();
+        let who = match (drops, honest && loses_rows(stack)) {
+            (true, _) => "The driver",
+            (false, true) => "The array",
+            (false, false) => "The drive",
+        };
         return format!(
             "{who} broke its promise: at {} of {cuts} cuts writes were lost that had been {kind}, up to {} at one.",
             broken.cuts_with_loss, broken.writes_max

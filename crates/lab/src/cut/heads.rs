@@ -5,21 +5,25 @@
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{self, CutSector, Landing, LandingKind};
+use seekwise_model::block::{self, CutSector, Landing, LandingKind, Role};
 use seekwise_model::time::Instant;
 
-use super::judge::Terms;
-use super::risk::Run;
+use super::runs::Run;
+use super::terms::Terms;
 
-/// Sectors of a member, written with one stamp.
+/// Sectors written with one stamp, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The drive.
     pub member: u32,
-    /// Its sectors.
+    /// What they are above an array.
+    pub role: Role,
+    /// The sectors, as a program knows them.
     pub run: Run,
-    /// The stamp that they were written with.
+    /// The stamp of the write.
     pub stamp: u64,
+    /// The number that an array gave it.
+    pub number: u64,
 }
 
 /// One head, and its track runs that are not all past.
@@ -49,14 +53,28 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Of so many drives.
-    pub fn new(members: usize) -> Heads {
-        Heads { heads: vec![Head::default(); members], open: Vec::new() }
+    /// Of so many drives, less those that are `lost` (one bit each).
+    pub fn new(members: u32, lost: u64) -> Heads {
+        let mut heads = Heads { heads: vec![Head::default(); members as usize], open: Vec::new() };
+        (0..members).filter(|member| lost >> member & 1 == 1).for_each(|member| heads.stop(member));
+        heads
+    }
+
+    /// The drive writes nothing more.
+    pub fn stop(&mut self, member: u32) {
+        self.close();
+        self.heads[member as usize].known = Instant::FAR;
+    }
+
+    /// A drive in its place may write from `now` on.
+    pub fn start(&mut self, member: u32, now: Instant) {
+        self.close();
+        self.heads[member as usize].known = now;
     }
 
     /// A landing is reported. True when it ended the track run before it.
     pub fn take(&mut self, landing: &Landing) -> bool {
-        let ends = self.open.last().is_some_and(|last| !follows(last, landing)) && self.close();
+        let ends = self.open.last().is_some_and(|last| !last.is_followed_by(landing)) && self.close();
         self.open.push(*landing);
         ends
     }
@@ -114,10 +132,6 @@ fn passed(run: &[Landing], at: Instant, terms: Terms, done: &mut Vec<Part>, unde
 
 /// The sectors of a landing.
 pub fn part(landing: &Landing) -> Part {
-    Part { member: landing.member, run: (landing.lba, landing.end()), stamp: landing.stamp }
-}
-
-/// True when `next` passes under the head right behind `last`: both are of one track run.
-fn follows(last: &Landing, next: &Landing) -> bool {
-    last.end() == next.lba && last.to == next.from && last.member == next.member
+    let Landing { member, role, stamp, number, .. } = *landing;
+    Part { member, role, run: (landing.lba, landing.end()), stamp, number }
 }

@@ -7,124 +7,34 @@
 //!
 //! | file | what is there |
 //! |---|---|
+//! | `terms` | what a stack promises |
 //! | `heads` | what the drives write, in one order of time |
 //! | [`super::view`] | what of it a program would read |
 //! | `risk` | writes not all of which is on the medium |
-//! | [`super::stripes`] | rows whose parity does not belong to their data |
-//! | `image` | what lies where a torn sector could destroy it |
+//! | [`super::stripes`] | rows whose parity does not belong to their data; blocks of lost drives |
+//! | `rebuilds` | which writes a rebuild brings back |
+//! | `loss` | what is lost, counted |
+//! | `runs` | runs of sectors, and what is known of each |
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use seekwise_model::block::{Completion, CutSector, Landing, LandingKind, Op, Request, SECTOR, Status};
-use seekwise_model::stack::Stack;
+use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::sim::Witness;
 
 use super::curve::Curve;
-use super::heads::{self, Heads};
-use super::image::{Held, Image};
-use super::risk::{Level, Risk, Run, Standing, union};
-use super::stripes::{Holes, Stripes};
-use super::view::View;
+use super::heads::{self, Heads, Part};
+use super::loss::Cut;
+use super::rebuilds::Rebuilds;
+use super::risk::Level;
+use super::runs::overlap;
+use super::terms::Terms;
+use super::view::{Plan, View};
 use crate::stats::histogram::Histogram;
 
 /// Longer than any access of a drive takes: after so much time without a landing none is under way. The longest command
 /// carries 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
 const LONGEST_ACCESS: Span = Span::from_secs(10);
-
-/// What a drive promises, and what a cut does to the sector under its head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
-    /// Sectors of a physical sector.
-    pub unit: u64,
-    /// What becomes of the one under the head.
-    pub cut_sector: CutSector,
-    /// Writes are acknowledged that a cut can lose.
-    pub volatile: bool,
-    /// All writes go through a buffer that outlives a cut: what is acknowledged is safe, and no write is cut short.
-    pub saves: bool,
-}
-
-/// Blocks of one write.
-type Part = (Run, u64);
-
-impl Terms {
-    /// Of a drive, or of one below a cache in memory: what is there outlives no cut.
-    pub fn of(stack: &Stack) -> Terms {
-        let profile = &stack.profile;
-        let cached = stack.accelerators().any(|accelerator| accelerator.write_back);
-        let cache = &profile.cache;
-        let caches = cache.write_back || cache.flash_sectors > 0 || profile.faults.caches_when_off;
-        Terms {
-            unit: u64::from(profile.physical_sector) / SECTOR,
-            cut_sector: profile.cut_sector,
-            // The profile's word: a fault is found out by it.
-            volatile: cached || cache.write_back && !profile.saves_buffer(),
-            saves: !cached && caches && profile.saves_buffer(),
-        }
-    }
-
-    /// The fate of the sector under the head, as a profile names it.
-    pub fn cut_sector_name(self) -> &'static str {
-        match self.cut_sector {
-            CutSector::Finished => "finished",
-            CutSector::Old => "old",
-            CutSector::Unreadable => "unreadable",
-        }
-    }
-}
-
-/// Which writes are counted: all that were acknowledged, or those of them of which more was promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// Acknowledged.
-    Acknowledged,
-    /// … before a flush was submitted that has completed.
-    Flushed,
-    /// … and marked to complete only when on the medium (FUA).
-    Forced,
-    /// Promised to be durable: flushed, forced, or any of a drive without a volatile cache.
-    Promised,
-}
-
-impl Class {
-    /// All of them.
-    pub const ALL: [Class; 4] = [Class::Acknowledged, Class::Flushed, Class::Forced, Class::Promised];
-}
-
-/// What a cut lost of one class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
-    /// Writes of which at least one sector holds something older.
-    pub writes: u64,
-    /// Bytes that hold something older, each counted once.
-    pub bytes: u64,
-    /// The time from the earliest acknowledgement of a lost write until the cut.
-    pub oldest: Span,
-}
-
-/// What one cut left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// When.
-    pub at: Instant,
-    /// By class, in the order of [`Class::ALL`].
-    pub lost: [Lost; 4],
-    /// Sectors that cannot be read.
-    pub torn: u64,
-    /// … that held acknowledged data before.
-    pub torn_acknowledged: u64,
-    /// … that held data promised to be durable.
-    pub torn_promised: u64,
-    /// Writes, acknowledged or not, of which some sectors are new on the medium and some are not.
-    pub partial: u64,
-    /// Writes not yet acknowledged.
-    pub in_flight: u64,
-    /// … of which all is on the medium nevertheless.
-    pub survived: u64,
-    /// Rows whose parity does not belong to their data.
-    pub holes: Holes,
-}
 
 /// What a client does that matters here.
 #[derive(Clone, Copy, Debug)]
@@ -132,8 +42,14 @@ enum Doing {
     Submit(Request),
     /// A write or flush ended; true: as it should.
     End(Request, bool),
-    /// So many sectors of a write were superseded in the buffer.
-    Supersede(u64, u64),
+    /// These sectors of a write were superseded in a buffer.
+    Supersede(Part),
+    /// The drives' cache was switched.
+    Caches(bool),
+    /// A drive of an array was lost, or a new one took the place of one.
+    Turn,
+    /// The rebuild of a drive is over.
+    Whole(u32),
 }
 
 /// The witness of a run, and the judge of its cuts.
@@ -148,14 +64,17 @@ pub struct Judge {
     queue: VecDeque<(Instant, Doing)>,
     queued_writes: usize,
     heads: Heads,
-    view: View,
-    risk: Risk,
-    /// Kept where rows have parity.
-    stripes: Option<Stripes>,
+    /// The drives that are lost, and those that may be.
+    plan: Plan,
+    /// By the set of drives that is lost.
+    views: BTreeMap<u64, View>,
+    /// Kept where a drive is to be rebuilt.
+    rebuilds: Option<Rebuilds>,
+    /// Writes are acknowledged before they are durable.
+    caching: bool,
     /// What a cut of the run itself left unreadable.
-    torn: Vec<heads::Part>,
-    /// Kept where a cut can destroy what lies on the medium.
-    image: Option<Image<Held>>,
+    torn: Vec<Part>,
+    longest_at_risk: Span,
     curve: Curve,
     /// Where the curve ends.
     horizon: Instant,
@@ -183,8 +102,8 @@ pub struct Judgement {
 }
 
 impl Judge {
-    /// A judge of cuts at these instants, and of one `pause` after the job's end; `view` is the program's.
-    pub fn new(terms: Terms, view: View, mut cuts: Vec<Instant>, pause: Option<Span>) -> Judge {
+    /// A judge of cuts at these instants, and of one `pause` after the job's end; `plan` is that of the drives.
+    pub fn new(terms: Terms, plan: Plan, mut cuts: Vec<Instant>, pause: Option<Span>) -> Judge {
         cuts.sort_unstable();
         Judge {
             terms,
@@ -193,12 +112,13 @@ impl Judge {
             pause,
             queue: VecDeque::new(),
             queued_writes: 0,
-            heads: Heads::new(view.members()),
-            stripes: view.has_parity().then(|| Stripes::new(view.volumes())),
-            view,
+            heads: Heads::new(plan.members(), plan.lost()),
+            views: plan.sets().into_iter().map(|lost| (lost, View::new(terms, &plan, lost))).collect(),
+            rebuilds: plan.rebuilds().then(Rebuilds::default),
+            plan,
+            caching: terms.volatile_at_first,
             torn: Vec::new(),
-            risk: Risk::default(),
-            image: (terms.cut_sector == CutSector::Unreadable).then(Image::default),
+            longest_at_risk: Span::ZERO,
             curve: Curve::default(),
             horizon: Instant::FAR,
             latest: Instant::ZERO,
@@ -209,14 +129,25 @@ impl Judge {
         }
     }
 
+    /// What a program would see now.
+    fn view(&mut self) -> &mut View {
+        self.views.get_mut(&self.plan.lost()).expect("a view of each set that may be lost")
+    }
+
+    fn level(&mut self) -> Level {
+        self.view().risk.level()
+    }
+
     /// The run is over and the device has nothing more to report that matters.
     pub fn finish(mut self, end: Instant) -> Judgement {
         self.end(end);
         self.heads.close();
         self.settle(self.horizon + Span::from_nanos(1));
-        self.draw(self.horizon, self.risk.level());
+        let level = self.level();
+        self.draw(self.horizon, level);
+        let horizon = self.horizon;
         Judgement {
-            longest_at_risk: self.risk.longest_at_risk(self.horizon),
+            longest_at_risk: self.longest_at_risk.max(self.view().risk.longest_at_risk(horizon)),
             cuts: self.found,
             ages: self.ages,
             curve: self.curve,
@@ -250,7 +181,7 @@ impl Judge {
 
     /// No write is outstanding.
     fn is_idle(&mut self) -> bool {
-        self.risk.is_idle() && self.queued_writes == 0 && self.stripes.as_mut().is_none_or(Stripes::is_idle)
+        self.queued_writes == 0 && self.view().is_idle()
     }
 
     /// What comes next: a doing (of one instant first) or a cut.
@@ -277,7 +208,8 @@ impl Judge {
 
     /// The curve goes on from what it was to this level.
     fn draw(&mut self, until: Instant, before: Level) {
-        self.curve.until(until.min(self.horizon), before, self.risk.level());
+        let level = self.level();
+        self.curve.until(until.min(self.horizon), before, level);
     }
 
     /// The track run is complete: what happened before the end of the latest of each drive happens.
@@ -288,51 +220,29 @@ impl Judge {
     }
 
     /// What has passed the heads at `at` lands. Answers what they are over, and a cut would tear.
-    fn pass(&mut self, at: Instant) -> Vec<heads::Part> {
-        let before = self.risk.level();
+    fn pass(&mut self, at: Instant) -> Vec<Part> {
+        let before = self.level();
         let (passed, over) = self.heads.at(at, self.terms);
         passed.iter().for_each(|part| self.land(at, part));
         self.draw(at, before);
         over
     }
 
-    /// These sectors of the members as a program sees them, in order.
-    fn seen(&self, parts: &[heads::Part]) -> Vec<Part> {
-        let mut seen: Vec<Part> = Vec::new();
-        for part in parts {
-            let stamp = self.stamp_of(part.stamp);
-            self.view.blocks(part.member, part.run, |run| seen.extend(stamp.map(|stamp| (run, stamp))));
+    fn land(&mut self, at: Instant, part: &Part) {
+        let over =
+            |torn: &Part| torn.member == part.member && torn.role == part.role && overlap(torn.run, part.run).is_some();
+        self.torn.retain(|torn| !over(torn));
+        let rebuilt = match (&self.rebuilds, part.role) {
+            (Some(rebuilds), Role::RebuiltCopy(_)) => rebuilds.parts(part),
+            _ => vec![*part],
+        };
+        for view in self.views.values_mut() {
+            rebuilt.iter().for_each(|part| view.land(at, part));
         }
-        seen.sort_unstable();
-        seen
-    }
-
-    /// The stamp of a write as its program knows it; nothing for what an array did by itself.
-    fn stamp_of(&self, stamp: u64) -> Option<u64> {
-        match &self.stripes {
-            _ if !self.view.has_parity() => (stamp > 0).then_some(stamp),
-            Some(stripes) => stripes.stamp(stamp),
-            None => None,
-        }
-    }
-
-    fn land(&mut self, at: Instant, part: &heads::Part) {
-        let stamp = self.stamp_of(part.stamp);
-        if let Some(stripes) = &mut self.stripes {
-            stripes.land(part.member, part.run, part.stamp);
-        }
-        let Some(stamp) = stamp else { return };
-        let (image, risk, volatile) = (&mut self.image, &mut self.risk, self.terms.volatile);
-        self.view.blocks(part.member, part.run, |run| {
-            if let Some(image) = image {
-                image.land(run, risk.held(stamp, volatile));
-            }
-            risk.land(at, run, stamp);
-        });
     }
 
     /// The doing or the cut that is due at `at`, with these parts under the head.
-    fn step(&mut self, at: Instant, under: &[heads::Part]) {
+    fn step(&mut self, at: Instant, under: &[Part]) {
         match self.queue.front() {
             Some(&(due, doing)) if due == at => {
                 self.queue.pop_front();
@@ -347,117 +257,73 @@ impl Judge {
 
     fn perform(&mut self, at: Instant, doing: Doing) {
         match doing {
-            Doing::Submit(request) if request.op == Op::Flush => self.risk.flush(request.stamp),
+            Doing::Submit(request) if request.op == Op::Flush => self.each(|view| view.risk.flush(request.stamp)),
             Doing::Submit(request) => {
                 self.queued_writes -= 1;
-                self.risk.submit(&request);
+                let sure = !self.caching;
+                self.each(|view| view.risk.submit(&request, sure));
             }
             Doing::End(request, done) if request.op == Op::Flush => {
                 self.flushes += u64::from(done);
-                self.risk.end_flush(request.stamp, done);
+                self.each(|view| view.risk.end_flush(request.stamp, done));
             }
-            Doing::Supersede(stamp, sectors) => self.risk.supersede(stamp, sectors),
-            Doing::End(request, false) => self.risk.fail(request.stamp),
+            Doing::Supersede(part) => self.each(|view| view.supersede(&part)),
+            Doing::End(request, false) => self.each(|view| view.risk.fail(request.stamp)),
             Doing::End(request, true) => {
                 self.acknowledged += 1;
-                if self.terms.saves {
-                    self.risk.land(at, (request.lba, request.end()), request.stamp);
+                self.each(|view| view.acknowledge(at, &request));
+            }
+            Doing::Caches(on) => {
+                self.caching = self.terms.volatile && (on || self.terms.in_memory);
+                if self.caching {
+                    self.each(|view| view.risk.unsure());
                 }
-                let number = self.risk.acknowledge(at, request.stamp);
-                if let Some(image) = &mut self.image {
-                    image.acknowledge((request.lba, request.end()), request.stamp, number);
-                }
+            }
+            Doing::Turn => self.turn(at, Plan::go_on),
+            Doing::Whole(member) => {
+                self.turn(at, |plan| plan.is_whole(member));
+                self.rebuilds.iter_mut().for_each(Rebuilds::end);
             }
         }
     }
 
-    fn judge(&mut self, at: Instant, under: &[heads::Part]) {
+    fn each(&mut self, act: impl FnMut(&mut View)) {
+        self.views.values_mut().for_each(act);
+    }
+
+    /// Other drives are lost from now on.
+    fn turn(&mut self, at: Instant, turn: impl FnOnce(&mut Plan)) {
+        let before = self.level();
+        self.longest_at_risk = self.longest_at_risk.max(self.view().risk.longest_at_risk(at));
+        turn(&mut self.plan);
+        let sets = self.plan.sets();
+        self.views.retain(|lost, _| sets.contains(lost));
+        self.draw(at, before);
+    }
+
+    fn judge(&mut self, at: Instant, under: &[Part]) {
         let under = [under, &self.torn[..]].concat();
-        // What is in a buffer that outlives a cut is not told.
-        let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
-        let holes = known.map_or(Holes::default(), |stripes| stripes.holes(&under, self.terms.cut_sector));
-        let under = &self.seen(&under);
-        let besides = if self.terms.cut_sector == CutSector::Finished { &under[..] } else { &[] };
-        let standing = self.risk.standing(besides);
-        let lost = Class::ALL.map(|class| {
-            let of_class = standing.iter().filter(|it| self.terms.holds(class, it));
-            lost(of_class, at, &mut self.ages[class as usize])
-        });
-        let missing = |it: &Standing<'_>| it.missing.iter().map(|run| run.1 - run.0).sum::<u64>();
-        let flying = || standing.iter().filter(|it| it.write.acknowledged.is_none());
-        let partial = |it: &&Standing<'_>| (1..it.write.run.1 - it.write.run.0).contains(&missing(it));
-        let (torn, torn_acknowledged, torn_promised) = self.torn(under);
-        self.found.push(Cut {
-            at,
-            lost,
-            torn,
-            torn_acknowledged,
-            torn_promised,
-            partial: standing.iter().filter(partial).map(|it| it.write.count).sum(),
-            in_flight: flying().count() as u64,
-            survived: flying().filter(|it| it.missing.is_empty()).count() as u64,
-            holes,
-        });
+        let mut ages = std::mem::take(&mut self.ages);
+        let cut = self.view().judge(at, &under, &mut ages);
+        self.ages = ages;
+        self.found.push(cut);
     }
 
-    /// Sectors that cannot be read; those of them that held acknowledged data, and promised data.
-    fn torn(&self, under: &[Part]) -> (u64, u64, u64) {
-        let Some(image) = &self.image else { return (0, 0, 0) };
-        let sectors = |run: Run| run.1 - run.0;
-        let held = || under.iter().flat_map(|&(run, _)| image.held(run));
-        let relied_on = held().filter(|(_, held)| held.acknowledged.is_some());
-        let promised = held()
-            .filter(|(_, held)| held.acknowledged.is_some_and(|number| held.forced || self.risk.is_flushed(number)));
-        (
-            under.iter().map(|&(run, _)| sectors(run)).sum(),
-            relied_on.map(|it| sectors(it.0)).sum(),
-            promised.map(|it| sectors(it.0)).sum(),
-        )
-    }
-}
-
-impl Terms {
-    /// True when a cut that loses this write loses one of `class`.
-    fn holds(self, class: Class, standing: &Standing<'_>) -> bool {
-        let forced = standing.write.fua;
-        standing.write.acknowledged.is_some()
-            && !standing.missing.is_empty()
-            && match class {
-                Class::Acknowledged => true,
-                Class::Flushed => standing.flushed,
-                Class::Forced => forced,
-                Class::Promised => standing.flushed || forced || !self.volatile,
+    /// An array took a write, or a run of a rebuild.
+    fn taken(&mut self, landing: &Landing) {
+        let (part, sector, whole) = ((landing.lba, landing.end()), landing.sector, landing.run);
+        match (landing.role, &mut self.rebuilds) {
+            (Role::Every, rebuilds) => {
+                if let Some(rebuilds) = rebuilds {
+                    rebuilds.take(part, landing.number, landing.stamp);
+                }
+                let first = landing.lba - (sector - whole.sector);
+                let whole = (first, first + u64::from(whole.sectors));
+                self.each(|view| view.enter(landing.number, whole, part, landing.stamp));
             }
-    }
-}
-
-/// Sums lost writes up, and counts their ages.
-fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &mut Histogram) -> Lost {
-    let mut lost = Lost::default();
-    let mut runs: Vec<Run> = Vec::new();
-    for standing in writes {
-        let write = standing.write;
-        let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));
-        let first = at.saturating_since(write.first);
-        spread(ages, first, last, write.count);
-        lost.writes += write.count;
-        lost.oldest = lost.oldest.max(first);
-        runs.extend(&standing.missing);
-    }
-    lost.bytes = union(runs.into_iter()) * SECTOR;
-    lost
-}
-
-/// Counts `count` ages, evenly from the first to the last, in at most 64 steps.
-fn spread(ages: &mut Histogram, first: Span, last: Span, count: u64) {
-    const STEPS: u64 = 64;
-    if count == 1 {
-        return ages.record(last);
-    }
-    let (steps, all) = (count.min(STEPS), first.saturating_sub(last).nanos());
-    for step in 0..steps {
-        let share = (count * (step + 1) / steps) - (count * step / steps);
-        ages.record_bucket(last + Span::from_nanos(all / (steps - 1) * step), share);
+            (Role::RebuiltCopy(_), Some(rebuilds)) => rebuilds.begin(landing.number, part),
+            _ => {}
+        }
     }
 }
 
@@ -481,14 +347,7 @@ impl Witness for Judge {
         }
     }
 
-    fn entered(&mut self, number: u64, request: &Request) {
-        if let Some(stripes) = &mut self.stripes {
-            stripes.enter(number, request);
-        }
-    }
-
     fn landed(&mut self, landing: &Landing) {
-        let run = (landing.lba, landing.end());
         match landing.kind {
             LandingKind::Landed => {
                 if self.heads.take(landing) {
@@ -497,14 +356,28 @@ impl Witness for Judge {
             }
             LandingKind::Discarded => {
                 // It changes nothing by itself: no reason to settle, or to close a track run.
-                let Some(stamp) = self.stamp_of(landing.stamp) else { return };
-                let mut sectors = 0;
-                self.view.blocks(landing.member, run, |run| sectors += run.1 - run.0);
                 self.latest = self.latest.max(landing.to);
-                self.queue.push_back((self.latest, Doing::Supersede(stamp, sectors)));
+                self.queue.push_back((self.latest, Doing::Supersede(heads::part(landing))));
             }
             LandingKind::Torn => self.torn.push(heads::part(landing)),
+            LandingKind::Taken => self.taken(landing),
+            LandingKind::Gone => self.heads.stop(landing.member),
+            LandingKind::Whole => {
+                self.latest = self.latest.max(landing.to);
+                self.queue.push_back((self.latest, Doing::Whole(landing.member)));
+            }
             LandingKind::Dropped => {}
+        }
+    }
+
+    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        if let Some(on) = Terms::switched(key, value) {
+            self.note(now, Doing::Caches(on));
+        } else if matches!(key, "array.lose" | "array.replace") {
+            if let ("array.replace", Ok(member)) = (key, value.parse()) {
+                self.heads.start(member, now);
+            }
+            self.note(now, Doing::Turn);
         }
     }
 
@@ -517,11 +390,19 @@ impl Witness for Judge {
 
 #[cfg(test)]
 mod tests {
+    use super::super::loss::Lost;
     use super::*;
-    use seekwise_model::block::Flags;
+    use seekwise_model::block::{CutSector, Flags};
     use seekwise_model::record::{Effort, Parts};
 
-    const TERMS: Terms = Terms { unit: 1, cut_sector: CutSector::Unreadable, volatile: true, saves: false };
+    const TERMS: Terms = Terms {
+        unit: 1,
+        cut_sector: CutSector::Unreadable,
+        volatile: true,
+        volatile_at_first: true,
+        in_memory: false,
+        saves: false,
+    };
 
     fn at(ns: u64) -> Instant {
         Instant::from_nanos(ns)
@@ -542,12 +423,11 @@ mod tests {
     }
 
     fn landing(stamp: u64, lba: u64, from: u64, to: u64) -> Landing {
-        let (from, to, kind) = (at(from), at(to), LandingKind::Landed);
-        Landing { member: 0, lba, sectors: 4, stamp, from, to, kind }
+        Landing::new((lba, 4), stamp, (at(from), at(to)), LandingKind::Landed)
     }
 
     fn judge(terms: Terms, cuts: &[u64]) -> Judge {
-        Judge::new(terms, View::default(), cuts.iter().map(|&ns| at(ns)).collect(), None)
+        Judge::new(terms, Plan::default(), cuts.iter().map(|&ns| at(ns)).collect(), None)
     }
 
     #[test]
@@ -566,7 +446,7 @@ mod tests {
 
     #[test]
     fn without_a_volatile_cache_every_loss_breaks_the_promise() {
-        let mut judge = judge(Terms { volatile: false, ..TERMS }, &[15]);
+        let mut judge = judge(TERMS.promising_all(), &[15]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         let found = judge.finish(at(20));
         assert_eq!(found.cuts[0].lost.map(|lost| lost.writes), [1, 0, 0, 1]);
@@ -574,7 +454,7 @@ mod tests {
 
     #[test]
     fn what_a_protected_buffer_holds_is_safe() {
-        let mut judge = judge(Terms { volatile: false, saves: true, ..TERMS }, &[5, 15, 25]);
+        let mut judge = judge(Terms { saves: true, ..TERMS.promising_all() }, &[5, 15, 25]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         judge.landed(&landing(1, 100, 20, 28));
         let found = judge.finish(at(30));

@@ -13,10 +13,29 @@ use std::collections::BTreeMap;
 use seekwise_model::block::{Flags, Request, SECTOR};
 use seekwise_model::time::{Instant, Span};
 
-use super::image::Held;
+use super::runs::{Run, Runs, overlap, union, without};
 
-/// A run of sectors.
-pub type Run = (u64, u64);
+/// What a run of sectors holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The write that brought it.
+    pub stamp: u64,
+    /// The number of its acknowledgement, when it has one.
+    pub acknowledged: Option<u64>,
+    /// Nothing else was needed to make it durable.
+    pub forced: bool,
+}
+
+impl Runs<Held> {
+    /// The write `stamp`, of `run`, is acknowledged: what it brought before that is relied on from now.
+    pub fn acknowledge(&mut self, run: Run, stamp: u64, number: u64, forced: bool) {
+        self.update(run, |held| {
+            if held.stamp == stamp {
+                (held.acknowledged, held.forced) = (Some(number), forced);
+            }
+        });
+    }
+}
 
 /// Writes by stamp, and their sectors that are not safe.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +89,8 @@ pub struct Write {
     pub acknowledged: Option<Acknowledged>,
     /// Marked to complete only when it is on the medium.
     pub fua: bool,
+    /// Nothing acknowledged writes before they were durable, as long as it was in flight.
+    pub sure: bool,
     /// Overlapping writes that were in flight when it was submitted.
     rivals: Vec<u64>,
 }
@@ -85,8 +106,12 @@ pub struct Acknowledged {
 
 /// A write at a cut.
 pub struct Standing<'a> {
+    /// Its stamp.
+    pub stamp: u64,
     /// The write.
     pub write: &'a Write,
+    /// How many it stands for.
+    pub count: u64,
     /// Covered by a completed flush.
     pub flushed: bool,
     /// Its sectors that the cut loses, in order.
@@ -94,8 +119,8 @@ pub struct Standing<'a> {
 }
 
 impl Risk {
-    /// A write is submitted.
-    pub fn submit(&mut self, request: &Request) {
+    /// A write is submitted; `sure`: nothing acknowledges writes before they are durable.
+    pub fn submit(&mut self, request: &Request, sure: bool) {
         self.doings += 1;
         let run = (request.lba, request.end());
         let overlaps = |stamp: &u64| self.writes.get(stamp).is_some_and(|other| overlap(other.run, run).is_some());
@@ -103,13 +128,20 @@ impl Risk {
         let early: Vec<(Run, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
         let (left, fua) = (run.1 - run.0, request.flags.has(Flags::FUA));
         let (count, first) = (1, Instant::ZERO);
-        let write = Write { run, left, count, first, superseded: 0, epoch: 0, acknowledged: None, fua, rivals };
+        let write = Write { run, left, count, first, superseded: 0, epoch: 0, acknowledged: None, fua, sure, rivals };
         self.writes.insert(request.stamp, write);
         self.exposed.insert((run.0, request.stamp), run.1);
         self.longest = self.longest.max(left);
         self.in_flight.push(request.stamp);
         for (part, rival) in early {
             self.make_safe(Instant::ZERO, part, rival);
+        }
+    }
+
+    /// From now on writes are acknowledged before they are durable.
+    pub fn unsure(&mut self) {
+        for stamp in &self.in_flight {
+            self.writes.entry(*stamp).and_modify(|write| write.sure = false);
         }
     }
 
@@ -164,18 +196,18 @@ impl Risk {
         let sectors = old.run.1 - old.run.0;
         let whole = old.left == sectors && new.left == sectors && old.superseded == sectors;
         let alone = old.rivals.is_empty() && new.rivals.is_empty();
-        let promise = |write: &Write| write.acknowledged.map(|it| (self.is_flushed(it.number), write.fua));
+        let promise = |write: &Write| write.acknowledged.map(|it| (self.is_flushed(it.number), write.fua, write.sure));
         let promised = promise(old).is_some() && promise(old) == promise(new);
         let covered = old.acknowledged.is_some_and(|it| self.is_flushed(it.number));
         old.run == new.run && whole && alone && promised && (covered || old.epoch == new.epoch)
     }
 
-    /// What a sector holds on which the write `stamp` lands now. `volatile`: the drive acknowledges before.
+    /// What a sector holds on which the write `stamp` lands now. `volatile`: writes may be acknowledged before.
     pub fn held(&self, stamp: u64, volatile: bool) -> Held {
         match self.writes.get(&stamp) {
             Some(write) => {
                 let acknowledged = write.acknowledged.map(|it| it.number);
-                Held { stamp, acknowledged, forced: write.fua || !volatile }
+                Held { stamp, acknowledged, forced: write.fua || write.sure }
             }
             // Acknowledged long since, and all of it overwritten before it came.
             None => Held { stamp, acknowledged: Some(u64::MAX), forced: !volatile },
@@ -279,6 +311,11 @@ impl Risk {
         self.level
     }
 
+    /// Of a write in flight or at risk: whether it is marked to complete only on the medium, and whether all were then.
+    pub fn marks(&self, stamp: u64) -> Option<(bool, bool)> {
+        self.writes.get(&stamp).map(|write| (write.fua, write.sure))
+    }
+
     /// No write is in flight or at risk.
     pub fn is_idle(&self) -> bool {
         self.writes.is_empty()
@@ -319,41 +356,23 @@ impl Risk {
         let mut missing = missing.into_iter().peekable();
         let standing = self.writes.iter().map(|(&stamp, write)| {
             let own = std::iter::from_fn(|| missing.next_if(|(of, _)| *of == stamp)).map(|(_, run)| run);
-            Standing { write, flushed: flushed(write), missing: own.collect() }
+            Standing { stamp, write, count: write.count, flushed: flushed(write), missing: own.collect() }
         });
         standing.collect()
     }
 }
 
 impl Write {
+    /// One that was acknowledged and is on the medium.
+    pub fn settled(run: Run, acknowledged: Acknowledged, (fua, sure): (bool, bool)) -> Write {
+        let (left, count, first, superseded, epoch, rivals) = (0, 1, acknowledged.at, 0, 0, Vec::new());
+        Write { run, left, count, first, superseded, epoch, acknowledged: Some(acknowledged), fua, sure, rivals }
+    }
+
     /// Whether this write, `own`, is safe where the medium holds the write `landed`.
     fn accepts(&self, own: u64, landed: u64) -> bool {
         landed >= own || self.rivals.contains(&landed)
     }
-}
-
-/// What two runs share.
-pub fn overlap(a: Run, b: Run) -> Option<Run> {
-    let both = (a.0.max(b.0), a.1.min(b.1));
-    (both.0 < both.1).then_some(both)
-}
-
-/// What is left of a run without another: up to two runs.
-fn without(run: Run, other: Run) -> impl Iterator<Item = Run> {
-    let rests = [(run.0, run.1.min(other.0)), (run.0.max(other.1), run.1)];
-    rests.into_iter().filter(|rest| rest.0 < rest.1)
-}
-
-/// Sectors in any of `runs`.
-pub fn union(runs: impl Iterator<Item = Run>) -> u64 {
-    let mut runs: Vec<Run> = runs.collect();
-    runs.sort_unstable();
-    let (mut reach, mut sectors) = (0, 0);
-    for (from, to) in runs {
-        sectors += to.saturating_sub(from.max(reach));
-        reach = reach.max(to);
-    }
-    sectors
 }
 
 #[cfg(test)]
@@ -374,7 +393,7 @@ mod tests {
     #[test]
     fn a_write_is_at_risk_from_its_acknowledgement_until_it_is_on_the_medium() {
         let mut risk = Risk::default();
-        risk.submit(&write(1, 100, 8));
+        risk.submit(&write(1, 100, 8), false);
         assert_eq!(risk.level(), Level::default());
         risk.acknowledge(AT, 1);
         assert_eq!(risk.level(), Level { bytes: 4096, writes: 1 });
@@ -388,14 +407,14 @@ mod tests {
     fn a_later_write_on_the_medium_makes_an_earlier_one_safe_and_not_the_other_way() {
         let mut risk = Risk::default();
         for stamp in [1, 2] {
-            risk.submit(&write(stamp, 100, 8));
+            risk.submit(&write(stamp, 100, 8), false);
             risk.acknowledge(AT, stamp);
         }
         // Two writes, one sector each counted once.
         assert_eq!(risk.level(), Level { bytes: 4096, writes: 2 });
         risk.land(AT, (100, 108), 1);
         assert_eq!(missing(&risk), [[(100, 108)]]);
-        risk.submit(&write(3, 104, 8));
+        risk.submit(&write(3, 104, 8), false);
         risk.acknowledge(AT, 3);
         risk.land(AT, (104, 112), 3);
         assert_eq!(missing(&risk), [[(100, 104)]]);
@@ -405,7 +424,7 @@ mod tests {
     fn a_block_written_again_and_again_is_one_entry_and_many_writes() {
         let mut risk = Risk::default();
         for stamp in 1..=1000 {
-            risk.submit(&write(stamp, 100, 8));
+            risk.submit(&write(stamp, 100, 8), false);
             risk.supersede(stamp - 1, 8);
             risk.acknowledge(Instant::from_nanos(stamp), stamp);
         }
@@ -413,12 +432,12 @@ mod tests {
         assert_eq!((risk.writes.len(), risk.exposed.len()), (1, 1));
         // A flush under way may cover the writes before it and not those after.
         risk.flush(2000);
-        risk.submit(&write(2001, 100, 8));
+        risk.submit(&write(2001, 100, 8), false);
         risk.supersede(1000, 8);
         risk.acknowledge(Instant::from_nanos(2000), 2001);
         assert_eq!(risk.writes.len(), 2);
         // Sectors that may still reach the medium keep a write apart.
-        risk.submit(&write(2002, 100, 8));
+        risk.submit(&write(2002, 100, 8), false);
         risk.supersede(2001, 4);
         risk.acknowledge(Instant::from_nanos(2000), 2002);
         assert_eq!((risk.writes.len(), risk.level().writes), (3, 1002));
@@ -429,22 +448,22 @@ mod tests {
     #[test]
     fn of_two_writes_in_flight_together_either_may_stay() {
         let mut risk = Risk::default();
-        risk.submit(&write(1, 100, 8));
-        risk.submit(&write(2, 100, 8));
+        risk.submit(&write(1, 100, 8), false);
+        risk.submit(&write(2, 100, 8), false);
         risk.land(AT, (100, 108), 1);
         risk.acknowledge(AT, 2);
         // What was there before it came may be what came last, as long as that is in flight.
-        risk.submit(&write(3, 104, 8));
+        risk.submit(&write(3, 104, 8), false);
         risk.acknowledge(AT, 1);
-        risk.submit(&write(4, 104, 8));
+        risk.submit(&write(4, 104, 8), false);
         assert_eq!(missing(&risk), [[(108, 112)], [(104, 112)]]);
     }
 
     #[test]
     fn a_flush_covers_what_was_acknowledged_before_it_was_submitted() {
         let mut risk = Risk::default();
-        risk.submit(&write(1, 100, 8));
-        risk.submit(&write(2, 200, 8));
+        risk.submit(&write(1, 100, 8), false);
+        risk.submit(&write(2, 200, 8), false);
         risk.acknowledge(AT, 1);
         risk.flush(3);
         risk.acknowledge(AT, 2);
@@ -460,8 +479,8 @@ mod tests {
     #[test]
     fn a_failed_write_is_forgotten_and_a_finished_sector_counts_at_the_cut_only() {
         let mut risk = Risk::default();
-        risk.submit(&write(1, 100, 8));
-        risk.submit(&write(2, 104, 8));
+        risk.submit(&write(1, 100, 8), false);
+        risk.submit(&write(2, 104, 8), false);
         risk.fail(2);
         risk.acknowledge(AT, 1);
         let standing = risk.standing(&[((102, 104), 1), ((104, 106), 2)]);

@@ -1,5 +1,6 @@
-//! Rows with parity at a cut: the write hole. A row whose parity does not belong to its data gives back something that
-//! nobody wrote when one of its drives is lost before parity is computed anew.
+//! Rows with parity at a cut. A row whose parity does not belong to its data gives back something that nobody wrote when
+//! one of its drives is lost before parity is computed anew: the write hole. Where a drive is lost already, what was on it
+//! is what parity and the others give, or gone.
 //!
 //! Writes to a row go one after another in the order in which the array took them, and are known by their number in it.
 //! Parity that the write `p` brought belongs, of each column, to the last write up to `p`. So a column disagrees with it
@@ -9,12 +10,11 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::block::{CutSector, Request};
+use seekwise_model::block::{CutSector, Role};
 use seekwise_model::host::array::layout::Volume;
 
 use super::heads::Part;
-use super::image::Image;
-use super::risk::Run;
+use super::runs::{Run, Runs, all_without, overlap};
 
 /// Rows that do not agree with their parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,16 +25,44 @@ pub struct Holes {
     pub sectors: u64,
 }
 
+/// Blocks of lost drives at a cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// Parity and the other data do not agree: nobody can say what was there.
+    pub gone: Vec<Run>,
+    /// A sector that they are worked out from cannot be read.
+    pub torn: Vec<Run>,
+    /// What the sectors under the heads give besides, and the stamp of each.
+    pub besides: Vec<(Run, u64)>,
+}
+
 /// The rows of all volumes with parity.
 #[derive(Clone, Debug)]
 pub struct Stripes {
-    volumes: Vec<Volume>,
-    /// By member: the number of the write that each sector came from.
-    images: Vec<Image<u64>>,
+    /// With where the blocks of each begin.
+    volumes: Vec<(u64, Volume)>,
+    /// Drives that are lost, one bit each.
+    lost: u64,
+    /// By block: the number of the write that it came from.
+    data: Runs<u64>,
+    /// The same of each parity, by the block beside it in the row's first column.
+    parity: [Runs<u64>; 2],
     /// By number: writes not all of which is on the medium.
-    open: BTreeMap<u64, Request>,
+    open: BTreeMap<u64, Taken>,
     /// So many of those are looked through before the next time.
     enough: usize,
+    /// The same as `data`, of blocks of lost drives: what the rest of the row last gave back.
+    recovered: Runs<u64>,
+    /// Blocks of lost drives that nothing gives back.
+    gone: Runs<()>,
+}
+
+/// A write as the array took it.
+#[derive(Clone, Debug)]
+struct Taken {
+    run: Run,
+    /// Which write above each part of it is, by stamp.
+    parts: Vec<(Run, u64)>,
 }
 
 /// What a write does to one row: to a column, or to parity.
@@ -49,31 +77,94 @@ struct Touch {
     number: u64,
 }
 
+/// Sectors of one chunk of a row.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    volume: usize,
+    row: u64,
+    slot: Slot,
+    /// Sectors of the chunk.
+    from: u64,
+    to: u64,
+    number: u64,
+}
+
+/// A chunk of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    Column(u32),
+    Parity(u32),
+}
+
+/// A part of a lost column, and the number of what the rest of its row gives back.
+type Recovered = (u32, (u64, u64), Option<u64>);
+
 impl Stripes {
-    /// Of these volumes.
-    pub fn new(volumes: &[Volume]) -> Stripes {
-        let members = volumes.first().map_or(0, |volume| volume.members);
-        let images = (0..members).map(|_| Image::default()).collect();
-        Stripes { volumes: volumes.to_vec(), images, open: BTreeMap::new(), enough: 64 }
+    /// Of these volumes, without the drives in `lost` (one bit each).
+    pub fn new(volumes: &[Volume], lost: u64) -> Stripes {
+        let mut start = 0;
+        let begin = |volume: &Volume| {
+            start += volume.capacity();
+            (start - volume.capacity(), *volume)
+        };
+        Stripes {
+            volumes: volumes.iter().map(begin).collect(),
+            lost,
+            data: Runs::default(),
+            parity: Default::default(),
+            open: BTreeMap::new(),
+            enough: 64,
+            recovered: Runs::default(),
+            gone: Runs::default(),
+        }
     }
 
-    /// The array took `request` as its write `number`.
-    pub fn enter(&mut self, number: u64, request: &Request) {
-        self.open.insert(number, *request);
+    /// The array took `run` as its write `number`; a part of it is the write of this stamp.
+    pub fn enter(&mut self, number: u64, run: Run, part: Run, stamp: u64) {
+        self.open.entry(number).or_insert(Taken { run, parts: Vec::new() }).parts.push((part, stamp));
         if self.open.len() > self.enough {
             self.prune();
             self.enough = 64.max(2 * self.open.len());
         }
     }
 
-    /// The stamp of the write `number`, as long as not all of it is on the medium.
-    pub fn stamp(&self, number: u64) -> Option<u64> {
-        self.open.get(&number).map(|request| request.stamp)
+    /// These sectors hold what they came with. Answers what that gives back of lost drives: blocks, and the stamp of each.
+    pub fn land(&mut self, part: &Part) -> Vec<(Run, u64)> {
+        let there = |spot: &Spot| !self.is_lost(spot.volume, spot.row, spot.slot);
+        let Some(spot) = self.spot(part).filter(there) else { return Vec::new() };
+        match part.role {
+            Role::Copy(_) => self.data.land(part.run, part.number),
+            Role::Parity(which) => self.parity[which as usize].land(part.run, part.number),
+            // It belongs to all before.
+            Role::RebuiltParity(which) => self.parity[which as usize].land(part.run, part.number - 1),
+            Role::RebuiltCopy(_) | Role::Every => return Vec::new(),
+        }
+        self.work_out(&spot)
     }
 
-    /// These sectors of a member hold the write `number`.
-    pub fn land(&mut self, member: u32, run: Run, number: u64) {
-        self.images[member as usize].land(run, number);
+    /// What `spot`, which has changed, gives back of lost drives.
+    fn work_out(&mut self, spot: &Spot) -> Vec<(Run, u64)> {
+        let mut back = Vec::new();
+        for (column, span, number) in self.recover(spot, &[]) {
+            let run = self.blocks(spot.volume, spot.row, Slot::Column(column), span);
+            match number {
+                Some(number) => {
+                    self.gone.clear(run);
+                    let known = self.recovered.held(run).filter(|it| it.1 == number).map(|it| it.0);
+                    let new = all_without(run, &known.collect::<Vec<_>>());
+                    back.extend(new.into_iter().flat_map(|run| self.parts_of(number, run)));
+                    self.recovered.land(run, number);
+                }
+                None => self.gone.land(run, ()),
+            }
+        }
+        back
+    }
+
+    /// The parts of the write `number` in `run`, as long as not all of it is on the medium.
+    fn parts_of(&self, number: u64, run: Run) -> impl Iterator<Item = (Run, u64)> {
+        let parts = self.open.get(&number).map_or(&[][..], |taken| &taken.parts);
+        parts.iter().filter_map(move |&(part, stamp)| Some((overlap(part, run)?, stamp)))
     }
 
     /// All writes are on the medium, data and parity.
@@ -84,15 +175,15 @@ impl Stripes {
 
     fn prune(&mut self) {
         let mut open = std::mem::take(&mut self.open);
-        open.retain(|&number, request| !self.touches(number, request).iter().all(|touch| self.has_landed(touch)));
+        open.retain(|&number, taken| !self.touches(number, taken.run).iter().all(|touch| self.has_landed(touch)));
         self.open = open;
     }
 
     /// What a write does, row by row.
-    fn touches(&self, number: u64, request: &Request) -> Vec<Touch> {
-        let (mut start, mut touches) = (0, Vec::new());
-        for (index, volume) in self.volumes.iter().enumerate() {
-            let (mut lba, end) = (request.lba.max(start), request.end().min(start + volume.capacity()));
+    fn touches(&self, number: u64, run: Run) -> Vec<Touch> {
+        let mut touches = Vec::new();
+        for (index, (start, volume)) in self.volumes.iter().enumerate() {
+            let (mut lba, end) = (run.0.max(*start), run.1.min(start + volume.capacity()));
             while lba < end {
                 let block = lba - start;
                 let row = block / volume.row();
@@ -101,79 +192,251 @@ impl Stripes {
                 touch_row(volume, block - row * volume.row(), stop - start - row * volume.row(), touch, &mut touches);
                 lba = stop;
             }
-            start += volume.capacity();
         }
         touches
     }
 
-    /// The members that a touch writes to.
-    fn members(&self, touch: &Touch) -> impl Iterator<Item = u32> + use<> {
-        let (volume, row) = (self.volumes[touch.volume], touch.row);
-        let parities = if touch.column.is_none() { volume.parities() } else { 0 };
-        let data = touch.column.map(|column| volume.member(row, column, 0));
-        data.into_iter().chain((0..parities).map(move |which| volume.parity(row, which)))
+    /// What of the writes that are not all on the medium concerns one row.
+    fn touches_of(&self, volume: usize, row: u64) -> Vec<Touch> {
+        let (start, length) = (self.volumes[volume].0, self.volumes[volume].1.row());
+        let blocks = (start + row * length, start + (row + 1) * length);
+        let here = self.open.iter().filter_map(|(&number, taken)| Some((number, overlap(taken.run, blocks)?)));
+        here.flat_map(|(number, run)| self.touches(number, run)).collect()
     }
 
+    /// Where sectors of a chunk are known by.
+    fn blocks(&self, volume: usize, row: u64, slot: Slot, (from, to): (u64, u64)) -> Run {
+        let (start, volume) = &self.volumes[volume];
+        let column = if let Slot::Column(column) = slot { u64::from(column) } else { 0 };
+        let first = start + row * volume.row() + column * volume.chunk;
+        (first + from, first + to)
+    }
+
+    fn is_lost(&self, volume: usize, row: u64, slot: Slot) -> bool {
+        let volume = &self.volumes[volume].1;
+        let member = match slot {
+            Slot::Column(column) => volume.member(row, column, 0),
+            Slot::Parity(which) => volume.parity(row, which),
+        };
+        self.lost >> member & 1 == 1
+    }
+
+    /// The chunks that a touch writes to.
+    fn slots(&self, touch: &Touch) -> impl Iterator<Item = Slot> + use<> {
+        let parities = if touch.column.is_none() { self.volumes[touch.volume].1.parities() } else { 0 };
+        touch.column.into_iter().map(Slot::Column).chain((0..parities).map(Slot::Parity))
+    }
+
+    /// Where it is kept which write the sectors of a chunk came from.
+    fn image(&self, slot: Slot) -> &Runs<u64> {
+        match slot {
+            Slot::Column(_) => &self.data,
+            Slot::Parity(which) => &self.parity[which as usize],
+        }
+    }
+
+    /// It is where it was to go, or, of a lost drive's, was given back once.
     fn has_landed(&self, touch: &Touch) -> bool {
-        let start = self.volumes[touch.volume].row_start(touch.row);
-        let run = (start + touch.from, start + touch.to);
-        self.members(touch).all(|member| {
-            let there = self.images[member as usize].held(run).filter(|(_, number)| *number >= touch.number);
+        self.slots(touch).all(|slot| {
+            let image = match (self.is_lost(touch.volume, touch.row, slot), slot) {
+                (true, Slot::Parity(_)) => return true,
+                (true, Slot::Column(_)) => &self.recovered,
+                (false, _) => self.image(slot),
+            };
+            let run = self.blocks(touch.volume, touch.row, slot, (touch.from, touch.to));
+            let there = image.held(run).filter(|(_, number)| *number >= touch.number);
             there.map(|(run, _)| run.1 - run.0).sum::<u64>() == touch.to - touch.from
         })
+    }
+
+    /// What a part of a chunk is in its row; nothing where there is no parity.
+    fn spot(&self, part: &Part) -> Option<Spot> {
+        let inside = |(start, volume): &(u64, Volume)| (*start..start + volume.capacity()).contains(&part.run.0);
+        let volume = self.volumes.iter().position(inside)?;
+        let (start, laid) = &self.volumes[volume];
+        let place = laid.place(part.run.0 - start);
+        let slot = match part.role {
+            Role::Copy(_) | Role::RebuiltCopy(_) => Slot::Column(place.column),
+            Role::Parity(which) | Role::RebuiltParity(which) => Slot::Parity(which),
+            Role::Every => return None,
+        };
+        let (from, to) = (place.within, place.within + part.run.1 - part.run.0);
+        (laid.parities() > 0).then_some(Spot { volume, row: place.row, slot, from, to, number: part.number })
+    }
+
+    /// What is under the heads of drives that are there.
+    fn spots(&self, under: &[Part]) -> Vec<Spot> {
+        let spots = under.iter().filter_map(|part| self.spot(part));
+        spots.filter(|spot| !self.is_lost(spot.volume, spot.row, spot.slot)).collect()
     }
 
     /// Rows whose parity does not agree with their data when a cut leaves the sectors `under` the heads as `fate` says.
     pub fn holes(&mut self, under: &[Part], fate: CutSector) -> Holes {
         self.prune();
-        let all = self.open.iter().flat_map(|(&number, request)| self.touches(number, request));
-        let mut touches: Vec<Touch> = all.filter(|touch| self.volumes[touch.volume].parities() > 0).collect();
+        let under = self.spots(under);
+        let all = self.open.iter().flat_map(|(&number, taken)| self.touches(number, taken.run));
+        let mut touches: Vec<Touch> = all.filter(|touch| self.volumes[touch.volume].1.parities() > 0).collect();
         touches.sort_by_key(|touch| (touch.volume, touch.row));
         let rows = touches.chunk_by(|a, b| (a.volume, a.row) == (b.volume, b.row));
         let sectors: Vec<u64> =
-            rows.map(|row| self.holes_of(row, under, fate)).filter(|&sectors| sectors > 0).collect();
+            rows.map(|row| self.holes_of(row, &under, fate)).filter(|&sectors| sectors > 0).collect();
         Holes { rows: sectors.len() as u64, sectors: sectors.iter().sum() }
     }
 
     /// Sectors of data of one row that its parity would not give back.
-    fn holes_of(&self, touches: &[Touch], under: &[Part], fate: CutSector) -> u64 {
-        let volume = &self.volumes[touches[0].volume];
-        let start = volume.row_start(touches[0].row);
-        let mut bounds: Vec<u64> = touches.iter().flat_map(|touch| [touch.from, touch.to]).collect();
-        let (from, to) = (bounds.iter().min().copied().unwrap_or(0), bounds.iter().max().copied().unwrap_or(0));
-        for image in &self.images {
-            bounds.extend(image.held((start + from, start + to)).flat_map(|(run, _)| [run.0 - start, run.1 - start]));
+    fn holes_of(&self, touches: &[Touch], under: &[Spot], fate: CutSector) -> u64 {
+        let (volume, row) = (touches[0].volume, touches[0].row);
+        let under: Vec<Spot> = under.iter().filter(|spot| (spot.volume, spot.row) == (volume, row)).copied().collect();
+        let from = touches.iter().map(|touch| touch.from).min().unwrap_or(0);
+        let to = touches.iter().map(|touch| touch.to).max().unwrap_or(0);
+        let bounds = self.bounds((volume, row), (from, to), touches, &under);
+        let disagrees = |span: &&[u64]| self.disagrees(touches, span[0], &under, fate);
+        let spans = bounds.windows(2).filter(disagrees).map(|span| span[1] - span[0]);
+        spans.sum::<u64>() * u64::from(self.volumes[volume].1.columns())
+    }
+
+    /// Sectors of the chunks of a row in `from..to` between which anything changes.
+    fn bounds(
+        &self,
+        (volume, row): (usize, u64),
+        (from, to): (u64, u64),
+        touches: &[Touch],
+        under: &[Spot],
+    ) -> Vec<u64> {
+        let laid = &self.volumes[volume].1;
+        let touched = touches.iter().flat_map(|touch| [touch.from, touch.to]);
+        let mut bounds: Vec<u64> =
+            touched.chain(under.iter().flat_map(|spot| [spot.from, spot.to])).chain([from, to]).collect();
+        let columns = (0..laid.columns()).map(Slot::Column);
+        for slot in columns.chain((0..laid.parities()).map(Slot::Parity)) {
+            let blocks = self.blocks(volume, row, slot, (from, to));
+            let edges = self.image(slot).held(blocks).flat_map(|(run, _)| [run.0, run.1]);
+            bounds.extend(edges.map(|edge| edge - blocks.0 + from));
         }
-        let inside = |edge: &u64| (start + from..=start + to).contains(edge);
-        bounds.extend(under.iter().flat_map(|part| [part.run.0, part.run.1]).filter(inside).map(|edge| edge - start));
+        bounds.retain(|edge| (from..=to).contains(edge));
         bounds.sort_unstable();
         bounds.dedup();
-        let disagrees = |span: &&[u64]| self.disagrees(touches, span[0], under, fate);
-        let spans = bounds.windows(2).filter(disagrees).map(|span| span[1] - span[0]);
-        spans.sum::<u64>() * u64::from(volume.columns())
+        bounds
+    }
+
+    /// The number of what a sector of a chunk holds; of those `under` a head, what came with it.
+    fn number(&self, (volume, row): (usize, u64), slot: Slot, within: u64, under: &[Spot]) -> u64 {
+        let there = |spot: &&Spot| spot.slot == slot && spot.from <= within && within < spot.to;
+        let run = self.blocks(volume, row, slot, (within, within + 1));
+        let held = || self.image(slot).held(run).next().map_or(0, |held| held.1);
+        under.iter().find(there).map_or_else(held, |spot| spot.number)
     }
 
     /// One sector of the chunks of a row: some parity of it does not belong to its data.
-    fn disagrees(&self, touches: &[Touch], within: u64, under: &[Part], fate: CutSector) -> bool {
-        let (volume, row) = (&self.volumes[touches[0].volume], touches[0].row);
-        let sector = volume.row_start(row) + within;
-        let there = |part: &&Part| part.run.0 <= sector && sector < part.run.1;
-        if fate == CutSector::Unreadable && under.iter().any(|part| there(&part)) {
-            return true;
+    fn disagrees(&self, touches: &[Touch], within: u64, under: &[Spot], fate: CutSector) -> bool {
+        let place = (touches[0].volume, touches[0].row);
+        let volume = &self.volumes[place.0].1;
+        let mut parities = (0..volume.parities()).filter(|&which| !self.is_lost(place.0, place.1, Slot::Parity(which)));
+        if fate == CutSector::Unreadable && under.iter().any(|spot| spot.from <= within && within < spot.to) {
+            return parities.next().is_some();
         }
-        let finished = |member: u32| under.iter().filter(there).find(|part| part.member == member);
-        let of = |member: u32| match finished(member).filter(|_| fate == CutSector::Finished) {
-            Some(part) => part.stamp,
-            None => self.images[member as usize].held((sector, sector + 1)).next().map_or(0, |held| held.1),
-        };
+        let finished = if fate == CutSector::Finished { under } else { &[] };
+        parities.any(|which| !self.agrees(place, which, within, touches, finished))
+    }
+
+    /// The data that are there are those that the parity belongs to.
+    fn agrees(&self, place: (usize, u64), which: u32, within: u64, touches: &[Touch], under: &[Spot]) -> bool {
+        let parity = self.number(place, Slot::Parity(which), within, under);
         let here = || touches.iter().filter(|touch| touch.from <= within && within < touch.to);
-        (0..volume.parities()).map(|which| of(volume.parity(row, which))).any(|parity| {
-            (0..volume.columns()).any(|column| {
-                let data = of(volume.member(row, column, 0));
-                let between = |touch: &Touch| data < touch.number && touch.number <= parity;
-                data > parity || here().any(|touch| touch.column == Some(column) && between(touch))
-            })
+        let columns =
+            (0..self.volumes[place.0].1.columns()).filter(|&it| !self.is_lost(place.0, place.1, Slot::Column(it)));
+        columns.into_iter().all(|column| {
+            let data = self.number(place, Slot::Column(column), within, under);
+            let between = |touch: &Touch| data < touch.number && touch.number <= parity;
+            data <= parity && !here().any(|touch| touch.column == Some(column) && between(touch))
         })
+    }
+
+    /// What the rest of the row gives back of lost columns where `spot` is, when those `under` the heads are finished.
+    fn recover(&self, spot: &Spot, under: &[Spot]) -> Vec<Recovered> {
+        let (place, laid) = ((spot.volume, spot.row), &self.volumes[spot.volume].1);
+        let is_lost = |slot: Slot| self.is_lost(spot.volume, spot.row, slot);
+        let lost: Vec<u32> = (0..laid.columns()).filter(|&column| is_lost(Slot::Column(column))).collect();
+        if lost.is_empty() {
+            return Vec::new();
+        }
+        let touches = self.touches_of(spot.volume, spot.row);
+        let mut found = Vec::new();
+        for span in self.bounds(place, (spot.from, spot.to), &touches, under).windows(2) {
+            let agree = |which: &u32| self.agrees(place, *which, span[0], &touches, under);
+            let parities: Vec<u32> = self.sources(spot.volume, spot.row).collect();
+            let whole = parities.len() == lost.len() && parities.iter().all(agree);
+            for &column in &lost {
+                let numbers = parities.iter().map(|&which| {
+                    let until = self.number(place, Slot::Parity(which), span[0], under);
+                    self.last(place, column, span[0], until, &touches)
+                });
+                let numbers: Vec<u64> = numbers.collect();
+                let one = numbers.windows(2).all(|pair| pair[0] == pair[1]);
+                let number = numbers.first().copied().filter(|_| whole && one);
+                found.push((column, (span[0], span[1]), number));
+            }
+        }
+        found
+    }
+
+    /// The parities that lost columns are worked out from: the first that are there, as many as are lost.
+    fn sources(&self, volume: usize, row: u64) -> impl Iterator<Item = u32> {
+        let laid = &self.volumes[volume].1;
+        let lost = (0..laid.columns()).filter(|&column| self.is_lost(volume, row, Slot::Column(column))).count();
+        (0..laid.parities()).filter(move |&which| !self.is_lost(volume, row, Slot::Parity(which))).take(lost)
+    }
+
+    /// The last write up to `until` to a sector of a lost column.
+    fn last(&self, place: (usize, u64), column: u32, within: u64, until: u64, touches: &[Touch]) -> u64 {
+        let run = self.blocks(place.0, place.1, Slot::Column(column), (within, within + 1));
+        let before = self.recovered.held(run).next().map_or(0, |held| held.1);
+        let here = touches.iter().filter(|touch| touch.column == Some(column) && touch.number <= until);
+        here.filter(|touch| touch.from <= within && within < touch.to)
+            .fold(before, |last, touch| last.max(touch.number))
+    }
+
+    /// What a cut makes of the blocks of lost drives, when it leaves the sectors `under` the heads as `fate` says.
+    pub fn hidden(&self, under: &[Part], fate: CutSector) -> Hidden {
+        let under = self.spots(under);
+        let mut gone = self.gone.clone();
+        let mut hidden = Hidden::default();
+        for spot in &under {
+            let beside: Vec<Spot> =
+                under.iter().filter(|it| (it.volume, it.row) == (spot.volume, spot.row)).copied().collect();
+            match fate {
+                CutSector::Old => {}
+                CutSector::Finished => {
+                    for (column, span, number) in self.recover(spot, &beside) {
+                        let run = self.blocks(spot.volume, spot.row, Slot::Column(column), span);
+                        gone.clear(run);
+                        match number {
+                            Some(number) => hidden.besides.extend(self.parts_of(number, run)),
+                            None => gone.land(run, ()),
+                        }
+                    }
+                }
+                CutSector::Unreadable => hidden.torn.extend(self.torn_by(spot)),
+            }
+        }
+        hidden.gone = gone.iter().map(|(run, ())| run).collect();
+        // What is gone could not be read as anything before.
+        let torn = hidden.torn.iter().flat_map(|&run| all_without(run, &hidden.gone));
+        let mut all = Runs::default();
+        torn.for_each(|run| all.land(run, ()));
+        hidden.torn = all.iter().map(|(run, ())| run).collect();
+        hidden
+    }
+
+    /// What is worked out from sectors that cannot be read.
+    fn torn_by(&self, spot: &Spot) -> Vec<Run> {
+        let needed = match spot.slot {
+            Slot::Column(_) => true,
+            Slot::Parity(which) => self.sources(spot.volume, spot.row).any(|it| it == which),
+        };
+        let lost = (0..self.volumes[spot.volume].1.columns()).map(Slot::Column);
+        let lost = lost.filter(|&slot| needed && self.is_lost(spot.volume, spot.row, slot));
+        lost.map(|slot| self.blocks(spot.volume, spot.row, slot, (spot.from, spot.to))).collect()
     }
 }
 
@@ -194,48 +457,68 @@ fn touch_row(volume: &Volume, from: u64, to: u64, touch: Touch, touches: &mut Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::block::{Flags, Op};
     use seekwise_model::host::array::layout::Level;
 
-    fn write(lba: u64, sectors: u32) -> Request {
-        Request { tag: 0, unit: 0, origin: 0, op: Op::Write, flags: Flags::NONE, lba, sectors, stamp: 9 }
+    fn write(lba: u64, sectors: u64) -> Run {
+        (lba, lba + sectors)
     }
 
     /// Three drives, chunks of 8: row 0 has its data on 0 and 1 and its parity on 2.
-    fn stripes(writes: &[Request]) -> Stripes {
+    fn stripes(lost: u64, writes: &[Run]) -> Stripes {
         let volume = Volume { level: Level::Raid5, members: 3, chunk: 8, first: 0, sectors: 80 };
-        let mut stripes = Stripes::new(&[volume]);
-        (1..).zip(writes).for_each(|(number, write)| stripes.enter(number, write));
+        let mut stripes = Stripes::new(&[volume], lost);
+        (1..).zip(writes).for_each(|(number, &run)| stripes.enter(number, run, run, 10 + number));
         stripes
     }
 
+    fn part(role: Role, run: Run, number: u64) -> Part {
+        Part { member: 0, role, run, stamp: 10 + number, number }
+    }
+
+    const DATA: Role = Role::Copy(0);
+    const PARITY: Role = Role::Parity(0);
+
     #[test]
     fn data_without_parity_and_parity_without_data_are_holes() {
-        let mut stripes = stripes(&[write(2, 4)]);
+        let mut stripes = stripes(0, &[write(2, 4)]);
         assert_eq!(stripes.holes(&[], CutSector::Old), Holes::default(), "nothing is there yet");
-        stripes.land(0, (2, 6), 1);
+        stripes.land(&part(DATA, (2, 6), 1));
         assert_eq!(stripes.holes(&[], CutSector::Old), Holes { rows: 1, sectors: 8 });
-        stripes.land(2, (2, 5), 1);
+        stripes.land(&part(PARITY, (2, 5), 1));
         assert_eq!(stripes.holes(&[], CutSector::Old), Holes { rows: 1, sectors: 2 });
-        stripes.land(2, (5, 6), 1);
-        assert_eq!(
-            (stripes.holes(&[], CutSector::Old), stripes.is_idle(), stripes.stamp(1)),
-            (Holes::default(), true, None)
-        );
+        stripes.land(&part(PARITY, (5, 6), 1));
+        assert_eq!((stripes.holes(&[], CutSector::Old), stripes.is_idle()), (Holes::default(), true));
     }
 
     #[test]
     fn parity_belongs_to_the_last_writes_up_to_its_own() {
         // To one column, then to the other.
-        let mut stripes = stripes(&[write(0, 8), write(8, 8), write(0, 8)]);
-        stripes.land(2, (0, 8), 2);
+        let mut stripes = stripes(0, &[write(0, 8), write(8, 8), write(0, 8)]);
+        stripes.land(&part(PARITY, (0, 8), 2));
         assert_eq!(stripes.holes(&[], CutSector::Old), Holes { rows: 1, sectors: 16 }, "neither column is there");
-        stripes.land(0, (0, 8), 1);
-        stripes.land(1, (0, 8), 2);
+        stripes.land(&part(DATA, (0, 8), 1));
+        stripes.land(&part(DATA, (8, 16), 2));
         assert_eq!(stripes.holes(&[], CutSector::Old), Holes::default());
-        stripes.land(0, (0, 8), 3);
+        stripes.land(&part(DATA, (0, 8), 3));
         assert_eq!(stripes.holes(&[], CutSector::Old).rows, 1);
-        stripes.land(2, (0, 8), 3);
+        stripes.land(&part(PARITY, (0, 8), 3));
+        assert!(stripes.is_idle());
+    }
+
+    #[test]
+    fn what_was_on_a_lost_drive_is_what_the_others_give() {
+        // The second column is lost: its writes are in the parity alone.
+        let mut stripes = stripes(1 << 1, &[write(8, 8), write(0, 8), write(8, 4)]);
+        assert_eq!(stripes.land(&part(PARITY, (0, 8), 1)), [((8, 12), 11), ((12, 16), 11)]);
+        assert_eq!(stripes.land(&part(DATA, (0, 8), 2)), [], "newer than the parity");
+        assert_eq!(stripes.hidden(&[], CutSector::Old).gone, [(8, 12), (12, 16)]);
+        let finished = stripes.hidden(&[part(PARITY, (0, 4), 3)], CutSector::Finished);
+        assert_eq!((finished.gone, finished.besides), (vec![(12, 16)], vec![((8, 12), 13)]));
+        assert_eq!(stripes.land(&part(PARITY, (0, 8), 2)), [], "the first write is there again");
+        assert_eq!(stripes.hidden(&[], CutSector::Old).gone, []);
+        assert_eq!(stripes.hidden(&[part(DATA, (4, 5), 2)], CutSector::Unreadable).torn, [(12, 13)]);
+        assert!(!stripes.is_idle());
+        assert_eq!(stripes.land(&part(PARITY, (0, 4), 3)), [((8, 12), 13)]);
         assert!(stripes.is_idle());
     }
 }

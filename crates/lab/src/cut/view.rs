@@ -1,58 +1,93 @@
-//! What a program sees of the drives below it: which blocks of the volumes lie where a drive was written, as a read
-//! after the cut would find them.
+//! What a program sees of the drives below it: which write each block of the volumes would be read as after a cut, when
+//! these drives of an array are lost.
 //!
-//! Of a mirror the first member counts that is there. After a cut Linux's md reads the first one until the copies are
+//! Of a mirror the first copy counts that is there. After a cut Linux's md reads the first one until the copies are
 //! brought in line, and brings the others in line with it (`read_balance` in `drivers/md/raid1.c` and `raid10.c`: the
 //! first disk beyond `recovery_cp`; `raid1_sync_request`): what only another has is lost. Of rows with parity the data
-//! count as they stand. A drive by itself is a view of one member.
+//! count as they stand; those of a lost drive are what parity and the others give ([`super::stripes`]). A drive by itself
+//! is a view of one copy.
+//!
+//! Where drives are lost or replaced during a run there is a view for each set of them that may be lost at a time. All see
+//! the whole run; a cut is judged by the one whose set is lost then.
 
-use seekwise_model::host::array::layout::{Role, Volume};
+use std::collections::BTreeSet;
+
+use seekwise_model::block::{CutSector, Request, Role};
+use seekwise_model::host::array::layout::Volume;
 use seekwise_model::stack::Stack;
+use seekwise_model::time::Instant;
 
-use super::risk::Run;
+use super::heads::Part;
+use super::loss::{Cut, losses};
+use super::risk::{Acknowledged, Held, Risk, Standing, Write};
+use super::runs::{Run, Runs, all_without, overlap};
+use super::stripes::{Hidden, Stripes};
+use super::terms::Terms;
+use crate::stats::histogram::Histogram;
 
-/// The view.
-#[derive(Clone, Debug, Default)]
-pub struct View {
-    volumes: Vec<Volume>,
-    /// Members that are not there, one bit each.
-    lost: u64,
+/// A drive of an array is lost, or a new one takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Lose(u32),
+    Replace(u32),
 }
 
-impl View {
+/// The array that cuts hit, and what becomes of its drives during a run. A drive by itself has no volumes.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    volumes: Vec<Volume>,
+    /// Drives that are lost, one bit each, and those of them that are being rebuilt.
+    lost: u64,
+    rebuilding: u64,
+    /// What is still to come, in order.
+    turns: Vec<Turn>,
+}
+
+impl Plan {
     /// Of a stack, or why cuts of it are not judged.
-    pub fn of(stack: &Stack) -> Result<View, String> {
-        if let Some(change) = stack.changes.iter().find(|change| !change.key.starts_with("driver.")) {
-            let key = &change.key;
-            return Err(format!("power cuts are not judged while `{key}` changes: only what a driver does may change"));
-        }
-        let Some(spec) = stack.array() else {
-            return Ok(View::default());
+    pub fn of(stack: &Stack) -> Result<Plan, String> {
+        let Some(spec) = stack.array() else { return Ok(Plan::default()) };
+        let turn = |key: &str, value: &str| match (key, value.parse()) {
+            ("array.lose", Ok(member)) => Some(Turn::Lose(member)),
+            ("array.replace", Ok(member)) => Some(Turn::Replace(member)),
+            _ => None,
         };
-        let view = View { volumes: stack.volumes(), lost: spec.lost };
-        if stack.drivers().any(|driver| driver.merge) {
+        let turns: Vec<Turn> = stack.changes.iter().filter_map(|change| turn(&change.key, &change.value)).collect();
+        let plan = Plan { volumes: stack.volumes(), lost: spec.lost, rebuilding: 0, turns };
+        let dead = |lost: u64| !plan.volumes.iter().all(|volume| volume.survives(lost));
+        if !dead(plan.lost) && plan.sets().into_iter().any(dead) {
             return Err(
-                "power cuts are not judged where a driver merges above an array: set `driver.merge` to false, \
-                        or name a driver that does not"
+                "power cuts are not judged where a volume loses too many drives (`array.lose`): there is nothing \
+                        left of it that a cut could lose"
                     .to_owned(),
             );
         }
-        if stack.accelerators().next().is_some() {
-            return Err("power cuts are not judged where a cache in memory (`accelerator`) stands above an array: it \
-                        joins writes, whose parts reach the drives one by one"
-                .to_owned());
+        if Terms::of(stack).saves && plan.has_parity() && plan.sets().into_iter().any(|lost| lost != 0) {
+            return Err(
+                "power cuts are not judged on rows with parity that have lost a drive where a buffer outlives a cut: \
+                        what it holds of a row under way, one run does not show"
+                    .to_owned(),
+            );
         }
-        if view.has_parity() && view.lost != 0 {
-            return Err("power cuts are not judged on rows with parity that have lost a member (`array.lose`): what \
-                        is lost there is not on any drive, but in what all others have together"
-                .to_owned());
+        let faults = &stack.profile.faults;
+        if plan.rebuilds() && (faults.early_flush || faults.caches_when_off) {
+            return Err(
+                "power cuts are not judged where a drive is rebuilt (`array.replace`) and drives lie about what \
+                        is on the medium (`faults`): what a cut leaves of the rebuild is not followed"
+                    .to_owned(),
+            );
         }
-        Ok(view)
+        Ok(plan)
     }
 
     /// Drives.
-    pub fn members(&self) -> usize {
-        self.volumes.first().map_or(1, |volume| volume.members as usize)
+    pub fn members(&self) -> u32 {
+        self.volumes.first().map_or(1, |volume| volume.members)
+    }
+
+    /// Drives that are lost, one bit each.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Some volume has rows with parity.
@@ -60,32 +95,276 @@ impl View {
         self.volumes.iter().any(|volume| volume.parities() > 0)
     }
 
-    /// The volumes.
-    pub fn volumes(&self) -> &[Volume] {
-        &self.volumes
+    /// A drive is to be rebuilt.
+    pub fn rebuilds(&self) -> bool {
+        self.turns.iter().any(|turn| matches!(turn, Turn::Replace(_)))
     }
 
-    /// Tells `seen` the blocks that are read from these sectors of a member, in runs.
-    pub fn blocks(&self, member: u32, run: Run, mut seen: impl FnMut(Run)) {
-        if self.volumes.is_empty() {
-            return seen(run);
+    /// The sets of drives that may be lost at a time from now on.
+    pub fn sets(&self) -> BTreeSet<u64> {
+        let mut sets = BTreeSet::new();
+        self.reach(&mut sets);
+        sets
+    }
+
+    fn reach(&self, sets: &mut BTreeSet<u64>) {
+        sets.insert(self.lost);
+        for member in (0..self.members()).filter(|member| self.rebuilding >> member & 1 == 1) {
+            self.clone().whole(member).reach(sets);
         }
-        let mut start = 0;
-        for volume in &self.volumes {
-            let (mut from, end) = (run.0.max(volume.first), run.1.min(volume.end()));
-            while from < end {
-                let row = (from - volume.first) / volume.chunk;
-                let to = (volume.row_start(row) + volume.chunk).min(end);
-                if let Some((Role::Data { column, copy }, block)) = volume.block(member, from) {
-                    let there = |copy: &u32| self.lost >> volume.member(row, column, *copy) & 1 == 0;
-                    if (0..volume.copies()).find(there) == Some(copy) {
-                        seen((start + block, start + block + (to - from)));
-                    }
-                }
-                from = to;
+        if let Some(&turn) = self.turns.first() {
+            self.clone().turn(turn).reach(sets);
+        }
+    }
+
+    fn turn(mut self, turn: Turn) -> Plan {
+        self.turns.remove(0);
+        match turn {
+            Turn::Lose(member) => {
+                (self.lost, self.rebuilding) = (self.lost | 1 << member, self.rebuilding & !(1 << member))
             }
-            start += volume.capacity();
+            Turn::Replace(member) => self.rebuilding |= self.lost & 1 << member,
         }
+        self
+    }
+
+    fn whole(mut self, member: u32) -> Plan {
+        (self.lost, self.rebuilding) = (self.lost & !(1 << member), self.rebuilding & !(1 << member));
+        self
+    }
+
+    /// The next drive was lost or replaced.
+    pub fn go_on(&mut self) {
+        if let Some(&turn) = self.turns.first() {
+            *self = std::mem::take(self).turn(turn);
+        }
+    }
+
+    /// The rebuild of `member` is over.
+    pub fn is_whole(&mut self, member: u32) {
+        *self = std::mem::take(self).whole(member);
+    }
+}
+
+/// The last write of a block that was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Relied {
+    stamp: u64,
+    run: Run,
+    acknowledged: Acknowledged,
+    fua: bool,
+    sure: bool,
+}
+
+/// The view when a set of drives is lost.
+pub struct View {
+    terms: Terms,
+    volumes: Vec<Volume>,
+    lost: u64,
+    /// Writes not all of which is on the medium.
+    pub risk: Risk,
+    /// Kept where rows have parity.
+    stripes: Option<Stripes>,
+    /// What lies on the medium, kept where a cut can destroy it.
+    image: Option<Runs<Held>>,
+    /// Kept where blocks of a lost drive may not be given back.
+    relied: Option<Runs<Relied>>,
+}
+
+impl View {
+    /// With these drives lost, one bit each.
+    pub fn new(terms: Terms, plan: &Plan, lost: u64) -> View {
+        View {
+            terms,
+            volumes: plan.volumes.clone(),
+            lost,
+            risk: Risk::default(),
+            stripes: plan.has_parity().then(|| Stripes::new(&plan.volumes, lost)),
+            image: (terms.cut_sector == CutSector::Unreadable).then(Runs::default),
+            relied: (plan.has_parity() && lost != 0).then(Runs::default),
+        }
+    }
+
+    /// No write is in flight or at risk.
+    pub fn is_idle(&mut self) -> bool {
+        self.risk.is_idle() && self.stripes.as_mut().is_none_or(Stripes::is_idle)
+    }
+
+    /// A read would find this copy of the block.
+    fn is_read(&self, role: Role, lba: u64) -> bool {
+        let copy = match role {
+            Role::Copy(copy) | Role::RebuiltCopy(copy) => copy,
+            Role::Every => return true,
+            Role::Parity(_) | Role::RebuiltParity(_) => return false,
+        };
+        let mut start = 0;
+        let inside = |volume: &&Volume| {
+            start += volume.capacity();
+            lba < start
+        };
+        let Some(volume) = self.volumes.iter().find(inside) else { return true };
+        let place = volume.place(lba + volume.capacity() - start);
+        let there = |copy: &u32| self.lost >> volume.member(place.row, place.column, *copy) & 1 == 0;
+        (0..volume.copies()).find(there) == Some(copy)
+    }
+
+    /// An array took a write under `number`; a part of it is the write of this stamp.
+    pub fn enter(&mut self, number: u64, run: Run, part: Run, stamp: u64) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.enter(number, run, part, stamp);
+        }
+    }
+
+    /// These sectors are on the medium.
+    pub fn land(&mut self, at: Instant, part: &Part) {
+        let back = self.stripes.as_mut().map(|stripes| stripes.land(part));
+        if self.is_read(part.role, part.run.0) {
+            self.read_as(at, part.run, part.stamp);
+        }
+        back.into_iter().flatten().for_each(|(run, stamp)| self.read_as(at, run, stamp));
+    }
+
+    fn read_as(&mut self, at: Instant, run: Run, stamp: u64) {
+        if let Some(image) = &mut self.image {
+            image.land(run, self.risk.held(stamp, self.terms.volatile));
+        }
+        self.risk.land(at, run, stamp);
+    }
+
+    /// Sectors of a write were superseded before they came to the medium.
+    pub fn supersede(&mut self, part: &Part) {
+        if self.is_read(part.role, part.run.0) {
+            self.risk.supersede(part.stamp, part.run.1 - part.run.0);
+        }
+    }
+
+    /// A write is acknowledged at `at`.
+    pub fn acknowledge(&mut self, at: Instant, request: &Request) {
+        let (run, stamp) = ((request.lba, request.end()), request.stamp);
+        if self.terms.saves {
+            self.risk.land(at, run, stamp);
+        }
+        let marks = self.risk.marks(stamp);
+        let number = self.risk.acknowledge(at, stamp);
+        if let Some(image) = &mut self.image {
+            image.acknowledge(run, stamp, number, marks.is_some_and(|(fua, sure)| fua || sure));
+        }
+        if let (Some(relied), Some((fua, sure))) = (&mut self.relied, marks) {
+            let later: Vec<Run> = relied.held(run).filter(|(_, it)| it.stamp > stamp).map(|it| it.0).collect();
+            let acknowledged = Acknowledged { at, number };
+            for run in all_without(run, &later) {
+                relied.land(run, Relied { stamp, run: (request.lba, request.end()), acknowledged, fua, sure });
+            }
+        }
+    }
+
+    /// What of the sectors a program sees, in order.
+    fn seen(&self, parts: &[Part]) -> Vec<(Run, u64)> {
+        let seen = parts.iter().filter(|part| self.is_read(part.role, part.run.0));
+        let mut seen: Vec<(Run, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
+        seen.sort_unstable();
+        seen
+    }
+
+    /// What a cut at `at` leaves, with these parts under the heads.
+    pub fn judge(&mut self, at: Instant, under: &[Part], ages: &mut [Histogram; 4]) -> Cut {
+        let fate = self.terms.cut_sector;
+        // What is in a buffer that outlives a cut is not told.
+        let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
+        let (holes, hidden) =
+            known.map_or_else(Default::default, |stripes| (stripes.holes(under, fate), stripes.hidden(under, fate)));
+        let seen = self.seen(under);
+        let mut besides = if fate == CutSector::Finished { seen.clone() } else { Vec::new() };
+        besides.extend(&hidden.besides);
+        besides.sort_unstable();
+        let torn: Vec<Run> = seen.iter().map(|it| it.0).chain(hidden.torn.iter().copied()).collect();
+        let (torn, torn_acknowledged, torn_promised) = self.torn(&torn);
+        let buried = self.buried(&hidden);
+        let mut standing = self.risk.standing(&besides);
+        if !hidden.gone.is_empty() {
+            standing = self.without_gone(standing, &hidden, &buried);
+        }
+        let missing = |it: &Standing<'_>| it.missing.iter().map(|run| run.1 - run.0).sum::<u64>();
+        let partial = |it: &&Standing<'_>| (1..it.write.run.1 - it.write.run.0).contains(&missing(it));
+        let flying = || standing.iter().filter(|it| it.write.acknowledged.is_none());
+        Cut {
+            at,
+            lost: losses(&standing, at, ages),
+            torn,
+            torn_acknowledged,
+            torn_promised,
+            partial: standing.iter().filter(partial).map(|it| it.count).sum(),
+            in_flight: flying().count() as u64,
+            survived: flying().filter(|it| it.missing.is_empty()).count() as u64,
+            holes,
+        }
+    }
+
+    /// The writes that blocks were last acknowledged to hold that nothing gives back, with what of them that is.
+    fn buried(&self, hidden: &Hidden) -> Vec<(u64, Write, Vec<Run>)> {
+        let Some(relied) = &self.relied else { return Vec::new() };
+        let mut buried: Vec<(u64, Write, Vec<Run>)> = Vec::new();
+        let mut gone: Vec<(Run, Relied)> = hidden.gone.iter().flat_map(|&run| relied.held(run)).collect();
+        gone.sort_unstable_by_key(|(run, it)| (it.stamp, run.0));
+        for (run, it) in gone {
+            match buried.last_mut().filter(|last| last.0 == it.stamp) {
+                Some((.., runs)) => runs.push(run),
+                None => {
+                    buried.push((it.stamp, Write::settled(it.run, it.acknowledged, (it.fua, it.sure)), vec![run]));
+                }
+            }
+        }
+        buried
+    }
+
+    /// The same writes where blocks are gone: of an acknowledged one that counts if no later one was acknowledged.
+    fn without_gone<'a>(
+        &self,
+        standing: Vec<Standing<'a>>,
+        hidden: &Hidden,
+        buried: &'a [(u64, Write, Vec<Run>)],
+    ) -> Vec<Standing<'a>> {
+        let mut all: Vec<Standing<'a>> = Vec::new();
+        let mut rests: Vec<(u64, Vec<Run>)> = Vec::new();
+        for it in standing {
+            let missing: Vec<Run> = it.missing.iter().flat_map(|&run| all_without(run, &hidden.gone)).collect();
+            if it.write.acknowledged.is_none() {
+                let gone = hidden.gone.iter().filter_map(|&run| overlap(run, it.write.run));
+                let mut missing: Vec<Run> = missing.into_iter().chain(gone).collect();
+                missing.sort_unstable();
+                all.push(Standing { missing, ..it });
+            } else if buried.iter().any(|(stamp, ..)| *stamp == it.stamp) {
+                rests.push((it.stamp, missing.clone()));
+                if it.count > 1 {
+                    all.push(Standing { count: it.count - 1, missing, ..it });
+                }
+            } else {
+                all.push(Standing { missing, ..it });
+            }
+        }
+        for (stamp, write, runs) in buried {
+            let rest = rests.iter().find(|rest| rest.0 == *stamp).map_or(&[][..], |rest| &rest.1);
+            let mut missing = [&runs[..], rest].concat();
+            missing.sort_unstable();
+            let flushed = write.acknowledged.is_some_and(|it| self.risk.is_flushed(it.number));
+            all.push(Standing { stamp: *stamp, write, count: 1, flushed, missing });
+        }
+        all
+    }
+
+    /// Sectors that cannot be read; those of them that held acknowledged data, and promised data.
+    fn torn(&self, under: &[Run]) -> (u64, u64, u64) {
+        let Some(image) = &self.image else { return (0, 0, 0) };
+        let sectors = |run: Run| run.1 - run.0;
+        let held = || under.iter().flat_map(|&run| image.held(run));
+        let relied_on = held().filter(|(_, held)| held.acknowledged.is_some());
+        let promised = held()
+            .filter(|(_, held)| held.acknowledged.is_some_and(|number| held.forced || self.risk.is_flushed(number)));
+        (
+            under.iter().map(|&run| sectors(run)).sum(),
+            relied_on.map(|it| sectors(it.0)).sum(),
+            promised.map(|it| sectors(it.0)).sum(),
+        )
     }
 }
 
@@ -94,23 +373,43 @@ mod tests {
     use super::*;
     use seekwise_model::host::array::layout::Level;
 
-    fn blocks(level: Level, members: u32, lost: u64, member: u32, run: Run) -> Vec<Run> {
+    const TERMS: Terms = Terms {
+        unit: 1,
+        cut_sector: CutSector::Old,
+        volatile: true,
+        volatile_at_first: true,
+        in_memory: false,
+        saves: false,
+    };
+
+    fn plan(level: Level, members: u32) -> Plan {
         let volume = Volume { level, members, chunk: 8, first: 0, sectors: 80 };
-        let mut found = Vec::new();
-        View { volumes: vec![volume], lost }.blocks(member, run, |run| found.push(run));
-        found
+        Plan { volumes: vec![volume], ..Plan::default() }
     }
 
     #[test]
-    fn blocks_are_where_a_read_would_look_for_them() {
-        assert_eq!(blocks(Level::Raid0, 2, 0, 1, (4, 12)), [(12, 16), (24, 28)]);
-        assert_eq!(blocks(Level::Raid1, 2, 0, 0, (4, 6)), [(4, 6)]);
-        assert_eq!(blocks(Level::Raid1, 2, 0, 1, (4, 6)), [], "the second copy");
-        assert_eq!(blocks(Level::Raid1, 2, 1, 1, (4, 6)), [(4, 6)], "the first is not there");
-        assert_eq!(blocks(Level::Raid10, 4, 0, 2, (0, 4)), [(8, 12)]);
-        assert_eq!(blocks(Level::Raid5, 3, 0, 2, (0, 16)), [(16, 24)], "parity in row 0, data in row 1");
-        let mut one = Vec::new();
-        View::default().blocks(0, (3, 9), |run| one.push(run));
-        assert_eq!(one, [(3, 9)]);
+    fn the_first_copy_that_is_there_is_read() {
+        let read = |level, members, lost, copy, lba| {
+            View::new(TERMS, &plan(level, members), lost).is_read(Role::Copy(copy), lba)
+        };
+        assert!(read(Level::Raid1, 2, 0, 0, 4) && !read(Level::Raid1, 2, 0, 1, 4));
+        assert!(read(Level::Raid1, 2, 1, 1, 4), "the first is not there");
+        assert!(!read(Level::Raid10, 4, 0b0100, 1, 0) && read(Level::Raid10, 4, 0b0100, 1, 8), "the second pair's");
+        assert!(!read(Level::Raid5, 3, 1, 0, 0) && read(Level::Raid5, 3, 1, 0, 8), "on a lost drive");
+        assert!(View::new(TERMS, &Plan::default(), 0).is_read(Role::Copy(0), 9));
+    }
+
+    #[test]
+    fn every_set_of_drives_that_may_be_lost_has_a_view() {
+        let of = |turns: &[Turn]| Plan { turns: turns.to_vec(), ..plan(Level::Raid6, 5) }.sets();
+        assert_eq!(of(&[]), BTreeSet::from([0]));
+        // The rebuild may be over before the second is lost, or not.
+        let turns = [Turn::Lose(0), Turn::Replace(0), Turn::Lose(1)];
+        assert_eq!(of(&turns), BTreeSet::from([0b00, 0b01, 0b10, 0b11]));
+        let mut plan = Plan { turns: turns.to_vec(), ..plan(Level::Raid6, 5) };
+        plan.go_on();
+        plan.go_on();
+        plan.is_whole(0);
+        assert_eq!((plan.lost(), plan.sets()), (0, BTreeSet::from([0b00, 0b10])));
     }
 }

@@ -10,51 +10,83 @@
 //! - landings of one drive that follow one another without a gap in sectors and in time are one track run: a physical sector that
 //!   two writes share is under the head as a whole.
 //!
+//! A layer that splits a landing leaves in each part what it is a part of, so that above an array, or a driver that joins
+//! writes, the arithmetic is that of the drive, to the nanosecond.
+//!
 //! It does not know what a buffer would save of itself: with power protection or flash, acknowledged writes that no
 //! landing has reported yet are on the medium as well.
 
-use super::{CutSector, Landing, LandingKind};
+use super::{CutSector, Landing, LandingKind, Role, TrackRun};
 use crate::time::{Instant, Span};
 
-impl Landing {
-    /// The first sector after the run.
-    pub fn end(&self) -> u64 {
-        self.lba + u64::from(self.sectors)
-    }
-
+impl TrackRun {
     /// When the head has passed all sectors before `sector`, which lies in the run or right behind it.
     fn passed(&self, sector: u64) -> Instant {
         let all = u64::from(self.sectors).max(1);
-        self.from + Span::from_nanos(self.to.since(self.from).nanos() * (sector - self.lba) / all)
+        self.from + Span::from_nanos(self.to.since(self.from).nanos() * (sector - self.sector) / all)
     }
 
     /// The first sector that has not passed by `cut`.
     fn reached(&self, cut: Instant) -> u64 {
         let (all, time) = (u64::from(self.sectors), self.to.since(self.from).nanos());
         if self.to <= cut {
-            return self.end();
+            return self.sector + all;
         }
         match cut.saturating_since(self.from).nanos() {
-            0 => self.lba,
+            0 => self.sector,
             // The most sectors s for which time * s / all, rounded down, is not above what is gone.
-            gone => self.lba + ((gone + 1) * all - 1) / time,
+            gone => self.sector + ((gone + 1) * all - 1) / time,
         }
     }
+}
 
-    /// Its sectors in `lba..end`, if any.
-    fn within(&self, lba: u64, end: u64) -> Option<Landing> {
-        let (lba, end) = (lba.max(self.lba), end.min(self.end()));
-        let part =
-            || Landing { lba, sectors: (end - lba) as u32, from: self.passed(lba), to: self.passed(end), ..*self };
-        (lba < end).then(part)
+impl Landing {
+    /// What became of a run, as its drive reports it: it is the whole of a track run.
+    pub fn new((lba, sectors): (u64, u32), stamp: u64, (from, to): (Instant, Instant), kind: LandingKind) -> Landing {
+        let run = TrackRun { sector: lba, sectors, from, to };
+        Landing { member: 0, role: Role::Copy(0), lba, sectors, stamp, number: 0, from, to, kind, sector: lba, run }
+    }
+
+    /// The first sector after the run.
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+
+    /// Its sectors from the `first` to before the `end` one, counted from 0.
+    pub fn part(&self, first: u64, end: u64) -> Landing {
+        let (sector, stop) = (self.sector + first, self.sector + end);
+        let whole = first == 0 && end == u64::from(self.sectors);
+        let (from, to) = if whole { (self.from, self.to) } else { (self.run.passed(sector), self.run.passed(stop)) };
+        Landing { lba: self.lba + first, sectors: (end - first) as u32, sector, from, to, ..*self }
+    }
+
+    /// Something became of the same sectors of the same write; no head was over them then.
+    fn unmoved(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
+        let run = TrackRun { sector: self.sector, sectors: self.sectors, from, to };
+        Landing { from, to, kind, run, ..self }
+    }
+
+    /// True when `next` passes under the head right behind it: both are of one track run.
+    pub fn is_followed_by(&self, next: &Landing) -> bool {
+        self.member == next.member && self.sector_end() == next.sector && self.to == next.from
+    }
+
+    /// The drive's first sector after the run.
+    fn sector_end(&self) -> u64 {
+        self.sector + u64::from(self.sectors)
+    }
+
+    /// Its sectors in `sector..end` of the drive, if any.
+    fn within(&self, sector: u64, end: u64) -> Option<Landing> {
+        let (from, to) = (sector.max(self.sector), end.min(self.sector_end()));
+        (from < to).then(|| self.part(from - self.sector, to - self.sector))
     }
 }
 
 /// What a cut at `cut` leaves of `landings`, each told to `left`, when physical sectors are of `unit` sectors and
 /// `sector` says what becomes of the one under the head. What is not on the medium is told as discarded.
 pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut left: impl FnMut(Landing)) {
-    let one_run =
-        |a: &Landing, b: &Landing| a.member == b.member && a.end() == b.lba && a.to == b.from && a.kind == b.kind;
+    let one_run = |a: &Landing, b: &Landing| a.is_followed_by(b) && a.kind == b.kind;
     for run in landings.chunk_by(one_run) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
         if first.kind != LandingKind::Landed || last.to <= cut {
@@ -68,13 +100,14 @@ pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut 
             CutSector::Unreadable => LandingKind::Torn,
         };
         for landing in run {
-            let parts = [(first.lba, whole, LandingKind::Landed), (whole, torn, kind), (torn, last.end(), GONE)];
-            for (lba, end, kind) in parts {
-                if let Some(part) = landing.within(lba, end) {
+            let parts =
+                [(first.sector, whole, LandingKind::Landed), (whole, torn, kind), (torn, last.sector_end(), GONE)];
+            for (sector, end, kind) in parts {
+                if let Some(part) = landing.within(sector, end) {
                     // A sector that is finished after the cut is dated to it.
                     let (from, to) =
                         if kind == LandingKind::Landed { (part.from.min(cut), part.to.min(cut)) } else { (cut, cut) };
-                    left(Landing { from, to, kind, ..part });
+                    left(part.unmoved(from, to, kind));
                 }
             }
         }
@@ -87,11 +120,11 @@ const GONE: LandingKind = LandingKind::Discarded;
 /// when the head is just coming to it.
 fn under_head(run: &[Landing], cut: Instant, unit: u64) -> (u64, u64) {
     let first = run.iter().find(|landing| landing.to > cut).expect("the run is not over");
-    let (start, end) = (run[0].lba, run[run.len() - 1].end());
-    let sector = first.reached(cut) / unit * unit;
+    let (start, end) = (run[0].sector, run[run.len() - 1].sector_end());
+    let sector = first.run.reached(cut) / unit * unit;
     let whole = sector.max(start);
-    let holder = run.iter().find(|landing| landing.end() > whole).expect("it lies in the run");
-    let begun = holder.passed(whole) < cut;
+    let holder = run.iter().find(|landing| landing.sector_end() > whole).expect("it lies in the run");
+    let begun = holder.run.passed(whole) < cut;
     (whole, if begun { (sector + unit).min(end) } else { whole })
 }
 
@@ -102,7 +135,7 @@ mod tests {
 
     fn run(lba: u64, sectors: u32, from: u64, to: u64, stamp: u64) -> Landing {
         let (from, to) = (Instant::from_nanos(from), Instant::from_nanos(to));
-        Landing { member: 0, lba, sectors, stamp, from, to, kind: LandingKind::Landed }
+        Landing::new((lba, sectors), stamp, (from, to), LandingKind::Landed)
     }
 
     /// First sector, sectors and what became of them.
@@ -146,6 +179,29 @@ mod tests {
         // Apart in time they share nothing.
         let apart = [run(0, 12, 0, 1200, 1), run(12, 12, 1201, 2401, 2)];
         assert_eq!(left(&apart, 1300, 8, CutSector::Old), [(0, 12, Landed), (12, 4, Discarded), (16, 8, Discarded)]);
+    }
+
+    /// A layer above splits a run at odd places and moves its parts elsewhere: each sector is where it was, at its instant.
+    #[test]
+    fn parts_are_cut_where_the_whole_would_be() {
+        let whole = run(96, 11, 1000, 2003, 1);
+        for unit in [1, 8] {
+            for cut in 995..2010 {
+                let mut parts: Vec<Landing> = Vec::new();
+                for (first, end) in [(0, 3), (3, 4), (4, 9), (9, 11)] {
+                    let part = whole.part(first, end);
+                    parts.push(Landing { lba: part.lba * 1000, ..part });
+                }
+                let told = |landings: &[Landing]| {
+                    let mut sectors = Vec::new();
+                    at(landings, Instant::from_nanos(cut), unit, CutSector::Unreadable, |part| {
+                        sectors.extend((part.sector..part.sector_end()).map(|sector| (sector, part.kind)));
+                    });
+                    sectors
+                };
+                assert_eq!(told(&parts), told(&[whole]), "at {cut}, sectors of {unit}");
+            }
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::time::Instant;
 impl Piece {
     /// What became of the piece.
     pub(super) fn landing(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
-        Landing { member: 0, lba: self.lba, sectors: self.sectors, stamp: self.stamp, from, to, kind }
+        Landing::new((self.lba, self.sectors), self.stamp, (from, to), kind)
     }
 
     /// The part of it in `lba..end`, if any.
@@ -123,6 +123,13 @@ impl Drive {
         self.power = Power::Off;
         (self.electronics, self.link, self.choose_from) = (now, now, now);
         self.idle = (now, now);
+    }
+
+    /// Tells the stamps of writes in flight, and of what is dirty.
+    pub(super) fn tell_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.slots.iter().filter(|slot| slot.stage != Stage::Free).for_each(|slot| tell(slot.request.stamp));
+        self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces).for_each(|piece| tell(piece.stamp));
+        self.landings.iter().for_each(|landing| tell(landing.stamp));
     }
 
     /// Reports what became of all that is dirty.

@@ -22,8 +22,7 @@
 //! background costs the processor too: it is added to the next request that ends. The bytes that go through the cache
 //! are the processor's to copy ([`Effort::copied`]), so without a processor they take no time.
 //!
-//! Not here: sizes that adapt, prefetches of several streams at once, a cache that outlives a power-off. Above an array,
-//! landings are places on members, and what memory loses cannot be told among them.
+//! Not here: sizes that adapt, prefetches of several streams at once, a cache that outlives a power-off.
 
 mod pages;
 
@@ -583,6 +582,11 @@ impl Layer for Accelerator {
         self.passing.retain(|&other| other != slot);
         self.charge(now, &mut crank.slots[slot]);
         true
+    }
+
+    fn unsettled(&self, crank: &Crank, tell: &mut dyn FnMut(u64)) {
+        self.pages.dirty().for_each(|(_, stamp)| tell(stamp));
+        crank.unsettled_below(tell);
     }
 
     fn set(&mut self, _: &mut Crank, _: Instant, key: &str, value: &str) -> Result<(), ControlError> {

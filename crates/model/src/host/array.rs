@@ -12,10 +12,10 @@
 //! | `jobs` | requests, jobs, commands, and who holds which stretch of the members |
 //! | `spread` | from requests to jobs to commands |
 //! | `rebuild` | lost members, new ones, and the rebuild |
+//! | `numbering` | the order in which writes are taken; landings of the members in blocks of the volumes |
 //!
 //! A response's parts are those of the command that ended last (and, where a write reads first, of the read that ended
-//! last before it); what lies between is *driver*. A flush goes to all members. Landings name the member and its own
-//! sectors; stamp 0 marks what the rebuild wrote. A read that fails is answered from what the others know; nothing is
+//! last before it); what lies between is *driver*. A flush goes to all members. A read that fails is answered from what the others know; nothing is
 //! written again for it. A member whose power is gone while the array's is not counts as lost. A volume that lost too
 //! much answers every request with an error, also after a new drive has come; so does every flush from then on, for it
 //! covers what that volume had acknowledged.
@@ -28,22 +28,26 @@
 
 mod jobs;
 pub mod layout;
+mod numbering;
 mod parity;
 mod rebuild;
 mod spread;
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use self::jobs::{Command, Job, Kind, NOBODY, Turns};
 use self::layout::{Share, Volume, volumes};
+use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
 pub use self::rebuild::Progress;
 use self::rebuild::Rebuild;
 use super::layer::{self, Layer, Layered};
 use super::slab::Slab;
-use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
+use crate::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
+};
 use crate::queue::{Discipline, Queue};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -117,6 +121,7 @@ pub struct Array {
     /// Members that may have something to send, and room for it: one bit each.
     asking: u32,
     jobs: Slab<Job>,
+    numbering: Numbering,
     commands: Slab<Command>,
     turns: Turns,
     /// Jobs of volumes that lost too much, by when they are answered.
@@ -172,6 +177,7 @@ impl Array {
             volumes,
             asking: 0,
             jobs: Slab::with_capacity(0),
+            numbering: Numbering::default(),
             commands: Slab::with_capacity(0),
             turns: Turns::default(),
             failing: VecDeque::new(),
@@ -223,6 +229,16 @@ impl Array {
         self.failed >> member & 1 == 1 && self.rebuild.is_none_or(|rebuild| rebuild.member != member)
     }
 
+    /// Forgets the numbers of writes of which nothing can land any more, when there are many.
+    fn forget_settled(&mut self, crank: &Crank) {
+        if self.numbering.are_many() {
+            let mut unsettled: BTreeSet<u64> =
+                (0..self.jobs.len()).map(|job| &self.jobs[job]).filter(|job| job.live).map(|job| job.number).collect();
+            crank.unsettled_below(&mut |number| unsettled.extend([number]));
+            self.numbering.keep(&unsettled);
+        }
+    }
+
     /// Answers with an error what was asked of a volume that is lost.
     fn refuse_due(&mut self, crank: &mut Crank, now: Instant) {
         while let Some(&(_, job)) = self.failing.front().filter(|(at, _)| *at <= now) {
@@ -248,13 +264,14 @@ impl Array {
                 member.sent = command.lba + u64::from(command.sectors);
                 sent = true;
                 let Command { job, op, lba, sectors, .. } = *command;
+                let stamp = self.jobs[job].number;
                 let request = match self.jobs[job].parent {
                     NOBODY => BLANK,
                     parent => crank.slots[parent].request,
                 };
                 // What is read for a write's sake is read as any other.
                 let flags = if op == request.op { request.flags } else { Flags::NONE };
-                let request = Request { tag, unit: index as u8, op, flags, lba, sectors, ..request };
+                let request = Request { tag, unit: index as u8, op, flags, lba, sectors, stamp, ..request };
                 crank.submit(now, request);
             }
         }
@@ -311,7 +328,7 @@ impl Array {
             self.turns.let_go(index);
         }
         if job.parent == NOBODY {
-            return self.run_over(now, &job);
+            return self.run_over(crank, now, &job);
         }
         let parent = &mut crank.slots[job.parent];
         parent.note -= 1;
@@ -417,6 +434,7 @@ impl Layer for Array {
     }
 
     fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
+        self.forget_settled(crank);
         // One more than there are jobs, until it is split.
         crank.slots[slot].note = 1;
         self.spread(crank, now, slot);
@@ -451,6 +469,7 @@ impl Layer for Array {
         let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
         if status == Status::PowerLost && whole_life && !gone {
             self.give_up(crank, at, command.member);
+            numbering::tell_member(crank, at, command.member, LandingKind::Gone);
         }
         if whole_life && self.is_gone(command.member) {
             status = Status::MediumError;
@@ -490,6 +509,17 @@ impl Layer for Array {
         let chosen = |job: &Job| job.parent == slot && !job.is_firm();
         let sent = |command: &Command| command.job != NOBODY && command.sent && chosen(&self.jobs[command.job]);
         (0..self.commands.len()).filter(|&tag| sent(&self.commands[tag])).collect()
+    }
+
+    /// Of a member's sectors what they are of the volumes; of the write's number its stamp.
+    fn landed(&mut self, crank: &mut Crank, landing: Landing) {
+        if let Some(stamp) = self.numbering.stamp(landing.stamp) {
+            numbering::in_blocks(&self.volumes, &landing, stamp, |part| crank.landings.tell(part));
+        }
+    }
+
+    fn unsettled(&self, _: &Crank, tell: &mut dyn FnMut(u64)) {
+        self.numbering.stamps().for_each(tell);
     }
 
     /// `lose` and `replace`, each with a member.

@@ -397,7 +397,7 @@ impl Driver {
     fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
         self.cut = Instant::FAR;
         let done = crank.obey(self, now, &Control::PowerCut);
-        crank.collect_landings();
+        crank.collect_landings(self);
         crank.landings.forget();
         done
     }

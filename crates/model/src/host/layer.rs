@@ -12,6 +12,7 @@
 //! | it is due | `turn`, until it has nothing more to do at that instant |
 //! | an abort, a reset, a power cut | `held`, `withdraw`, `below`: what it has of a request, here and below |
 //! | a setting of its own | `set`; `obey` for whoever makes something else of a control |
+//! | something landed below | `landed`, to tell it in places and stamps of what came from above |
 //!
 //! Each of the first three answers when the layer wants its turn; it has it then at the latest.
 //!
@@ -19,7 +20,7 @@
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -91,6 +92,16 @@ pub trait Layer: Sized {
     fn set(&mut self, crank: &mut Crank<Self>, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
         let _ = (crank, now, key, value);
         Err(ControlError::UnknownKey)
+    }
+
+    /// Something landed below: tells it in places and stamps of what came from above.
+    fn landed(&mut self, crank: &mut Crank<Self>, landing: Landing) {
+        crank.landings.translate(landing);
+    }
+
+    /// Tells the stamps of writes of which something may still land; those in flight are told without that.
+    fn unsettled(&self, crank: &Crank<Self>, tell: &mut dyn FnMut(u64)) {
+        crank.unsettled_below(tell);
     }
 
     /// Does something beside requests.
@@ -235,7 +246,7 @@ impl<L: Layer> Crank<L> {
 
     /// Takes back what has come from below.
     pub fn collect(&mut self, layer: &mut L) {
-        self.collect_landings();
+        self.collect_landings(layer);
         while let Some(completion) = self.below.poll_completion() {
             self.come_up(layer, &completion);
         }
@@ -248,12 +259,22 @@ impl<L: Layer> Crank<L> {
     }
 
     /// Takes over the landings that have come from below.
-    pub fn collect_landings(&mut self) {
+    pub fn collect_landings(&mut self, layer: &mut L) {
         if self.landings.are_wanted() {
             while let Some(landing) = self.below.poll_landing() {
-                self.landings.tell(landing);
+                layer.landed(self, landing);
+            }
+            if self.landings.are_many() {
+                let mut unsettled = BTreeSet::new();
+                self.unsettled_below(&mut |stamp| unsettled.extend([stamp]));
+                self.landings.keep(&unsettled);
             }
         }
+    }
+
+    /// Tells the stamps of commands below of which something may still land.
+    pub fn unsettled_below(&self, tell: &mut dyn FnMut(u64)) {
+        self.below.unsettled(tell);
     }
 
     /// Ends the request in `slot` as far as it is here.
@@ -421,8 +442,15 @@ impl<L: Layer> Device for Layered<L> {
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        self.crank.collect_landings();
+        self.crank.collect_landings(&mut self.layer);
         self.crank.landings.poll()
+    }
+
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        let Layered { layer, crank } = self;
+        crank.live().for_each(|slot| tell(crank.slots[slot].request.stamp));
+        crank.landings.unsettled(tell);
+        layer.unsettled(crank, tell);
     }
 
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
@@ -436,7 +464,7 @@ impl<L: Layer> Device for Layered<L> {
             // Below, nothing happens by itself before that: there is no need to ask.
             if crank.below_next <= first {
                 let done = crank.below.proceed(first);
-                crank.collect_landings();
+                crank.collect_landings(layer);
                 match done {
                     Some(completion) => {
                         at = completion.finished;

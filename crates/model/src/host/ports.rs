@@ -181,6 +181,11 @@ impl Device for Ports {
         self.landings.pop_front()
     }
 
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.landings.iter().for_each(|landing| tell(landing.stamp));
+        self.members.iter().for_each(|member| member.device.unsettled(tell));
+    }
+
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         loop {
             if let Some(completion) = self.ready.pop_front() {

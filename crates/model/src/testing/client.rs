@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::durability::Witness;
+use super::durability::Checker;
 use super::image::Image;
 use super::pick;
 use crate::block::{Control, Device, Flags, Landing, Limits, Op, Request};
@@ -65,7 +65,7 @@ pub struct Client {
     /// The device.
     pub device: Box<dyn Device>,
     /// What it has acknowledged.
-    pub witness: Witness,
+    pub checker: Checker,
     /// What is on the medium, from all landings so far.
     pub image: Image,
     /// All writes accepted, in order.
@@ -88,13 +88,13 @@ pub struct Client {
 
 impl Client {
     /// A client with `habits` of a fresh device, with landings on. Panics when the device refuses them.
-    pub fn new(mut device: Box<dyn Device>, witness: Witness, habits: Habits, rng: Rng) -> Client {
+    pub fn new(mut device: Box<dyn Device>, checker: Checker, habits: Habits, rng: Rng) -> Client {
         let landings = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &landings).expect("a device with landings");
         Client {
             limits: device.limits(0),
             device,
-            witness,
+            checker,
             image: Image::new(),
             written: Vec::new(),
             landings: Vec::new(),
@@ -207,7 +207,7 @@ impl Client {
         }
         while let Some(completion) = self.device.poll_completion() {
             self.flying.remove(&completion.tag).expect("a completion of something in flight");
-            self.witness.completed(&completion);
+            self.checker.completed(&completion);
             freed = true;
         }
         if let Some(request) = self.held.take_if(|_| freed) {
@@ -230,7 +230,7 @@ impl Client {
                 if request.op == Op::Write {
                     self.written.push(request);
                 }
-                self.witness.submitted(&request);
+                self.checker.submitted(&request);
                 self.drain();
             }
             Err(back) => self.held = Some(back),

@@ -6,7 +6,7 @@
 //! | 1 | after each call, drained: the next timeout is later, no completion is dated later or was due before |
 //! | 2 | every timeout, the script's instants only, extra calls between them: the same answers |
 //! | 3 | each tag once, the status fits, refused unchanged and only with something in flight, nothing left over |
-//! | 4 | after each cut, the image keeps the laws of durability ([`Witness`](super::Witness)) |
+//! | 4 | after each cut, the image keeps the laws of durability ([`Checker`](super::Checker)) |
 //! | 5 | landings: known stamp, inside its write, dated in order; write-through landed when done, unless the buffer outlives a cut; a cut leaves no gap |
 //! | 6 | a cut tears one physical sector at most, and only if the profile says so |
 //! | 7 | the parts sum to the response |
@@ -18,7 +18,7 @@ use alloc::string::String;
 
 use super::durability::Promise;
 use super::run::{Run, Stepping, Trace};
-use super::script::{Author, Step};
+use super::script::{Author, Timed};
 use super::sight::Sight;
 use crate::block::{CutSector, Device};
 use crate::rng::Seed;
@@ -70,7 +70,7 @@ pub fn conformance_to(
     Ok(())
 }
 
-fn check(make: &dyn Fn() -> Box<dyn Device>, judged: (Promise, &Sight), script: &[Step]) -> Result<(), Violation> {
+fn check(make: &dyn Fn() -> Box<dyn Device>, judged: (Promise, &Sight), script: &[Timed]) -> Result<(), Violation> {
     let run = |stepping| Run::through(make(), judged, script, stepping);
     let first = run(Stepping::EachTimeout)?;
     let again = run(Stepping::EachTimeout)?;

@@ -1,4 +1,4 @@
-//! The swarm of power cuts: random stacks under random clients, cut again and again, judged by [`Witness`] alone.
+//! The swarm of power cuts: random stacks under random clients, cut again and again, judged by [`Checker`] alone.
 //!
 //! One case is one stack and one client from one seed. Between two failures of the power it lives for some time, each
 //! order of magnitude from 10 us to 300 ms as likely; then it is cut, or powered off and left until it is done, or
@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::client::{Client, Habits};
-use super::durability::{Breach, Failure, Law, Promise, Toll, Witness};
+use super::durability::{Breach, Checker, Failure, Law, Promise, Toll};
 use super::image::Image;
 use super::sight::Sight;
 use super::{Layer, Small, Stack, arrayed, pick, random_stack};
@@ -203,8 +203,8 @@ pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
         fault.arrange(&mut stack, &mut habits);
     }
     let mut copies = Copies::of(&stack);
-    let witness = Witness::new(promise_of(&stack)).seeing(&copies.sight, 0);
-    let mut client = Client::new(stack.build(), witness, habits, Seed(seed).stream("client"));
+    let checker = Checker::new(promise_of(&stack)).seeing(&copies.sight, 0);
+    let mut client = Client::new(stack.build(), checker, habits, Seed(seed).stream("client"));
     client.keep();
     let mut tally = Tally::default();
     for done in 0..cuts {
@@ -242,7 +242,7 @@ impl Copies {
     pub fn take(&mut self, landings: &[Landing]) {
         let images = &mut self.images;
         for landing in landings {
-            self.sight.through(landing, |part| images[part.member as usize].0.apply(&Landing { member: 0, ..part }));
+            self.sight.through(landing, |image, part| images[image as usize].0.apply_block(part));
         }
     }
 
@@ -252,11 +252,11 @@ impl Copies {
         self.take(&landings);
         let mut others = Ok(());
         for (copy, (now, before)) in self.images.iter_mut().enumerate().skip(1) {
-            let judged = client.witness.about(&self.sight, copy as u32, before).judge(now, failure);
+            let judged = client.checker.about(&self.sight, copy as u32, before).judge(now, failure);
             others = others.and(judged.map(drop));
             *before = now.clone();
         }
-        let first = client.witness.judge(&self.images[0].0, failure);
+        let first = client.checker.judge(&self.images[0].0, failure);
         others.and(first)
     }
 }

@@ -110,7 +110,7 @@ struct Write {
 
 /// Sees requests and acknowledgements, and judges images.
 #[derive(Clone, Debug)]
-pub struct Witness {
+pub struct Checker {
     promise: Promise,
     /// Counts submissions and polled completions.
     doings: u64,
@@ -131,10 +131,10 @@ fn broken<T>(law: Law, text: String) -> Result<T, Breach> {
     Err(Breach { law, text })
 }
 
-impl Witness {
+impl Checker {
     /// Of a device that promises so, with nothing written yet.
-    pub fn new(promise: Promise) -> Witness {
-        Witness {
+    pub fn new(promise: Promise) -> Checker {
+        Checker {
             promise,
             doings: 0,
             writes: Vec::new(),
@@ -148,14 +148,14 @@ impl Witness {
     }
 
     /// The same, about the image of `copy` of an array.
-    pub fn seeing(self, sight: &Sight, copy: u32) -> Witness {
+    pub fn seeing(self, sight: &Sight, copy: u32) -> Checker {
         let promise = Promise { heads: sight.drives(), ..self.promise };
-        Witness { promise, sight: sight.clone(), copy, ..self }
+        Checker { promise, sight: sight.clone(), copy, ..self }
     }
 
     /// What it saw, about the image of another copy, which held `before` at the last failure.
-    pub fn about(&self, sight: &Sight, copy: u32, before: &Image) -> Witness {
-        Witness { before: before.clone(), ..self.clone().seeing(sight, copy) }
+    pub fn about(&self, sight: &Sight, copy: u32, before: &Image) -> Checker {
+        Checker { before: before.clone(), ..self.clone().seeing(sight, copy) }
     }
 
     /// The device accepted a request. Stamps rise.
@@ -362,12 +362,12 @@ mod tests {
         in_order: true,
     };
 
-    /// A witness and the image of its device, by hand.
-    struct Scene(Witness, Image, u64);
+    /// A checker and the image of its device, by hand.
+    struct Scene(Checker, Image, u64);
 
     impl Scene {
         fn new(promise: Promise) -> Scene {
-            Scene(Witness::new(promise), Image::new(), 0)
+            Scene(Checker::new(promise), Image::new(), 0)
         }
 
         /// Submits, without an answer yet.
@@ -397,7 +397,7 @@ mod tests {
 
         fn land(&mut self, lba: u64, sectors: u32, stamp: u64, kind: LandingKind) {
             let (from, to) = (Instant::ZERO, Instant::ZERO);
-            self.1.apply(&Landing { member: 0, lba, sectors, stamp, from, to, kind });
+            self.1.apply(&Landing::new((lba, sectors), stamp, (from, to), kind));
         }
 
         fn verdict(&mut self, failure: Failure) -> Option<Law> {

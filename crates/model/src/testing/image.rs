@@ -14,7 +14,7 @@ pub enum Held {
     Unreadable,
 }
 
-/// Sector by sector; a sector never written is absent.
+/// Sector by sector, of the drives of an array or of the blocks of a device; a sector never written is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image(BTreeMap<(u32, u64), Held>);
 
@@ -24,15 +24,24 @@ impl Image {
         Image::default()
     }
 
-    /// Takes a landing in.
+    /// Takes a landing in, at its place on the drives.
     pub fn apply(&mut self, landing: &Landing) {
+        self.take(landing, (landing.member, landing.sector));
+    }
+
+    /// Takes a landing in, at its place for whoever asked for it.
+    pub fn apply_block(&mut self, landing: &Landing) {
+        self.take(landing, (0, landing.lba));
+    }
+
+    fn take(&mut self, landing: &Landing, (member, first): (u32, u64)) {
         let held = match landing.kind {
             LandingKind::Landed => Held::Stamp(landing.stamp),
             LandingKind::Torn => Held::Unreadable,
-            LandingKind::Discarded | LandingKind::Dropped => return,
+            _ => return,
         };
-        for sector in landing.lba..landing.lba + u64::from(landing.sectors) {
-            self.0.insert((landing.member, sector), held);
+        for sector in first..first + u64::from(landing.sectors) {
+            self.0.insert((member, sector), held);
         }
     }
 

@@ -1,6 +1,6 @@
 //! One run of a script on a device, with the checks that can be made as it goes.
 //!
-//! Durability is judged by [`Witness`]. The run sees what a client sees: acceptance, completions, landings, the next instant. It compares what became of
+//! Durability is judged by [`Checker`]. The run sees what a client sees: acceptance, completions, landings, the next instant. It compares what became of
 //! every write with the image that the landings leave. It sees an array through its [`Sight`]; it does not check how fast anything is.
 
 use alloc::boxed::Box;
@@ -10,12 +10,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::conformance::Violation;
-use super::durability::{Failure, Promise, Witness};
+use super::durability::{Checker, Failure, Promise};
 use super::image::Image;
-use super::script::{Act, Step};
+use super::script::{Act, Timed};
 use super::sight::Sight;
 use crate::block::{
-    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
+    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Role,
+    Status,
 };
 use crate::time::{Instant, Span};
 
@@ -62,7 +63,7 @@ pub(super) struct Run {
     promise: Promise,
     sight: Sight,
     /// One for each copy of an array's blocks, with its image.
-    witnesses: Vec<(Witness, Image)>,
+    checkers: Vec<(Checker, Image)>,
     /// By stamp, from 1.
     lives: Vec<Life>,
     flying: BTreeMap<u32, usize>,
@@ -71,6 +72,8 @@ pub(super) struct Run {
     aborted: bool,
     /// When the last request failed by itself.
     failed: Option<Instant>,
+    /// The last that an array gave to a write.
+    number: u64,
     trace: Trace,
 }
 
@@ -94,7 +97,7 @@ impl Run {
     pub(super) fn through(
         mut device: Box<dyn Device>,
         (promise, sight): (Promise, &Sight),
-        script: &[Step],
+        script: &[Timed],
         stepping: Stepping,
     ) -> Result<Trace, Violation> {
         let wanted = Control::Set { key: "landings", value: "on" };
@@ -105,8 +108,8 @@ impl Run {
             limits: device.limits(0),
             device,
             promise,
-            witnesses: (0..sight.copies())
-                .map(|copy| (Witness::new(promise).seeing(sight, copy), Image::new()))
+            checkers: (0..sight.copies())
+                .map(|copy| (Checker::new(promise).seeing(sight, copy), Image::new()))
                 .collect(),
             sight: sight.clone(),
             lives: Vec::new(),
@@ -115,6 +118,7 @@ impl Run {
             power_failed: false,
             aborted: false,
             failed: None,
+            number: 0,
             trace: Trace { completions: Vec::new(), landings: Vec::new(), refused: Vec::new(), end: Instant::ZERO },
         };
         let mut before = Instant::ZERO;
@@ -179,7 +183,7 @@ impl Run {
         }
     }
 
-    fn perform(&mut self, index: usize, step: &Step) -> Result<(), Violation> {
+    fn perform(&mut self, index: usize, step: &Timed) -> Result<(), Violation> {
         let now = step.at;
         match step.act {
             Act::Submit { op, flags, lba, sectors } => {
@@ -228,7 +232,7 @@ impl Run {
         match self.device.submit(now, request) {
             Ok(()) => {
                 self.flying.insert(tag, self.lives.len());
-                self.witnesses.iter_mut().for_each(|(witness, _)| witness.submitted(&request));
+                self.checkers.iter_mut().for_each(|(checker, _)| checker.submitted(&request));
                 let reported = self.unreported(&request);
                 self.lives.push(Life { request, submitted: now, ended: None, reported });
                 Ok(true)
@@ -276,7 +280,7 @@ impl Run {
         let Some(index) = self.flying.remove(&tag) else {
             return broken(3, format!("a completion of nothing in flight: {completion:?}"));
         };
-        self.witnesses.iter_mut().for_each(|(witness, _)| witness.completed(completion));
+        self.checkers.iter_mut().for_each(|(checker, _)| checker.completed(completion));
         let life = &mut self.lives[index];
         life.ended = Some(status);
         let (request, life_submitted, settled) = (life.request, life.submitted, life.settled());
@@ -331,18 +335,36 @@ impl Run {
     }
 
     fn landing(&mut self, now: Instant, landing: &Landing) -> Result<(), Violation> {
-        if landing.from > landing.to || landing.to > now || landing.sectors == 0 {
+        if landing.from > landing.to || landing.to > now {
             return broken(5, format!("reported at {now:?}: {landing:?}"));
         }
-        let mut seen = Vec::new();
-        self.sight.through(landing, |part| seen.push(part));
-        seen.iter().try_for_each(|part| self.part_landing(part))?;
         self.trace.landings.push(*landing);
-        Ok(())
+        match landing.kind {
+            LandingKind::Gone | LandingKind::Whole => return Ok(()),
+            _ if landing.sectors == 0 => return broken(5, format!("of no sectors: {landing:?}")),
+            LandingKind::Taken => return self.taken(landing),
+            _ => {}
+        }
+        let mut seen = Vec::new();
+        self.sight.through(landing, |image, part| seen.push((image, *part)));
+        seen.iter().try_for_each(|(image, part)| self.part_landing(*image, part))
     }
 
-    /// A landing in blocks of the device, of one copy.
-    fn part_landing(&mut self, landing: &Landing) -> Result<(), Violation> {
+    /// An array took a write: its numbers rise.
+    fn taken(&mut self, landing: &Landing) -> Result<(), Violation> {
+        let rises = landing.number >= self.number;
+        self.number = landing.number;
+        let life = (landing.stamp as usize).checked_sub(1).and_then(|index| self.lives.get(index));
+        let inside = life.is_some_and(|it| landing.lba >= it.request.lba && landing.end() <= it.request.end());
+        let whole = landing.run.sector <= landing.sector && self.sight.is_array();
+        match rises && inside && whole {
+            true => Ok(()),
+            false => broken(5, format!("taken: {landing:?}")),
+        }
+    }
+
+    /// A landing in one copy's image.
+    fn part_landing(&mut self, image: u32, landing: &Landing) -> Result<(), Violation> {
         let known = (landing.stamp as usize).checked_sub(1).and_then(|index| self.lives.get_mut(index));
         let Some(life) = known else {
             return broken(5, format!("unknown stamp: {landing:?}"));
@@ -351,7 +373,7 @@ impl Run {
         if !is_write(life.request.op) || !inside {
             return broken(5, format!("{landing:?} of {:?}", life.request));
         }
-        let copy = landing.member as usize;
+        let copy = image as usize;
         let first = (landing.lba - life.request.lba) as usize + copy * life.request.sectors as usize;
         let mut twice = false;
         for sector in &mut life.reported[first..first + landing.sectors as usize] {
@@ -363,7 +385,7 @@ impl Run {
         if twice && !self.limits.queuing.is_ata() && !self.sight.is_array() {
             return broken(5, format!("reported twice: {landing:?} of {:?}", life.request));
         }
-        self.witnesses[copy].1.apply(&Landing { member: 0, ..*landing });
+        self.checkers[copy].1.apply_block(landing);
         Ok(())
     }
 
@@ -373,19 +395,21 @@ impl Run {
         self.control(now, &Control::PowerCut)?;
         self.all_accounted()?;
         self.torn_as_stated(reported)?;
-        for (copy, (witness, image)) in self.witnesses.iter_mut().enumerate() {
-            if let Err(breach) = witness.judge(image, Failure::Cut) {
+        for (copy, (checker, image)) in self.checkers.iter_mut().enumerate() {
+            if let Err(breach) = checker.judge(image, Failure::Cut) {
                 return broken(4, format!("cut at {now:?}, copy {copy}: {breach:?}"));
             }
         }
         Ok(())
     }
 
-    /// After a cut, every sector of an acknowledged write is on the medium or reported lost.
+    /// After a cut, every sector of an acknowledged write is on the medium or reported lost; of a mirror, some copy of it.
     fn all_accounted(&self) -> Result<(), Violation> {
         let lost = self.lives.iter().find(|life| {
             let done = life.ended == Some(Status::Done) && is_write(life.request.op);
-            done && life.reported.iter().any(|sector| sector.0 == 0)
+            let mut sectors = 0..life.request.sectors as usize;
+            done && sectors
+                .any(|at| life.reported.iter().skip(at).step_by(life.request.sectors as usize).all(|it| it.0 == 0))
         });
         match lost {
             Some(life) => broken(5, format!("after the cut, no word of all of {:?}", life.request)),
@@ -399,7 +423,8 @@ impl Run {
     }
 
     fn torn_on(&self, member: u32, reported: usize) -> Result<(), Violation> {
-        let batch = self.trace.landings[reported..].iter().filter(|landing| landing.member == member);
+        let own = |landing: &&Landing| landing.member == member && landing.role != Role::Every && landing.sectors > 0;
+        let batch = self.trace.landings[reported..].iter().filter(own);
         let batch: Vec<&Landing> = batch.collect();
         let unit = u64::from(self.limits.physical) / 512;
         let mut torn = batch.iter().filter(|landing| landing.kind == LandingKind::Torn);
@@ -408,18 +433,18 @@ impl Run {
                 let said = self.promise.cut_sector;
                 return broken(6, format!("torn, though the profile says {said:?}: {first:?}"));
             }
-            let place = first.lba / unit;
+            let place = first.sector / unit;
             let elsewhere =
-                torn.find(|it| it.lba / unit != place || (it.lba + u64::from(it.sectors) - 1) / unit != place);
+                torn.find(|it| it.sector / unit != place || (it.sector + u64::from(it.sectors) - 1) / unit != place);
             if let Some(second) = elsewhere {
                 return broken(6, format!("more than one sector torn: {first:?} and {second:?}"));
             }
         }
         let landed = batch.iter().filter(|landing| landing.kind == LandingKind::Landed);
         for landing in landed {
-            let end = landing.lba + u64::from(landing.sectors);
+            let end = landing.sector + u64::from(landing.sectors);
             let half =
-                batch.iter().any(|it| it.lba == end && it.stamp == landing.stamp && it.kind != LandingKind::Landed);
+                batch.iter().any(|it| it.sector == end && it.stamp == landing.stamp && it.kind != LandingKind::Landed);
             if half && end % unit != 0 {
                 return broken(6, format!("half a physical sector landed: {landing:?}"));
             }

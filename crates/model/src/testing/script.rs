@@ -27,7 +27,7 @@ pub(super) enum Act {
 
 /// When, and what.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct Timed {
     pub(super) at: Instant,
     pub(super) act: Act,
 }
@@ -42,13 +42,13 @@ pub(super) struct Author<'a> {
     /// Where requests cluster, so that they meet in a buffer and overlap.
     spots: [u64; 3],
     last_end: u64,
-    steps: Vec<Step>,
+    steps: Vec<Timed>,
 }
 
 impl Author<'_> {
     /// A script of about `length` steps for a device of these `limits`; it ends with the power on. `marks` draws the
     /// requests' orders and priorities.
-    pub(super) fn write(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<Step> {
+    pub(super) fn write(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<Timed> {
         let spots = core::array::from_fn(|_| rng.below(limits.sectors));
         let mut author = Author { limits, rng, marks, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
         while author.steps.len() < length {
@@ -60,7 +60,7 @@ impl Author<'_> {
     }
 
     fn push(&mut self, act: Act) {
-        self.steps.push(Step { at: self.now, act });
+        self.steps.push(Timed { at: self.now, act });
     }
 
     /// From nothing to some hundred milliseconds, each order of magnitude as likely.

@@ -1,11 +1,10 @@
-//! What a client of an array sees of its members: landings in the members' sectors become landings in the blocks of the
-//! array, one image for each copy of a mirror. It does not see what lies on lost members, nor parity; what the rebuild
-//! wrote (stamp 0) is no write of the client's.
+//! What a client of an array can expect of each copy of a mirror: one image for each, of which it does not see what lies
+//! on lost members. Parity, and what a rebuild wrote, are no copies of the client's writes.
 
 use alloc::vec::Vec;
 
-use crate::block::Landing;
-use crate::host::array::layout::{Role, Volume};
+use crate::block::{Landing, Role};
+use crate::host::array::layout::Volume;
 
 /// A view through the volumes of an array, or of a device without any.
 #[derive(Clone, Debug, Default)]
@@ -53,28 +52,22 @@ impl Sight {
         self.lost >> volume.member(place.row, place.column, copy) & 1 == 0
     }
 
-    /// Tells `seen` the landing in blocks of the array, with the copy as its member.
-    pub fn through(&self, landing: &Landing, mut seen: impl FnMut(Landing)) {
-        if !self.is_array() {
-            return seen(*landing);
-        }
-        if landing.stamp == 0 {
-            return;
-        }
-        let mut start = 0;
-        for volume in &self.volumes {
-            let (mut from, end) = (landing.lba.max(volume.first), landing.end().min(volume.end()));
-            while from < end {
-                let chunk = (from - volume.first) / volume.chunk;
-                let to = (volume.row_start(chunk) + volume.chunk).min(end);
-                if let Some((Role::Data { copy, .. }, block)) = volume.block(landing.member, from) {
-                    let blocks = Landing { lba: start + block, sectors: (to - from) as u32, ..*landing };
-                    let images = (0..self.copies()).filter(|image| image % volume.copies() == copy);
-                    images.for_each(|image| seen(Landing { member: image, ..blocks }));
-                }
-                from = to;
+    /// Tells `seen` which images a landing concerns, and the part of it that does.
+    pub fn through(&self, landing: &Landing, mut seen: impl FnMut(u32, &Landing)) {
+        match landing.role {
+            Role::Copy(copy) => {
+                let copies = self.volume_of(landing.lba).map_or(1, |(volume, _)| volume.copies());
+                (0..self.copies()).filter(|image| image % copies == copy).for_each(|image| seen(image, landing));
             }
-            start += volume.capacity();
+            // In memory it stood for all that are there.
+            Role::Every => {
+                for sector in 0..u64::from(landing.sectors) {
+                    let part = landing.part(sector, sector + 1);
+                    let there = (0..self.copies()).filter(|&image| self.sees(image, part.lba));
+                    there.for_each(|image| seen(image, &part));
+                }
+            }
+            Role::Parity(_) | Role::RebuiltCopy(_) | Role::RebuiltParity(_) => {}
         }
     }
 }

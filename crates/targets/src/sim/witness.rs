@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::numbered::Entries;
 use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Request, Status};
 use seekwise_model::record::DriveLog;
 use seekwise_model::time::Instant;
@@ -20,13 +19,12 @@ pub trait Witness {
     fn submitted(&mut self, now: Instant, request: &Request);
     /// `request` completed.
     fn completed(&mut self, request: &Request, completion: &Completion);
-    /// An array with parity took a write under this number, the next in its order; its landings have the number for a
-    /// stamp. Told before any of them.
-    fn entered(&mut self, number: u64, request: &Request) {
-        let _ = (number, request);
-    }
-    /// Something became of a written run.
+    /// Something became of a written run, or a layer told what it is worth.
     fn landed(&mut self, landing: &Landing);
+    /// A setting was changed at `now`.
+    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        let _ = (now, key, value);
+    }
     /// The job ended at `end`, and the device would go on by itself at `next`: is it to?
     fn lingers(&mut self, end: Instant, next: Instant) -> bool;
 }
@@ -38,11 +36,11 @@ impl<W: Witness> Witness for &mut W {
     fn completed(&mut self, request: &Request, completion: &Completion) {
         (**self).completed(request, completion);
     }
-    fn entered(&mut self, number: u64, request: &Request) {
-        (**self).entered(number, request);
-    }
     fn landed(&mut self, landing: &Landing) {
         (**self).landed(landing);
+    }
+    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        (**self).changed(now, key, value);
     }
     fn lingers(&mut self, end: Instant, next: Instant) -> bool {
         (**self).lingers(end, next)
@@ -53,7 +51,6 @@ impl<W: Witness> Witness for &mut W {
 pub struct Watched<D, W> {
     device: D,
     witness: W,
-    entries: Entries,
     /// By tag: what is in flight, and whether a flush of its own follows.
     flying: Vec<Option<(Request, bool)>>,
     /// By tag: writes that are done below and wait for their flush.
@@ -62,15 +59,10 @@ pub struct Watched<D, W> {
 
 impl<D: Device, W: Witness> Watched<D, W> {
     /// Asks `device`, which has done nothing yet, for its landings. Panics if it has none to give.
-    pub fn new(device: D, witness: W) -> Watched<D, W> {
-        Watched::numbered(device, Entries::default(), witness)
-    }
-
-    /// The same of a device in which an array tells `entries` what it takes.
-    pub fn numbered(mut device: D, entries: Entries, witness: W) -> Watched<D, W> {
+    pub fn new(mut device: D, witness: W) -> Watched<D, W> {
         let wanted = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
-        Watched { device, witness, entries, flying: Vec::new(), unflushed: BTreeMap::new() }
+        Watched { device, witness, flying: Vec::new(), unflushed: BTreeMap::new() }
     }
 
     /// Lets the device go on by itself for as long as the witness wants.
@@ -95,9 +87,6 @@ impl<D: Device, W: Witness> Watched<D, W> {
     }
 
     fn tell_landings(&mut self) {
-        while let Some((number, request)) = self.entries.borrow_mut().pop_front() {
-            self.witness.entered(number, &request);
-        }
         while let Some(landing) = self.device.poll_landing() {
             self.witness.landed(&landing);
         }
@@ -140,6 +129,9 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         let done = self.device.control(now, control);
         self.tell_landings();
+        if let (Control::Set { key, value }, Ok(())) = (control, done) {
+            self.witness.changed(now, key, value);
+        }
         done
     }
 
@@ -165,6 +157,10 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
 
     fn poll_landing(&mut self) -> Option<Landing> {
         None
+    }
+
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.device.unsettled(tell);
     }
 
     fn proceed(&mut self, until: Instant) -> Option<Completion> {

@@ -39,6 +39,8 @@ pub(super) struct Job {
     pub parent: u32,
     pub kind: Kind,
     pub op: Op,
+    /// Of a write or a run of the rebuild: its number, which its commands have for a stamp.
+    pub number: u64,
     pub volume: u8,
     /// Blocks of the volume, from and to.
     pub lba: u64,
@@ -68,6 +70,7 @@ impl Job {
             parent,
             kind: Kind::Flush,
             op: Op::Read,
+            number: 0,
             volume: 0,
             lba: 0,
             end: 0,

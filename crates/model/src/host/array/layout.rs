@@ -72,7 +72,7 @@ pub struct Place {
 
 /// What a chunk of a member holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum Chunk {
     /// This copy of this column of data.
     Data {
         /// The column.
@@ -159,16 +159,16 @@ impl Volume {
     }
 
     /// What `member` holds in `row`.
-    pub const fn role(&self, member: u32, row: u64) -> Role {
+    pub const fn chunk_of(&self, member: u32, row: u64) -> Chunk {
         match self.level {
-            Level::Linear | Level::Raid0 => Role::Data { column: member, copy: 0 },
-            Level::Raid1 => Role::Data { column: 0, copy: member },
-            Level::Raid10 => Role::Data { column: member / 2, copy: member % 2 },
+            Level::Linear | Level::Raid0 => Chunk::Data { column: member, copy: 0 },
+            Level::Raid1 => Chunk::Data { column: 0, copy: member },
+            Level::Raid10 => Chunk::Data { column: member / 2, copy: member % 2 },
             Level::Raid5 | Level::Raid6 => {
                 let behind = self.around(member + self.members - self.parity_of(row));
                 match behind < self.parities() {
-                    true => Role::Parity(behind),
-                    false => Role::Data { column: behind - self.parities(), copy: 0 },
+                    true => Chunk::Parity(behind),
+                    false => Chunk::Data { column: behind - self.parities(), copy: 0 },
                 }
             }
         }
@@ -179,15 +179,16 @@ impl Volume {
         self.first + row * self.chunk
     }
 
-    /// What `sector` of `member` is: a block of the volume, or parity. Nothing beyond the volume.
-    pub fn block(&self, member: u32, sector: u64) -> Option<(Role, u64)> {
+    /// What `sector` of `member` is: a block of the volume, or parity, then with the block of the first column beside it.
+    /// Nothing beyond the volume.
+    pub fn block(&self, member: u32, sector: u64) -> Option<(Chunk, u64)> {
         let behind = sector.checked_sub(self.first).filter(|&behind| behind < self.sectors)?;
         let (row, within) = (behind / self.chunk, behind % self.chunk);
-        let role = self.role(member, row);
-        let column = if let Role::Data { column, .. } = role { u64::from(column) } else { 0 };
+        let chunk = self.chunk_of(member, row);
+        let column = if let Chunk::Data { column, .. } = chunk { u64::from(column) } else { 0 };
         match self.level {
-            Level::Linear => Some((role, column * self.sectors + behind)),
-            _ => Some((role, row * self.row() + column * self.chunk + within)),
+            Level::Linear => Some((chunk, column * self.sectors + behind)),
+            _ => Some((chunk, row * self.row() + column * self.chunk + within)),
         }
     }
 
@@ -247,15 +248,15 @@ mod tests {
         for volume in all() {
             let mut seen = alloc::vec![0u32; volume.capacity() as usize];
             for (member, sector) in (0..volume.members).flat_map(|m| (48..208).map(move |s| (m, s))) {
-                let (role, lba) = volume.block(member, sector).expect("in the volume");
+                let (chunk, lba) = volume.block(member, sector).expect("in the volume");
                 let row = (sector - 48) / 16;
-                match role {
-                    Role::Data { column, copy } => {
+                match chunk {
+                    Chunk::Data { column, copy } => {
                         seen[lba as usize] += 1;
                         assert_eq!(volume.member(row, column, copy), member);
                         assert_eq!(volume.place(lba), Place { row, column, within: (sector - 48) % 16 });
                     }
-                    Role::Parity(which) => assert_eq!(volume.parity(row, which), member),
+                    Chunk::Parity(which) => assert_eq!(volume.parity(row, which), member),
                 }
             }
             assert!(seen.iter().all(|&count| count == volume.copies()), "{volume:?}");

@@ -9,8 +9,8 @@ use alloc::format;
 
 use super::jobs::{Job, Kind, NOBODY};
 use super::layout::{Level, Volume};
-use super::{Array, Crank};
-use crate::block::{Control, ControlError, Op, SECTOR, Status};
+use super::{Array, Crank, numbering};
+use crate::block::{Control, ControlError, LandingKind, Op, SECTOR, Status};
 use crate::time::Instant;
 
 /// Runs under way at once: one is read while the one before is written.
@@ -69,7 +69,11 @@ impl Array {
     /// Member `member` dies at `now`.
     pub(super) fn lose(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
         self.give_up(crank, now, member);
-        self.switch(crank, now, member, "off")
+        self.switch(crank, now, member, "off")?;
+        // Behind what it wrote until now.
+        crank.collect_landings(self);
+        numbering::tell_member(crank, now, member, LandingKind::Gone);
+        Ok(())
     }
 
     /// A new drive takes the place of the lost `member`, and its rebuild begins.
@@ -139,7 +143,9 @@ impl Array {
             Level::Raid10 => 1 << (rebuild.member / 2),
             _ => u64::MAX,
         };
-        let job = Job { kind: Kind::Rebuild, volume: index as u8, span: (from, to), lanes, ..Job::open(NOBODY, now) };
+        let number = self.numbering.take_run(crank, now, &self.volumes, (rebuild.member, from, to));
+        let span = (from, to);
+        let job = Job { kind: Kind::Rebuild, number, volume: index as u8, span, lanes, ..Job::open(NOBODY, now) };
         self.begin(crank, now, job);
     }
 
@@ -177,12 +183,13 @@ impl Array {
     }
 
     /// A run is over, or the last flush.
-    pub(super) fn run_over(&mut self, now: Instant, job: &Job) {
+    pub(super) fn run_over(&mut self, crank: &mut Crank, now: Instant, job: &Job) {
         let Some(rebuild) = &mut self.rebuild else { return };
         if job.kind == Kind::Seal {
             rebuild.sealing = false;
             if job.status == Status::Done {
                 self.failed &= !(1 << rebuild.member);
+                numbering::tell_member(crank, now, rebuild.member, LandingKind::Whole);
                 self.progress.sectors = rebuild.next;
                 self.progress.ended = Some(now);
                 self.rebuild = None;

@@ -13,7 +13,7 @@ impl Array {
     pub(super) fn spread(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
         let request = crank.slots[parent].request;
         let sectors: u64 = self.volumes.iter().map(Volume::capacity).sum();
-        let job = Job { op: request.op, ..Job::open(parent, now) };
+        let mut job = Job { op: request.op, ..Job::open(parent, now) };
         let refused = match request.op {
             _ if !self.powered => Some(Status::PowerLost),
             Op::Flush => None,
@@ -27,6 +27,9 @@ impl Array {
         }
         if request.op == Op::Flush {
             return self.begin(crank, now, job);
+        }
+        if request.op == Op::Write {
+            job.number = self.numbering.take(crank, now, &request);
         }
         let mut start = 0;
         for index in 0..self.volumes.len() {

@@ -1,0 +1,111 @@
+//! What a cut lost, counted: by class of writes, with their ages.
+
+use seekwise_model::block::SECTOR;
+use seekwise_model::time::{Instant, Span};
+
+use super::risk::Standing;
+use super::runs::{Run, union};
+use super::stripes::Holes;
+use crate::stats::histogram::Histogram;
+
+/// Which writes are counted: all that were acknowledged, or those of them of which more was promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Acknowledged.
+    Acknowledged,
+    /// … before a flush was submitted that has completed.
+    Flushed,
+    /// … and marked to complete only when on the medium (FUA).
+    Forced,
+    /// Promised to be durable: flushed, forced, or any of a drive without a volatile cache.
+    Promised,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 4] = [Class::Acknowledged, Class::Flushed, Class::Forced, Class::Promised];
+}
+
+/// What a cut lost of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Writes of which at least one sector holds something older.
+    pub writes: u64,
+    /// Bytes that hold something older, each counted once.
+    pub bytes: u64,
+    /// The time from the earliest acknowledgement of a lost write until the cut.
+    pub oldest: Span,
+}
+
+/// What one cut left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// When.
+    pub at: Instant,
+    /// By class, in the order of [`Class::ALL`].
+    pub lost: [Lost; 4],
+    /// Sectors that cannot be read.
+    pub torn: u64,
+    /// … that held acknowledged data before.
+    pub torn_acknowledged: u64,
+    /// … that held data promised to be durable.
+    pub torn_promised: u64,
+    /// Writes, acknowledged or not, of which some sectors are new on the medium and some are not.
+    pub partial: u64,
+    /// Writes not yet acknowledged.
+    pub in_flight: u64,
+    /// … of which all is on the medium nevertheless.
+    pub survived: u64,
+    /// Rows whose parity does not belong to their data.
+    pub holes: Holes,
+}
+
+impl Class {
+    /// True when a cut that loses this write loses one of the class.
+    fn holds(self, standing: &Standing<'_>) -> bool {
+        let write = standing.write;
+        write.acknowledged.is_some()
+            && !standing.missing.is_empty()
+            && match self {
+                Class::Acknowledged => true,
+                Class::Flushed => standing.flushed,
+                Class::Forced => write.fua,
+                Class::Promised => standing.flushed || write.fua || write.sure,
+            }
+    }
+}
+
+/// Sums up what a cut at `at` lost of each class, and counts the ages.
+pub fn losses(standing: &[Standing<'_>], at: Instant, ages: &mut [Histogram; 4]) -> [Lost; 4] {
+    Class::ALL.map(|class| lost(standing.iter().filter(|it| class.holds(it)), at, &mut ages[class as usize]))
+}
+
+/// Sums lost writes up, and counts their ages.
+fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &mut Histogram) -> Lost {
+    let mut lost = Lost::default();
+    let mut runs: Vec<Run> = Vec::new();
+    for standing in writes {
+        let write = standing.write;
+        let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));
+        let first = at.saturating_since(write.first);
+        spread(ages, first, last, standing.count);
+        lost.writes += standing.count;
+        lost.oldest = lost.oldest.max(first);
+        runs.extend(&standing.missing);
+    }
+    lost.bytes = union(runs.into_iter()) * SECTOR;
+    lost
+}
+
+/// Counts `count` ages, evenly from the first to the last, in at most 64 steps.
+fn spread(ages: &mut Histogram, first: Span, last: Span, count: u64) {
+    const STEPS: u64 = 64;
+    if count == 1 {
+        return ages.record(last);
+    }
+    let (steps, all) = (count.min(STEPS), first.saturating_sub(last).nanos());
+    for step in 0..steps {
+        let share = (count * (step + 1) / steps) - (count * step / steps);
+        ages.record_bucket(last + Span::from_nanos(all / (steps - 1) * step), share);
+    }
+}

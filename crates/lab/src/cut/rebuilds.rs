@@ -1,0 +1,71 @@
+//! What a rebuild brings back. It writes what the other drives knew when its run began: of each block the last write that the
+//! array had taken by then. Writes to the same row wait until the run is over, so what was taken later is not among it.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::block::Role;
+
+use super::heads::Part;
+use super::runs::{Run, Runs, overlap};
+
+/// What a run of a rebuild brings: blocks, and the number and the stamp of the write that they were last taken with.
+type Rebuilt = (Run, u64, u64);
+
+/// What an array takes on, for runs of a rebuild to be known by.
+#[derive(Default)]
+pub struct Rebuilds {
+    /// By block: the last write taken, by number and stamp.
+    taken: Runs<(u64, u64)>,
+    /// By number and first block: runs of a rebuild that may still land.
+    runs: BTreeMap<(u64, u64), Vec<Rebuilt>>,
+}
+
+impl Rebuilds {
+    /// The array took a write of these blocks.
+    pub fn take(&mut self, run: Run, number: u64, stamp: u64) {
+        self.taken.land(run, (number, stamp));
+    }
+
+    /// A run of a rebuild begins.
+    pub fn begin(&mut self, number: u64, run: Run) {
+        let held = self.taken.held(run).map(|(run, (number, stamp))| (run, number, stamp));
+        self.runs.insert((number, run.0), held.collect());
+    }
+
+    /// The parts of what was rebuilt as the writes that they come from.
+    pub fn parts(&self, part: &Part) -> Vec<Part> {
+        let chunk = self.runs.range((part.number, 0)..=(part.number, part.run.0)).next_back();
+        let held = chunk.into_iter().flat_map(|(_, held)| held);
+        let inside = held.filter_map(|&(run, number, stamp)| Some((overlap(run, part.run)?, number, stamp)));
+        inside.map(|(run, number, stamp)| Part { role: copy_of(part.role), run, stamp, number, ..*part }).collect()
+    }
+
+    /// A rebuild is over: all that it brought is on the medium.
+    pub fn end(&mut self) {
+        self.runs.clear();
+    }
+}
+
+/// A copy, however it was written.
+fn copy_of(role: Role) -> Role {
+    if let Role::RebuiltCopy(copy) = role { Role::Copy(copy) } else { role }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rebuild_brings_what_was_taken_before_it_began() {
+        let mut rebuilds = Rebuilds::default();
+        rebuilds.take((0, 8), 1, 11);
+        rebuilds.take((4, 6), 2, 15);
+        rebuilds.begin(3, (0, 16));
+        rebuilds.take((0, 8), 4, 16);
+        let landed = Part { member: 2, role: Role::RebuiltCopy(1), run: (2, 12), stamp: 0, number: 3 };
+        let parts: Vec<(Run, u64, Role)> =
+            rebuilds.parts(&landed).iter().map(|part| (part.run, part.stamp, part.role)).collect();
+        let copy = Role::Copy(1);
+        assert_eq!(parts, [((2, 4), 11, copy), ((4, 6), 15, copy), ((6, 8), 11, copy)]);
+    }
+}

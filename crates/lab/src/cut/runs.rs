@@ -1,0 +1,113 @@
+//! Runs of sectors, and what is known of each: as many entries as there are runs of one kind, not as there were writes.
+
+use std::collections::BTreeMap;
+
+/// A run of sectors: from, and up to.
+pub type Run = (u64, u64);
+
+/// What two runs share.
+pub fn overlap(a: Run, b: Run) -> Option<Run> {
+    let both = (a.0.max(b.0), a.1.min(b.1));
+    (both.0 < both.1).then_some(both)
+}
+
+/// What is left of a run without another: up to two runs.
+pub fn without(run: Run, other: Run) -> impl Iterator<Item = Run> {
+    let rests = [(run.0, run.1.min(other.0)), (run.0.max(other.1), run.1)];
+    rests.into_iter().filter(|rest| rest.0 < rest.1)
+}
+
+/// What is left of a run without others.
+pub fn all_without(run: Run, others: &[Run]) -> Vec<Run> {
+    let less = |left: Vec<Run>, other: &Run| left.into_iter().flat_map(|run| without(run, *other)).collect();
+    others.iter().fold(vec![run], less)
+}
+
+/// Sectors in any of `runs`.
+pub fn union(runs: impl Iterator<Item = Run>) -> u64 {
+    let mut runs: Vec<Run> = runs.collect();
+    runs.sort_unstable();
+    let (mut reach, mut sectors) = (0, 0);
+    for (from, to) in runs {
+        sectors += to.saturating_sub(from.max(reach));
+        reach = reach.max(to);
+    }
+    sectors
+}
+
+/// By their first sector, with their ends.
+#[derive(Clone, Debug)]
+pub struct Runs<T>(BTreeMap<u64, (u64, T)>);
+
+impl<T> Default for Runs<T> {
+    fn default() -> Runs<T> {
+        Runs(BTreeMap::new())
+    }
+}
+
+impl<T: Copy> Runs<T> {
+    /// `run` holds this now.
+    pub fn land(&mut self, run: Run, held: T) {
+        self.clear(run);
+        self.0.insert(run.0, (run.1, held));
+    }
+
+    /// Nothing is known of `run` any more.
+    pub fn clear(&mut self, run: Run) {
+        for (old, was) in self.within(run) {
+            let (lba, end) = old;
+            self.0.remove(&lba);
+            if lba < run.0 {
+                self.0.insert(lba, (run.0, was));
+            }
+            if run.1 < end {
+                self.0.insert(run.1, (end, was));
+            }
+        }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (Run, T)> {
+        self.0.iter().map(|(&lba, &(end, held))| ((lba, end), held))
+    }
+
+    /// Changes what is known of the entries that touch `run`, each whole.
+    pub fn update(&mut self, run: Run, mut change: impl FnMut(&mut T)) {
+        for ((lba, _), _) in self.within(run) {
+            if let Some((_, held)) = self.0.get_mut(&lba) {
+                change(held);
+            }
+        }
+    }
+
+    /// What lies in `run`: sectors, cut to it, and what they hold. Sectors that the job has not written are left out.
+    pub fn held(&self, run: Run) -> impl Iterator<Item = (Run, T)> {
+        self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
+    }
+
+    /// The entries that touch `run`, whole.
+    fn within(&self, run: Run) -> Vec<(Run, T)> {
+        let before = self.0.range(..run.0).next_back();
+        let inside = self.0.range(run.0..run.1);
+        let touching = before.into_iter().chain(inside).filter(|(_, (end, _))| *end > run.0);
+        touching.map(|(&lba, &(end, held))| ((lba, end), held)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_landing_of_a_sector_counts() {
+        let mut runs = Runs::default();
+        runs.land((0, 100), 1);
+        runs.land((40, 50), 2);
+        runs.land((45, 60), 3);
+        let found: Vec<(Run, i32)> = runs.held((30, 65)).collect();
+        assert_eq!(found, [((30, 40), 1), ((40, 45), 2), ((45, 60), 3), ((60, 65), 1)]);
+        runs.clear((42, 58));
+        assert_eq!(runs.held((30, 60)).map(|it| it.0).collect::<Vec<_>>(), [(30, 40), (40, 42), (58, 60)]);
+        assert_eq!(runs.held((100, 200)).count(), 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a stack promises of its writes, and what a cut does to the sector under a head.
+
+use seekwise_model::block::{CutSector, SECTOR};
+use seekwise_model::stack::Stack;
+
+/// The key that switches the drives' write cache.
+const WRITE_BACK: &str = "drive.cache.write_back";
+
+/// What a drive promises, and what a cut does to the sector under its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Sectors of a physical sector.
+    pub unit: u64,
+    /// What becomes of the one under the head.
+    pub cut_sector: CutSector,
+    /// Writes are acknowledged that a cut can lose, at some time of a run.
+    pub volatile: bool,
+    /// They are so from the start.
+    pub volatile_at_first: bool,
+    /// Memory acknowledges them, whatever the drive does.
+    pub in_memory: bool,
+    /// All writes go through a buffer that outlives a cut: what is acknowledged is safe, and no write is cut short.
+    pub saves: bool,
+}
+
+impl Terms {
+    /// Of a drive, or of one below a cache in memory: what is there outlives no cut.
+    pub fn of(stack: &Stack) -> Terms {
+        let profile = &stack.profile;
+        let in_memory = stack.accelerators().any(|accelerator| accelerator.write_back);
+        let cache = &profile.cache;
+        let saved = profile.saves_buffer();
+        let switched_on = stack.changes.iter().any(|change| Terms::switched(&change.key, &change.value) == Some(true));
+        let caches = cache.write_back || switched_on || cache.flash_sectors > 0 || profile.faults.caches_when_off;
+        // The profile's word: a fault is found out by it.
+        let volatile_at_first = in_memory || cache.write_back && !saved;
+        Terms {
+            unit: u64::from(profile.physical_sector) / SECTOR,
+            cut_sector: profile.cut_sector,
+            volatile: volatile_at_first || switched_on && !saved,
+            volatile_at_first,
+            in_memory,
+            saves: !in_memory && caches && saved,
+        }
+    }
+
+    /// The same where everything acknowledged is promised, as before an orderly power-off.
+    pub fn promising_all(self) -> Terms {
+        Terms { volatile: false, volatile_at_first: false, in_memory: false, ..self }
+    }
+
+    /// Whether the drives' write cache is on from now on, when it was that which changed.
+    pub fn switched(key: &str, value: &str) -> Option<bool> {
+        (key == WRITE_BACK).then_some(matches!(value, "on" | "true"))
+    }
+
+    /// The fate of the sector under the head, as a profile names it.
+    pub fn cut_sector_name(self) -> &'static str {
+        match self.cut_sector {
+            CutSector::Finished => "finished",
+            CutSector::Old => "old",
+            CutSector::Unreadable => "unreadable",
+        }
+    }
+}
