@@ -16,6 +16,7 @@
 //! the share goes before it. A *wait limit* puts a request that waited longer first, whatever the policy. Ties go to
 //! the oldest.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::Bound;
@@ -96,11 +97,11 @@ pub struct Queue<T> {
     /// Room for requests, by number; those that wait are numbered in `waiting`, the others in `free`.
     held: Vec<Waiting<T>>,
     free: Vec<u32>,
-    /// Oldest first.
-    waiting: Vec<u32>,
+    /// Oldest first. Here and among the places one mostly comes and goes near an end, which moves little in a deque.
+    waiting: VecDeque<u32>,
     /// Among many, for policies that go by position: positions and numbers, rising, for a choice that begins at a place
     /// and goes on from there.
-    places: Vec<(u64, u32)>,
+    places: VecDeque<(u64, u32)>,
     sorted: bool,
     capacity: usize,
     next_order: u64,
@@ -112,7 +113,9 @@ pub struct Queue<T> {
 
 /// What a choice is made from: the oldest that wait, as far as they are admitted.
 struct Open<'a, A> {
-    waiting: &'a [u32],
+    waiting: &'a VecDeque<u32>,
+    /// So many of the oldest.
+    count: usize,
     admit: A,
 }
 
@@ -140,8 +143,8 @@ impl<T: Copy> Queue<T> {
             discipline,
             held: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
-            waiting: Vec::with_capacity(capacity),
-            places: Vec::with_capacity(if sorted { capacity } else { 0 }),
+            waiting: VecDeque::with_capacity(capacity),
+            places: VecDeque::with_capacity(if sorted { capacity } else { 0 }),
             sorted,
             capacity,
             next_order: 0,
@@ -163,7 +166,7 @@ impl<T: Copy> Queue<T> {
         if self.sorted {
             let held = &self.held;
             self.places.extend(self.waiting.iter().map(|&number| (held[number as usize].position, number)));
-            self.places.sort_unstable();
+            self.places.make_contiguous().sort_unstable();
         }
     }
 
@@ -196,7 +199,7 @@ impl<T: Copy> Queue<T> {
                 self.held.len() as u32 - 1
             }
         };
-        self.waiting.push(number);
+        self.waiting.push_back(number);
         if self.sorted {
             let place = self.places.partition_point(|&other| other < (position, number));
             self.places.insert(place, (position, number));
@@ -245,13 +248,13 @@ impl<T: Copy> Queue<T> {
 
     /// Takes out all.
     pub fn clear(&mut self) {
-        self.free.append(&mut self.waiting);
+        self.free.extend(self.waiting.drain(..));
         self.places.clear();
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub fn take(&mut self, choice: Choice) -> T {
-        let number = self.waiting.remove(choice.index);
+        let number = self.waiting.remove(choice.index).expect("what was chosen waits");
         let taken = *self.at(number);
         if self.sorted {
             let place = self.places.partition_point(|&other| other < (taken.position, number));
@@ -303,7 +306,7 @@ impl<T: Copy> Queue<T> {
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
         let oldest = self.waiting.iter().position(|&number| admit(self.at(number)))?;
-        let open = Open { waiting: &self.waiting[..self.within_window(admit)], admit };
+        let open = Open { waiting: &self.waiting, count: self.within_window(admit), admit };
         let index = match self.discipline.policy {
             _ if self.overdue(now, self.at(self.waiting[0])) => 0,
             Policy::Fcfs => oldest,
@@ -337,7 +340,7 @@ impl<T: Copy> Queue<T> {
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let limit = self.discipline.max_wait?;
-        self.waiting.first().map(|&oldest| self.at(oldest).since + limit)
+        self.waiting.front().map(|&oldest| self.at(oldest).since + limit)
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
@@ -367,7 +370,7 @@ impl<T: Copy> Queue<T> {
         mut cost: impl FnMut(&T, u64) -> u64,
         least: impl Fn(u64) -> u64,
     ) -> Choice {
-        let youngest = self.at(open.waiting[open.waiting.len() - 1]).order;
+        let youngest = self.at(open.waiting[open.count - 1]).order;
         let most = self.credit(now, self.at(open.waiting[0]).since);
         let mut above = self.places.partition_point(|&(position, _)| position < head);
         let mut below = above;
@@ -454,7 +457,7 @@ impl<T: Copy> Queue<T> {
     /// Distance and order of the last of the `nearest`; beyond everything when they are all.
     fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> (u64, u64) {
         let count = self.discipline.nearest as usize;
-        if count == 0 || count >= open.waiting.len() {
+        if count == 0 || count >= open.count {
             return (u64::MAX, u64::MAX);
         }
         let far = |(_, waiting): (usize, &Waiting<T>)| (waiting.position.abs_diff(head), waiting.order);
@@ -471,7 +474,7 @@ impl<T: Copy> Queue<T> {
         &'a self,
         open: &'a Open<impl Fn(&Waiting<T>) -> bool>,
     ) -> impl Iterator<Item = (usize, &'a Waiting<T>)> {
-        let all = open.waiting.iter().map(|&number| self.at(number)).enumerate();
+        let all = open.waiting.range(..open.count).map(|&number| self.at(number)).enumerate();
         all.filter(|(_, waiting)| (open.admit)(waiting))
     }
 
@@ -484,7 +487,7 @@ impl<T: Copy> Queue<T> {
     fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
         if self.sorted {
             let first = self.places.partition_point(|&(position, _)| position < self.sweep);
-            return self.first_place(open, self.places[first..].iter());
+            return self.first_place(open, self.places.range(first..));
         }
         let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| waiting.position)
@@ -494,7 +497,7 @@ impl<T: Copy> Queue<T> {
     fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
         if self.sorted {
             let last = self.places.partition_point(|&(position, _)| position <= self.sweep);
-            return self.first_place(open, self.places[..last].iter().rev());
+            return self.first_place(open, self.places.range(..last).rev());
         }
         let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)

@@ -55,8 +55,9 @@ pub struct Buffer {
     pub(super) serial: u64,
     /// How many dirty segments have been closed or dropped.
     pub(super) left: u64,
-    /// Writes so far.
+    /// Writes so far, and the number of the last that went on where one had ended.
     pub(super) writes: u64,
+    pub(super) grew: Option<u64>,
     /// A run on its way to the medium may grow.
     pub(super) fills_while_draining: bool,
     /// Where written runs are no longer than their blocks.
@@ -134,6 +135,7 @@ impl Buffer {
             serial: 0,
             left: 0,
             writes: 0,
+            grew: None,
             fills_while_draining: false,
             memory: None,
         };
