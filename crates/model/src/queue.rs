@@ -97,10 +97,10 @@ pub struct Queue<T> {
     /// Room for requests, by number; those that wait are numbered in `waiting`, the others in `free`.
     held: Vec<Waiting<T>>,
     free: Vec<u32>,
-    /// Oldest first. Here and among the places one mostly comes and goes near an end, which moves little in a deque.
-    waiting: VecDeque<u32>,
+    /// Oldest first.
+    waiting: Vec<u32>,
     /// Among many, for policies that go by position: positions and numbers, rising, for a choice that begins at a place
-    /// and goes on from there.
+    /// and goes on from there. Streams come and go at its ends.
     places: VecDeque<(u64, u32)>,
     sorted: bool,
     capacity: usize,
@@ -113,9 +113,7 @@ pub struct Queue<T> {
 
 /// What a choice is made from: the oldest that wait, as far as they are admitted.
 struct Open<'a, A> {
-    waiting: &'a VecDeque<u32>,
-    /// So many of the oldest.
-    count: usize,
+    waiting: &'a [u32],
     admit: A,
 }
 
@@ -143,7 +141,7 @@ impl<T: Copy> Queue<T> {
             discipline,
             held: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
-            waiting: VecDeque::with_capacity(capacity),
+            waiting: Vec::with_capacity(capacity),
             places: VecDeque::with_capacity(if sorted { capacity } else { 0 }),
             sorted,
             capacity,
@@ -199,10 +197,15 @@ impl<T: Copy> Queue<T> {
                 self.held.len() as u32 - 1
             }
         };
-        self.waiting.push_back(number);
+        self.waiting.push(number);
         if self.sorted {
-            let place = self.places.partition_point(|&other| other < (position, number));
-            self.places.insert(place, (position, number));
+            match self.places.back() {
+                Some(&last) if last > (position, number) => {
+                    let place = self.places.partition_point(|&other| other < (position, number));
+                    self.places.insert(place, (position, number));
+                }
+                _ => self.places.push_back((position, number)),
+            }
         }
         self.next_order += 1;
     }
@@ -248,15 +251,17 @@ impl<T: Copy> Queue<T> {
 
     /// Takes out all.
     pub fn clear(&mut self) {
-        self.free.extend(self.waiting.drain(..));
+        self.free.append(&mut self.waiting);
         self.places.clear();
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub fn take(&mut self, choice: Choice) -> T {
-        let number = self.waiting.remove(choice.index).expect("what was chosen waits");
+        let number = self.waiting.remove(choice.index);
         let taken = *self.at(number);
-        if self.sorted {
+        if self.sorted && self.places.front() == Some(&(taken.position, number)) {
+            self.places.pop_front();
+        } else if self.sorted {
             let place = self.places.partition_point(|&other| other < (taken.position, number));
             self.places.remove(place);
         }
@@ -306,7 +311,7 @@ impl<T: Copy> Queue<T> {
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
         let oldest = self.waiting.iter().position(|&number| admit(self.at(number)))?;
-        let open = Open { waiting: &self.waiting, count: self.within_window(admit), admit };
+        let open = Open { waiting: &self.waiting[..self.within_window(admit)], admit };
         let index = match self.discipline.policy {
             _ if self.overdue(now, self.at(self.waiting[0])) => 0,
             Policy::Fcfs => oldest,
@@ -340,11 +345,19 @@ impl<T: Copy> Queue<T> {
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let limit = self.discipline.max_wait?;
-        self.waiting.front().map(|&oldest| self.at(oldest).since + limit)
+        self.waiting.first().map(|&oldest| self.at(oldest).since + limit)
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
+    }
+
+    /// Where the one with that order stands among those that wait.
+    fn place_of(&self, order: u64) -> usize {
+        match self.waiting.first() {
+            Some(&oldest) if self.at(oldest).order == order => 0,
+            _ => self.waiting.partition_point(|&number| self.at(number).order < order),
+        }
     }
 
     fn choice(&self, index: usize, cost: u64) -> Choice {
@@ -370,7 +383,7 @@ impl<T: Copy> Queue<T> {
         mut cost: impl FnMut(&T, u64) -> u64,
         least: impl Fn(u64) -> u64,
     ) -> Choice {
-        let youngest = self.at(open.waiting[open.count - 1]).order;
+        let youngest = self.at(open.waiting[open.waiting.len() - 1]).order;
         let most = self.credit(now, self.at(open.waiting[0]).since);
         let mut above = self.places.partition_point(|&(position, _)| position < head);
         let mut below = above;
@@ -406,8 +419,7 @@ impl<T: Copy> Queue<T> {
                 }
             }
         }
-        let index = open.waiting.partition_point(|&number| self.at(number).order < best.1);
-        self.choice(index, best.2)
+        self.choice(self.place_of(best.1), best.2)
     }
 
     /// The least cost among `open`, the oldest of equals: each is looked at.
@@ -457,7 +469,7 @@ impl<T: Copy> Queue<T> {
     /// Distance and order of the last of the `nearest`; beyond everything when they are all.
     fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> (u64, u64) {
         let count = self.discipline.nearest as usize;
-        if count == 0 || count >= open.count {
+        if count == 0 || count >= open.waiting.len() {
             return (u64::MAX, u64::MAX);
         }
         let far = |(_, waiting): (usize, &Waiting<T>)| (waiting.position.abs_diff(head), waiting.order);
@@ -474,7 +486,7 @@ impl<T: Copy> Queue<T> {
         &'a self,
         open: &'a Open<impl Fn(&Waiting<T>) -> bool>,
     ) -> impl Iterator<Item = (usize, &'a Waiting<T>)> {
-        let all = open.waiting.range(..open.count).map(|&number| self.at(number)).enumerate();
+        let all = open.waiting.iter().map(|&number| self.at(number)).enumerate();
         all.filter(|(_, waiting)| (open.admit)(waiting))
     }
 
@@ -486,7 +498,10 @@ impl<T: Copy> Queue<T> {
     /// The first at or above the sweep.
     fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
         if self.sorted {
-            let first = self.places.partition_point(|&(position, _)| position < self.sweep);
+            let first = match self.places.front() {
+                Some(&(position, _)) if position >= self.sweep => 0,
+                _ => self.places.partition_point(|&(position, _)| position < self.sweep),
+            };
             return self.first_place(open, self.places.range(first..));
         }
         let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
@@ -514,7 +529,7 @@ impl<T: Copy> Queue<T> {
         let first = served.next()?;
         let same = served.take_while(|other| other.position == first.position);
         let oldest = same.map(|other| other.order).fold(first.order, u64::min);
-        Some(self.waiting.partition_point(|&number| self.at(number).order < oldest))
+        Some(self.place_of(oldest))
     }
 
     fn circle(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {

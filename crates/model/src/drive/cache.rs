@@ -360,15 +360,15 @@ impl Buffer {
             let place = memory.empty.iter().rposition(|&segment| Some(segment) != filling)?;
             Some(memory.empty.swap_remove(place))
         });
-        match empty {
-            Some(segment) => Some(segment),
-            None if self.memory.is_some() => {
-                let segment = self.oldest_clean(filling)?;
-                self.forget(segment);
-                self.memory.as_mut()?.empty.pop()
-            }
-            None => self.oldest_clean(filling),
+        if empty.is_some() {
+            return empty;
         }
+        let segment = self.oldest_clean(filling)?;
+        if let Some(memory) = &mut self.memory {
+            memory.free += u64::from(core::mem::take(&mut memory.held[segment]));
+            self.set_span(segment, 0, 0);
+        }
+        Some(segment)
     }
 
     #[inline]

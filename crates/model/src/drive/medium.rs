@@ -108,13 +108,22 @@ impl Drive {
     }
 
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
+    #[inline]
     pub(super) fn choose_at(&self) -> Option<Instant> {
         let dirty = self.buffer.dirty_count() > 0;
+        let nothing = !dirty && self.commands.is_empty() && self.media_cache.is_none();
+        if nothing || matches!(self.activity, Activity::Access { .. }) {
+            return None;
+        }
+        self.choice_at(dirty)
+    }
+
+    fn choice_at(&self, dirty: bool) -> Option<Instant> {
         let urgent = !self.commands.is_empty() || self.pressing(self.clock);
         let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
         let idle = (dirty && self.free.len() == self.slots.len() && !forgets) || self.may_move_home();
         let due = if dirty && !urgent { self.presses_at() } else { None };
-        if (!urgent && !idle && due.is_none()) || matches!(self.activity, Activity::Access { .. }) {
+        if !urgent && !idle && due.is_none() {
             return None;
         }
         let hurried = if urgent { Some(Instant::ZERO) } else { due };

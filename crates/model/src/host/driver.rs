@@ -466,7 +466,9 @@ impl Layer for Driver {
 
     fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         if self.send(crank, now) {
-            return now;
+            // No more goes down before one is back.
+            let full = self.busy() >= self.depth && self.held.is_empty();
+            return if full { self.own_event().max(now) } else { now };
         }
         let next = self.own_event();
         if next <= now {
