@@ -1,6 +1,6 @@
 //! Runs a study: every cell, every run, on all cores, handed on in the plan's order whatever finishes first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use rayon::prelude::*;
@@ -14,6 +14,27 @@ use crate::run::{Cuts, Measured, RunRecord, measure};
 
 /// What came of one run.
 pub type RunResult = Result<RunRecord, SimError>;
+
+/// Runs of other plans, by what they ran: what one has run, another has not to run again.
+#[derive(Default)]
+pub struct Earlier(BTreeMap<Key, RunRecord>);
+
+/// All that a record is made of, but its place in a plan: hash, names, warnings, seed, cuts and shutdowns.
+type Key = (String, [String; 2], Vec<String>, u64, [Option<u32>; 2]);
+
+fn key(study: &Study, prepared: &Prepared, seed: u64) -> Key {
+    let names = [&prepared.stack.profile.name, &prepared.job.name].map(Clone::clone);
+    (prepared.hash.clone(), names, warnings(prepared), seed, [study.cuts, study.shutdowns])
+}
+
+impl Earlier {
+    /// The `records` of a plan need not be run again.
+    pub fn add(&mut self, study: &Study, prepared: &[Prepared], records: &[RunRecord]) {
+        for record in records {
+            self.0.insert(key(study, &prepared[record.cell], record.seed), record.clone());
+        }
+    }
+}
 
 /// Whether the cuts that `study` asks for can be judged in every cell: known before the first run. `file` names it in errors.
 pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
@@ -44,34 +65,44 @@ fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), V
 
 /// Runs what of `study` is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all), the
 /// first run of each cell with the first of the `seeds`.
-/// `each` gets the records in the plan's order: cell by cell, run by run. Stops when `each` answers `false`.
+/// What ran `earlier` is not run again. `each` gets the records in the plan's order: cell by cell, run by run. Stops when `each` answers `false`.
 pub fn execute(
     study: &Study,
     prepared: &[Prepared],
     seeds: &[u64],
+    earlier: &Earlier,
     done: usize,
     threads: usize,
     mut each: impl FnMut(RunResult) -> bool + Send,
 ) {
-    let runs = seeds.len();
-    let total = prepared.len() * runs;
+    let first = first_alike(study, prepared, seeds, done);
+    let repeated: BTreeSet<usize> =
+        (done..first.len()).filter(|&index| first[index] != index).map(|it| first[it]).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let (sender, receiver) = mpsc::channel::<(usize, RunResult)>();
     let stop = std::sync::atomic::AtomicBool::new(false);
     pool.in_place_scope(|scope| {
         let stop = &stop;
+        let first = &first;
         scope.spawn(move |_| {
-            (done..total).into_par_iter().with_max_len(1).for_each_with(sender, |sender, index| {
+            let own = (done..first.len()).into_par_iter().with_max_len(1).filter(|&index| first[index] == index);
+            own.for_each_with(sender, |sender, index| {
                 if !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let _ = sender.send((index, one(study, prepared, seeds, index)));
+                    let _ = sender.send((index, one(study, prepared, seeds, earlier, index)));
                 }
             });
         });
-        let mut early: BTreeMap<usize, RunResult> = BTreeMap::new();
+        let (mut early, mut kept): (BTreeMap<usize, RunResult>, BTreeMap<usize, RunResult>) = Default::default();
         let mut next = done;
         for (index, result) in receiver {
             early.insert(index, result);
-            while let Some(result) = early.remove(&next) {
+            loop {
+                let again = first.get(next).and_then(|first| kept.get(first)).cloned();
+                let again = again.map(|result| result.map(|record| RunRecord { cell: next / seeds.len(), ..record }));
+                let Some(result) = early.remove(&next).or(again) else { break };
+                if repeated.contains(&next) {
+                    kept.insert(next, result.clone());
+                }
                 next += 1;
                 if !each(result) {
                     stop.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -82,11 +113,26 @@ pub fn execute(
     });
 }
 
-fn one(study: &Study, prepared: &[Prepared], seeds: &[u64], index: usize) -> RunResult {
+/// Of each run of the plan the first that runs the same and is not `done`: mostly itself.
+fn first_alike(study: &Study, prepared: &[Prepared], seeds: &[u64], done: usize) -> Vec<usize> {
+    let mut known: BTreeMap<Key, usize> = BTreeMap::new();
+    let cells = prepared.iter().enumerate();
+    let indices = cells.flat_map(|(cell, of)| seeds.iter().enumerate().map(move |(run, seed)| (cell, of, run, *seed)));
+    let first = |(cell, of, run, seed): (usize, &Prepared, usize, u64)| match cell * seeds.len() + run {
+        index if index < done => index,
+        index => *known.entry(key(study, of, seed)).or_insert(index),
+    };
+    indices.map(first).collect()
+}
+
+fn one(study: &Study, prepared: &[Prepared], seeds: &[u64], earlier: &Earlier, index: usize) -> RunResult {
     let (cell, run) = (index / seeds.len(), index % seeds.len());
     let cell_of = &prepared[cell];
     let Prepared { stack, job, .. } = cell_of;
     let seed = seeds[run];
+    if let Some(record) = earlier.0.get(&key(study, cell_of, seed)) {
+        return Ok(RunRecord { cell, run: run as u32, ..record.clone() });
+    }
     let record = record(cell_of, &measure(stack, job, seed, |_| {})?, seed);
     let cuts = study.cuts.map(|cuts| cut::cuts(stack, job, seed, cuts)).transpose()?;
     let shutdowns = study.shutdowns.map(|count| cut::shutdowns(stack, job, seed, count)).transpose()?;
@@ -96,8 +142,70 @@ fn one(study: &Study, prepared: &[Prepared], seeds: &[u64], index: usize) -> Run
 
 /// The record of a run of a cell, as the first run of the first.
 pub fn record(prepared: &Prepared, measured: &Measured, seed: u64) -> RunRecord {
-    let Prepared { stack, job, hash, warnings, .. } = prepared;
-    let warnings = warnings.iter().map(ToString::to_string).collect();
-    let record = measured.record(&stack.profile.name, &job.name, seed, warnings);
+    let Prepared { stack, job, hash, .. } = prepared;
+    let record = measured.record(&stack.profile.name, &job.name, seed, warnings(prepared));
     RunRecord { cell_hash: hash.clone(), ..record }
+}
+
+fn warnings(prepared: &Prepared) -> Vec<String> {
+    prepared.warnings.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::plan;
+
+    const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
+        drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
+
+    fn runs(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier) -> Vec<RunRecord> {
+        let mut records = Vec::new();
+        execute(study, prepared, &[seed], earlier, 0, 1, |result| {
+            records.push(result.expect("it runs"));
+            true
+        });
+        records
+    }
+
+    #[test]
+    fn cells_that_run_the_same_run_once() {
+        let bundle = |name, depth| format!("[[factor.bundle]]\nname = '{name}'\nset = {{ 'job.depth' = {depth} }}\n");
+        let head = STUDY.split("[[factor]]").next().unwrap();
+        let text = format!("{head}[[factor]]\nname = 'it'\n{}{}{}", bundle("a", 1), bundle("b", 4), bundle("c", 1));
+        let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let prepared: Vec<_> =
+            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        assert_eq!(first_alike(&study, &prepared, &[1, 2], 0), [0, 1, 2, 3, 0, 1]);
+        assert_eq!(first_alike(&study, &prepared, &[1, 2], 1), [0, 1, 2, 3, 4, 1]);
+        let records = runs(&study, &prepared, 1, &Earlier::default());
+        assert_eq!(records.iter().map(|record| record.cell).collect::<Vec<_>>(), [0, 1, 2]);
+        let same = |a: usize, b: usize| {
+            records[a].stream_hash == records[b].stream_hash && records[a].all.ios == records[b].all.ios
+        };
+        assert!(same(0, 2) && !same(0, 1));
+    }
+
+    #[test]
+    fn what_ran_earlier_is_not_run_again_and_nothing_else_is_taken_for_it() {
+        let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let prepared: Vec<_> =
+            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let marked = |records: &[RunRecord]| records.iter().map(|record| record.failures == 77).collect::<Vec<_>>();
+        let first = runs(&study, &prepared, 1, &Earlier::default());
+        assert_eq!(marked(&first), [false, false]);
+
+        // The second cell, told as if it had been the first of another plan.
+        let mut earlier = Earlier::default();
+        let told = RunRecord { cell: 0, failures: 77, ..first[1].clone() };
+        earlier.add(&study, &prepared[1..], &[told]);
+        let again = runs(&study, &prepared, 1, &earlier);
+        assert_eq!((marked(&again), again[1].cell), (vec![false, true], 1));
+        assert_eq!(marked(&runs(&study, &prepared, 2, &earlier)), [false, false], "another seed");
+        let cut = Study { cuts: Some(1), ..study };
+        assert_eq!(marked(&runs(&cut, &prepared, 1, &earlier)), [false, false], "with cuts");
+    }
 }
