@@ -452,7 +452,7 @@ impl<T: Copy> Queue<T> {
         let mut least = i64::MAX;
         let farthest = self.farthest(head, open);
         for (index, waiting) in self.each(open) {
-            if (waiting.position.abs_diff(head), waiting.order) > farthest {
+            if apart(waiting, head) > farthest {
                 continue;
             }
             let credit = self.credit(now, waiting.since);
@@ -466,16 +466,16 @@ impl<T: Copy> Queue<T> {
         best
     }
 
-    /// Distance and order of the last of the `nearest`; beyond everything when they are all.
-    fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> (u64, u64) {
+    /// How far [`apart`] the last of the `nearest` is; beyond everything when they are all.
+    fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> u128 {
         let count = self.discipline.nearest as usize;
         if count == 0 || count >= open.waiting.len() {
-            return (u64::MAX, u64::MAX);
+            return u128::MAX;
         }
-        let far = |(_, waiting): (usize, &Waiting<T>)| (waiting.position.abs_diff(head), waiting.order);
-        let mut last = self.each(open).map(far).min().unwrap_or((0, 0));
+        let apart = |(_, waiting): (usize, &Waiting<T>)| apart(waiting, head);
+        let mut last = self.each(open).map(apart).min().unwrap_or(0);
         for _ in 1..count {
-            last = self.each(open).map(far).filter(|&other| other > last).min().unwrap_or(last);
+            last = self.each(open).map(apart).filter(|&other| other > last).min().unwrap_or(last);
         }
         last
     }
@@ -556,6 +556,12 @@ impl<T: Copy> Queue<T> {
         let candidates = self.each(open).filter(|(_, waiting)| ahead(waiting));
         candidates.min_by_key(|(_, waiting)| key(waiting)).map(|(index, _)| index)
     }
+}
+
+/// Distance and, below it, order: one number, for to compare two takes branches that a processor cannot foresee.
+#[inline]
+fn apart<T>(waiting: &Waiting<T>, head: u64) -> u128 {
+    u128::from(waiting.position.abs_diff(head)) << 64 | u128::from(waiting.order)
 }
 
 /// Up to so many, looking at each costs less than keeping them sorted and looking at a third of them.

@@ -335,7 +335,7 @@ impl<L: Layer> Layered<L> {
     }
 
     /// Takes back, does and sends down all that is due at `now`.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Instant) {
         let Layered { layer, crank } = self;
         while crank.called || crank.own_next <= now {
