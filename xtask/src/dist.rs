@@ -85,6 +85,9 @@ fn one(target: &Target, trained: Option<&Training>) -> Result<(), String> {
     if triple.contains("musl") && !is_static(&fs::read(&program).map_err(said)?) {
         return Err(format!("{}: asks for an interpreter: it is not static", program.display()));
     }
+    if let Some(trained) = trained.filter(|trained| trained.triple == triple) {
+        trained.check(&program)?;
+    }
     pack(triple, &program, trained)
 }
 

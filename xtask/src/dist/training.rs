@@ -17,10 +17,26 @@ pub struct Training {
     pub triple: &'static str,
     /// The compiler's profile; its name is what is in it, so that cargo knows it from another.
     pub profile: PathBuf,
+    /// Where the program that was watched left its results.
+    results: PathBuf,
 }
 
-/// Functions whose names say otherwise may be called differently often from run to run.
+impl Training {
+    /// Whether the trained program answers what the one that was watched did.
+    pub fn check(&self, program: &Path) -> Result<(), String> {
+        let again = crate::scratch("trained").map_err(said)?;
+        let read = |results: &Path| fs::read(results.join("results.jsonl")).map_err(said);
+        match read(&self.results)? == read(&study(program, &again)?)? {
+            true => Ok(()),
+            false => Err(format!("{}: its results differ from those before its training", program.display())),
+        }
+    }
+}
+
+/// By their names, functions that are called equally often in each run, and of these such as hand results from thread to
+/// thread, which are not.
 const COUNTED: &str = "seekwise_model|seekwise_targets|seekwise_lab5stats";
+const UNCOUNTED: &str = "mpsc";
 
 /// Requests of each workload of `bench`: a few seconds.
 const REQUESTS: &str = "200000";
@@ -36,29 +52,33 @@ pub fn train(target: &'static Target) -> Result<Option<Training>, String> {
         );
         return Ok(None);
     };
+    run(&["rustup", "target", "add", target.triple])?;
     let scratch = crate::scratch("training").map_err(said)?;
     let counts = scratch.join("counts");
     let folder = crate::target().join("training");
     let generate = format!("-Cprofile-generate={}", counts.display());
     cargo_build(target, &[generate], Some(&folder))?;
-    work(&binary(target, &folder), &scratch)?;
+    let program = binary(target, &folder);
+    run(&[&program.display().to_string(), "bench", "--requests", REQUESTS])?;
+    let results = study(&program, &scratch)?;
     let merged = scratch.join("merged");
-    let mut words = vec![profdata.display().to_string(), "merge".to_owned(), format!("--function={COUNTED}")];
+    let mut words = vec![profdata.display().to_string(), "merge".to_owned()];
+    words.extend([format!("--function={COUNTED}"), format!("--no-function={UNCOUNTED}")]);
     words.extend(["-o".to_owned(), merged.display().to_string(), counts.display().to_string()]);
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
     let bytes = fs::read(&merged).map_err(said)?;
     let profile = folder.join(format!("{:016x}.profdata", hash(&bytes)));
     fs::write(&profile, bytes).map_err(said)?;
-    Ok(Some(Training { triple: target.triple, profile }))
+    Ok(Some(Training { triple: target.triple, profile, results }))
 }
 
-/// What it does while it is watched.
-fn work(program: &Path, scratch: &Path) -> Result<(), String> {
-    let (program, study) = (program.display().to_string(), scratch.join("training.toml"));
+/// Runs the study, and answers the folder of its results.
+fn study(program: &Path, scratch: &Path) -> Result<PathBuf, String> {
+    let (study, out) = (scratch.join("training.toml"), scratch.join("out"));
     fs::write(&study, STUDY).map_err(said)?;
-    let (study, out) = (study.display().to_string(), scratch.join("out").display().to_string());
-    run(&[&program, "bench", "--requests", REQUESTS])?;
-    run(&[&program, "study", &study, "--out", &out, "--threads", "1", "--json"])
+    let [program, study, folder] = [program, &study, &out].map(|path| path.display().to_string());
+    run(&[&program, "study", &study, "--out", &folder, "--threads", "1"])?;
+    Ok(out)
 }
 
 /// The tool that puts counts together, of the toolchain that builds.
