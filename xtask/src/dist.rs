@@ -4,13 +4,17 @@
 //!
 //! Equal sources built twice by one toolchain on one machine give equal bytes: paths are left out of the program, and
 //! archives have one time and one owner. Needs rustup, GNU tar, gzip and sha256sum. The Linux targets are linked by the
-//! toolchain's own rust-lld; another target needs its linker, and is only type-checked without it.
+//! toolchain's own rust-lld; another target needs its linker, and is only type-checked without it. The program for this
+//! machine is trained ([`training`]); the others are not.
+
+mod training;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use self::training::{Training, train};
 use crate::steps::{Ended, command};
 
 /// A machine that archives are made for.
@@ -55,7 +59,11 @@ pub fn dist(names: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     }
     let wanted = |target: &&Target| if names.is_empty() { target.usual } else { names.contains(&target.triple) };
-    match TARGETS.iter().filter(wanted).try_for_each(one) {
+    let own = TARGETS.iter().filter(wanted).find(|target| runs_here(target));
+    let built = own
+        .map_or(Ok(None), train)
+        .and_then(|trained| TARGETS.iter().filter(wanted).try_for_each(|target| one(target, trained.as_ref())));
+    match built {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
@@ -65,7 +73,7 @@ pub fn dist(names: &[&str]) -> ExitCode {
 }
 
 /// Builds and packs one target, or checks it where it cannot be linked.
-fn one(target: &Target) -> Result<(), String> {
+fn one(target: &Target, trained: Option<&Training>) -> Result<(), String> {
     let triple = target.triple;
     run(&["rustup", "target", "add", triple])?;
     if !links(target) {
@@ -73,21 +81,46 @@ fn one(target: &Target) -> Result<(), String> {
         println!("{triple}: only type-checked; linking it needs {} ({})", target.linker, target.package);
         return Ok(());
     }
-    let program = build(target)?;
+    let program = build(target, trained)?;
     if triple.contains("musl") && !is_static(&fs::read(&program).map_err(said)?) {
         return Err(format!("{}: asks for an interpreter: it is not static", program.display()));
     }
-    pack(triple, &program)
+    if let Some(trained) = trained.filter(|trained| trained.triple == triple) {
+        trained.check(&program)?;
+    }
+    pack(triple, &program, trained)
 }
 
 /// Builds the program for a target.
-fn build(target: &Target) -> Result<PathBuf, String> {
+fn build(target: &Target, trained: Option<&Training>) -> Result<PathBuf, String> {
+    let trained = trained.filter(|trained| trained.triple == target.triple);
+    let profile = trained.map(|trained| format!("-Cprofile-use={}", trained.profile.display()));
+    cargo_build(target, profile.as_slice(), None)?;
+    Ok(binary(target, &crate::target()))
+}
+
+/// Builds the program for a target with flags, in a folder of its own or in that of all.
+fn cargo_build(target: &Target, more: &[String], folder: Option<&Path>) -> Result<(), String> {
     let triple = target.triple;
     let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let folder = folder.map_or_else(crate::target, Path::to_owned).display().to_string();
     let words = ["cargo", "build", "-p", "seekwise", "--profile", "dist", "--locked", "--target", triple];
-    passed(command(&words, &[(&linker, target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags())]))?;
-    let name = if triple.contains("windows") { "seekwise.exe" } else { "seekwise" };
-    Ok(crate::target().join(triple).join("dist").join(name))
+    let flags = [flags(), more.to_vec()].concat().join("\u{1f}");
+    let environment =
+        [(linker.as_str(), target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &folder)];
+    passed(command(&words, &environment))
+}
+
+/// Where cargo puts a target's program below a folder.
+fn binary(target: &Target, folder: &Path) -> PathBuf {
+    let name = if target.triple.contains("windows") { "seekwise.exe" } else { "seekwise" };
+    folder.join(target.triple).join("dist").join(name)
+}
+
+/// Programs for a target run on this machine.
+fn runs_here(target: &Target) -> bool {
+    let system = if cfg!(target_os = "macos") { "apple" } else { std::env::consts::OS };
+    target.triple.starts_with(std::env::consts::ARCH) && target.triple.contains(system) && links(target)
 }
 
 /// Whether programs for a target can be linked here.
@@ -99,10 +132,10 @@ fn links(target: &Target) -> bool {
 }
 
 /// Flags that leave this machine's paths out of the program.
-fn flags() -> String {
+fn flags() -> Vec<String> {
     let registry = cargo_home().join("registry/src");
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    [remap(&crate::root(), "seekwise"), remap(&registry, "registry")].join("\u{1f}")
+    vec![remap(&crate::root(), "seekwise"), remap(&registry, "registry")]
 }
 
 fn cargo_home() -> PathBuf {
@@ -121,7 +154,7 @@ fn is_static(program: &[u8]) -> bool {
 }
 
 /// Makes the archive of a program.
-fn pack(triple: &str, program: &Path) -> Result<(), String> {
+fn pack(triple: &str, program: &Path, trained: Option<&Training>) -> Result<(), String> {
     let name = format!("seekwise-{}-{triple}", version()?);
     let staging = crate::scratch("dist").map_err(said)?;
     let folder = staging.join(&name);
@@ -131,7 +164,7 @@ fn pack(triple: &str, program: &Path) -> Result<(), String> {
     words.extend(copies.chain([folder.clone()]).map(|path| path.display().to_string()));
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
     fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), licences(triple)?).map_err(said)?;
-    described_by(&program_that_runs()?, &folder)?;
+    described_by(&program_that_runs(trained)?, &folder)?;
     let archives = crate::target().join("dist");
     fs::create_dir_all(&archives).map_err(said)?;
     let archive = archives.join(format!("{name}.tar.gz"));
@@ -148,10 +181,9 @@ fn pack(triple: &str, program: &Path) -> Result<(), String> {
 
 /// A build of the same sources that runs on this machine, to be asked for its completions and man pages. Cargo builds
 /// nothing twice.
-fn program_that_runs() -> Result<PathBuf, String> {
-    let here = |target: &&Target| cfg!(target_os = "linux") && target.triple.starts_with(std::env::consts::ARCH);
-    match TARGETS.iter().filter(|target| target.usual).find(here) {
-        Some(target) => build(target),
+fn program_that_runs(trained: Option<&Training>) -> Result<PathBuf, String> {
+    match TARGETS.iter().filter(|target| target.usual).find(|target| runs_here(target)) {
+        Some(target) => build(target, trained),
         None => passed(crate::cargo::release()).map(|()| crate::target().join("release/seekwise")),
     }
 }

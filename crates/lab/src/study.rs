@@ -1,7 +1,7 @@
 //! Runs a study: every cell, every run, handed on in the plan's order. In virtual time runs stand side by side on all
 //! cores, whatever finishes first; where one is measured they come one after another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use rayon::prelude::*;
@@ -17,6 +17,27 @@ use crate::run::{Cuts, Measured, RunRecord, measure};
 
 /// What came of one run.
 pub type RunResult = Result<RunRecord, RunError>;
+
+/// Runs of other plans, by what they ran: what one has run, another has not to run again.
+#[derive(Default)]
+pub struct Earlier(BTreeMap<Key, RunRecord>);
+
+/// All that a record is made of, but its place in a plan: hash, names, warnings, seed, cuts and shutdowns.
+type Key = (String, [String; 2], Vec<String>, u64, [Option<u32>; 2]);
+
+fn key(study: &Study, prepared: &Prepared, seed: u64) -> Key {
+    let names = [prepared.target.name(), &prepared.job.name].map(str::to_owned);
+    (prepared.hash.clone(), names, warnings(prepared), seed, [study.cuts, study.shutdowns])
+}
+
+impl Earlier {
+    /// The `records` of a plan need not be run again.
+    pub fn add(&mut self, study: &Study, prepared: &[Prepared], records: &[RunRecord]) {
+        for record in records {
+            self.0.insert(key(study, &prepared[record.cell], record.seed), record.clone());
+        }
+    }
+}
 
 /// Whether the cuts that `study` asks for can be judged in every cell: known before the first run. `file` names it in errors.
 pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
@@ -51,41 +72,53 @@ pub fn is_measured(prepared: &[Prepared]) -> bool {
 }
 
 /// Runs what of `study` is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all), the
-/// first run of each cell with the first of the seeds.
-/// `each` gets the records in the plan's order ([`MadeFrom::order`]). Stops when `each` answers `false`.
+/// first run of each cell with the first of the seeds. In virtual time what ran `earlier` is not run again, nor what runs
+/// twice. `each` gets the records in the plan's order ([`MadeFrom::order`]). Stops when `each` answers `false`.
 pub fn execute(
     study: &Study,
     prepared: &[Prepared],
     made: &MadeFrom,
+    earlier: &Earlier,
     done: usize,
     threads: usize,
     mut each: impl FnMut(RunResult) -> bool + Send,
 ) {
-    let one = |(cell, run): (usize, usize)| one(study, prepared, made.seeds[run], cell, run);
-    let mut order = made.order();
-    let todo = order.split_off(done.min(order.len()));
+    let order = made.order();
+    let one = |(cell, run): (usize, usize)| one(study, prepared, made.seeds[run], earlier, cell, run);
     if is_measured(prepared) {
-        // Nothing stands beside a run that is measured.
-        let _ = todo.into_iter().map(one).all(each);
+        // Nothing stands beside a run that is measured, nor for another.
+        let _ = order.into_iter().skip(done).map(one).all(each);
         return;
     }
+    let first = first_alike(study, prepared, &made.seeds, &order, done);
+    let repeated: BTreeSet<usize> =
+        (done..first.len()).filter(|&index| first[index] != index).map(|it| first[it]).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let (sender, receiver) = mpsc::channel::<(usize, RunResult)>();
     let stop = std::sync::atomic::AtomicBool::new(false);
     pool.in_place_scope(|scope| {
-        let (stop, one) = (&stop, &one);
+        let (stop, one, first, order) = (&stop, &one, &first, &order);
         scope.spawn(move |_| {
-            todo.into_par_iter().enumerate().with_max_len(1).for_each_with(sender, |sender, (index, of)| {
+            let own = (done..first.len()).into_par_iter().with_max_len(1).filter(|&index| first[index] == index);
+            own.for_each_with(sender, |sender, index| {
                 if !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let _ = sender.send((index, one(of)));
+                    let _ = sender.send((index, one(order[index])));
                 }
             });
         });
-        let mut early: BTreeMap<usize, RunResult> = BTreeMap::new();
-        let mut next = 0;
+        let (mut early, mut kept): (BTreeMap<usize, RunResult>, BTreeMap<usize, RunResult>) = Default::default();
+        let mut next = done;
         for (index, result) in receiver {
             early.insert(index, result);
-            while let Some(result) = early.remove(&next) {
+            loop {
+                let again = first.get(next).and_then(|first| kept.get(first)).cloned();
+                let again = again.map(|result| {
+                    result.map(|record| RunRecord { cell: order[next].0, run: order[next].1 as u32, ..record })
+                });
+                let Some(result) = early.remove(&next).or(again) else { break };
+                if repeated.contains(&next) {
+                    kept.insert(next, result.clone());
+                }
                 next += 1;
                 if !each(result) {
                     stop.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -96,9 +129,29 @@ pub fn execute(
     });
 }
 
-fn one(study: &Study, prepared: &[Prepared], seed: u64, cell: usize, run: usize) -> RunResult {
+/// Of each run of the plan the first that runs the same and is not `done`: mostly itself.
+fn first_alike(
+    study: &Study,
+    prepared: &[Prepared],
+    seeds: &[u64],
+    order: &[(usize, usize)],
+    done: usize,
+) -> Vec<usize> {
+    let mut known: BTreeMap<Key, usize> = BTreeMap::new();
+    let first = |(index, &(cell, run)): (usize, &(usize, usize))| match index < done {
+        true => index,
+        false => *known.entry(key(study, &prepared[cell], seeds[run])).or_insert(index),
+    };
+    order.iter().enumerate().map(first).collect()
+}
+
+fn one(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier, cell: usize, run: usize) -> RunResult {
     let cell_of = &prepared[cell];
     let Prepared { target, job, .. } = cell_of;
+    let known = earlier.0.get(&key(study, cell_of, seed)).filter(|_| !target.is_measured());
+    if let Some(record) = known {
+        return Ok(RunRecord { cell, run: run as u32, ..record.clone() });
+    }
     let record = record(cell_of, &measure(target, job, seed, |_| {})?, seed);
     let [cuts, shutdowns] = match target.stack() {
         Some(stack) => [
@@ -113,8 +166,77 @@ fn one(study: &Study, prepared: &[Prepared], seed: u64, cell: usize, run: usize)
 
 /// The record of a run of a cell, as the first run of the first.
 pub fn record(prepared: &Prepared, measured: &Measured, seed: u64) -> RunRecord {
-    let Prepared { target, job, hash, warnings, .. } = prepared;
-    let warnings = warnings.iter().map(ToString::to_string).collect();
-    let record = measured.record(target.name(), &job.name, seed, warnings);
+    let Prepared { target, job, hash, .. } = prepared;
+    let record = measured.record(target.name(), &job.name, seed, warnings(prepared));
     RunRecord { cell_hash: hash.clone(), ..record }
+}
+
+fn warnings(prepared: &Prepared) -> Vec<String> {
+    prepared.warnings.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::plan;
+
+    const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
+        drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
+
+    fn runs(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier) -> Vec<RunRecord> {
+        let mut made = MadeFrom::new(STUDY, study, &plan::cells(study), prepared, Inputs::today(&absent).taken());
+        made.seeds = vec![seed];
+        let mut records = Vec::new();
+        execute(study, prepared, &made, earlier, 0, 1, |result| {
+            records.push(result.expect("it runs"));
+            true
+        });
+        records
+    }
+
+    fn absent(_: &str) -> std::io::Result<String> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    #[test]
+    fn cells_that_run_the_same_run_once() {
+        let bundle = |name, depth| format!("[[factor.bundle]]\nname = '{name}'\nset = {{ 'job.depth' = {depth} }}\n");
+        let head = STUDY.split("[[factor]]").next().unwrap();
+        let text = format!("{head}[[factor]]\nname = 'it'\n{}{}{}", bundle("a", 1), bundle("b", 4), bundle("c", 1));
+        let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
+        let inputs = Inputs::today(&absent);
+        let prepared: Vec<_> =
+            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let order: Vec<(usize, usize)> = (0..6).map(|index| (index / 2, index % 2)).collect();
+        assert_eq!(first_alike(&study, &prepared, &[1, 2], &order, 0), [0, 1, 2, 3, 0, 1]);
+        assert_eq!(first_alike(&study, &prepared, &[1, 2], &order, 1), [0, 1, 2, 3, 4, 1]);
+        let records = runs(&study, &prepared, 1, &Earlier::default());
+        assert_eq!(records.iter().map(|record| record.cell).collect::<Vec<_>>(), [0, 1, 2]);
+        let same = |a: usize, b: usize| {
+            records[a].stream_hash == records[b].stream_hash && records[a].all.ios == records[b].all.ios
+        };
+        assert!(same(0, 2) && !same(0, 1));
+    }
+
+    #[test]
+    fn what_ran_earlier_is_not_run_again_and_nothing_else_is_taken_for_it() {
+        let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
+        let inputs = Inputs::today(&absent);
+        let prepared: Vec<_> =
+            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let marked = |records: &[RunRecord]| records.iter().map(|record| record.failures == 77).collect::<Vec<_>>();
+        let first = runs(&study, &prepared, 1, &Earlier::default());
+        assert_eq!(marked(&first), [false, false]);
+
+        // The second cell, told as if it had been the first of another plan.
+        let mut earlier = Earlier::default();
+        let told = RunRecord { cell: 0, failures: 77, ..first[1].clone() };
+        earlier.add(&study, &prepared[1..], &[told]);
+        let again = runs(&study, &prepared, 1, &earlier);
+        assert_eq!((marked(&again), again[1].cell), (vec![false, true], 1));
+        assert_eq!(marked(&runs(&study, &prepared, 2, &earlier)), [false, false], "another seed");
+        let cut = Study { cuts: Some(1), ..study };
+        assert_eq!(marked(&runs(&cut, &prepared, 1, &earlier)), [false, false], "with cuts");
+    }
 }

@@ -135,7 +135,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             match self.device.proceed(until) {
                 Some(completion) => {
                     self.now = completion.finished.max(before);
-                    self.complete(completion, recorder);
+                    self.complete(&completion, recorder);
                 }
                 None if until == Instant::FAR => break,
                 None => {
@@ -161,7 +161,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         let mut events = 0u32;
         loop {
             while let Some(completion) = self.device.poll_completion() {
-                self.complete(completion, recorder);
+                self.complete(&completion, recorder);
                 events += 1;
             }
             if !(self.ask || self.waiting.is_some()) || !self.issue() {
@@ -214,21 +214,22 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     #[inline(always)]
-    fn complete(&mut self, mut completion: Completion, recorder: &mut impl FnMut(&Record)) {
+    fn complete(&mut self, completion: &Completion, recorder: &mut impl FnMut(&Record)) {
         let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");
         self.in_flight -= 1;
         self.ask = true;
         self.failures += u64::from(completion.status != Status::Done);
-        if let Counted::In { worker, intended, served } = self.source.complete(self.now, &completion) {
+        if let Counted::In { worker, intended, served } = self.source.complete(self.now, completion) {
             let request = served.map_or(request, |(op, sectors)| Request { op, sectors, ..request });
             let from = intended.min(offered);
             let waited = completion.submitted.since(from);
+            let mut record = Record { worker, request, intended: from, completion: *completion };
             if waited > Span::ZERO {
-                completion.parts.add(Part::Driver, waited);
-                completion.submitted = from;
+                record.completion.parts.add(Part::Driver, waited);
+                record.completion.submitted = from;
             }
-            recorder(&Record { worker, request, intended: from, completion });
+            recorder(&record);
         }
     }
 }

@@ -16,6 +16,7 @@
 //! the share goes before it. A *wait limit* puts a request that waited longer first, whatever the policy. Ties go to
 //! the oldest.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::Bound;
@@ -99,8 +100,8 @@ pub struct Queue<T> {
     /// Oldest first.
     waiting: Vec<u32>,
     /// Among many, for policies that go by position: positions and numbers, rising, for a choice that begins at a place
-    /// and goes on from there.
-    places: Vec<(u64, u32)>,
+    /// and goes on from there. Streams come and go at its ends.
+    places: VecDeque<(u64, u32)>,
     sorted: bool,
     capacity: usize,
     next_order: u64,
@@ -141,7 +142,7 @@ impl<T: Copy> Queue<T> {
             held: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
             waiting: Vec::with_capacity(capacity),
-            places: Vec::with_capacity(if sorted { capacity } else { 0 }),
+            places: VecDeque::with_capacity(if sorted { capacity } else { 0 }),
             sorted,
             capacity,
             next_order: 0,
@@ -163,7 +164,7 @@ impl<T: Copy> Queue<T> {
         if self.sorted {
             let held = &self.held;
             self.places.extend(self.waiting.iter().map(|&number| (held[number as usize].position, number)));
-            self.places.sort_unstable();
+            self.places.make_contiguous().sort_unstable();
         }
     }
 
@@ -198,8 +199,13 @@ impl<T: Copy> Queue<T> {
         };
         self.waiting.push(number);
         if self.sorted {
-            let place = self.places.partition_point(|&other| other < (position, number));
-            self.places.insert(place, (position, number));
+            match self.places.back() {
+                Some(&last) if last > (position, number) => {
+                    let place = self.places.partition_point(|&other| other < (position, number));
+                    self.places.insert(place, (position, number));
+                }
+                _ => self.places.push_back((position, number)),
+            }
         }
         self.next_order += 1;
     }
@@ -253,7 +259,9 @@ impl<T: Copy> Queue<T> {
     pub fn take(&mut self, choice: Choice) -> T {
         let number = self.waiting.remove(choice.index);
         let taken = *self.at(number);
-        if self.sorted {
+        if self.sorted && self.places.front() == Some(&(taken.position, number)) {
+            self.places.pop_front();
+        } else if self.sorted {
             let place = self.places.partition_point(|&other| other < (taken.position, number));
             self.places.remove(place);
         }
@@ -344,6 +352,14 @@ impl<T: Copy> Queue<T> {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
+    /// Where the one with that order stands among those that wait.
+    fn place_of(&self, order: u64) -> usize {
+        match self.waiting.first() {
+            Some(&oldest) if self.at(oldest).order == order => 0,
+            _ => self.waiting.partition_point(|&number| self.at(number).order < order),
+        }
+    }
+
     fn choice(&self, index: usize, cost: u64) -> Choice {
         Choice { index, cost, passed: index as u32 }
     }
@@ -403,8 +419,7 @@ impl<T: Copy> Queue<T> {
                 }
             }
         }
-        let index = open.waiting.partition_point(|&number| self.at(number).order < best.1);
-        self.choice(index, best.2)
+        self.choice(self.place_of(best.1), best.2)
     }
 
     /// The least cost among `open`, the oldest of equals: each is looked at.
@@ -437,7 +452,7 @@ impl<T: Copy> Queue<T> {
         let mut least = i64::MAX;
         let farthest = self.farthest(head, open);
         for (index, waiting) in self.each(open) {
-            if (waiting.position.abs_diff(head), waiting.order) > farthest {
+            if apart(waiting, head) > farthest {
                 continue;
             }
             let credit = self.credit(now, waiting.since);
@@ -451,16 +466,16 @@ impl<T: Copy> Queue<T> {
         best
     }
 
-    /// Distance and order of the last of the `nearest`; beyond everything when they are all.
-    fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> (u64, u64) {
+    /// How far [`apart`] the last of the `nearest` is; beyond everything when they are all.
+    fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> u128 {
         let count = self.discipline.nearest as usize;
         if count == 0 || count >= open.waiting.len() {
-            return (u64::MAX, u64::MAX);
+            return u128::MAX;
         }
-        let far = |(_, waiting): (usize, &Waiting<T>)| (waiting.position.abs_diff(head), waiting.order);
-        let mut last = self.each(open).map(far).min().unwrap_or((0, 0));
+        let apart = |(_, waiting): (usize, &Waiting<T>)| apart(waiting, head);
+        let mut last = self.each(open).map(apart).min().unwrap_or(0);
         for _ in 1..count {
-            last = self.each(open).map(far).filter(|&other| other > last).min().unwrap_or(last);
+            last = self.each(open).map(apart).filter(|&other| other > last).min().unwrap_or(last);
         }
         last
     }
@@ -483,8 +498,11 @@ impl<T: Copy> Queue<T> {
     /// The first at or above the sweep.
     fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
         if self.sorted {
-            let first = self.places.partition_point(|&(position, _)| position < self.sweep);
-            return self.first_place(open, self.places[first..].iter());
+            let first = match self.places.front() {
+                Some(&(position, _)) if position >= self.sweep => 0,
+                _ => self.places.partition_point(|&(position, _)| position < self.sweep),
+            };
+            return self.first_place(open, self.places.range(first..));
         }
         let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| waiting.position)
@@ -494,7 +512,7 @@ impl<T: Copy> Queue<T> {
     fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
         if self.sorted {
             let last = self.places.partition_point(|&(position, _)| position <= self.sweep);
-            return self.first_place(open, self.places[..last].iter().rev());
+            return self.first_place(open, self.places.range(..last).rev());
         }
         let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
         self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)
@@ -511,7 +529,7 @@ impl<T: Copy> Queue<T> {
         let first = served.next()?;
         let same = served.take_while(|other| other.position == first.position);
         let oldest = same.map(|other| other.order).fold(first.order, u64::min);
-        Some(self.waiting.partition_point(|&number| self.at(number).order < oldest))
+        Some(self.place_of(oldest))
     }
 
     fn circle(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
@@ -538,6 +556,12 @@ impl<T: Copy> Queue<T> {
         let candidates = self.each(open).filter(|(_, waiting)| ahead(waiting));
         candidates.min_by_key(|(_, waiting)| key(waiting)).map(|(index, _)| index)
     }
+}
+
+/// Distance and, below it, order: one number, for to compare two takes branches that a processor cannot foresee.
+#[inline]
+fn apart<T>(waiting: &Waiting<T>, head: u64) -> u128 {
+    u128::from(waiting.position.abs_diff(head)) << 64 | u128::from(waiting.order)
 }
 
 /// Up to so many, looking at each costs less than keeping them sorted and looking at a third of them.

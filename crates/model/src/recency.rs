@@ -57,9 +57,11 @@ impl Recency {
     /// `thing` is used now.
     #[inline]
     pub fn touch(&mut self, thing: usize) {
-        let thing = thing as u32;
-        self.unlink(thing);
-        self.link(self.older[self.end() as usize], thing);
+        let (thing, newest) = (thing as u32, self.older[self.end() as usize]);
+        if thing != newest {
+            self.unlink(thing);
+            self.link(newest, thing);
+        }
     }
 
     /// `thing` counts as used longest ago.

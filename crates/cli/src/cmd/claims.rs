@@ -16,6 +16,7 @@ use seekwise_lab::finding::{Evidence, Vote};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
 use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::study::Earlier;
 use serde::Serialize;
 
 use super::studies::BUILT_IN;
@@ -268,14 +269,16 @@ impl Running<'_> {
         let Opened { planned, results, done, threads } = opened;
         self.progress.aside(|| warn(&planned.made.warnings));
         self.progress.what(name);
-        let records = study::run(&planned, results, done, threads, &self.progress)?;
+        let mut earlier = Earlier::default();
+        let records = study::run(&planned, &earlier, results, done, threads, &self.progress)?;
+        earlier.add(&planned.study, &planned.prepared, &records);
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let Planned { study, made, .. } = &planned;
         let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
-        carried_of(study, wanted).into_iter().map(|claim| self.claim(&ran, claim)).collect()
+        carried_of(study, wanted).into_iter().map(|claim| self.claim(&ran, claim, &mut earlier)).collect()
     }
 
-    fn claim(&self, ran: &Ran<'_>, claim: &Claim) -> Result<Verdict, Failure> {
+    fn claim(&self, ran: &Ran<'_>, claim: &Claim, earlier: &mut Earlier) -> Result<Verdict, Failure> {
         let judged = ran.evidence.judge_claim(claim);
         let mut verdict = Verdict {
             id: claim.id.clone(),
@@ -295,7 +298,7 @@ impl Running<'_> {
             return Ok(verdict);
         }
         for (how, change) in changes(self.args, claim) {
-            let Again { fails, repeats } = self.again(ran, claim, change, how, &mut verdict)?;
+            let Again { fails, repeats } = self.again(ran, claim, (how, change), earlier, &mut verdict)?;
             if how == "planted" {
                 verdict.planted = fails;
                 // A bench that does not see the planted difference says nothing about the one that was looked for.
@@ -315,13 +318,14 @@ impl Running<'_> {
         Ok(verdict)
     }
 
-    /// Runs the cells of a claim with a change.
+    /// Runs the cells of a claim with a change, as far as they did not run like that earlier: a change may concern some of them,
+    /// and several claims may switch off the same.
     fn again(
         &self,
         ran: &Ran<'_>,
         claim: &Claim,
-        change: &Change,
-        how: &str,
+        (how, change): (&str, &Change),
+        earlier: &mut Earlier,
         verdict: &mut Verdict,
     ) -> Result<Again, Failure> {
         let Ran { name, planned, evidence: as_is } = ran;
@@ -340,7 +344,8 @@ impl Running<'_> {
         let Opened { planned: again, results, done, threads } = opened;
         self.progress.aside(|| warn(&again.made.warnings));
         self.progress.what(&format!("{name}, {} {how}", claim.id));
-        let records = study::run(&again, results, done, threads, &self.progress)?;
+        let records = study::run(&again, earlier, results, done, threads, &self.progress)?;
+        earlier.add(&again.study, &again.prepared, &records);
         let evidence = Evidence::new(&again.study, &again.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);

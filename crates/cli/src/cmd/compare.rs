@@ -12,6 +12,7 @@ use seekwise_lab::finding::{Beside, Evidence, Finding};
 use seekwise_lab::made::differences;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
+use seekwise_lab::study::Earlier;
 use serde_json::{Value, json};
 
 use super::study;
@@ -70,7 +71,7 @@ fn run(args: &args::Compare, text: &str, bounds: &Bounds) -> Result<(Planned, Ve
         study::keep(folder, &planned);
     }
     let progress = Progress::of(study::runs(&planned), "runs");
-    let records = study::run(&planned, results, done, threads, &progress)?;
+    let records = study::run(&planned, &Earlier::default(), results, done, threads, &progress)?;
     drop(progress);
     if args.out.is_some() {
         study::write_report(&planned.study, &planned.made, &records, folder)?;

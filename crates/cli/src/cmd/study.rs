@@ -10,6 +10,7 @@ use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
 use seekwise_lab::made::{Made, MadeFrom};
 use seekwise_lab::report;
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
+use seekwise_lab::study::Earlier;
 use serde_json::json;
 
 use super::studies::BUILT_IN;
@@ -46,7 +47,7 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     warn(&planned.made.warnings);
     keep(out, &planned);
     let progress = Progress::of(runs(&planned), "runs");
-    let records = run(&planned, results, done, threads, &progress)?;
+    let records = run(&planned, &Earlier::default(), results, done, threads, &progress)?;
     drop(progress);
     say(format!("Again: {}", again(out)));
     finish(
@@ -94,9 +95,10 @@ fn named(name: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// Runs what is not done, appending each run to `results`. Answers all records in the plan's order.
+/// Runs what is not done, and was not run `earlier`, appending each run to `results`. Answers all records in the plan's order.
 pub fn run(
     planned: &Planned,
+    earlier: &Earlier,
     mut results: Results,
     mut records: Vec<RunRecord>,
     threads: usize,
@@ -105,7 +107,7 @@ pub fn run(
     progress.skip(records.len() as u64);
     let mut failure = None;
     let Planned { study, prepared, made, .. } = planned;
-    seekwise_lab::study::execute(study, prepared, made, records.len(), threads, |result| {
+    seekwise_lab::study::execute(study, prepared, made, earlier, records.len(), threads, |result| {
         let kept = result.map_err(Failure::from).and_then(|record| {
             results.append(&record)?;
             Ok(record)

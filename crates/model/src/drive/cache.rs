@@ -55,8 +55,9 @@ pub struct Buffer {
     pub(super) serial: u64,
     /// How many dirty segments have been closed or dropped.
     pub(super) left: u64,
-    /// Writes so far.
+    /// Writes so far, and the number of the last that went on where one had ended.
     pub(super) writes: u64,
+    pub(super) grew: Option<u64>,
     /// A run on its way to the medium may grow.
     pub(super) fills_while_draining: bool,
     /// Where written runs are no longer than their blocks.
@@ -134,6 +135,7 @@ impl Buffer {
             serial: 0,
             left: 0,
             writes: 0,
+            grew: None,
             fills_while_draining: false,
             memory: None,
         };
@@ -338,6 +340,7 @@ impl Buffer {
     pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
         let segment = self.take(filling)?;
         if !self.widen(segment, filling) {
+            self.set_span(segment, 0, 0);
             self.memory.as_mut()?.empty.push(segment);
             self.recency.retire(segment);
             return None;
@@ -351,22 +354,22 @@ impl Buffer {
         self.give(segment, start)
     }
 
-    /// A segment without memory of its own, or the one used longest ago.
+    /// A segment without memory of its own, or the one used longest ago, which gives its memory up; what it holds is for
+    /// whoever takes it to forget.
     #[inline]
     fn take(&mut self, filling: Option<usize>) -> Option<usize> {
         let empty = self.memory.as_mut().and_then(|memory| {
             let place = memory.empty.iter().rposition(|&segment| Some(segment) != filling)?;
             Some(memory.empty.swap_remove(place))
         });
-        match empty {
-            Some(segment) => Some(segment),
-            None if self.memory.is_some() => {
-                let segment = self.oldest_clean(filling)?;
-                self.forget(segment);
-                self.memory.as_mut()?.empty.pop()
-            }
-            None => self.oldest_clean(filling),
+        if empty.is_some() {
+            return empty;
         }
+        let segment = self.oldest_clean(filling)?;
+        if let Some(memory) = &mut self.memory {
+            memory.free += u64::from(core::mem::take(&mut memory.held[segment]));
+        }
+        Some(segment)
     }
 
     #[inline]
@@ -377,14 +380,17 @@ impl Buffer {
         Some(segment)
     }
 
-    /// A segment gets the memory of a whole one, clean ones giving theirs up but `filling`. Answers false where that is
-    /// not enough.
+    /// A segment that is about to be used gets the memory of a whole one, clean ones giving theirs up but `filling`. Answers
+    /// false where that is not enough.
     pub fn widen(&mut self, segment: usize, filling: Option<usize>) -> bool {
         let Some(memory) = &self.memory else { return true };
         let more = self.segment_sectors.saturating_sub(u64::from(memory.held[segment]));
-        self.recency.retire(segment);
-        let found = self.find_memory(more, filling);
-        self.recency.touch(segment);
+        let found = memory.free >= more || {
+            self.recency.retire(segment);
+            let found = self.find_memory(more, filling);
+            self.recency.touch(segment);
+            found
+        };
         if found && let Some(memory) = &mut self.memory {
             memory.free -= more;
             memory.held[segment] += more as u32;

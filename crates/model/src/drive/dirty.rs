@@ -71,17 +71,12 @@ impl Buffer {
     /// its way to the medium all before `passed` is there.
     pub fn room(&self, lba: u64, end: u64, fence: u64, passed: u64) -> Room {
         let mut join = None;
-        for &segment in &self.order {
+        for segment in self.dirty_about(lba, end) {
             let (start, stop) = self.span(segment);
-            let overlaps = start < end && lba < stop;
-            // Mostly it is neither.
-            if !overlaps && stop != lba {
-                continue;
-            }
             let Some(dirty) = &self.dirty[segment] else {
                 continue;
             };
-            if overlaps {
+            if start < end && lba < stop {
                 let inside = start <= lba && end <= stop;
                 return if inside && dirty.leaving.is_none() { Room::Within(segment) } else { Room::Wait };
             }
@@ -103,11 +98,24 @@ impl Buffer {
         }
     }
 
+    /// The dirty segments that hold any of `lba..end` or end where it begins. A run that grows while its first part leaves
+    /// is no longer than two segments.
+    fn dirty_about(&self, lba: u64, end: u64) -> impl Iterator<Item = usize> {
+        let first = lba.saturating_sub(2 * self.segment_sectors) >> self.row;
+        let last = if self.order.is_empty() { first } else { (end >> self.row) + 1 };
+        let near = move |&segment: &usize| {
+            let (start, stop) = self.span(segment);
+            start < end && lba <= stop && self.is_dirty(segment)
+        };
+        (first..last).flat_map(move |row| self.in_row(row)).filter(near)
+    }
+
     /// A written piece joins a segment that is dirty or becomes so.
     pub fn write(&mut self, segment: usize, piece: Piece, now: Instant) {
         self.touch(segment);
         let (start, stop) = self.span(segment);
         let grew = self.continues(segment, piece.lba).then_some(self.writes);
+        self.grew = grew.or(self.grew);
         self.writes += 1;
         self.set_span(segment, start, stop.max(piece.end()));
         self.fills(segment, piece.end().saturating_sub(stop));
@@ -152,8 +160,17 @@ impl Buffer {
     pub fn is_growing(&self, segment: usize) -> bool {
         let (start, stop) = self.span(segment);
         let grew = self.dirty[segment].as_ref().and_then(|dirty| dirty.grew);
-        let lately = |grew: u64| self.writes - grew <= u64::from(self.dirty_limit);
-        stop - start < self.dirty_sectors && grew.is_some_and(lately)
+        stop - start < self.dirty_sectors && self.is_late(grew)
+    }
+
+    /// A dirty segment may be growing: none is when no write has joined one lately.
+    pub fn any_may_grow(&self) -> bool {
+        self.is_late(self.grew)
+    }
+
+    /// A write of that number is one of the last few.
+    fn is_late(&self, write: Option<u64>) -> bool {
+        write.is_some_and(|write| self.writes - write <= u64::from(self.dirty_limit))
     }
 
     /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
@@ -241,7 +258,8 @@ impl Buffer {
     /// A segment's data are on the medium, or lost; its blocks stay as clean ones.
     pub fn drop_dirty(&mut self, segment: usize) {
         if let Some(mut dirty) = self.dirty[segment].take() {
-            self.left += 1;
+            // One that was leaving has been counted.
+            self.left += u64::from(dirty.leaving.is_none());
             dirty.pieces.clear();
             self.spare.push(dirty.pieces);
             self.order.retain(|&other| other != segment);
@@ -279,7 +297,7 @@ impl Buffer {
 
     /// True when a dirty segment holds any of `lba..end`.
     pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
-        self.order.iter().any(|&segment| self.spans[segment].0 < end && lba < self.spans[segment].1)
+        self.dirty_about(lba, end).any(|segment| lba < self.spans[segment].1)
     }
 
     /// Dirty segments.

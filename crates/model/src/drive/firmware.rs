@@ -608,7 +608,8 @@ impl Drive {
         while stored < request.sectors {
             let lba = request.lba + u64::from(stored);
             let sectors = self.share(lba, request.sectors - stored);
-            if self.buffer.unwritten() + u64::from(sectors) > self.saved_at_most() {
+            let most = self.saved_at_most();
+            if most != u64::MAX && self.buffer.unwritten() + u64::from(sectors) > most {
                 return false;
             }
             let part = Request { lba, sectors, ..request };

@@ -108,13 +108,22 @@ impl Drive {
     }
 
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
+    #[inline]
     pub(super) fn choose_at(&self) -> Option<Instant> {
         let dirty = self.buffer.dirty_count() > 0;
+        let nothing = !dirty && self.commands.is_empty() && self.media_cache.is_none();
+        if nothing || matches!(self.activity, Activity::Access { .. }) {
+            return None;
+        }
+        self.choice_at(dirty)
+    }
+
+    fn choice_at(&self, dirty: bool) -> Option<Instant> {
         let urgent = !self.commands.is_empty() || self.pressing(self.clock);
         let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
         let idle = (dirty && self.free.len() == self.slots.len() && !forgets) || self.may_move_home();
         let due = if dirty && !urgent { self.presses_at() } else { None };
-        if (!urgent && !idle && due.is_none()) || matches!(self.activity, Activity::Access { .. }) {
+        if !urgent && !idle && due.is_none() {
             return None;
         }
         let hurried = if urgent { Some(Instant::ZERO) } else { due };
@@ -251,17 +260,21 @@ impl Drive {
             return Some(Rival { segment, since, cost, queued: None });
         }
         self.sort_out_destages();
-        let head = u64::from(self.arm.cylinder);
-        let cost = self.costs(now);
-        let cost = |destage: &Destage, limit: u64| cost(&destage.target, limit);
-        let choose =
-            |admit: &dyn Fn(&Destage) -> bool| self.destages.choose_among(admit, now, head, cost, self.least());
-        let choice = match fence {
-            u64::MAX => choose(&|destage| !self.buffer.is_growing(destage.segment)).or_else(|| choose(&|_| true)),
-            _ => choose(&|destage| destage.serial < fence),
-        }?;
+        let spares = fence == u64::MAX && self.buffer.any_may_grow();
+        let choice = self.choose_below(fence, spares, now).or_else(|| match spares {
+            true => self.choose_below(fence, false, now),
+            false => None,
+        })?;
         let (since, destage) = self.destages.chosen(&choice);
         Some(Rival { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
+    }
+
+    /// The next of the dirty segments below the number `fence`, and, where it spares them, of those that do not grow.
+    fn choose_below(&self, fence: u64, spares: bool, now: Instant) -> Option<Choice> {
+        let admit = |destage: &Destage| destage.serial < fence && !(spares && self.buffer.is_growing(destage.segment));
+        let costs = self.costs(now);
+        let cost = |destage: &Destage, limit: u64| costs(&destage.target, limit);
+        self.destages.choose_among(admit, now, u64::from(self.arm.cylinder), cost, self.least())
     }
 
     /// Brings the queue of the dirty segments up to date: those that are being written or gone leave it, those that

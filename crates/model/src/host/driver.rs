@@ -121,6 +121,11 @@ impl Driver {
         self.sent.len() as u32 - self.idle_tags.len() as u32
     }
 
+    /// Nothing goes down before a command is back, and nothing waits behind a barrier.
+    fn is_full(&self) -> bool {
+        self.busy() >= self.depth && self.held.is_empty()
+    }
+
     /// A flush goes down. Whether the device below caches writes may change while it runs.
     fn forwards_flushes(&self, crank: &Crank) -> bool {
         match self.spec.flush {
@@ -447,7 +452,7 @@ impl Layer for Driver {
             let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
             self.enqueue(crank, now, slot, held);
         }
-        now
+        if self.is_full() { Instant::FAR } else { now }
     }
 
     fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
@@ -466,7 +471,7 @@ impl Layer for Driver {
 
     fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         if self.send(crank, now) {
-            return now;
+            return if self.is_full() { self.own_event().max(now) } else { now };
         }
         let next = self.own_event();
         if next <= now {

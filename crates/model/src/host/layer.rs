@@ -126,6 +126,15 @@ pub struct Held<N> {
     live: bool,
 }
 
+impl<N: Default> Held<N> {
+    /// `request` has come.
+    #[inline(always)]
+    fn of(now: Instant, request: Request) -> Held<N> {
+        let (ledger, effort, note) = (Ledger::open(now), Effort::default(), N::default());
+        Held { request, ledger, effort, status: Status::Done, note, live: true }
+    }
+}
+
 impl<N> Held<N> {
     /// The answer to a request that is over.
     #[inline]
@@ -361,7 +370,7 @@ impl<L: Layer> Layered<L> {
     }
 
     /// Takes back, does and sends down all that is due at `now`.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Instant) {
         let Layered { layer, crank } = self;
         while crank.called || crank.own_next <= now {
@@ -371,6 +380,21 @@ impl<L: Layer> Layered<L> {
             } else {
                 crank.own_next = layer.turn(crank, now);
             }
+        }
+    }
+
+    /// Does what is due by `now`, instant after instant.
+    fn step(&mut self, now: Instant) {
+        loop {
+            let next = self.soonest();
+            if next > now || next == Instant::FAR {
+                return;
+            }
+            if self.crank.below_next <= next {
+                self.crank.below.handle_timeout(next);
+                self.crank.called = true;
+            }
+            self.settle(next);
         }
     }
 
@@ -393,8 +417,9 @@ impl<L: Layer> Device for Layered<L> {
             return Err(request);
         }
         crank.keep_answers();
-        let (ledger, effort, note) = (Ledger::open(now), Effort::default(), L::Note::default());
-        let slot = crank.slots.put(Held { request, ledger, effort, status: Status::Done, note, live: true });
+        // Written where it stays: it is too large to be moved.
+        let slot = crank.slots.claim(|| Held::of(now, request));
+        crank.slots[slot] = Held::of(now, request);
         crank.in_flight += 1;
         let turn = layer.down(crank, now, slot);
         crank.own_next = crank.own_next.min(turn);
@@ -419,17 +444,10 @@ impl<L: Layer> Device for Layered<L> {
         (next != Instant::FAR).then_some(next)
     }
 
+    #[inline]
     fn handle_timeout(&mut self, now: Instant) {
-        loop {
-            let next = self.soonest();
-            if next > now || next == Instant::FAR {
-                return;
-            }
-            if self.crank.below_next <= next {
-                self.crank.below.handle_timeout(next);
-                self.crank.called = true;
-            }
-            self.settle(next);
+        if self.soonest() <= now {
+            self.step(now);
         }
     }
 

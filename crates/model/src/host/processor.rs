@@ -212,12 +212,12 @@ impl Layer for Processor {
                 }
                 Work::Finish(slot) => crank.answer(now, slot, crank.slots[slot].status),
             }
-            return now;
+            return self.soonest();
         }
         let over = self.computing.iter().position(|(rest, _)| *rest == Span::ZERO);
         let (_, slot) = over.and_then(|place| self.computing.remove(place)).expect("a program's work is over");
         crank.answer(now, slot, Status::Done);
-        now
+        self.soonest()
     }
 
     /// By tag.

@@ -30,6 +30,18 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Takes a place with what was left in it, or `new` where it is a new one; answers its number.
+    #[inline]
+    pub fn claim(&mut self, new: impl FnOnce() -> T) -> u32 {
+        match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.places.push(new());
+                self.places.len() as u32 - 1
+            }
+        }
+    }
+
     /// The place is free; what is in it stays until it is taken again.
     #[inline]
     pub fn free(&mut self, index: u32) {

@@ -61,6 +61,11 @@ impl Row {
         }
     }
 
+    /// The columns that the part covers any of.
+    fn touched(&self) -> impl Iterator<Item = u32> + use<> {
+        (self.from / self.volume.chunk) as u32..=((self.to - 1) / self.volume.chunk) as u32
+    }
+
     fn data(&self, column: u32) -> u32 {
         self.volume.member(self.row, column, 0)
     }
@@ -81,7 +86,7 @@ impl Row {
 
     /// True when a column of the part is not on a member of `usable`.
     pub fn misses(&self, usable: u64) -> bool {
-        (0..self.volume.columns()).any(|column| self.covered(column).is_some() && usable >> self.data(column) & 1 == 0)
+        self.touched().any(|column| usable >> self.data(column) & 1 == 0)
     }
 
     /// How to write the part when the members in `usable` can be read and those in `writable` written; nothing when
@@ -139,7 +144,7 @@ impl Row {
             Way::Nothing => {}
             Way::Whole => self.read_sources(usable, read),
             Way::Modify => {
-                for column in 0..self.volume.columns() {
+                for column in self.touched() {
                     if let Some((from, to)) = self.covered(column) {
                         read(self.data(column), start + from, start + to);
                     }
@@ -182,7 +187,7 @@ impl Row {
     pub fn writes(&self, writable: u64, mut write: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
-        for column in 0..self.volume.columns() {
+        for column in self.touched() {
             let member = self.data(column);
             if let Some((from, to)) = self.covered(column).filter(|_| writable >> member & 1 == 1) {
                 write(member, start + from, start + to);
