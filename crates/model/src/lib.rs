@@ -11,6 +11,7 @@
 //! | [`recency`] | which of a number of things was used longest ago |
 //! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
+//! | [`files`] | what programs do with files, as block requests: volumes |
 //! | [`stack`] | a drive and the layers above it in order: the one description, and the one builder |
 //! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
@@ -22,6 +23,7 @@ extern crate alloc;
 pub mod block;
 pub mod drive;
 pub mod engine;
+pub mod files;
 pub mod host;
 pub mod queue;
 pub mod recency;

@@ -4,9 +4,9 @@
 use super::Text;
 use super::source::{code, without_tests, words};
 
-/// Which rooms of the model a room may name. `host`, `drive` and `workload` never see one another: they meet at
-/// `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
-const ROOMS: [(&str, &[&str]); 12] = [
+/// Which rooms of the model a room may name. `host`, `drive`, `workload` and `files` never see one another: they meet
+/// at `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
+const ROOMS: [(&str, &[&str]); 13] = [
     ("time", &[]),
     ("rng", &["time"]),
     ("block", &["time", "record"]),
@@ -17,6 +17,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ("drive", &["time", "rng", "block", "record", "queue", "recency"]),
     ("host", &["time", "rng", "block", "record", "queue", "recency"]),
     ("workload", &["time", "rng", "block"]),
+    ("files", &["time", "rng", "block"]),
     ("stack", &["time", "rng", "block", "drive", "host"]),
     ("testing", &["time", "rng", "block", "record", "queue", "engine", "drive", "host", "stack", "workload"]),
 ];

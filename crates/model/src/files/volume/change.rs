@@ -1,0 +1,75 @@
+//! What changed, as far as a mount can find it: the notes that a judge of power cuts reads beside the landings.
+
+use alloc::vec::Vec;
+
+use super::tree::FileId;
+
+/// What a page says of a file from this change on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// This directory lists it.
+    Listed(FileId),
+    /// This directory does not.
+    Unlisted(FileId),
+    /// Its record (of `$MFT`, its inode) is in use.
+    Recorded,
+    /// Its record is free.
+    Unrecorded,
+    /// It is so long.
+    Sized(u64),
+    /// Its bytes from, up to, are found on the volume.
+    Mapped(u64, u64),
+}
+
+/// One fact, on one page. An entry that lies on two pages is two facts of one number; it holds when both do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Rises with every operation. A page holds the change when it was written with [`super::Step::holds`] at least
+    /// this; so does a log.
+    pub number: u64,
+    /// The page's first sector on the drive.
+    pub page: u64,
+    /// The page's sectors.
+    pub sectors: u64,
+    /// Of which file.
+    pub file: FileId,
+    /// What.
+    pub fact: Fact,
+}
+
+/// Numbers changes, and keeps them if asked to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    number: u64,
+    keeps: bool,
+    kept: Vec<Change>,
+}
+
+impl Changes {
+    pub(super) fn new(keeps: bool) -> Changes {
+        Changes { keeps, ..Changes::default() }
+    }
+
+    /// The number of a new change.
+    pub(super) fn next(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    /// The number of the latest.
+    pub(super) fn latest(&self) -> u64 {
+        self.number
+    }
+
+    /// Notes what a page (its first sector, its sectors) says from the latest change on.
+    pub(super) fn note(&mut self, (page, sectors): (u64, u64), file: FileId, fact: Fact) {
+        if self.keeps {
+            self.kept.push(Change { number: self.number, page, sectors, file, fact });
+        }
+    }
+
+    /// What was noted since this was last asked.
+    pub(super) fn take(&mut self) -> Vec<Change> {
+        core::mem::take(&mut self.kept)
+    }
+}

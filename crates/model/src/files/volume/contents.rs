@@ -1,0 +1,200 @@
+//! What the three file systems share: where clusters lie on the drive, files, free space, metadata in memory.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::change::{Changes, Fact};
+use super::pages::Pages;
+use super::plan::{Plan, Role};
+use super::space::Space;
+use super::tree::{FileId, Tree};
+use super::{Aging, Partition, Refused};
+use crate::block::{Flags, SECTOR};
+
+/// Sectors of a page of memory: 4 KiB.
+pub(super) const PAGE: u64 = 8;
+
+/// The parts of a volume that do not depend on its file system.
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub(super) partition: Partition,
+    /// Sectors of a cluster (ext4: of a block).
+    pub(super) cluster: u64,
+    /// Sectors that data are read and written in: a block of ext4, one sector of the others.
+    pub(super) grain: u64,
+    /// Where cluster 0 lies on the drive.
+    pub(super) origin: u64,
+    pub(super) tree: Tree,
+    pub(super) space: Space,
+    pub(super) pages: Pages,
+    pub(super) changes: Changes,
+    /// Directories whose every page is in memory.
+    listed: BTreeSet<FileId>,
+    aging: Aging,
+    /// Hundredths of fragments owed to [`Aging::fragments`].
+    owed: u64,
+    pub(super) chance: crate::rng::Rng,
+}
+
+impl Contents {
+    pub(super) fn new(
+        partition: Partition,
+        cluster: u64,
+        origin: u64,
+        clusters: u64,
+        spec: &super::VolumeSpec,
+    ) -> Contents {
+        Contents {
+            partition,
+            cluster,
+            grain: 1,
+            origin,
+            tree: Tree::default(),
+            space: Space::new(clusters),
+            pages: Pages::default(),
+            changes: Changes::new(spec.history),
+            listed: BTreeSet::new(),
+            aging: spec.aging,
+            owed: 0,
+            chance: spec.seed.numbered("volume", partition.first),
+        }
+    }
+
+    /// Bytes of a cluster.
+    pub(super) fn cluster_bytes(&self) -> u64 {
+        self.cluster * SECTOR
+    }
+
+    /// Clusters that so many bytes take.
+    pub(super) fn clusters(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.cluster_bytes())
+    }
+
+    /// Where a cluster lies on the drive.
+    pub(super) fn lba(&self, cluster: u64) -> u64 {
+        self.origin + cluster * self.cluster
+    }
+
+    /// Sectors of a page of a directory: 4 KiB, or a cluster where that is less.
+    pub(super) fn page(&self) -> u64 {
+        PAGE.min(self.cluster)
+    }
+
+    /// The page of `file` that holds its byte `at`, as its first sector on the drive.
+    pub(super) fn page_at(&self, file: FileId, at: u64) -> u64 {
+        let (cluster, _) = self.tree.get(file).find(at / self.cluster_bytes()).expect("a byte that it has");
+        let within = at % self.cluster_bytes() / SECTOR;
+        self.lba(cluster) + within / self.page() * self.page()
+    }
+
+    /// The pages of `file` from byte `at` on, over `bytes`.
+    pub(super) fn pages_at(&self, file: FileId, at: u64, bytes: u64) -> Vec<u64> {
+        let page = self.page() * SECTOR;
+        (at / page..(at + bytes).div_ceil(page)).map(|index| self.page_at(file, index * page)).collect()
+    }
+
+    /// Reads what of a directory is not in memory, all of it.
+    pub(super) fn list(&mut self, directory: FileId, plan: &mut Plan) {
+        if !self.listed.insert(directory) {
+            return;
+        }
+        let clusters = self.tree.get(directory).clusters();
+        for lba in self.pages_at(directory, 0, clusters * self.cluster_bytes()) {
+            self.pages.read(lba, self.page(), Role::Directory(directory), plan);
+        }
+    }
+
+    /// A directory is new: there is nothing to read of it.
+    pub(super) fn know(&mut self, directory: FileId) {
+        self.listed.insert(directory);
+    }
+
+    /// Changes a directory's pages.
+    pub(super) fn touch(&mut self, directory: FileId, at: u64, bytes: u64, holds: u64) {
+        for lba in self.pages_at(directory, at, bytes) {
+            self.pages.touch(lba, self.page(), Role::Directory(directory), holds);
+        }
+    }
+
+    /// Notes that its directory lists `file`, or does not any more.
+    pub(super) fn note_entry(&mut self, file: FileId, listed: bool) {
+        let node = self.tree.get(file);
+        let (Some(directory), (at, bytes)) = (node.directory, node.entry) else {
+            return;
+        };
+        let fact = if listed { Fact::Listed(directory) } else { Fact::Unlisted(directory) };
+        for page in self.pages_at(directory, at, u64::from(bytes)) {
+            self.changes.note((page, self.page()), file, fact);
+        }
+    }
+
+    /// Gives free clusters to a file.
+    pub(super) fn give(&mut self, file: FileId, start: u64, len: u64) {
+        self.space.take(start, len);
+        let node = self.tree.get_mut(file);
+        node.append(start, len);
+        node.remapped = true;
+    }
+
+    /// Takes all clusters of a file that goes, or is to be replaced.
+    pub(super) fn take_all(&mut self, file: FileId) {
+        let runs = core::mem::take(&mut self.tree.get_mut(file).runs);
+        for run in &runs {
+            self.space.release(run.start, run.len);
+            self.pages.drop(self.lba(run.start), run.len * self.cluster);
+        }
+        self.listed.remove(&file);
+    }
+
+    /// Gives a file that is there before the run its clusters, from `hint` on, in as many pieces as is asked for;
+    /// answers where the next file may follow.
+    pub(super) fn lay(&mut self, file: FileId, clusters: u64, hint: u64) -> Result<u64, Refused> {
+        if clusters > self.space.free() {
+            return Err(Refused::Full);
+        }
+        self.owed += u64::from(self.aging.fragments);
+        let pieces = (self.owed / 100).clamp(1, clusters.max(1));
+        self.owed = self.owed.saturating_sub(pieces * 100);
+        let gap = (u64::from(self.aging.gap_kib) * 1024 / self.cluster_bytes()).max(1);
+        let (mut left, mut at) = (clusters, hint);
+        for piece in (1..=pieces).rev() {
+            let mut want = left / piece;
+            left -= want;
+            while want > 0 {
+                let whole = self.space.next_fit(at, want).map(|start| (start, want));
+                let (start, len) = whole.or_else(|| self.space.longest_run()).expect("there is room");
+                self.give(file, start, len.min(want));
+                (at, want) = (start + len.min(want), want - len.min(want));
+            }
+            if piece > 1 {
+                at += 1 + self.chance.below(gap);
+            }
+        }
+        Ok(at)
+    }
+
+    /// The steps of so many bytes of a file's data from byte `from` on, as far as it is long, a step a run. They must have
+    /// clusters.
+    pub(super) fn data(&self, file: FileId, from: u64, bytes: u64, flags: Option<Flags>, plan: &mut Plan) {
+        let node = self.tree.get(file);
+        let end = (from + bytes).min(node.bytes).div_ceil(SECTOR).next_multiple_of(self.grain);
+        let mut at = from / SECTOR / self.grain * self.grain;
+        while at < end {
+            let (cluster, follow) = node.find(at / self.cluster).expect("data have clusters");
+            let within = at % self.cluster;
+            let count = (follow * self.cluster - within).min(end - at);
+            let (lba, role) = (self.lba(cluster) + within, Role::Data { file, from: at * SECTOR });
+            match flags {
+                Some(flags) => plan.write(lba, count, flags, role, 0),
+                None => plan.read(lba, count, role),
+            }
+            at += count;
+        }
+    }
+
+    /// Nothing is in memory, as after a restart.
+    pub(super) fn forget(&mut self) {
+        self.pages.forget();
+        self.listed.clear();
+    }
+}

@@ -1,0 +1,483 @@
+//! ext4 with its journal, data=ordered and delayed allocation: the defaults of mke2fs and of the kernel.
+//!
+//! Layout: the kernel's documentation (filesystems/ext4) and what mke2fs writes. Allocation: the same documentation and the
+//! commits that it names, simplified: see docs/files.md. Which blocks an operation changes follows from the layout; how
+//! many that makes is held against a real ext4 by whoever has one.
+
+mod directory;
+mod journal;
+mod layout;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use self::journal::Journal;
+use self::layout::{BLOCK, FLEX, GROUP, INODES, Layout};
+use super::change::Fact;
+use super::contents::Contents;
+use super::plan::{Plan, Role};
+use super::system::FileSystem;
+use super::tree::{FileId, Name, ROOT};
+use super::{Misfit, Refused, Sync, VolumeSpec};
+use crate::block::{Flags, SECTOR};
+use crate::time::{Instant, Span};
+
+/// An ext4 volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ext4Spec {
+    /// The mount option `barrier`: flushes and FUA around commits.
+    pub barrier: bool,
+    /// The mount option `commit`: how old a transaction grows, 5 s without it.
+    pub commit: Span,
+}
+
+impl Default for Ext4Spec {
+    fn default() -> Ext4Spec {
+        Ext4Spec { barrier: true, commit: Span::from_secs(5) }
+    }
+}
+
+/// Inodes: 1 to 10 are reserved, 2 is the root, 8 the journal, 11 lost+found.
+const ROOT_INODE: u64 = 2;
+const FIRST_INODE: u64 = 12;
+/// Blocks that mke2fs takes behind group 0's tables: the root directory, lost+found, one of the resize inode.
+const FIRST_FILES: u64 = 6;
+/// Extents in an inode, and in a block of an extent tree; blocks of an extent.
+const EXTENTS: u64 = 4;
+const TREE_EXTENTS: u64 = 340;
+const EXTENT: u64 = 32_768;
+/// Files up to 16 blocks are packed together, larger ones one behind another (mb_stream_req, 16).
+const SMALL: u64 = 16;
+
+#[derive(Debug)]
+struct Ext4 {
+    layout: Layout,
+    /// First sector of the volume.
+    first: u64,
+    journal: Journal,
+    /// Of each group with inodes in use: the next never used, and those that were freed.
+    inodes: BTreeMap<u64, (u64, BTreeSet<u64>)>,
+    /// Where the next small file of a flex group goes, and the next large one of the volume.
+    small: BTreeMap<u64, u64>,
+    large: Option<u64>,
+    /// Blocks of extent trees by file.
+    trees: BTreeMap<FileId, Vec<u64>>,
+}
+
+/// Lays out an empty volume: root directory, journal, and what mke2fs keeps.
+pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
+    let layout = Layout::new(spec.partition.sectors / BLOCK)?;
+    let mut contents = Contents::new(spec.partition, BLOCK, spec.partition.first, layout.blocks, spec);
+    for group in 0..layout.groups {
+        let (flex, members) = layout.flex(group);
+        let backup = layout.backup(group);
+        let tables = if flex == group { members * (2 + layout.table) } else { 0 };
+        if backup + tables > 0 {
+            contents.space.take(group * GROUP, backup + tables);
+        }
+    }
+    contents.grain = BLOCK;
+    let root = contents.tree.add(None, Name::SHORT, true);
+    let files = layout.inode_table(0) + layout.flex(0).1 * layout.table;
+    contents.give(root, files, 1);
+    contents.space.take(files + 1, FIRST_FILES - 1);
+    let node = contents.tree.get_mut(root);
+    (node.record, node.filled) = (ROOT_INODE, directory::EMPTY);
+    let begin = contents
+        .space
+        .next_fit(layout.journal_group() * GROUP, layout.journal)
+        .or_else(|| contents.space.best_fit(layout.journal));
+    let begin = begin.ok_or(Misfit::TooSmall { least: 4 * GROUP * BLOCK })?;
+    contents.space.take(begin, layout.journal);
+    let journal = Journal::new(contents.lba(begin), layout.journal, ext4.barrier, ext4.commit);
+    let first = spec.partition.first;
+    let inodes = BTreeMap::from([(0, (FIRST_INODE - 1, BTreeSet::new()))]);
+    let system = Ext4 { layout, first, journal, inodes, small: BTreeMap::new(), large: None, trees: BTreeMap::new() };
+    Ok((contents, Box::new(system)))
+}
+
+impl Ext4 {
+    /// Metadata change: they join the running transaction.
+    fn change(&mut self, contents: &mut Contents, now: Instant) -> u64 {
+        self.journal.begin(now);
+        contents.changes.next()
+    }
+
+    fn lba(&self, block: u64) -> u64 {
+        self.first + block * BLOCK
+    }
+
+    fn touch(&self, contents: &mut Contents, block: u64, role: Role, number: u64) {
+        contents.pages.touch(self.lba(block), BLOCK, role, number);
+    }
+
+    fn read(&self, contents: &mut Contents, block: u64, role: Role, plan: &mut Plan) {
+        contents.pages.read(self.lba(block), BLOCK, role, plan);
+    }
+
+    /// Inodes count from 1.
+    fn group_of(&self, inode: u64) -> u64 {
+        (inode - 1) / self.layout.inodes
+    }
+
+    /// The block of an inode table that has an inode.
+    fn inode_block(&self, inode: u64) -> u64 {
+        self.layout.inode_table(self.group_of(inode)) + (inode - 1) % self.layout.inodes / INODES
+    }
+
+    fn touch_inode(&self, contents: &mut Contents, inode: u64, number: u64) {
+        self.touch(contents, self.inode_block(inode), Role::Inodes, number);
+    }
+
+    fn read_inode(&self, contents: &mut Contents, inode: u64, plan: &mut Plan) {
+        self.read(contents, self.inode_block(inode), Role::Inodes, plan);
+    }
+
+    /// Bits and free count of these blocks' groups change.
+    fn touch_blocks(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
+        for group in start / GROUP..=(start + len - 1) / GROUP {
+            self.touch(contents, self.layout.block_bitmap(group), Role::BlockBitmap, number);
+            self.touch(contents, self.layout.descriptor(group), Role::GroupDescriptors, number);
+        }
+    }
+
+    /// The flex group's first group with room for data: its second, where it has four or more.
+    fn data_group(&self, group: u64) -> u64 {
+        let (first, members) = self.layout.flex(group);
+        if members >= 4 { first + 1 } else { first }
+    }
+
+    /// A group for a new inode: a file's and a folder's that of its folder; of a folder of the root a flex group drawn
+    /// from those with as many free inodes as any (the Orlov allocator's spreading).
+    fn home_group(&self, contents: &mut Contents, file: FileId) -> u64 {
+        let node = contents.tree.get(file);
+        let parent = node.directory.expect("not the root");
+        if node.is_directory && parent == ROOT {
+            let flexes = self.layout.groups.div_ceil(FLEX);
+            let start = contents.chance.below(flexes);
+            let used = |flex: u64| {
+                (flex * FLEX..(flex + 1) * FLEX).filter_map(|g| self.inodes.get(&g)).map(|i| i.0).sum::<u64>()
+            };
+            let order = (0..flexes.min(64)).map(|step| (start + step) % flexes);
+            return order.min_by_key(|&flex| used(flex)).unwrap_or(0) * FLEX;
+        }
+        self.group_of(contents.tree.get(parent).record)
+    }
+
+    /// The lowest free inode of a group, or of the next that has one.
+    fn take_inode(&mut self, contents: &mut Contents, file: FileId) -> Result<u64, Refused> {
+        let (home, per, groups) = (self.home_group(contents, file), self.layout.inodes, self.layout.groups);
+        for step in 0..groups {
+            let group = (home + step) % groups;
+            let (next, freed) = self.inodes.entry(group).or_default();
+            if let Some(inode) = freed.pop_first() {
+                return Ok(inode);
+            }
+            if *next < per {
+                *next += 1;
+                return Ok(group * per + *next);
+            }
+        }
+        Err(Refused::NoRecords)
+    }
+
+    /// Keeps an extent tree as large as the file's extents need.
+    fn fit_tree(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+        let node = contents.tree.get(file);
+        let extents: u64 = node.runs.iter().map(|run| run.len.div_ceil(EXTENT)).sum();
+        let want = if extents <= EXTENTS { 0 } else { extents.div_ceil(TREE_EXTENTS) };
+        let near = node.runs.first().map_or(0, |run| run.start);
+        let tree = self.trees.entry(file).or_default();
+        while (tree.len() as u64) < want {
+            let Some(block) = contents.space.next_fit(near, 1) else {
+                break;
+            };
+            contents.space.take(block, 1);
+            tree.push(block);
+        }
+        let blocks = tree.clone();
+        for (index, &block) in blocks.iter().enumerate() {
+            self.touch_blocks(contents, block, 1, number);
+            // The last leaf grows; the others stay as they are.
+            if index + 1 == blocks.len() {
+                self.touch(contents, block, Role::Extents(file), number);
+            }
+        }
+        if blocks.is_empty() {
+            self.trees.remove(&file);
+        }
+    }
+
+    fn free_tree(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+        for block in self.trees.remove(&file).unwrap_or_default() {
+            contents.space.release(block, 1);
+            self.touch_blocks(contents, block, 1, number);
+            contents.pages.drop(self.lba(block), BLOCK);
+            self.journal.forget(self.lba(block), BLOCK);
+        }
+    }
+
+    /// Puts a file's length into its inode.
+    fn keep(&mut self, contents: &mut Contents, now: Instant, file: FileId) {
+        let number = self.change(contents, now);
+        self.fit_tree(contents, file, number);
+        let (inode, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
+        self.touch_inode(contents, inode, number);
+        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, Fact::Sized(bytes));
+        let node = contents.tree.get_mut(file);
+        (node.changed, node.shaped, node.kept) = (number, number, bytes);
+    }
+
+    /// Where a file without blocks begins.
+    fn goal(&self, contents: &Contents, file: FileId) -> u64 {
+        let group = self.group_of(contents.tree.get(file).record);
+        let goal = self.data_group(group) * GROUP;
+        if contents.clusters(contents.tree.get(file).bytes) <= SMALL {
+            return self.small.get(&self.layout.flex(group).0).copied().unwrap_or(goal);
+        }
+        self.large.unwrap_or(goal)
+    }
+
+    fn note_goal(&mut self, contents: &Contents, file: FileId, next: u64) {
+        let node = contents.tree.get(file);
+        if contents.clusters(node.bytes) <= SMALL {
+            self.small.insert(self.layout.flex(self.group_of(node.record)).0, next);
+        } else {
+            self.large = Some(next);
+        }
+    }
+}
+
+impl FileSystem for Ext4 {
+    /// 2^32 blocks, less one.
+    fn longest(&self) -> u64 {
+        u64::from(u32::MAX) * BLOCK * SECTOR
+    }
+
+    /// Superblock, all group descriptors, the journal's superblock, the root.
+    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan) {
+        self.read(contents, 0, Role::SuperBlock, plan);
+        plan.then();
+        for block in 0..self.layout.descriptors {
+            self.read(contents, 1 + block, Role::GroupDescriptors, plan);
+        }
+        plan.then();
+        plan.read(self.journal.superblock(), BLOCK, Role::JournalSuper);
+        plan.then();
+        self.read_inode(contents, ROOT_INODE, plan);
+        plan.then();
+    }
+
+    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan) {
+        let node = contents.tree.get(file);
+        let (record, leaf) = (node.record, node.entry.0 / (BLOCK * SECTOR));
+        if let Some(directory) = node.directory {
+            self.look_up(contents, directory, leaf, plan);
+        }
+        self.read_inode(contents, record, plan);
+        for block in self.trees.get(&file).cloned().unwrap_or_default() {
+            plan.then();
+            self.read(contents, block, Role::Extents(file), plan);
+        }
+    }
+
+    /// Inode, its bitmap and group descriptor, the directory's block and inode; of a directory its first block too.
+    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused> {
+        // Two for the directory that grows, one for the new one.
+        if contents.space.free() < 3 {
+            return Err(Refused::Full);
+        }
+        let inode = self.take_inode(contents, file)?;
+        contents.tree.get_mut(file).record = inode;
+        let number = self.change(contents, now);
+        self.enter(contents, file, number, plan)?;
+        let group = self.group_of(inode);
+        self.read(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, plan);
+        self.read_inode(contents, inode, plan);
+        plan.then();
+        self.touch(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, number);
+        self.touch(contents, self.layout.descriptor(group), Role::GroupDescriptors, number);
+        self.touch_inode(contents, inode, number);
+        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, Fact::Recorded);
+        if contents.tree.get(file).is_directory {
+            self.enlarge(contents, file, number)?;
+            contents.tree.get_mut(file).filled = directory::EMPTY;
+            contents.know(file);
+        }
+        let node = contents.tree.get_mut(file);
+        (node.changed, node.shaped) = (number, number);
+        Ok(())
+    }
+
+    fn allocates_early(&self) -> bool {
+        false
+    }
+
+    fn is_resident(&self, _: &Contents, _: FileId) -> bool {
+        false
+    }
+
+    /// Behind the file's last block, else at its goal, in one piece where there is one; what is left in the longest.
+    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        let number = self.change(contents, now);
+        let node = contents.tree.get(file);
+        let (from, inode) = (node.clusters() * contents.cluster_bytes(), node.record);
+        let mut want = contents.clusters(node.bytes) - node.clusters();
+        while want > 0 {
+            let end = contents.tree.get(file).runs.last().map(|run| run.start + run.len);
+            let behind = end.map(|end| (end, contents.space.free_at(end))).filter(|&(_, free)| free > 0);
+            let goal = self.goal(contents, file);
+            let fit = contents.space.next_fit(goal, want).map(|start| (start, want));
+            let (start, len) = behind.or(fit).or_else(|| contents.space.longest_run()).expect("there is room");
+            let len = len.min(want);
+            for group in start / GROUP..=(start + len - 1) / GROUP {
+                self.read(contents, self.layout.block_bitmap(group), Role::BlockBitmap, plan);
+            }
+            contents.give(file, start, len);
+            self.note_goal(contents, file, start + len);
+            self.touch_blocks(contents, start, len, number);
+            want -= len;
+        }
+        let to = contents.tree.get(file).clusters() * contents.cluster_bytes();
+        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, Fact::Mapped(from, to));
+        self.keep(contents, now, file);
+    }
+
+    fn hint(&mut self, contents: &Contents, file: FileId) -> u64 {
+        self.goal(contents, file)
+    }
+
+    fn laid(&mut self, contents: &Contents, file: FileId, next: u64) {
+        self.note_goal(contents, file, next);
+    }
+
+    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: &mut Plan) {
+        self.keep(contents, now, file);
+    }
+
+    /// Nothing: length and times are in the inode already.
+    fn close(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
+
+    /// Times change with the data, and are committed with them by fsync, not by fdatasync; a new length by both.
+    fn written(&mut self, contents: &mut Contents, now: Instant, file: FileId) {
+        if contents.tree.get(file).kept != contents.tree.get(file).bytes {
+            self.keep(contents, now, file);
+        }
+        let number = self.change(contents, now);
+        self.touch_inode(contents, contents.tree.get(file).record, number);
+        contents.tree.get_mut(file).changed = number;
+    }
+
+    /// A commit, where the running transaction has changes of the file; else a flush.
+    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, what: Sync, plan: &mut Plan) {
+        let node = contents.tree.get(file);
+        let number = if what == Sync::All { node.changed } else { node.shaped };
+        if self.journal.has(number) {
+            self.journal.flush(plan);
+        } else {
+            self.journal.commit(&mut contents.pages, now, plan);
+        }
+    }
+
+    fn rename(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        to: (FileId, Name),
+        plan: &mut Plan,
+    ) -> Result<(), Refused> {
+        if contents.space.free() < 2 {
+            return Err(Refused::Full);
+        }
+        self.open(contents, file, plan);
+        plan.then();
+        let number = self.change(contents, now);
+        let parent = contents.tree.get(file).directory;
+        self.leave(contents, file, number);
+        let node = contents.tree.get_mut(file);
+        (node.directory, node.name) = (Some(to.0), to.1);
+        self.enter(contents, file, number, plan)?;
+        if contents.tree.get(file).is_directory && parent != Some(to.0) {
+            // Its entry of its parent.
+            contents.touch(file, 0, 1, number);
+        }
+        self.touch_inode(contents, contents.tree.get(file).record, number);
+        let node = contents.tree.get_mut(file);
+        (node.changed, node.shaped) = (number, number);
+        Ok(())
+    }
+
+    /// The directory's block and inode; the inode, its bitmap and descriptor; bitmaps and descriptors of its blocks; and
+    /// the superblock, which heads the list of orphans meanwhile.
+    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        self.open(contents, file, plan);
+        plan.then();
+        let number = self.change(contents, now);
+        self.leave(contents, file, number);
+        let node = contents.tree.get(file).clone();
+        let group = self.group_of(node.record);
+        self.read(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, plan);
+        self.touch(contents, 0, Role::SuperBlock, number);
+        self.touch(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, number);
+        self.touch(contents, self.layout.descriptor(group), Role::GroupDescriptors, number);
+        self.touch_inode(contents, node.record, number);
+        contents.changes.note((self.lba(self.inode_block(node.record)), BLOCK), file, Fact::Unrecorded);
+        for run in &node.runs {
+            self.touch_blocks(contents, run.start, run.len, number);
+            self.journal.forget(self.lba(run.start), run.len * BLOCK);
+        }
+        self.free_tree(contents, file, number);
+        contents.take_all(file);
+        self.inodes.get_mut(&group).expect("it has inodes").1.insert(node.record);
+    }
+
+    /// As e4defrag does by EXT4_IOC_MOVE_EXT (inferred): the data are read and written, and the two extents exchanged in the
+    /// running transaction.
+    fn shift(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        from: (u64, u64),
+        to: u64,
+        plan: &mut Plan,
+    ) {
+        let ((first, len), bytes) = (from, contents.cluster_bytes());
+        let number = self.change(contents, now);
+        contents.data(file, first * bytes, len * bytes, None, plan);
+        plan.then();
+        contents.space.take(to, len);
+        let gone = contents.tree.get_mut(file).replace(first, len, to);
+        contents.data(file, first * bytes, len * bytes, Some(Flags::NONE), plan);
+        plan.then();
+        self.touch_blocks(contents, to, len, number);
+        for run in gone {
+            contents.space.release(run.start, run.len);
+            self.touch_blocks(contents, run.start, run.len, number);
+        }
+        self.fit_tree(contents, file, number);
+        self.touch_inode(contents, contents.tree.get(file).record, number);
+        let node = contents.tree.get_mut(file);
+        (node.changed, node.shaped) = (number, number);
+    }
+
+    fn due(&self) -> Instant {
+        self.journal.due()
+    }
+
+    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+        self.journal.elapse(&mut contents.pages, now, plan);
+    }
+
+    /// A commit, then everything home, as an unmount does.
+    fn sync(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+        self.journal.commit(&mut contents.pages, now, plan);
+        self.journal.checkpoint(plan);
+    }
+
+    fn settle(&mut self, contents: &mut Contents) {
+        self.journal.settle(contents.changes.latest());
+    }
+}

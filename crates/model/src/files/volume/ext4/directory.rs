@@ -1,0 +1,114 @@
+//! Directories of ext4: one block, then an index with leaves by hash.
+
+use super::super::Refused;
+use super::super::contents::Contents;
+use super::super::plan::{Plan, Role};
+use super::super::tree::{FileId, Name};
+use super::Ext4;
+use super::layout::BLOCK;
+use crate::block::SECTOR;
+
+/// Bytes of a directory block for entries (12 are the checksum's), of an entry without its name.
+const ENTRIES: u64 = BLOCK * SECTOR - 12;
+const ENTRY: u64 = 8;
+/// A leaf of an indexed directory is this full: they split in halves by hash (ln 2 of the room; inferred).
+const LEAF: u64 = ENTRIES * 7 / 10;
+/// Bytes of the entries of itself and its parent.
+pub(super) const EMPTY: u64 = 2 * (ENTRY + 4);
+
+impl Ext4 {
+    /// Which block of a directory takes an entry of so many bytes: the only one, or a leaf by hash; nothing when the
+    /// directory has to grow first.
+    pub(super) fn leaf(&self, contents: &Contents, file: FileId, bytes: u64) -> Option<u64> {
+        let directory = contents.tree.get(contents.tree.get(file).directory.expect("not the root"));
+        let blocks = directory.clusters();
+        if blocks == 1 {
+            return (directory.filled + bytes <= ENTRIES).then_some(0);
+        }
+        // Block 0 is the root of the index. SplitMix64's first step spreads file numbers as a hash does names.
+        let hash = u64::from(file.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        (directory.filled + bytes <= (blocks - 1) * LEAF).then_some(1 + hash % (blocks - 1))
+    }
+
+    /// Gives a directory one more block, or the two that turn it into an index with leaves.
+    pub(super) fn enlarge(&mut self, contents: &mut Contents, directory: FileId, number: u64) -> Result<(), Refused> {
+        let node = contents.tree.get(directory);
+        let (had, inode) = (node.clusters(), node.record);
+        let want = if had == 1 { 2 } else { 1 };
+        if contents.space.free() < want {
+            return Err(Refused::Full);
+        }
+        let (flex, members) = self.layout.flex(self.group_of(inode));
+        let goal =
+            node.runs.last().map_or(self.layout.inode_table(flex) + members * self.layout.table, |r| r.start + r.len);
+        for _ in 0..want {
+            let start = contents.space.next_fit(goal, 1).expect("there is room");
+            contents.give(directory, start, 1);
+            self.touch_blocks(contents, start, 1, number);
+        }
+        contents.touch(directory, had * BLOCK * SECTOR, want * BLOCK * SECTOR, number);
+        if had > 0 {
+            contents.touch(directory, 0, 1, number);
+        }
+        self.touch_inode(contents, inode, number);
+        Ok(())
+    }
+
+    /// Reads the way to an entry: all of a directory of one block, else index and leaf.
+    pub(super) fn look_up(&self, contents: &mut Contents, directory: FileId, leaf: u64, plan: &mut Plan) {
+        self.read_inode(contents, contents.tree.get(directory).record, plan);
+        plan.then();
+        let indexed = contents.tree.get(directory).clusters() > 1;
+        for block in (indexed && leaf > 0).then_some(0).into_iter().chain([leaf]) {
+            let page = contents.page_at(directory, block * BLOCK * SECTOR);
+            contents.pages.read(page, BLOCK, Role::Directory(directory), plan);
+            plan.then();
+        }
+    }
+
+    pub(super) fn entry_bytes(name: Name) -> u64 {
+        ENTRY + u64::from(name.letters).next_multiple_of(4)
+    }
+
+    /// Enters a file into its directory.
+    pub(super) fn enter(
+        &mut self,
+        contents: &mut Contents,
+        file: FileId,
+        number: u64,
+        plan: &mut Plan,
+    ) -> Result<(), Refused> {
+        let node = contents.tree.get(file);
+        let (directory, bytes) = (node.directory.expect("not the root"), Ext4::entry_bytes(node.name));
+        let leaf = match self.leaf(contents, file, bytes) {
+            Some(leaf) => leaf,
+            None => {
+                self.enlarge(contents, directory, number)?;
+                self.leaf(contents, file, bytes).expect("there is room now")
+            }
+        };
+        self.look_up(contents, directory, leaf, plan);
+        contents.tree.get_mut(file).entry = (leaf * BLOCK * SECTOR, 1);
+        let parent = contents.tree.get_mut(directory);
+        (parent.filled, parent.entries) = (parent.filled + bytes, parent.entries + 1);
+        (parent.changed, parent.shaped) = (number, number);
+        let inode = parent.record;
+        contents.touch(directory, leaf * BLOCK * SECTOR, 1, number);
+        self.touch_inode(contents, inode, number);
+        contents.note_entry(file, true);
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+        let node = contents.tree.get(file);
+        let (directory, at, bytes) =
+            (node.directory.expect("not the root"), node.entry.0, Ext4::entry_bytes(node.name));
+        contents.touch(directory, at, 1, number);
+        contents.note_entry(file, false);
+        let parent = contents.tree.get_mut(directory);
+        (parent.filled, parent.entries) = (parent.filled - bytes, parent.entries - 1);
+        (parent.changed, parent.shaped) = (number, number);
+        let inode = parent.record;
+        self.touch_inode(contents, inode, number);
+    }
+}

@@ -1,0 +1,300 @@
+//! jbd2: metadata go to a ring of blocks first, a transaction at a time, and home later.
+//!
+//! From the kernel's documentation (filesystems/ext4, "Journal (jbd2)") and fs/jbd2: a transaction is a descriptor block for
+//! every 254 blocks, the blocks, and when these are on the medium a commit block. With barriers that takes a flush
+//! before the commit block and that block by FUA; without, only the order of completions.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use super::super::pages::{self, Dirty, Pages};
+use super::super::plan::{Plan, Role, Wait};
+use super::layout::BLOCK;
+use crate::block::Flags;
+use crate::time::{Instant, Span};
+
+/// Blocks that a descriptor block names: 4,096 bytes less header (12), checksum (4) and the first tag's identifier (16), by
+/// tags of 16 bytes.
+const TAGS: u64 = 254;
+/// Dirty blocks are written home after this (vm.dirty_expire_centisecs), looked for so often (dirty_writeback_centisecs).
+const EXPIRE: Span = Span::from_secs(30);
+const LOOK: Span = Span::from_secs(5);
+
+/// A block that was committed and is not home yet.
+#[derive(Clone, Copy, Debug)]
+struct Home {
+    page: Dirty,
+    since: Instant,
+    /// Its transaction, as an entry of [`Journal::open`].
+    transaction: u64,
+}
+
+/// The journal and what is on its way through it. The running transaction is what is dirty in [`Pages`].
+#[derive(Debug)]
+pub(super) struct Journal {
+    /// First sector, and blocks of the ring behind the superblock.
+    lba: u64,
+    ring: u64,
+    barrier: bool,
+    interval: Span,
+    /// Blocks ever written to the ring, and of these not needed any more as the superblock on the drive has it.
+    head: u64,
+    tail: u64,
+    /// When the running transaction is committed.
+    due: Instant,
+    /// The latest change that is committed.
+    committed: u64,
+    homes: BTreeMap<u64, Home>,
+    /// Transactions with blocks that are not home, by where they begin in the ring: number, begin, blocks left.
+    open: VecDeque<(u64, u64, u64)>,
+    transactions: u64,
+    /// When old blocks are looked for.
+    look: Instant,
+}
+
+impl Journal {
+    pub(super) fn new(lba: u64, blocks: u64, barrier: bool, interval: Span) -> Journal {
+        Journal {
+            lba,
+            ring: blocks - 1,
+            barrier,
+            interval,
+            head: 0,
+            tail: 0,
+            due: Instant::FAR,
+            committed: 0,
+            homes: BTreeMap::new(),
+            open: VecDeque::new(),
+            transactions: 0,
+            look: Instant::FAR,
+        }
+    }
+
+    /// Where its superblock lies.
+    pub(super) fn superblock(&self) -> u64 {
+        self.lba
+    }
+
+    /// Metadata change: a transaction runs from now on.
+    pub(super) fn begin(&mut self, now: Instant) {
+        if self.due == Instant::FAR {
+            self.due = now + self.interval;
+        }
+    }
+
+    /// Whether this change is committed.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number <= self.committed
+    }
+
+    /// A flush where there are barriers.
+    pub(super) fn flush(&self, plan: &mut Plan) {
+        if self.barrier {
+            plan.flush();
+        }
+        plan.then();
+    }
+
+    /// When something falls due.
+    pub(super) fn due(&self) -> Instant {
+        self.due.min(self.look)
+    }
+
+    /// Does what is due.
+    pub(super) fn elapse(&mut self, pages: &mut Pages, now: Instant, plan: &mut Plan) {
+        if now >= self.due {
+            self.commit(pages, now, plan);
+        }
+        if now >= self.look {
+            plan.then();
+            let old: Vec<u64> =
+                self.homes.values().filter(|home| home.since + EXPIRE <= now).map(|home| home.page.lba).collect();
+            self.write_home(&old, plan);
+            self.look = if self.homes.is_empty() { Instant::FAR } else { now + LOOK };
+        }
+    }
+
+    /// Commits the running transaction. Data of its files must have been written before ([`Wait::Writes`]).
+    pub(super) fn commit(&mut self, pages: &mut Pages, now: Instant, plan: &mut Plan) {
+        self.due = Instant::FAR;
+        let blocks = pages.take_if(|_| true);
+        let Some(holds) = blocks.iter().map(|page| page.holds).max() else {
+            return;
+        };
+        if plan.steps().is_empty() {
+            plan.wait = Wait::Writes;
+        }
+        let count = blocks.len() as u64 + (blocks.len() as u64).div_ceil(TAGS);
+        assert!(count < self.ring, "a transaction fits in the journal");
+        if self.head - self.tail + count + 1 > self.ring {
+            self.checkpoint(plan);
+        }
+        plan.then();
+        let begin = self.head;
+        let mut left = count;
+        while left > 0 {
+            let at = self.head % self.ring;
+            let run = left.min(self.ring - at);
+            plan.write(self.place(at), run * BLOCK, Flags::NONE, Role::JournalBlocks, holds);
+            (self.head, left) = (self.head + run, left - run);
+        }
+        self.flush(plan);
+        let flags = if self.barrier { Flags::FUA } else { Flags::NONE };
+        plan.write(self.place(self.head % self.ring), BLOCK, flags, Role::JournalCommit, holds);
+        plan.then();
+        self.head += 1;
+        self.committed = holds;
+        self.transactions += 1;
+        self.open.push_back((self.transactions, begin, 0));
+        for page in blocks {
+            self.join(Home { page, since: now, transaction: self.transactions });
+        }
+        if self.look == Instant::FAR {
+            self.look = now + LOOK;
+        }
+        // The superblock follows when that frees a quarter of the ring (jbd2: the most a transaction may take).
+        let needed = self.needed();
+        if needed - self.tail >= self.ring / 4 {
+            self.write_superblock(needed, plan);
+        }
+    }
+
+    /// Where block `at` of the ring lies.
+    fn place(&self, at: u64) -> u64 {
+        self.lba + (1 + at) * BLOCK
+    }
+
+    /// A committed block waits to go home; an older transaction need not keep it any more.
+    fn join(&mut self, home: Home) {
+        if let Some(older) = self.homes.insert(home.page.lba, home) {
+            self.leave(older.transaction);
+        }
+        self.open.back_mut().expect("its transaction is open").2 += 1;
+    }
+
+    fn leave(&mut self, transaction: u64) {
+        let first = self.open.front().expect("it is open").0;
+        self.open[(transaction - first) as usize].2 -= 1;
+        while self.open.len() > 1 && self.open.front().is_some_and(|oldest| oldest.2 == 0) {
+            self.open.pop_front();
+        }
+    }
+
+    /// Where the oldest transaction begins that has blocks which are not home.
+    fn needed(&self) -> u64 {
+        self.open.iter().find(|open| open.2 > 0).map_or(self.head, |open| open.1)
+    }
+
+    fn write_home(&mut self, lbas: &[u64], plan: &mut Plan) {
+        let mut out = Vec::with_capacity(lbas.len());
+        for lba in lbas {
+            let home = self.homes.remove(lba).expect("it is not home");
+            self.leave(home.transaction);
+            out.push(home.page);
+        }
+        pages::write(&out, Flags::NONE, plan);
+    }
+
+    /// Takes all blocks home and frees the ring.
+    pub(super) fn checkpoint(&mut self, plan: &mut Plan) {
+        plan.then();
+        let all: Vec<u64> = self.homes.keys().copied().collect();
+        self.write_home(&all, plan);
+        self.flush(plan);
+        if self.tail != self.head {
+            self.write_superblock(self.head, plan);
+        }
+        self.look = Instant::FAR;
+    }
+
+    fn write_superblock(&mut self, tail: u64, plan: &mut Plan) {
+        let flags = if self.barrier { Flags::FUA } else { Flags::NONE };
+        plan.write(self.lba, BLOCK, flags, Role::JournalSuper, 0);
+        plan.then();
+        self.tail = tail;
+    }
+
+    /// A block was freed: it must not go home over other data.
+    pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
+        let gone: Vec<u64> = self.homes.range(lba..lba + sectors).map(|(&lba, _)| lba).collect();
+        for lba in gone {
+            let home = self.homes.remove(&lba).expect("just seen");
+            self.leave(home.transaction);
+        }
+    }
+
+    /// All of it was before the run.
+    pub(super) fn settle(&mut self, number: u64) {
+        self.homes.clear();
+        self.open.clear();
+        (self.tail, self.committed) = (self.head, number);
+        (self.due, self.look) = (Instant::FAR, Instant::FAR);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Op;
+
+    fn sums(plan: &Plan) -> Vec<(Role, u64, u64)> {
+        plan.steps().iter().filter(|s| s.op == Op::Write).map(|s| (s.role, s.lba / BLOCK, s.sectors / BLOCK)).collect()
+    }
+
+    #[test]
+    fn a_transaction_is_descriptor_blocks_flush_and_commit() {
+        let (mut pages, mut plan) = (Pages::default(), Plan::new());
+        let mut journal = Journal::new(8_000, 1024, true, Span::from_secs(5));
+        for block in 0..255 {
+            pages.touch(block * BLOCK, BLOCK, Role::Inodes, 1);
+        }
+        journal.commit(&mut pages, Instant::ZERO, &mut plan);
+        // 255 blocks need two descriptors; the ring begins behind the superblock.
+        assert_eq!(sums(&plan), [(Role::JournalBlocks, 1_001, 257), (Role::JournalCommit, 1_258, 1)]);
+        let phases: Vec<(u32, Op)> = plan.steps().iter().map(|step| (step.phase, step.op)).collect();
+        assert_eq!(phases, [(0, Op::Write), (1, Op::Flush), (2, Op::Write)]);
+        assert!(plan.steps()[2].flags.has(Flags::FUA));
+        assert!(journal.has(1) && !journal.has(2));
+    }
+
+    #[test]
+    fn without_barriers_only_the_order_is_left() {
+        let (mut pages, mut plan) = (Pages::default(), Plan::new());
+        let mut journal = Journal::new(8_000, 1024, false, Span::from_secs(5));
+        pages.touch(0, BLOCK, Role::Inodes, 1);
+        journal.commit(&mut pages, Instant::ZERO, &mut plan);
+        let phases: Vec<(u32, Op, Flags)> = plan.steps().iter().map(|s| (s.phase, s.op, s.flags)).collect();
+        assert_eq!(phases, [(0, Op::Write, Flags::NONE), (1, Op::Write, Flags::NONE)]);
+    }
+
+    #[test]
+    fn blocks_go_home_after_thirty_seconds_and_a_full_ring_takes_all_home() {
+        let (mut pages, mut plan) = (Pages::default(), Plan::new());
+        let mut journal = Journal::new(8_000, 65, true, Span::from_secs(5));
+        pages.touch(0, BLOCK, Role::Inodes, 1);
+        journal.begin(Instant::ZERO);
+        let mut now = Instant::ZERO;
+        let mut seen = Vec::new();
+        while journal.due() != Instant::FAR {
+            now = journal.due();
+            plan.clear();
+            journal.elapse(&mut pages, now, &mut plan);
+            seen.extend(sums(&plan).into_iter().map(|(role, ..)| (now.nanos() / 1_000_000_000, role)));
+        }
+        assert_eq!(seen, [(5, Role::JournalBlocks), (5, Role::JournalCommit), (35, Role::Inodes)]);
+        // Transactions of 30 blocks in a ring of 64, each of other blocks: the first took 3, the fourth finds no room.
+        plan.clear();
+        for transaction in 2..5 {
+            for block in 0..28 {
+                pages.touch((transaction * 100 + block) * BLOCK, BLOCK, Role::Inodes, transaction);
+            }
+            plan.clear();
+            journal.commit(&mut pages, now, &mut plan);
+        }
+        let homes =
+            sums(&plan).iter().filter(|(role, ..)| *role == Role::Inodes).map(|(.., blocks)| blocks).sum::<u64>();
+        assert_eq!(homes, 56);
+        assert!(sums(&plan).iter().any(|(role, ..)| *role == Role::JournalSuper));
+        assert_eq!(plan.steps()[0].role, Role::Inodes, "before the ring is used again");
+    }
+}

@@ -1,0 +1,456 @@
+//! FAT32, as Microsoft's drivers keep it.
+//!
+//! Layout: Microsoft's FAT specification 1.03 ("fatgen103"). Order of writes: Microsoft's published driver for Windows NT
+//! (fastfat of the Windows driver samples), which has no log: what is in memory goes out when the lazy writer, a
+//! flush or a move of clusters says so, both tables at once. Windows 98 is inferred where marked.
+
+mod directory;
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use self::directory::ENTRY;
+use super::change::Fact;
+use super::contents::{Contents, PAGE};
+use super::lazy::{Lazy, WriteBack};
+use super::pages::{self, Dirty};
+use super::plan::{Plan, Role};
+use super::space::Space;
+use super::system::FileSystem;
+use super::tree::{FileId, Name, ROOT};
+use super::{Misfit, Refused, Sync, VolumeSpec};
+use crate::block::{Flags, SECTOR};
+use crate::time::{Instant, Span};
+
+/// Which system's driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// Windows NT: 2000, XP and later.
+    Nt,
+    /// Windows 98: no flush ever reaches the drive (measured by the source of study F), no write asks for the medium.
+    Windows98,
+}
+
+/// A FAT32 volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fat32Spec {
+    /// Bytes of a cluster, 512 to 65,536; nothing: as the specification's table has it by size.
+    pub cluster: Option<u32>,
+    /// Whose driver.
+    pub host: Host,
+}
+
+/// Reserved sectors before the first table (specification, BPB_RsvdSecCnt of FAT32): boot sector, FSInfo at 1.
+const RESERVED: u64 = 32;
+/// Entries of a table in a sector: four bytes each.
+const ENTRIES: u64 = SECTOR / 4;
+/// Fewer clusters are FAT16 (specification, "FAT Type Determination").
+const LEAST: u64 = 65_525;
+/// Entries have 28 bits; the last values are reserved.
+const MOST: u64 = 0x0fff_fff5;
+/// The volume is marked clean so long after the last change; again later while something is dirty (fastfat, 8 s and 2 s).
+const CLEAN_AFTER: Span = Span::from_secs(8);
+const CLEAN_AGAIN: Span = Span::from_secs(2);
+
+/// The specification's table of cluster sizes (DskTableFAT32): up to so many sectors, so many bytes.
+const CLUSTERS: [(u64, u32); 4] = [(532_480, 512), (16_777_216, 4096), (33_554_432, 8192), (67_108_864, 16_384)];
+
+#[derive(Debug)]
+struct Fat32 {
+    host: Host,
+    /// First sector of the volume, of the first table; a table's sectors.
+    boot: u64,
+    table: u64,
+    length: u64,
+    /// Free entries of each directory, in entries.
+    slots: BTreeMap<FileId, Space>,
+    /// Where allocation goes on.
+    next: u64,
+    lazy: Lazy,
+    /// Marked dirty, and when it may be marked clean.
+    marked: bool,
+    clean: Instant,
+}
+
+/// Lays out an empty volume: its only cluster in use is the root directory's.
+pub(super) fn format(spec: &VolumeSpec, fat: &Fat32Spec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
+    let sectors = spec.partition.sectors;
+    let by_size = || CLUSTERS.iter().find(|row| sectors <= row.0).map_or(32_768, |row| row.1);
+    let cluster = fat.cluster.unwrap_or_else(by_size);
+    if !cluster.is_power_of_two() || !(512..=65_536).contains(&cluster) {
+        return Err(Misfit::Cluster { least: 512, most: 65_536 });
+    }
+    let cluster = u64::from(cluster) / SECTOR;
+    // The specification's formula, which may leave a few sectors of a table unused.
+    let length = sectors.saturating_sub(RESERVED).div_ceil((256 * cluster + 2) / 2);
+    let origin = spec.partition.first + RESERVED + 2 * length;
+    let clusters = sectors.saturating_sub(RESERVED + 2 * length) / cluster;
+    if clusters < LEAST {
+        return Err(Misfit::TooSmall { least: RESERVED + LEAST * cluster + 2 * LEAST.div_ceil(ENTRIES) });
+    }
+    if clusters > MOST {
+        return Err(Misfit::TooLarge { most: MOST });
+    }
+    let mut contents = Contents::new(spec.partition, cluster, origin, clusters, spec);
+    let write_back = match fat.host {
+        Host::Nt => WriteBack::NT,
+        Host::Windows98 => WriteBack::WINDOWS_98,
+    };
+    let mut system = Fat32 {
+        host: fat.host,
+        boot: spec.partition.first,
+        table: spec.partition.first + RESERVED,
+        length,
+        slots: BTreeMap::new(),
+        next: 0,
+        lazy: Lazy::new(write_back),
+        marked: false,
+        clean: Instant::FAR,
+    };
+    let root = contents.tree.add(None, Name::SHORT, true);
+    system.slots.insert(root, Space::default());
+    system.enlarge(&mut contents, root, 0).expect("an empty volume has room");
+    Ok((contents, Box::new(system)))
+}
+
+impl Fat32 {
+    /// What a write asks of the drive that a flush or the system's care causes: NT marks it SL_WRITE_THROUGH.
+    fn through(&self) -> Flags {
+        if self.host == Host::Nt { Flags::FUA } else { Flags::NONE }
+    }
+
+    fn flush(&self, plan: &mut Plan) {
+        if self.host == Host::Nt {
+            plan.flush();
+        }
+    }
+
+    /// Metadata are about to change. NT marks a clean volume dirty in its boot sector, and goes on when that is on the
+    /// medium; both systems clear a bit of FAT[1] (specification, ClnShutBitMask).
+    fn change(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) -> u64 {
+        let number = contents.changes.next();
+        if !self.marked {
+            self.marked = true;
+            if self.host == Host::Nt {
+                plan.then();
+                plan.write(self.boot, 1, self.through(), Role::Boot, 0);
+                plan.then();
+            }
+            contents.pages.touch(self.table, 1, Role::Fat(0), number);
+        }
+        if self.host == Host::Nt {
+            self.clean = now + CLEAN_AFTER;
+        }
+        self.lazy.wake(now);
+        number
+    }
+
+    /// The sector of the first table that has the entry of `cluster`; the first cluster has number 2.
+    fn sector(&self, cluster: u64) -> u64 {
+        self.table + (cluster + 2) / ENTRIES
+    }
+
+    /// Entries of `len` clusters from `start` on change.
+    fn touch_entries(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
+        for sector in self.sector(start)..=self.sector(start + len - 1) {
+            contents.pages.touch(sector, 1, Role::Fat(0), number);
+        }
+    }
+
+    /// Writes dirty pages: of tables both copies, from the first to the last dirty sector of neighbouring pages of 4 KiB.
+    fn write(&self, dirty: &[Dirty], flags: Flags, plan: &mut Plan) {
+        let is_table = |page: &&Dirty| page.role == Role::Fat(0);
+        let rest: Vec<Dirty> = dirty.iter().filter(|page| !is_table(page)).copied().collect();
+        pages::write(&rest, flags, plan);
+        let tables: Vec<Dirty> = dirty.iter().filter(is_table).copied().collect();
+        let page = |sector: u64| (sector - self.table) / PAGE;
+        for group in tables.chunk_by(|a, b| page(b.lba) - page(a.lba) <= 1) {
+            let (first, last) = (group[0].lba, group[group.len() - 1].lba + 1);
+            let holds = group.iter().map(|page| page.holds).max().unwrap_or(0);
+            for copy in 0..2 {
+                plan.write(first + u64::from(copy) * self.length, last - first, flags, Role::Fat(copy), holds);
+            }
+        }
+    }
+
+    /// Marks the volume clean: FAT[1] in both tables, then boot sector and FSInfo in one write through to the medium.
+    fn mark_clean(&mut self, contents: &mut Contents, plan: &mut Plan) {
+        contents.pages.touch(self.table, 1, Role::Fat(0), contents.changes.next());
+        let dirty = contents.pages.take_if(|role| role == Role::Fat(0));
+        plan.then();
+        self.write(&dirty, Flags::NONE, plan);
+        plan.then();
+        plan.write(self.boot, 2, self.through(), Role::Boot, 0);
+        (self.marked, self.clean) = (false, Instant::FAR);
+    }
+
+    /// Writes out what a move of clusters changed, and waits for the medium.
+    fn settle_table(&self, contents: &mut Contents, sectors: &[u64], plan: &mut Plan) {
+        plan.then();
+        self.write(&contents.pages.take(sectors), self.through(), plan);
+        self.flush(plan);
+    }
+}
+
+impl FileSystem for Fat32 {
+    /// 2^32 - 1: the length has 32 bits.
+    fn longest(&self) -> u64 {
+        u64::from(u32::MAX)
+    }
+
+    fn has_log(&self) -> bool {
+        false
+    }
+
+    /// Boot sector and FSInfo, then the whole first table: the driver counts free clusters in it.
+    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan) {
+        plan.read(self.boot, 1, Role::Boot);
+        plan.read(self.boot + 1, 1, Role::FsInfo);
+        plan.then();
+        plan.read(self.table, self.length, Role::Fat(0));
+        plan.then();
+        contents.list(ROOT, plan);
+        plan.then();
+    }
+
+    /// Entries are in no order: half of the directory is passed before the one that is sought, here its pages up to it.
+    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan) {
+        let node = contents.tree.get(file);
+        let Some(directory) = node.directory else {
+            return;
+        };
+        let until = node.entry.0 + u64::from(node.entry.1);
+        for lba in contents.pages_at(directory, 0, until) {
+            contents.pages.read(lba, contents.page(), Role::Directory(directory), plan);
+        }
+    }
+
+    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused> {
+        let (directory, is_directory) =
+            (contents.tree.get(file).directory.expect("not the root"), contents.tree.get(file).is_directory);
+        // A cluster for the directory that grows, one for the new one.
+        if contents.space.free() < 2 {
+            return Err(Refused::Full);
+        }
+        contents.list(directory, plan);
+        let number = self.change(contents, now, plan);
+        self.enter(contents, file, number)?;
+        if is_directory {
+            self.slots.insert(file, Space::default());
+            self.enlarge(contents, file, number)?;
+            // Its own entry and its parent's.
+            self.slots.get_mut(&file).expect("just made").take(0, 2);
+        }
+        Ok(())
+    }
+
+    fn allocates_early(&self) -> bool {
+        true
+    }
+
+    fn is_resident(&self, _: &Contents, _: FileId) -> bool {
+        false
+    }
+
+    /// Behind the file's last cluster, else behind the last that was given; in one piece if one is long enough, else in
+    /// the longest there are (fastfat; its windows of 65,536 clusters are left out).
+    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        let number = self.change(contents, now, plan);
+        let node = contents.tree.get(file);
+        let last = node.runs.last().map(|run| run.start + run.len);
+        let mut want = contents.clusters(node.bytes) - node.clusters();
+        if let Some(end) = last {
+            self.touch_entries(contents, end - 1, 1, number);
+        } else {
+            self.touch_entry(contents, file, number);
+        }
+        let mut hint = last.unwrap_or(self.next);
+        while want > 0 {
+            let here = contents.space.free_at(hint).min(want);
+            let (start, len) = match contents.space.next_fit(hint, want) {
+                _ if here > 0 && last == Some(hint) => (hint, here),
+                Some(start) => (start, want),
+                None => contents.space.longest_run().expect("there is room"),
+            };
+            let from = contents.tree.get(file).clusters() * contents.cluster_bytes();
+            contents.give(file, start, len);
+            self.touch_entries(contents, start, len, number);
+            for sector in self.sector(start)..=self.sector(start + len - 1) {
+                // The clusters whose entries stand in this sector.
+                let entry = (sector - self.table) * ENTRIES;
+                let (first, end) = (entry.saturating_sub(2), entry + ENTRIES - 2);
+                let (head, tail) = (first.max(start) - start, end.min(start + len) - start);
+                let bytes = contents.cluster_bytes();
+                contents.changes.note((sector, 1), file, Fact::Mapped(from + head * bytes, from + tail * bytes));
+            }
+            (hint, want, self.next) = (start + len, want - len, start + len);
+        }
+    }
+
+    fn hint(&mut self, _: &Contents, _: FileId) -> u64 {
+        self.next
+    }
+
+    fn laid(&mut self, _: &Contents, _: FileId, next: u64) {
+        self.next = next;
+    }
+
+    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        let number = self.change(contents, now, plan);
+        self.touch_entry(contents, file, number);
+        let node = contents.tree.get(file);
+        if let Some(directory) = node.directory {
+            let page = contents.page_at(directory, node.entry.0 + u64::from(node.entry.1) - ENTRY);
+            let bytes = node.bytes;
+            contents.changes.note((page, contents.page()), file, Fact::Sized(bytes));
+        }
+    }
+
+    fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        self.sized(contents, now, file, plan);
+    }
+
+    /// FlushFileBuffers of fastfat: length to the entry, then the pages of its directory and all above it, then, if its
+    /// clusters changed, all dirty sectors of both tables, then the drive. Of the root it flushes everything, of another
+    /// directory nothing.
+    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: Sync, plan: &mut Plan) {
+        if contents.tree.get(file).is_directory {
+            if file == ROOT {
+                self.sync(contents, now, plan);
+            }
+            return;
+        }
+        self.sized(contents, now, file, plan);
+        let mut above = contents.tree.get(file).directory;
+        while let Some(directory) = above {
+            let dirty = contents.pages.take_if(|role| role == Role::Directory(directory));
+            plan.then();
+            self.write(&dirty, self.through(), plan);
+            above = contents.tree.get(directory).directory;
+        }
+        if core::mem::take(&mut contents.tree.get_mut(file).remapped) {
+            plan.then();
+            let dirty = contents.pages.take_if(|role| role == Role::Fat(0));
+            self.write(&dirty, self.through(), plan);
+        }
+        self.flush(plan);
+    }
+
+    fn rename(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        to: (FileId, Name),
+        plan: &mut Plan,
+    ) -> Result<(), Refused> {
+        contents.list(to.0, plan);
+        let number = self.change(contents, now, plan);
+        let before = contents.tree.get(file).clone();
+        self.leave(contents, file, number);
+        let node = contents.tree.get_mut(file);
+        (node.directory, node.name) = (Some(to.0), to.1);
+        if let Err(refused) = self.enter(contents, file, number) {
+            let node = contents.tree.get_mut(file);
+            (node.directory, node.name) = (before.directory, before.name);
+            self.enter(contents, file, number).expect("there was room for it");
+            return Err(refused);
+        }
+        if before.is_directory && before.directory != Some(to.0) {
+            // Its entry of its parent.
+            contents.touch(file, ENTRY, ENTRY, number);
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        self.open(contents, file, plan);
+        let number = self.change(contents, now, plan);
+        self.leave(contents, file, number);
+        for run in contents.tree.get(file).runs.clone() {
+            self.touch_entries(contents, run.start, run.len, number);
+        }
+        contents.take_all(file);
+        self.slots.remove(&file);
+    }
+
+    /// FSCTL_MOVE_FILE of fastfat: target's entries and a flush; copy; the link at the end and a flush; the link at the
+    /// front (in the directory entry for the first cluster) and a flush; the old clusters freed, and a flush.
+    fn shift(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        from: (u64, u64),
+        to: u64,
+        plan: &mut Plan,
+    ) {
+        let number = self.change(contents, now, plan);
+        let ((first, len), bytes) = (from, contents.cluster_bytes());
+        let before = first.checked_sub(1).and_then(|index| contents.tree.get(file).find(index)).map(|found| found.0);
+        let has_more = contents.tree.get(file).clusters() > first + len;
+        let sectors: Vec<u64> = (self.sector(to)..=self.sector(to + len - 1)).collect();
+        self.touch_entries(contents, to, len, number);
+        self.settle_table(contents, &sectors, plan);
+        contents.data(file, first * bytes, len * bytes, None, plan);
+        plan.then();
+        contents.space.take(to, len);
+        let gone = contents.tree.get_mut(file).replace(first, len, to);
+        contents.data(file, first * bytes, len * bytes, Some(self.through()), plan);
+        if has_more {
+            self.touch_entries(contents, to + len - 1, 1, number);
+            self.settle_table(contents, &[self.sector(to + len - 1)], plan);
+        }
+        match before {
+            Some(cluster) => {
+                self.touch_entries(contents, cluster, 1, number);
+                self.settle_table(contents, &[self.sector(cluster)], plan);
+            }
+            None => {
+                self.touch_entry(contents, file, number);
+                let directory = contents.tree.get(file).directory.expect("the root stays where it is");
+                plan.then();
+                self.write(&contents.pages.take_if(|role| role == Role::Directory(directory)), self.through(), plan);
+                self.flush(plan);
+            }
+        }
+        for run in gone {
+            contents.space.release(run.start, run.len);
+            self.touch_entries(contents, run.start, run.len, number);
+        }
+        self.flush(plan);
+    }
+
+    fn due(&self) -> Instant {
+        self.lazy.due().min(self.clean)
+    }
+
+    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+        let dirty = self.lazy.take(now, &mut contents.pages);
+        self.write(&dirty, Flags::NONE, plan);
+        if now >= self.clean {
+            if contents.pages.dirty() > 0 {
+                self.clean = now + CLEAN_AGAIN;
+            } else {
+                self.mark_clean(contents, plan);
+            }
+        }
+    }
+
+    /// Everything, then the clean mark; Windows 98 writes FSInfo at this moment too (inferred).
+    fn sync(&mut self, contents: &mut Contents, _: Instant, plan: &mut Plan) {
+        let dirty = contents.pages.take_if(|_| true);
+        self.write(&dirty, self.through(), plan);
+        self.lazy.rest();
+        if self.marked {
+            self.mark_clean(contents, plan);
+        }
+        self.flush(plan);
+    }
+
+    fn settle(&mut self, _: &mut Contents) {
+        self.lazy.rest();
+        (self.marked, self.clean) = (false, Instant::FAR);
+    }
+}

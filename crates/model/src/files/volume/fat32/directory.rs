@@ -1,0 +1,78 @@
+//! Directories of FAT32: entries of 32 bytes, in no order, at the first place with room.
+
+use super::super::Refused;
+use super::super::contents::Contents;
+use super::super::tree::{FileId, Name};
+use super::Fat32;
+
+/// Bytes of a directory entry, and letters of a long name in one.
+pub(super) const ENTRY: u64 = 32;
+const LETTERS: u64 = 13;
+/// A directory has at most 65,536 entries (specification: 2^21 bytes).
+const DIRECTORY: u64 = 1 << 21;
+
+/// Entries that a name takes: one, and of a long name one for each 13 letters.
+fn entries(name: Name) -> u64 {
+    if name.long { 1 + u64::from(name.letters).div_ceil(LETTERS) } else { 1 }
+}
+
+impl Fat32 {
+    /// Gives a directory one more cluster, all of it zero. Where files go on stays (inferred).
+    pub(super) fn enlarge(&mut self, contents: &mut Contents, directory: FileId, number: u64) -> Result<(), Refused> {
+        let node = contents.tree.get(directory);
+        let (have, last) = (node.clusters() * contents.cluster_bytes(), node.runs.last().copied());
+        if have >= DIRECTORY {
+            return Err(Refused::DirectoryFull);
+        }
+        let hint = last.map_or(self.next, |run| run.start + run.len);
+        let start = contents.space.next_fit(hint, 1).ok_or(Refused::Full)?;
+        contents.give(directory, start, 1);
+        if let Some(run) = last {
+            self.touch_entries(contents, run.start + run.len - 1, 1, number);
+        }
+        self.touch_entries(contents, start, 1, number);
+        contents.touch(directory, have, contents.cluster_bytes(), number);
+        contents.know(directory);
+        let slots = self.slots.get_mut(&directory).expect("a directory has slots");
+        slots.release(have / ENTRY, contents.cluster_bytes() / ENTRY);
+        Ok(())
+    }
+
+    /// Puts an entry into its directory, at the first place with room.
+    pub(super) fn enter(&mut self, contents: &mut Contents, file: FileId, number: u64) -> Result<(), Refused> {
+        let node = contents.tree.get(file);
+        let (directory, count) = (node.directory.expect("not the root"), entries(node.name));
+        let at = loop {
+            match self.slots[&directory].next_fit(0, count) {
+                Some(at) => break at,
+                None => self.enlarge(contents, directory, number)?,
+            }
+        };
+        self.slots.get_mut(&directory).expect("a directory has slots").take(at, count);
+        contents.tree.get_mut(file).entry = (at * ENTRY, (count * ENTRY) as u32);
+        contents.tree.get_mut(directory).entries += 1;
+        contents.touch(directory, at * ENTRY, count * ENTRY, number);
+        contents.note_entry(file, true);
+        Ok(())
+    }
+
+    /// Takes the entry out again.
+    pub(super) fn leave(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+        let node = contents.tree.get(file);
+        let (directory, (at, bytes)) = (node.directory.expect("not the root"), node.entry);
+        contents.touch(directory, at, u64::from(bytes), number);
+        contents.note_entry(file, false);
+        contents.tree.get_mut(directory).entries -= 1;
+        let slots = self.slots.get_mut(&directory).expect("a directory has slots");
+        slots.release(at / ENTRY, u64::from(bytes) / ENTRY);
+    }
+
+    /// The entry of a file changes where it stands: length, times, first cluster.
+    pub(super) fn touch_entry(&self, contents: &mut Contents, file: FileId, number: u64) {
+        let node = contents.tree.get(file);
+        if let Some(directory) = node.directory {
+            let (at, bytes) = (node.entry.0 + u64::from(node.entry.1) - ENTRY, ENTRY);
+            contents.touch(directory, at, bytes, number);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The lazy writer of Windows: dirty pages go out a share at a time.
+
+use alloc::vec::Vec;
+
+use super::pages::{Dirty, Pages};
+use crate::time::{Instant, Span};
+
+/// When dirty metadata go out by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBack {
+    /// So long after the first page became dirty.
+    pub first: Span,
+    /// So often from then on, while any is dirty.
+    pub every: Span,
+    /// One in so many of the dirty pages at a time, the oldest; all when there are no more than this.
+    pub share: usize,
+}
+
+impl WriteBack {
+    /// Windows NT: once a second an eighth of the dirty pages (Russinovich and Solomon, Windows Internals, "Lazy writer"),
+    /// first after 3 s (ReactOS, which copies the constants). Pages of data have the same rule in the page cache;
+    /// counting the two apart is inferred to change nothing that lasts.
+    pub const NT: WriteBack = WriteBack { first: Span::from_secs(3), every: Span::from_secs(1), share: 8 };
+    /// Windows 98: all at once after 2 s. Inferred (1 s to 5 s): its file cache is said to write "when the disk is idle".
+    pub const WINDOWS_98: WriteBack = WriteBack { first: Span::from_secs(2), every: Span::from_secs(2), share: 1 };
+}
+
+/// The lazy writer's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lazy {
+    spec: WriteBack,
+    due: Instant,
+}
+
+impl Lazy {
+    pub(super) fn new(spec: WriteBack) -> Lazy {
+        Lazy { spec, due: Instant::FAR }
+    }
+
+    /// When it is due; `FAR` when nothing is dirty.
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Something is dirty.
+    pub(super) fn wake(&mut self, now: Instant) {
+        if self.due == Instant::FAR {
+            self.due = now + self.spec.first;
+        }
+    }
+
+    /// It rests.
+    pub(super) fn rest(&mut self) {
+        self.due = Instant::FAR;
+    }
+
+    /// What goes out at `now`, if it is due.
+    pub(super) fn take(&mut self, now: Instant, pages: &mut Pages) -> Vec<Dirty> {
+        if now < self.due {
+            return Vec::new();
+        }
+        let dirty = pages.dirty();
+        let count = if dirty <= self.spec.share { dirty } else { dirty / self.spec.share };
+        let taken = pages.take_oldest(count);
+        self.due = if pages.dirty() == 0 { Instant::FAR } else { now + self.spec.every };
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::volume::plan::Role;
+
+    #[test]
+    fn an_eighth_a_second_after_three() {
+        let (mut lazy, mut pages) = (Lazy::new(WriteBack::NT), Pages::default());
+        for page in 0..64 {
+            pages.touch(page * 8, 8, Role::MftRecords, 1);
+        }
+        lazy.wake(Instant::ZERO);
+        assert!(lazy.take(Instant::from_nanos(2_999_999_999), &mut pages).is_empty());
+        let mut sizes = Vec::new();
+        while lazy.due() != Instant::FAR {
+            sizes.push(lazy.take(lazy.due(), &mut pages).len());
+        }
+        // 64, 56, 49, 43 … each less an eighth, rounded down; the last eight together.
+        assert_eq!(sizes[..5], [8, 7, 6, 5, 4]);
+        assert_eq!((sizes.iter().sum::<usize>(), *sizes.last().expect("some")), (64, 8));
+    }
+}

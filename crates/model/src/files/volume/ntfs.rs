@@ -1,0 +1,487 @@
+//! NTFS 3.1, as far as it is documented: no published driver says what Windows writes for each operation.
+//!
+//! Layout and sizes: the linux-ntfs documentation and Russinovich and Solomon, Windows Internals. Which pages an operation
+//! changes follows from them; what is logged for it from the documentation's list of redo operations. Order: the log
+//! before the metadata that it tells of, lazily; both stated there. What is inferred says so.
+
+mod index;
+mod log;
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+
+use self::log::Log;
+use super::change::Fact;
+use super::contents::{Contents, PAGE};
+use super::lazy::{Lazy, WriteBack};
+use super::pages;
+use super::plan::{Plan, Role};
+use super::system::FileSystem;
+use super::tree::{FileId, Name, ROOT};
+use super::{Misfit, Refused, Sync, VolumeSpec};
+use crate::block::{Flags, SECTOR};
+use crate::time::{Instant, Span};
+
+/// An NTFS volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NtfsSpec {
+    /// Bytes of a cluster, 512 to 65,536. Formatters take 4,096 above 2 GB.
+    pub cluster: u32,
+    /// Bytes from the volume's beginning to `$MFT`; nothing: 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
+    /// Windows formatted (Windows Internals: cluster C0000h), on smaller ones whole GiB below a third (inferred).
+    pub mft_at: Option<u64>,
+}
+
+/// Bytes of a record of `$MFT`, and records of a page.
+const RECORD: u64 = 1024;
+const RECORDS: u64 = PAGE * SECTOR / RECORD;
+/// Pages of a bitmap: one bit a record or cluster.
+const BITS: u64 = PAGE * SECTOR * 8;
+/// The first record of a user's file: 0 to 15 are the system's, 16 to 23 reserved, 24 to 26 `$Extend`'s.
+const FIRST: u64 = 27;
+/// The root directory's record.
+const ROOT_RECORD: u64 = 5;
+/// `$MFT` grows by this (inferred: 16 KiB to 1 MiB).
+const GROWTH: u64 = 64 << 10;
+/// Bytes of `$LogFile` on volumes above 12 GiB; below, a 200th of the volume, at least 2 MiB (measured by the makers of
+/// mkntfs).
+const LOG: u64 = 64 << 20;
+const LEAST_LOG: u64 = 2 << 20;
+/// Checkpoints of the log: "every few seconds" (Microsoft); 5 s is what books say.
+const CHECKPOINT: Span = Span::from_secs(5);
+/// Bytes of a record before its attributes, of `$STANDARD_INFORMATION`, of an attribute's header, of the end mark.
+const HEADER: u64 = 56;
+const STANDARD: u64 = 96;
+const ATTRIBUTE: u64 = 24;
+const END: u64 = 8;
+/// Bytes of `$FILE_NAME` without its letters.
+const FILE_NAME: u64 = 66;
+
+#[derive(Debug)]
+struct Ntfs {
+    /// First sectors on the drive.
+    boot: u64,
+    mft: u64,
+    mft_bitmap: u64,
+    mirror: u64,
+    bitmap: u64,
+    /// Clusters of `$MFT` in use up to here, and reserved for it.
+    mft_end: u64,
+    zone_end: u64,
+    clusters: u64,
+    /// Records that `$MFT` has, the next never used, and those that were freed.
+    records: u64,
+    next: u64,
+    freed: BTreeSet<u64>,
+    log: Log,
+    lazy: Lazy,
+    checkpoint: Instant,
+    /// Where files that are there before the run go on.
+    placed: u64,
+}
+
+/// Lays out an empty volume.
+pub(super) fn format(spec: &VolumeSpec, ntfs: &NtfsSpec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
+    if !ntfs.cluster.is_power_of_two() || !(512..=65_536).contains(&ntfs.cluster) {
+        return Err(Misfit::Cluster { least: 512, most: 65_536 });
+    }
+    let sectors = u64::from(ntfs.cluster) / SECTOR;
+    let clusters = spec.partition.sectors / sectors;
+    // Windows counts clusters of a volume in 32 bits.
+    if clusters > u64::from(u32::MAX) {
+        return Err(Misfit::TooLarge { most: u64::from(u32::MAX) });
+    }
+    // The log, `$MFT` and room to work.
+    let least = 16 << 20;
+    if spec.partition.sectors * SECTOR < least {
+        return Err(Misfit::TooSmall { least: least / SECTOR });
+    }
+    let first = spec.partition.first;
+    let mut contents = Contents::new(spec.partition, sectors, first, clusters, spec);
+    let bytes = clusters * sectors * SECTOR;
+    let in_clusters = |bytes: u64| bytes.div_ceil(sectors * SECTOR);
+    let third = bytes / 3;
+    let gibibytes = if third >= 1 << 30 { third >> 30 << 30 } else { third >> 20 << 20 };
+    let mft = in_clusters(ntfs.mft_at.unwrap_or(gibibytes.min(3 << 30)).min(bytes / 2));
+    // An eighth of the volume is kept for `$MFT`; `$MFTMirr` and the log lie in the middle.
+    let (middle, zone_end) = (clusters / 2, (mft + clusters / 8).min(clusters / 2));
+    let log = if bytes > 12 << 30 { LOG } else { (bytes / 200).max(LEAST_LOG) / 4096 * 4096 };
+    let (records_most, boot) = ((zone_end - mft) * sectors * SECTOR / RECORD, in_clusters(8192));
+    let (map, bitmap) = (in_clusters(records_most.div_ceil(BITS) * 4096), in_clusters(clusters.div_ceil(BITS) * 4096));
+    contents.space.take(0, boot + map);
+    // `$Bitmap` stands before `$MFT` (inferred; it is met at a mount and at each allocation).
+    contents.space.take(mft - bitmap, bitmap + zone_end - mft);
+    let mirror = in_clusters(4 * RECORD);
+    contents.space.take(middle, mirror + in_clusters(log));
+    let mft_end = mft + in_clusters(GROWTH);
+    let mut system = Ntfs {
+        boot: first,
+        mft: contents.lba(mft),
+        mft_bitmap: contents.lba(boot),
+        mirror: contents.lba(middle),
+        bitmap: contents.lba(mft - bitmap),
+        mft_end,
+        zone_end,
+        clusters,
+        records: GROWTH / RECORD,
+        next: FIRST,
+        freed: BTreeSet::new(),
+        log: Log::new(contents.lba(middle + mirror), log),
+        lazy: Lazy::new(WriteBack::NT),
+        checkpoint: Instant::FAR,
+        placed: boot + map,
+    };
+    let root = contents.tree.add(None, Name::SHORT, true);
+    contents.tree.get_mut(root).record = ROOT_RECORD;
+    system.enlarge(&mut contents, root, 0).expect("an empty volume has room");
+    Ok((contents, Box::new(system)))
+}
+
+/// Rounded up to whole eights, as attributes and entries are.
+fn eights(bytes: u64) -> u64 {
+    bytes.next_multiple_of(8)
+}
+
+/// Bytes of a record that names and times leave.
+fn room(name: Name) -> u64 {
+    let attribute = |letters: u64| eights(ATTRIBUTE + FILE_NAME + 2 * letters);
+    let names = attribute(u64::from(name.letters)) + if name.long { attribute(12) } else { 0 };
+    (RECORD - HEADER - STANDARD - END).saturating_sub(names)
+}
+
+impl Ntfs {
+    /// The page of `$MFT` that has a record.
+    fn record_page(&self, record: u64) -> u64 {
+        self.mft + record / RECORDS * PAGE
+    }
+
+    fn touch_record(&self, contents: &mut Contents, record: u64, number: u64) {
+        contents.pages.touch(self.record_page(record), PAGE, Role::MftRecords, number);
+    }
+
+    fn read_record(&self, contents: &mut Contents, record: u64, plan: &mut Plan) {
+        contents.pages.read(self.record_page(record), PAGE, Role::MftRecords, plan);
+    }
+
+    /// The pages of `$Bitmap` that have these clusters.
+    fn touch_clusters(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
+        for page in start / BITS..=(start + len - 1) / BITS {
+            contents.pages.touch(self.bitmap + page * PAGE, PAGE, Role::ClusterBitmap, number);
+        }
+    }
+
+    /// The page of `$MFT:$BITMAP` that has a record's bit.
+    fn record_bit(&self, record: u64) -> u64 {
+        self.mft_bitmap + record / BITS * PAGE
+    }
+
+    /// Metadata change.
+    fn change(&mut self, contents: &mut Contents, now: Instant) -> u64 {
+        self.lazy.wake(now);
+        if self.checkpoint == Instant::FAR {
+            self.checkpoint = now + CHECKPOINT;
+        }
+        contents.changes.next()
+    }
+
+    /// A free record, the lowest; `$MFT` grows when it has none.
+    fn take_record(&mut self, contents: &mut Contents, number: u64) -> Result<u64, Refused> {
+        if let Some(record) = self.freed.pop_first() {
+            return Ok(record);
+        }
+        if self.next == self.records {
+            let want = contents.clusters(GROWTH);
+            if self.mft_end + want > self.zone_end {
+                return Err(Refused::NoRecords);
+            }
+            for page in 0..GROWTH / 4096 {
+                contents.pages.touch(self.record_page(self.records) + page * PAGE, PAGE, Role::MftRecords, number);
+            }
+            self.touch_clusters(contents, self.mft_end, want, number);
+            self.touch_record(contents, 0, number);
+            contents.pages.touch(self.mirror, PAGE, Role::MftMirror, number);
+            self.log.append(4, 8 * 2 + 16 * 2 + 32 * 2, number);
+            (self.mft_end, self.records) = (self.mft_end + want, self.records + GROWTH / RECORD);
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+
+    /// Everything dirty, the log first.
+    fn write_all(&mut self, contents: &mut Contents, flags: Flags, plan: &mut Plan) {
+        self.log.flush(flags, plan);
+        pages::write(&contents.pages.take_if(|_| true), flags, plan);
+        plan.then();
+        self.lazy.rest();
+    }
+
+    /// Before the log closes its ring, all that it tells of goes home.
+    fn keep_log_open(&mut self, contents: &mut Contents, plan: &mut Plan) {
+        if self.log.is_full() {
+            plan.then();
+            self.write_all(contents, Flags::NONE, plan);
+            self.log.checkpoint(true, plan);
+        }
+    }
+}
+
+impl FileSystem for Ntfs {
+    /// 2^44 less 64 KiB: what Windows' driver allows.
+    fn longest(&self) -> u64 {
+        (1 << 44) - (64 << 10)
+    }
+
+    /// Boot sector, the first records and their mirror, the log's restart pages, all of `$Bitmap` (to count free
+    /// clusters: inferred), the root.
+    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan) {
+        plan.read(self.boot, 1, Role::Boot);
+        plan.then();
+        for record in (0..FIRST).step_by(RECORDS as usize) {
+            self.read_record(contents, record, plan);
+        }
+        contents.pages.read(self.mirror, PAGE, Role::MftMirror, plan);
+        plan.then();
+        plan.read(self.log.restart_page(0), 2 * PAGE, Role::LogRestart);
+        plan.then();
+        let map = self.clusters.div_ceil(BITS);
+        plan.read(self.bitmap, map * PAGE, Role::ClusterBitmap);
+        (0..map).for_each(|page| contents.pages.know(self.bitmap + page * PAGE));
+        plan.then();
+        contents.list(ROOT, plan);
+        plan.then();
+    }
+
+    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan) {
+        let node = contents.tree.get(file);
+        let (record, at) = (node.record, node.entry.0);
+        if let Some(directory) = node.directory {
+            self.descend(contents, directory, at, plan);
+        }
+        self.read_record(contents, record, plan);
+    }
+
+    /// The file's record and its bit, the directory's buffer and record.
+    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused> {
+        if contents.space.free() < 2 * contents.clusters(4096) {
+            self.make_room(contents, 2 * contents.clusters(4096));
+        }
+        self.look_for_new(contents, contents.tree.get(file).directory.expect("not the root"), plan);
+        let number = self.change(contents, now);
+        let record = self.take_record(contents, number)?;
+        contents.tree.get_mut(file).record = record;
+        contents.pages.read(self.record_bit(record), PAGE, Role::MftBitmap, plan);
+        self.read_record(contents, record, plan);
+        if let Err(refused) = self.enter(contents, file, number) {
+            self.freed.insert(record);
+            return Err(refused);
+        }
+        contents.pages.touch(self.record_bit(record), PAGE, Role::MftBitmap, number);
+        self.touch_record(contents, record, number);
+        contents.changes.note((self.record_page(record), PAGE), file, Fact::Recorded);
+        // SetBits; InitializeFileRecordSegment; ForgetTransaction.
+        let used = RECORD - room(contents.tree.get(file).name);
+        self.log.append(3, 2 * 8 + used, number);
+        self.keep_log_open(contents, plan);
+        Ok(())
+    }
+
+    fn allocates_early(&self) -> bool {
+        true
+    }
+
+    fn is_resident(&self, contents: &Contents, file: FileId) -> bool {
+        let node = contents.tree.get(file);
+        node.runs.is_empty() && node.bytes <= room(node.name).saturating_sub(ATTRIBUTE)
+    }
+
+    /// The space reserved for `$MFT` is halved until there is enough (linux-ntfs, "MFT Zone").
+    fn make_room(&mut self, contents: &mut Contents, clusters: u64) {
+        while contents.space.free() < clusters && self.zone_end - self.mft_end > 1 {
+            let end = self.mft_end + (self.zone_end - self.mft_end) / 2;
+            contents.space.release(end, self.zone_end - end);
+            self.zone_end = end;
+        }
+    }
+
+    /// Behind the file's last cluster, else the shortest free run that is long enough (best fit: Carrier, File System
+    /// Forensic Analysis, observed of Windows XP), else the longest there are.
+    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        let number = self.change(contents, now);
+        let node = contents.tree.get(file);
+        let (from, record) = (node.clusters() * contents.cluster_bytes(), node.record);
+        let mut want = contents.clusters(node.bytes) - node.clusters();
+        while want > 0 {
+            let end = contents.tree.get(file).runs.last().map(|run| run.start + run.len);
+            let behind = end.map(|end| (end, contents.space.free_at(end))).filter(|&(_, free)| free > 0);
+            let fit = contents.space.best_fit(want).map(|start| (start, want));
+            let (start, len) = behind.or(fit).or_else(|| contents.space.longest_run()).expect("there is room");
+            let len = len.min(want);
+            contents.give(file, start, len);
+            self.touch_clusters(contents, start, len, number);
+            // SetBits of these clusters.
+            self.log.append(1, 2 * 8, number);
+            want -= len;
+        }
+        self.touch_record(contents, record, number);
+        // UpdateMappingPairs, SetNewAttributeSizes, ForgetTransaction.
+        self.log.append(3, 2 * 16 + 2 * 32, number);
+        let to = contents.tree.get(file).clusters() * contents.cluster_bytes();
+        contents.changes.note((self.record_page(record), PAGE), file, Fact::Mapped(from, to));
+        self.keep_log_open(contents, plan);
+    }
+
+    fn hint(&mut self, _: &Contents, _: FileId) -> u64 {
+        self.placed
+    }
+
+    fn laid(&mut self, _: &Contents, _: FileId, next: u64) {
+        self.placed = next;
+    }
+
+    /// Length and times, in the file's record and, as a copy, in its directory's entry.
+    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        let number = self.change(contents, now);
+        let (record, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
+        self.touch_record(contents, record, number);
+        contents.changes.note((self.record_page(record), PAGE), file, Fact::Sized(bytes));
+        // SetNewAttributeSizes, UpdateResidentValue of the times, ForgetTransaction.
+        self.log.append(3, 2 * 32 + 2 * 56, number);
+        self.keep_log_open(contents, plan);
+    }
+
+    fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        self.sized(contents, now, file, plan);
+        if contents.tree.get(file).directory.is_some() {
+            let number = contents.changes.next();
+            self.touch_list(contents, file, number);
+            // UpdateFileNameAllocation, ForgetTransaction.
+            self.log.append(2, 2 * 56, number);
+        }
+    }
+
+    /// FlushFileBuffers: the log up to the file's last change, then the drive (inferred; the record itself is not
+    /// written, for a mount has it from the log).
+    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: Sync, plan: &mut Plan) {
+        self.sized(contents, now, file, plan);
+        self.log.flush(Flags::FUA, plan);
+        plan.flush();
+    }
+
+    fn rename(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        to: (FileId, Name),
+        plan: &mut Plan,
+    ) -> Result<(), Refused> {
+        self.open(contents, file, plan);
+        plan.then();
+        self.look_for_new(contents, to.0, plan);
+        let number = self.change(contents, now);
+        let before = contents.tree.get(file).clone();
+        self.leave(contents, file, number);
+        let node = contents.tree.get_mut(file);
+        (node.directory, node.name) = (Some(to.0), to.1);
+        if let Err(refused) = self.enter(contents, file, number) {
+            let node = contents.tree.get_mut(file);
+            (node.directory, node.name) = (before.directory, before.name);
+            self.enter(contents, file, number).expect("there was room for it");
+            return Err(refused);
+        }
+        self.touch_record(contents, before.record, number);
+        // DeleteAttribute and CreateAttribute of the name, ForgetTransaction.
+        let names = |name: Name| eights(ATTRIBUTE + FILE_NAME + 2 * u64::from(name.letters));
+        self.log.append(3, names(before.name) + names(to.1), number);
+        self.keep_log_open(contents, plan);
+        Ok(())
+    }
+
+    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+        self.open(contents, file, plan);
+        plan.then();
+        let number = self.change(contents, now);
+        self.leave(contents, file, number);
+        let node = contents.tree.get(file).clone();
+        contents.pages.read(self.record_bit(node.record), PAGE, Role::MftBitmap, plan);
+        contents.pages.touch(self.record_bit(node.record), PAGE, Role::MftBitmap, number);
+        self.touch_record(contents, node.record, number);
+        contents.changes.note((self.record_page(node.record), PAGE), file, Fact::Unrecorded);
+        for run in &node.runs {
+            self.touch_clusters(contents, run.start, run.len, number);
+        }
+        // ClearBits of each run and of the record, DeallocateFileRecordSegment, ForgetTransaction.
+        let runs = node.runs.len() as u64;
+        self.log.append(3 + runs, (1 + runs) * 2 * 8 + RECORD - room(node.name), number);
+        contents.take_all(file);
+        self.freed.insert(node.record);
+        self.keep_log_open(contents, plan);
+    }
+
+    /// "The same through its log" (inferred): copy, then bits of both places and the runs in the record, lazily.
+    fn shift(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        from: (u64, u64),
+        to: u64,
+        plan: &mut Plan,
+    ) {
+        let ((first, len), bytes) = (from, contents.cluster_bytes());
+        let number = self.change(contents, now);
+        contents.data(file, first * bytes, len * bytes, None, plan);
+        plan.then();
+        contents.space.take(to, len);
+        let gone = contents.tree.get_mut(file).replace(first, len, to);
+        contents.data(file, first * bytes, len * bytes, Some(Flags::FUA), plan);
+        plan.then();
+        self.touch_clusters(contents, to, len, number);
+        for run in &gone {
+            contents.space.release(run.start, run.len);
+            self.touch_clusters(contents, run.start, run.len, number);
+        }
+        self.touch_record(contents, contents.tree.get(file).record, number);
+        let runs = 1 + gone.len() as u64;
+        self.log.append(2 + runs, runs * 2 * 8 + 2 * 32, number);
+        self.log.flush(Flags::FUA, plan);
+        self.keep_log_open(contents, plan);
+    }
+
+    fn due(&self) -> Instant {
+        self.lazy.due().min(self.checkpoint)
+    }
+
+    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+        let dirty = self.lazy.take(now, &mut contents.pages);
+        if !dirty.is_empty() {
+            self.log.flush(Flags::NONE, plan);
+            pages::write(&dirty, Flags::NONE, plan);
+        }
+        if now >= self.checkpoint {
+            self.checkpoint = Instant::FAR;
+            if self.log.moved() {
+                plan.then();
+                self.log.checkpoint(contents.pages.dirty() == 0, plan);
+            }
+            if contents.pages.dirty() > 0 {
+                self.checkpoint = now + CHECKPOINT;
+            }
+        }
+    }
+
+    fn sync(&mut self, contents: &mut Contents, _: Instant, plan: &mut Plan) {
+        self.write_all(contents, Flags::FUA, plan);
+        if self.log.moved() {
+            self.log.checkpoint(true, plan);
+        }
+        self.checkpoint = Instant::FAR;
+        plan.flush();
+    }
+
+    fn settle(&mut self, _: &mut Contents) {
+        self.log.settle();
+        self.lazy.rest();
+        self.checkpoint = Instant::FAR;
+    }
+}

@@ -1,0 +1,119 @@
+//! Directories of NTFS: entries in the directory's record until it is full, then in index buffers of 4 KiB.
+
+use super::super::Refused;
+use super::super::change::Fact;
+use super::super::contents::Contents;
+use super::super::plan::{Plan, Role};
+use super::super::tree::{FileId, Name};
+use super::{FILE_NAME, Ntfs, eights, room};
+
+/// Bytes for entries in an index buffer of 4 KiB: header and sequence array 88, last entry 16.
+const BUFFER: u64 = 4096 - 88 - 16;
+/// Two thirds of a buffer are used (inferred: a half by ascending names, ln 2 by random ones, all after a compaction).
+const FILLED: u64 = BUFFER * 2 / 3;
+/// Bytes of an index entry's header, of `$INDEX_ROOT` without entries.
+const INDEX_ENTRY: u64 = 16;
+const INDEX_ROOT: u64 = 64;
+
+/// Bytes of a name's entries in an index: one, and one of its short name.
+fn entry_bytes(name: Name) -> u64 {
+    let entry = |letters: u64| eights(INDEX_ENTRY + FILE_NAME + 2 * letters);
+    entry(u64::from(name.letters)) + if name.long { entry(12) } else { 0 }
+}
+
+impl Ntfs {
+    /// The page that lists a file: of its directory's index, or the directory's record while all entries fit there.
+    pub(super) fn list_page(&self, contents: &Contents, file: FileId) -> u64 {
+        let node = contents.tree.get(file);
+        let directory = node.directory.expect("not the root");
+        if contents.tree.get(directory).runs.is_empty() {
+            return self.record_page(contents.tree.get(directory).record);
+        }
+        contents.page_at(directory, node.entry.0)
+    }
+
+    pub(super) fn touch_list(&self, contents: &mut Contents, file: FileId, number: u64) {
+        let node = contents.tree.get(file);
+        let (directory, at) = (node.directory.expect("not the root"), node.entry.0);
+        if contents.tree.get(directory).runs.is_empty() {
+            self.touch_record(contents, contents.tree.get(directory).record, number);
+        } else {
+            contents.touch(directory, at, 4096, number);
+        }
+    }
+
+    /// Gives a directory one more index buffer.
+    pub(super) fn enlarge(&mut self, contents: &mut Contents, directory: FileId, number: u64) -> Result<(), Refused> {
+        let want = contents.clusters(4096);
+        let end = contents.tree.get(directory).runs.last().map(|run| run.start + run.len);
+        let at = end.filter(|&end| contents.space.free_at(end) >= want).or_else(|| contents.space.best_fit(want));
+        let (start, had) = (at.ok_or(Refused::Full)?, contents.tree.get(directory).clusters());
+        contents.give(directory, start, want);
+        self.touch_clusters(contents, start, want, number);
+        contents.touch(directory, had * contents.cluster_bytes(), 4096, number);
+        if had == 0 {
+            contents.know(directory);
+        }
+        self.touch_record(contents, contents.tree.get(directory).record, number);
+        self.log.append(4, 8 * 2 + 16 * 2 + 4096, number);
+        Ok(())
+    }
+
+    /// Enters a file into its directory. Names are taken to ascend, as when folders are copied: an entry goes to the last
+    /// buffer.
+    pub(super) fn enter(&mut self, contents: &mut Contents, file: FileId, number: u64) -> Result<(), Refused> {
+        let node = contents.tree.get(file);
+        let (directory, bytes) = (node.directory.expect("not the root"), entry_bytes(node.name));
+        let parent = contents.tree.get(directory);
+        let filled = parent.filled + bytes;
+        let in_record = parent.runs.is_empty() && filled <= room(parent.name).saturating_sub(INDEX_ROOT);
+        let buffer = if in_record { 0 } else { filled / FILLED };
+        let have = parent.clusters() * contents.cluster_bytes() / 4096;
+        if !in_record && buffer >= have {
+            self.enlarge(contents, directory, number)?;
+        }
+        contents.tree.get_mut(file).entry = (buffer * 4096, 1);
+        let parent = contents.tree.get_mut(directory);
+        (parent.filled, parent.entries) = (filled, parent.entries + 1);
+        let record = parent.record;
+        self.touch_list(contents, file, number);
+        self.touch_record(contents, record, number);
+        // AddIndexEntry of each name; the directory's times before and after.
+        self.log.append(2, bytes + 2 * 56, number);
+        contents.changes.note((self.list_page(contents, file), contents.page()), file, Fact::Listed(directory));
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+        let node = contents.tree.get(file);
+        let (directory, bytes) = (node.directory.expect("not the root"), entry_bytes(node.name));
+        self.touch_list(contents, file, number);
+        contents.changes.note((self.list_page(contents, file), contents.page()), file, Fact::Unlisted(directory));
+        let parent = contents.tree.get_mut(directory);
+        parent.entries -= 1;
+        parent.filled -= bytes;
+        let record = parent.record;
+        self.touch_record(contents, record, number);
+        self.log.append(2, bytes + 2 * 56, number);
+    }
+
+    /// Goes down a directory's index to the buffer at byte `leaf`: root in its record, one level more above six buffers
+    /// (about as many separators fit in a record).
+    pub(super) fn descend(&self, contents: &mut Contents, directory: FileId, leaf: u64, plan: &mut Plan) {
+        self.read_record(contents, contents.tree.get(directory).record, plan);
+        plan.then();
+        let bytes = contents.tree.get(directory).clusters() * contents.cluster_bytes();
+        let top = (bytes > 6 * 4096).then_some(0);
+        for at in top.into_iter().chain((leaf < bytes).then_some(leaf)) {
+            for page in contents.pages_at(directory, at, 4096) {
+                contents.pages.read(page, contents.page(), Role::Directory(directory), plan);
+            }
+            plan.then();
+        }
+    }
+
+    /// Looks for a name that is to be entered: where it will stand.
+    pub(super) fn look_for_new(&self, contents: &mut Contents, directory: FileId, plan: &mut Plan) {
+        self.descend(contents, directory, contents.tree.get(directory).filled / FILLED * 4096, plan);
+    }
+}

@@ -1,0 +1,146 @@
+//! `$LogFile`: what must be on the drive before the metadata it tells of.
+//!
+//! From the linux-ntfs documentation ("$LogFile (2)"): two restart pages, then two tail pages, then pages of 4 KiB with a
+//! header of 64 bytes in turn. A page that is not full yet is written to a tail page, the two by turns, and to its own
+//! place when it is full (the documentation says what tail pages are for, not when: inferred).
+
+use super::super::plan::{Plan, Role, Wait};
+use crate::block::Flags;
+
+/// Bytes of a page, of its header; pages before the first of the ring.
+const PAGE: u64 = 4096;
+const HEADER: u64 = 64;
+const AHEAD: u64 = 4;
+/// Bytes of a log record before what it redoes and undoes: LFS header 48, NTFS header 32 and one cluster number of 8.
+const RECORD: u64 = 88;
+
+/// The log.
+#[derive(Debug)]
+pub(super) struct Log {
+    /// First sector on the drive, sectors of a page.
+    lba: u64,
+    /// Pages of the ring.
+    ring: u64,
+    /// Bytes of records ever logged, and of these on the drive.
+    logged: u64,
+    flushed: u64,
+    /// The latest change logged.
+    holds: u64,
+    /// Bytes logged at the last checkpoint, and when all before was on the drive.
+    checked: u64,
+    clean: u64,
+    /// Which of the tail pages, of the restart pages is next.
+    tail: u64,
+    restart: u64,
+}
+
+impl Log {
+    pub(super) fn new(lba: u64, bytes: u64) -> Log {
+        let ring = bytes / PAGE - AHEAD;
+        Log { lba, ring, logged: 0, flushed: 0, holds: 0, checked: 0, clean: 0, tail: 0, restart: 0 }
+    }
+
+    /// Where a restart page lies.
+    pub(super) fn restart_page(&self, index: u64) -> u64 {
+        self.lba + index * (PAGE / 512)
+    }
+
+    /// Logs `records` with so many bytes of redo and undo between them, of change `number`.
+    pub(super) fn append(&mut self, records: u64, bytes: u64, number: u64) {
+        self.logged += records * RECORD + bytes;
+        self.holds = number;
+    }
+
+    /// Something was logged since the last checkpoint.
+    pub(super) fn moved(&self) -> bool {
+        self.logged != self.checked
+    }
+
+    /// More than three quarters of the ring tell of metadata that may not be on the drive (inferred: NTFS raises "log file
+    /// full" before the ring closes).
+    pub(super) fn is_full(&self) -> bool {
+        self.logged - self.clean > self.ring * (PAGE - HEADER) / 4 * 3
+    }
+
+    /// Writes what is not on the drive yet; what follows in the plan waits for it.
+    pub(super) fn flush(&mut self, flags: Flags, plan: &mut Plan) {
+        if self.flushed == self.logged {
+            return;
+        }
+        plan.wait = Wait::Writes;
+        let room = PAGE - HEADER;
+        let (mut page, full) = (self.flushed / room, self.logged / room);
+        plan.then();
+        while page < full {
+            let count = (full - page).min(self.ring - page % self.ring);
+            let lba = self.restart_page(AHEAD + page % self.ring);
+            plan.write(lba, count * (PAGE / 512), flags, Role::LogRecords, self.holds);
+            page += count;
+        }
+        if self.logged > full * room {
+            plan.write(self.restart_page(2 + self.tail), PAGE / 512, flags, Role::LogRecords, self.holds);
+            self.tail ^= 1;
+        }
+        plan.then();
+        self.flushed = self.logged;
+    }
+
+    /// A checkpoint: three records (transactions, dirty pages, open attributes; 512 bytes between them, inferred: 200 to
+    /// 4,000), then one of the restart pages by turns.
+    pub(super) fn checkpoint(&mut self, all_clean: bool, plan: &mut Plan) {
+        self.append(3, 512, self.holds);
+        self.flush(Flags::NONE, plan);
+        plan.write(self.restart_page(self.restart), PAGE / 512, Flags::FUA, Role::LogRestart, self.holds);
+        plan.then();
+        self.restart ^= 1;
+        self.checked = self.logged;
+        if all_clean {
+            self.clean = self.logged;
+        }
+    }
+
+    /// All of it was before the run.
+    pub(super) fn settle(&mut self) {
+        (self.flushed, self.checked, self.clean) = (self.logged, self.logged, self.logged);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn places(plan: &Plan) -> Vec<(u64, u64)> {
+        plan.steps().iter().map(|step| (step.lba / 8, step.sectors / 8)).collect()
+    }
+
+    #[test]
+    fn part_pages_go_to_the_tails_by_turns_and_full_ones_home() {
+        let (mut log, mut plan) = (Log::new(0, 12 * PAGE), Plan::new());
+        for expected in [2, 3] {
+            log.append(1, 1_000 - RECORD, 1);
+            plan.clear();
+            log.flush(Flags::NONE, &mut plan);
+            assert_eq!(places(&plan), [(expected, 1)]);
+        }
+        log.flush(Flags::NONE, &mut plan);
+        assert_eq!(plan.steps().len(), 1, "nothing new, nothing written");
+        // 2,000 + 3,000 bytes: the first page of 4,032 is full.
+        log.append(1, 3_000 - RECORD, 2);
+        plan.clear();
+        log.flush(Flags::NONE, &mut plan);
+        assert_eq!(places(&plan), [(4, 1), (2, 1)]);
+        // 6 more pages: from the second on, 7 to the end of the ring of 8, the rest in the tail.
+        log.append(1, 7 * 4_032 - RECORD, 3);
+        plan.clear();
+        log.flush(Flags::NONE, &mut plan);
+        assert_eq!(places(&plan), [(5, 7), (3, 1)]);
+        log.append(1, 4_032 - RECORD, 4);
+        plan.clear();
+        log.flush(Flags::NONE, &mut plan);
+        assert_eq!(places(&plan), [(4, 1), (2, 1)], "round again");
+        assert!(log.is_full());
+        log.checkpoint(true, &mut plan);
+        assert!(!log.is_full() && !log.moved());
+    }
+}

@@ -1,0 +1,165 @@
+//! Metadata in memory: which of it is known, and which differs from the drive.
+//!
+//! What has been read or written stays until [`Pages::forget`]; a real system gives way under pressure, which is not
+//! modelled (docs/files.md).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::plan::{Plan, Role};
+use crate::block::Flags;
+
+/// A page that differs from the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dirty {
+    pub(super) lba: u64,
+    pub(super) sectors: u64,
+    pub(super) role: Role,
+    /// The latest change in it.
+    pub(super) holds: u64,
+    /// When it became dirty, as a count.
+    age: u64,
+}
+
+/// Pages by their first sector on the drive. Whoever uses them keeps them from overlapping.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pages {
+    known: BTreeSet<u64>,
+    dirty: BTreeMap<u64, Dirty>,
+    /// First sectors of dirty pages by age.
+    ages: BTreeMap<u64, u64>,
+    age: u64,
+}
+
+impl Pages {
+    /// Reads a page unless it is known.
+    pub(super) fn read(&mut self, lba: u64, sectors: u64, role: Role, plan: &mut Plan) {
+        if self.known.insert(lba) {
+            plan.read(lba, sectors, role);
+        }
+    }
+
+    /// A page need not be read: it is new.
+    pub(super) fn know(&mut self, lba: u64) {
+        self.known.insert(lba);
+    }
+
+    /// A page was changed.
+    pub(super) fn touch(&mut self, lba: u64, sectors: u64, role: Role, holds: u64) {
+        self.know(lba);
+        let age = match self.dirty.get(&lba) {
+            Some(dirty) => dirty.age,
+            None => {
+                self.age += 1;
+                self.ages.insert(self.age, lba);
+                self.age
+            }
+        };
+        self.dirty.insert(lba, Dirty { lba, sectors, role, holds, age });
+    }
+
+    /// Pages that differ from the drive.
+    pub(super) fn dirty(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// The latest change in a dirty page; nothing when it is clean.
+    #[cfg(test)]
+    pub(super) fn holds(&self, lba: u64) -> Option<u64> {
+        self.dirty.get(&lba).map(|dirty| dirty.holds)
+    }
+
+    /// Takes the `count` pages that have been dirty for longest; they are clean from now on. In order of place.
+    pub(super) fn take_oldest(&mut self, count: usize) -> Vec<Dirty> {
+        let mut taken: Vec<u64> = self.ages.values().take(count).copied().collect();
+        taken.sort_unstable();
+        self.take(&taken)
+    }
+
+    /// Takes the dirty pages that `which` wants, in order of place.
+    pub(super) fn take_if(&mut self, which: impl Fn(Role) -> bool) -> Vec<Dirty> {
+        let taken: Vec<u64> = self.dirty.values().filter(|dirty| which(dirty.role)).map(|dirty| dirty.lba).collect();
+        self.take(&taken)
+    }
+
+    /// Takes these pages, as far as they are dirty.
+    pub(super) fn take(&mut self, pages: &[u64]) -> Vec<Dirty> {
+        let mut taken = Vec::with_capacity(pages.len());
+        for lba in pages {
+            if let Some(dirty) = self.dirty.remove(lba) {
+                self.ages.remove(&dirty.age);
+                taken.push(dirty);
+            }
+        }
+        taken
+    }
+
+    /// Pages are gone: their clusters were freed.
+    pub(super) fn drop(&mut self, lba: u64, sectors: u64) {
+        let gone: Vec<u64> = self.dirty.range(lba..lba + sectors).map(|(&lba, _)| lba).collect();
+        self.take(&gone);
+        let known: Vec<u64> = self.known.range(lba..lba + sectors).copied().collect();
+        known.iter().for_each(|lba| {
+            self.known.remove(lba);
+        });
+    }
+
+    /// Nothing is dirty and nothing known, as after a restart.
+    pub(super) fn forget(&mut self) {
+        *self = Pages { age: self.age, ..Pages::default() };
+    }
+}
+
+/// Writes pages, neighbours of one role together.
+pub(super) fn write(pages: &[Dirty], flags: Flags, plan: &mut Plan) {
+    let mut rest = pages;
+    while let Some(first) = rest.first() {
+        let joins = |pair: &&[Dirty]| pair[0].lba + pair[0].sectors == pair[1].lba && pair[0].role == pair[1].role;
+        let count = 1 + rest.windows(2).take_while(joins).count();
+        let last = rest[count - 1];
+        let holds = rest[..count].iter().map(|page| page.holds).max().unwrap_or(0);
+        plan.write(first.lba, last.lba + last.sectors - first.lba, flags, first.role, holds);
+        rest = &rest[count..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn a_page_is_read_once_and_written_once() {
+        let (mut pages, mut plan) = (Pages::default(), Plan::new());
+        pages.read(8, 8, Role::Inodes, &mut plan);
+        pages.read(8, 8, Role::Inodes, &mut plan);
+        assert_eq!(plan.steps().len(), 1);
+        pages.touch(8, 8, Role::Inodes, 1);
+        pages.touch(8, 8, Role::Inodes, 2);
+        assert_eq!((pages.dirty(), pages.holds(8)), (1, Some(2)));
+        assert_eq!(pages.take_oldest(9).len(), 1);
+        assert_eq!(pages.dirty(), 0);
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_neighbours_go_together() {
+        let (mut pages, mut plan) = (Pages::default(), Plan::new());
+        for lba in [80, 16, 8, 24, 96] {
+            pages.touch(lba, 8, Role::MftRecords, lba);
+        }
+        let taken: Vec<u64> = pages.take_oldest(4).iter().map(|page| page.lba).collect();
+        assert_eq!(taken, vec![8, 16, 24, 80]);
+        pages.touch(32, 8, Role::LogRecords, 7);
+        let all = pages.take_if(|_| true);
+        assert_eq!(all.len(), 2);
+        write(&all, Flags::NONE, &mut plan);
+        assert_eq!(plan.steps().len(), 2);
+        plan.clear();
+        for lba in [8, 16, 24] {
+            pages.touch(lba, 8, Role::Inodes, lba);
+        }
+        write(&pages.take_if(|_| true), Flags::NONE, &mut plan);
+        let step = plan.steps()[0];
+        assert_eq!((plan.steps().len(), step.lba, step.sectors, step.holds), (1, 8, 24, 24));
+    }
+}

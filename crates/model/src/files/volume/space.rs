@@ -1,0 +1,159 @@
+//! Free space as runs, so that an empty volume costs one entry however large it is.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+/// Neighbouring clusters of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Which cluster of the file the first of them is.
+    pub from: u64,
+    /// First cluster on the volume.
+    pub start: u64,
+    /// Clusters.
+    pub len: u64,
+}
+
+/// Which clusters are free.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Space {
+    /// Length by first cluster; runs never touch.
+    by_start: BTreeMap<u64, u64>,
+    /// The same by length, then place.
+    by_len: BTreeSet<(u64, u64)>,
+    free: u64,
+}
+
+impl Space {
+    /// `clusters` free ones.
+    pub(super) fn new(clusters: u64) -> Space {
+        let mut space = Space::default();
+        space.release(0, clusters);
+        space
+    }
+
+    /// Free clusters.
+    pub(super) fn free(&self) -> u64 {
+        self.free
+    }
+
+    /// How many runs the free space has.
+    pub(super) fn runs(&self) -> usize {
+        self.by_start.len()
+    }
+
+    /// The length of the longest free run.
+    pub(super) fn longest(&self) -> u64 {
+        self.by_len.last().map_or(0, |&(len, _)| len)
+    }
+
+    /// How many clusters are free from `start` on.
+    pub(super) fn free_at(&self, start: u64) -> u64 {
+        let before = self.by_start.range(..=start).next_back();
+        before.map_or(0, |(&first, &len)| (first + len).saturating_sub(start))
+    }
+
+    /// Takes clusters that are free. A bug when they are not.
+    pub(super) fn take(&mut self, start: u64, len: u64) {
+        let (&first, &whole) = self.by_start.range(..=start).next_back().expect("clusters to take are free");
+        assert!(first + whole >= start + len, "clusters to take are free");
+        self.remove(first, whole);
+        self.insert(first, start - first);
+        self.insert(start + len, first + whole - start - len);
+    }
+
+    /// Frees clusters. A bug when one is free.
+    pub(super) fn release(&mut self, start: u64, len: u64) {
+        let (mut first, mut end) = (start, start + len);
+        if let Some((&before, &there)) = self.by_start.range(..=start).next_back() {
+            assert!(before + there <= start, "clusters to free are taken");
+            if before + there == start {
+                self.remove(before, there);
+                first = before;
+            }
+        }
+        if let Some((&behind, &there)) = self.by_start.range(start..).next() {
+            assert!(end <= behind, "clusters to free are taken");
+            if behind == end {
+                self.remove(behind, there);
+                end = behind + there;
+            }
+        }
+        self.insert(first, end - first);
+    }
+
+    /// Where the first free run of at least `len` clusters at or behind `hint` begins; then from the beginning on.
+    pub(super) fn next_fit(&self, hint: u64, len: u64) -> Option<u64> {
+        if len > self.longest() {
+            return None;
+        }
+        if self.free_at(hint) >= len {
+            return Some(hint);
+        }
+        let fits = |(&start, &run): (&u64, &u64)| (run >= len).then_some(start);
+        let behind = self.by_start.range(hint..).find_map(fits);
+        behind.or_else(|| self.by_start.range(..hint).find_map(fits))
+    }
+
+    /// Where the shortest free run of at least `len` clusters begins; the first of equals.
+    pub(super) fn best_fit(&self, len: u64) -> Option<u64> {
+        self.by_len.range((len, 0)..).next().map(|&(_, start)| start)
+    }
+
+    /// The longest free run: start and length.
+    pub(super) fn longest_run(&self) -> Option<(u64, u64)> {
+        self.by_len.last().map(|&(len, start)| (start, len))
+    }
+
+    fn insert(&mut self, start: u64, len: u64) {
+        if len > 0 {
+            self.by_start.insert(start, len);
+            self.by_len.insert((len, start));
+            self.free += len;
+        }
+    }
+
+    fn remove(&mut self, start: u64, len: u64) {
+        self.by_start.remove(&start);
+        self.by_len.remove(&(len, start));
+        self.free -= len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+    use alloc::vec;
+
+    #[test]
+    fn runs_say_what_a_map_of_all_clusters_says() {
+        let mut rng = Seed(3).stream("space");
+        let (mut space, mut map) = (Space::new(300), vec![true; 300]);
+        for _ in 0..5_000 {
+            let (start, len) = (rng.below(300), 1 + rng.below(20));
+            let range = start as usize..(start + len).min(300) as usize;
+            let count = range.len() as u64;
+            if map[range.clone()].iter().all(|&free| free) {
+                space.take(start, count);
+                map[range].fill(false);
+            } else if map[range.clone()].iter().all(|&free| !free) {
+                space.release(start, count);
+                map[range].fill(true);
+            }
+            let at = rng.below(300) as usize;
+            assert_eq!(space.free_at(at as u64) as usize, map[at..].iter().take_while(|&&free| free).count());
+            assert_eq!(space.free() as usize, map.iter().filter(|&&free| free).count());
+            let mut lengths: vec::Vec<usize> = map.split(|&free| !free).map(<[bool]>::len).collect();
+            lengths.retain(|&len| len > 0);
+            assert_eq!(space.runs(), lengths.len());
+            let wanted = 1 + rng.below(12);
+            let shortest = lengths.iter().filter(|&&len| len as u64 >= wanted).min();
+            let found = space.best_fit(wanted).map(|start| space.free_at(start) as usize);
+            assert_eq!(found.as_ref(), shortest);
+            let first =
+                |from: usize| (from..300).find(|&i| map[i..].iter().take_while(|&&f| f).count() as u64 >= wanted);
+            let expected = first(at).or_else(|| first(0));
+            assert_eq!(space.next_fit(at as u64, wanted), expected.map(|i| i as u64));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What each file system answers to.
+
+use core::fmt;
+
+use super::contents::Contents;
+use super::plan::Plan;
+use super::tree::{FileId, Name};
+use super::{Refused, Sync};
+use crate::time::Instant;
+
+/// What a file system does at each operation; [`super::Volume`] has checked what can be refused before.
+pub(super) trait FileSystem: fmt::Debug {
+    /// The most bytes of a file.
+    fn longest(&self) -> u64;
+    /// Keeps a log.
+    fn has_log(&self) -> bool {
+        true
+    }
+    /// What is read before anything else can be done.
+    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan);
+    /// Finds a file in its directory, and its record.
+    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan);
+    /// Gives the new `file` a record and an entry in its directory.
+    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused>;
+    /// Whether clusters are given when the program writes, not when the data go out.
+    fn allocates_early(&self) -> bool;
+    /// Data that have no clusters at all: they are in the file's record.
+    fn is_resident(&self, contents: &Contents, file: FileId) -> bool;
+    /// Gives the file clusters for all its bytes. There are enough.
+    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    /// Where files that are there before the run go on.
+    fn hint(&mut self, contents: &Contents, file: FileId) -> u64;
+    /// Where the next of them may follow.
+    fn laid(&mut self, contents: &Contents, file: FileId, next: u64);
+    /// Its length or its times changed, and are to be kept.
+    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    /// The last handle is closed.
+    fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    /// All that keeps the file, after its data.
+    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, what: Sync, plan: &mut Plan);
+    /// Its data were written: its times change.
+    fn written(&mut self, _base: &mut Contents, _now: Instant, _file: FileId) {}
+    /// Gives up room that it keeps for itself, as far as `clusters` need it.
+    fn make_room(&mut self, _base: &mut Contents, _clusters: u64) {}
+    /// Gives it another name, or another directory, or both.
+    fn rename(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        to: (FileId, Name),
+        plan: &mut Plan,
+    ) -> Result<(), Refused>;
+    /// Takes entry, record and clusters. The node stays until the caller removes it.
+    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    /// Moves clusters `from`, `len` of them, to the free ones at `to`.
+    fn shift(
+        &mut self,
+        contents: &mut Contents,
+        now: Instant,
+        file: FileId,
+        from: (u64, u64),
+        to: u64,
+        plan: &mut Plan,
+    );
+    /// When something falls due by itself; `FAR` when nothing does.
+    fn due(&self) -> Instant;
+    /// Does what is due at `now`.
+    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan);
+    /// All that is dirty goes out, as at a dismount.
+    fn sync(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan);
+    /// All that is dirty is on the drive already: what was done so far was before the run.
+    fn settle(&mut self, contents: &mut Contents);
+}

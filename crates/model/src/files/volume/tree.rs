@@ -1,0 +1,191 @@
+//! Files and directories: sizes, places, and where the entry of each stands. Names are lengths only.
+
+use alloc::vec::Vec;
+
+use super::space::Run;
+
+/// A file or directory of a volume. Numbers are given in order of creation and never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+/// The root directory.
+pub const ROOT: FileId = FileId(0);
+
+/// A name, as far as it costs room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// Letters, 1 to 255.
+    pub letters: u8,
+    /// Not of the form `NAME.EXT` in capitals, so that FAT and NTFS keep a short name beside it.
+    pub long: bool,
+}
+
+impl Name {
+    /// `FILENAME.EXT`.
+    pub const SHORT: Name = Name { letters: 12, long: false };
+
+    /// A long name of so many letters.
+    pub const fn long(letters: u8) -> Name {
+        Name { letters, long: true }
+    }
+}
+
+/// One file or directory.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) directory: Option<FileId>,
+    pub(super) name: Name,
+    pub(super) is_directory: bool,
+    /// Its length; of a directory the room of its entries.
+    pub(super) bytes: u64,
+    /// Where its data lie, in order.
+    pub(super) runs: Vec<Run>,
+    /// Which record of `$MFT`, which inode.
+    pub(super) record: u64,
+    /// Where its entry stands in its directory: byte, and bytes.
+    pub(super) entry: (u64, u32),
+    /// The latest change to its metadata, and the latest that is more than times.
+    pub(super) changed: u64,
+    pub(super) shaped: u64,
+    /// The length that its record has.
+    pub(super) kept: u64,
+    /// Clusters were added or taken since the last flush of the file.
+    pub(super) remapped: bool,
+    /// Of a directory: entries in it, and their bytes.
+    pub(super) entries: u32,
+    pub(super) filled: u64,
+}
+
+impl Node {
+    /// Clusters it has.
+    pub(super) fn clusters(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.from + run.len)
+    }
+
+    /// Where its cluster `index` lies, and how many follow it there, itself counted.
+    pub(super) fn find(&self, index: u64) -> Option<(u64, u64)> {
+        let at = self.runs.partition_point(|run| run.from + run.len <= index);
+        self.runs.get(at).map(|run| (run.start + (index - run.from), run.from + run.len - index))
+    }
+
+    /// Adds clusters at the end.
+    pub(super) fn append(&mut self, start: u64, len: u64) {
+        let from = self.clusters();
+        match self.runs.last_mut() {
+            Some(last) if last.start + last.len == start => last.len += len,
+            _ => self.runs.push(Run { from, start, len }),
+        }
+    }
+
+    /// Puts `len` clusters from `index` on elsewhere; answers where they were.
+    pub(super) fn replace(&mut self, index: u64, len: u64, start: u64) -> Vec<Run> {
+        let old = core::mem::take(&mut self.runs);
+        let mut gone = Vec::new();
+        for run in old {
+            let end = run.from + run.len;
+            let (cut, until) = (run.from.max(index), end.min(index + len));
+            if cut >= until {
+                self.append(run.start, run.len);
+                continue;
+            }
+            if run.from < cut {
+                self.append(run.start, cut - run.from);
+            }
+            gone.push(Run { from: cut, start: run.start + (cut - run.from), len: until - cut });
+            if until == index + len {
+                self.append(start, len);
+            }
+            if until < end {
+                self.append(run.start + (until - run.from), end - until);
+            }
+        }
+        gone
+    }
+}
+
+/// All files of a volume. A deleted one leaves its number behind, nothing else.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Option<Node>>,
+    live: u32,
+}
+
+impl Tree {
+    /// Adds one.
+    pub(super) fn add(&mut self, directory: Option<FileId>, name: Name, is_directory: bool) -> FileId {
+        self.nodes.push(Some(Node {
+            directory,
+            name,
+            is_directory,
+            bytes: 0,
+            runs: Vec::new(),
+            record: 0,
+            entry: (0, 0),
+            changed: 0,
+            shaped: 0,
+            kept: 0,
+            remapped: false,
+            entries: 0,
+            filled: 0,
+        }));
+        self.live += 1;
+        FileId(u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 files"))
+    }
+
+    /// Takes one out.
+    pub(super) fn remove(&mut self, file: FileId) -> Node {
+        self.live -= 1;
+        self.nodes[file.0 as usize].take().expect("a file that is there")
+    }
+
+    /// Whether it is there.
+    pub(super) fn has(&self, file: FileId) -> bool {
+        self.nodes.get(file.0 as usize).is_some_and(Option::is_some)
+    }
+
+    /// Files and directories, the root among them.
+    pub(super) fn count(&self) -> u32 {
+        self.live
+    }
+
+    pub(super) fn get(&self, file: FileId) -> &Node {
+        self.nodes[file.0 as usize].as_ref().expect("a file that is there")
+    }
+
+    pub(super) fn get_mut(&mut self, file: FileId) -> &mut Node {
+        self.nodes[file.0 as usize].as_mut().expect("a file that is there")
+    }
+
+    /// All that is there, in order of creation.
+    pub(super) fn all(&self) -> impl Iterator<Item = FileId> + '_ {
+        (0..self.nodes.len()).filter(|&i| self.nodes[i].is_some()).map(|i| FileId(i as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_of_a_file_are_found_and_moved() {
+        let mut tree = Tree::default();
+        let file = tree.add(None, Name::SHORT, false);
+        let node = tree.get_mut(file);
+        node.append(100, 4);
+        node.append(104, 2);
+        node.append(50, 6);
+        assert_eq!(node.runs.len(), 2, "neighbours join");
+        assert_eq!(
+            (node.clusters(), node.find(5), node.find(6), node.find(12)),
+            (12, Some((105, 1)), Some((50, 6)), None)
+        );
+        let gone = node.replace(4, 4, 200);
+        assert_eq!(gone, [Run { from: 4, start: 104, len: 2 }, Run { from: 6, start: 50, len: 2 }]);
+        let places: Vec<u64> = (0..12).map(|i| node.find(i).expect("there").0).collect();
+        assert_eq!(places, [100, 101, 102, 103, 200, 201, 202, 203, 52, 53, 54, 55]);
+        node.replace(8, 4, 204);
+        assert_eq!(node.runs, [Run { from: 0, start: 100, len: 4 }, Run { from: 4, start: 200, len: 8 }]);
+        node.replace(0, 4, 196);
+        assert_eq!(node.runs, [Run { from: 0, start: 196, len: 12 }]);
+    }
+}

@@ -1,0 +1,217 @@
+//! Laws of volumes: where files lie, what is read, what is refused. `volume/operations.rs` has what each operation reads,
+//! writes and flushes, `volume/copying.rs` takes volumes to a drive and back, `volume/swarm.rs` does things at random.
+
+mod volume {
+    mod copying;
+    mod operations;
+    mod swarm;
+}
+
+use seekwise_model::block::{Flags, Op};
+use seekwise_model::files::volume::{
+    Aging, Ext4Spec, Fat32Spec, FileId, Format, Host, Misfit, Name, NtfsSpec, Partition, Plan, ROOT, Refused, Role,
+    Step, Volume, VolumeSpec,
+};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+
+/// 8 GiB at 1 MiB.
+const PARTITION: Partition = Partition { first: 2048, sectors: 8 << 21 };
+
+const FAT32: Format = Format::Fat32(Fat32Spec { cluster: None, host: Host::Nt });
+const NTFS: Format = Format::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+
+fn ext4() -> Format {
+    Format::Ext4(Ext4Spec::default())
+}
+
+fn spec(format: Format) -> VolumeSpec {
+    VolumeSpec { partition: PARTITION, format, aging: Aging::NONE, history: false, seed: Seed(1) }
+}
+
+/// An empty volume, mounted.
+fn mounted(format: Format) -> Volume {
+    let mut volume = Volume::format(&spec(format)).expect("fits");
+    volume.mount(&mut Plan::new());
+    volume
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + Span::from_secs(seconds)
+}
+
+/// The steps that one operation asks for, as text.
+fn steps(work: impl FnOnce(&mut Plan)) -> Vec<String> {
+    let mut plan = Plan::new();
+    work(&mut plan);
+    plan.steps().iter().map(Step::to_string).collect()
+}
+
+/// All that falls due until nothing does, each step behind its second.
+fn rest(volume: &mut Volume) -> Vec<String> {
+    let mut all = Vec::new();
+    while let Some(due) = volume.poll_timeout() {
+        let second = due.nanos() / 1_000_000_000;
+        all.extend(steps(|plan| volume.handle_timeout(due, plan)).iter().map(|step| format!("{second} s: {step}")));
+    }
+    all
+}
+
+/// A file of 64 KiB: created, written, closed.
+fn create_64k(volume: &mut Volume, plan: &mut Plan) -> FileId {
+    let file = volume.create(at(0), ROOT, Name::SHORT, plan).expect("room");
+    volume.write(at(0), file, 0, 64 << 10, Flags::NONE, plan).expect("room");
+    volume.close(at(0), file, plan);
+    file
+}
+
+/// The same, with nothing left to do on the volume.
+fn settled_64k(format: Format) -> (Volume, FileId) {
+    let mut volume = mounted(format);
+    let file = create_64k(&mut volume, &mut Plan::new());
+    rest(&mut volume);
+    (volume, file)
+}
+
+// All three.
+
+#[test]
+fn a_rename_within_a_volume_moves_no_data() {
+    for format in [FAT32, NTFS, ext4()] {
+        let (mut volume, file) = settled_64k(format);
+        let mut plan = Plan::new();
+        let folder = volume.create_directory(at(100), ROOT, Name::SHORT, &mut plan).expect("room");
+        volume.rename(at(100), file, folder, Name::long(30), &mut plan).expect("room");
+        volume.sync(at(100), &mut plan);
+        let roles: Vec<Role> = plan.steps().iter().map(|step| step.role).collect();
+        assert!(!roles.iter().any(|role| matches!(role, Role::Data { .. })));
+        assert!(roles.contains(&Role::Directory(ROOT)), "{format:?}: where it was");
+        // The new folder of NTFS has room for its entries in its record.
+        let there = if format == NTFS { Role::MftRecords } else { Role::Directory(folder) };
+        assert!(roles.contains(&there), "{format:?}: where it is");
+    }
+}
+
+#[test]
+fn files_lie_one_behind_another_and_deleting_frees_them() {
+    for format in [FAT32, NTFS, ext4()] {
+        let mut volume = mounted(format);
+        let empty = volume.free().0;
+        let files: Vec<FileId> = (0..10).map(|_| create_64k(&mut volume, &mut Plan::new())).collect();
+        let starts: Vec<u64> = files.iter().map(|&file| volume.runs(file)[0].start).collect();
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == 16), "{format:?}: {starts:?}");
+        assert!(volume.free().0 + 10 * 65_536 <= empty);
+        for &file in &files {
+            volume.delete(at(1), file, &mut Plan::new());
+            assert!(!volume.has(file));
+        }
+        assert_eq!(volume.free().0, empty, "{format:?}");
+        let large = volume.create(at(2), ROOT, Name::SHORT, &mut Plan::new()).expect("room");
+        volume.write(at(2), large, 0, 500 << 20, Flags::NONE, &mut Plan::new()).expect("room");
+        assert!(volume.runs(large).len() <= 2, "{format:?}: {:?}", volume.runs(large));
+    }
+}
+
+#[test]
+fn files_are_as_fragmented_as_is_asked() {
+    for format in [FAT32, NTFS, ext4()] {
+        for fragments in [100, 130, 250, 1000] {
+            let aging = Aging { fragments, gap_kib: 1024 };
+            let mut volume = Volume::format(&VolumeSpec { aging, ..spec(format) }).expect("fits");
+            let mut rng = Seed(5).stream("sizes");
+            // 8 to 200 KiB: some of them have too few clusters, and others make up for them.
+            let files: Vec<FileId> =
+                (0..400).map(|_| volume.place(ROOT, Name::SHORT, 8192 + rng.below(196_608)).expect("room")).collect();
+            let pieces: usize = files.iter().map(|&file| volume.runs(file).len()).sum();
+            assert!((fragments as usize * 4).abs_diff(pieces) <= 4, "{format:?}, {fragments}: {pieces}");
+            // Each piece but a file's last has a gap behind it; some are filled by what comes later.
+            assert!(volume.free().1 >= (pieces - 400) * 3 / 4, "{format:?}, {fragments}: {:?}", volume.free());
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let mut fat = mounted(FAT32);
+    let file = fat.create(at(0), ROOT, Name::SHORT, &mut Plan::new()).expect("room");
+    let most = u64::from(u32::MAX);
+    assert_eq!(fat.extend(at(0), file, most + 1, &mut Plan::new()), Err(Refused::TooLarge { most }));
+    assert_eq!(fat.place(ROOT, Name::SHORT, 1 << 32), Err(Refused::TooLarge { most }));
+    for format in [NTFS, ext4()] {
+        let mut volume = mounted(format);
+        let file = volume.create(at(0), ROOT, Name::SHORT, &mut Plan::new()).expect("room");
+        assert_eq!(volume.extend(at(0), file, 9 << 30, &mut Plan::new()), Err(Refused::Full));
+        assert_eq!((volume.bytes(file), volume.place(ROOT, Name::SHORT, 9 << 30)), (0, Err(Refused::Full)));
+    }
+    let made = |partition, format| Volume::format(&VolumeSpec { partition, ..spec(format) }).map(|_| ()).unwrap_err();
+    let odd = |cluster| Format::Fat32(Fat32Spec { cluster: Some(cluster), host: Host::Nt });
+    assert_eq!(made(PARTITION, odd(3000)), Misfit::Cluster { least: 512, most: 65_536 });
+    assert!(matches!(made(Partition { first: 63, sectors: 60_000 }, FAT32), Misfit::TooSmall { .. }));
+    assert_eq!(made(Partition { first: 63, sectors: (1 << 20) - 1 }, ext4()), Misfit::TooSmall { least: 1 << 20 });
+}
+
+#[test]
+fn a_directory_of_fat32_holds_65536_entries() {
+    let mut volume = mounted(FAT32);
+    let long = Name::long(26);
+    let folder = volume.place_directory(ROOT, Name::SHORT).expect("room");
+    // Three entries a name, two are the folder's own and its parent's.
+    let mut count = 0;
+    while volume.place(folder, long, 0).is_ok() {
+        count += 1;
+    }
+    assert_eq!(count, (65_536 - 2) / 3);
+    assert_eq!(volume.place(folder, long, 0), Err(Refused::DirectoryFull));
+}
+
+#[test]
+fn a_volume_of_14_tb_costs_what_is_used() {
+    let partition = Partition { first: 2048, sectors: 27_344_764_928 - 4096 };
+    for format in [NTFS, ext4()] {
+        let mut volume = Volume::format(&VolumeSpec { partition, ..spec(format) }).expect("fits");
+        for _ in 0..100 {
+            volume.place(ROOT, Name::long(20), 1 << 30).expect("room");
+        }
+        let (bytes, runs) = volume.free();
+        assert!(bytes > 12_000_000_000_000 && runs < 10_000, "{format:?}: {runs} free runs");
+    }
+}
+
+#[test]
+fn two_hundred_thousand_files_are_placed() {
+    for format in [FAT32, NTFS, ext4()] {
+        let partition = Partition { first: 2048, sectors: 40 << 21 };
+        let aging = Aging { fragments: 120, gap_kib: 64 };
+        let mut volume = Volume::format(&VolumeSpec { partition, aging, ..spec(format) }).expect("fits");
+        for _ in 0..1000 {
+            let folder = volume.place_directory(ROOT, Name::SHORT).expect("room");
+            for file in 0..200 {
+                volume.place(folder, Name::long(20), 4096 + file * 500).expect("room");
+            }
+        }
+        volume.settle();
+        assert_eq!(volume.count(), 1 + 1000 + 200_000);
+    }
+}
+
+#[test]
+fn reading_passes_over_what_is_in_memory() {
+    for format in [FAT32, NTFS, ext4()] {
+        let mut volume = Volume::format(&spec(format)).expect("fits");
+        let file = volume.place(ROOT, Name::long(20), 100_000).expect("room");
+        volume.settle();
+        volume.mount(&mut Plan::new());
+        let mut plan = Plan::new();
+        volume.open(file, &mut plan);
+        let cold = plan.steps().len();
+        volume.open(file, &mut plan);
+        assert_eq!(plan.steps().len(), cold, "{format:?}: nothing is read twice");
+        plan.clear();
+        volume.read(file, 65_536, 65_536, &mut plan);
+        let step = plan.steps()[0];
+        // 34,464 bytes are 68 sectors, or nine blocks.
+        let sectors = if format == ext4() { 72 } else { 68 };
+        assert_eq!((plan.steps().len(), step.op, step.sectors), (1, Op::Read, sectors));
+        assert_eq!(step.lba, volume.lba(volume.runs(file)[0].start) + 128);
+    }
+}
