@@ -58,9 +58,18 @@ docs/everyday.md. Exit code 1: a row is off, or is not though the profile says t
     /// The built-in studies; with a name, what it asks, varies and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
     Studies(Named),
-    /// The built-in patterns and jobs; with a name, what it is made of.
+    /// The built-in patterns, jobs and scenes; with a name, what it is made of.
     #[command(after_help = "Examples:\n  seekwise patterns\n  seekwise patterns file-server")]
     Patterns(Named),
+    /// The programs of scenes; with a name, its figures with their sources.
+    #[command(after_help = "\
+Examples:
+  seekwise programs
+  seekwise programs database
+
+A scene is a TOML file of volumes, a page cache and such programs, at once or one after another, and a job wherever a job is
+named. `seekwise init scene` writes one, `seekwise keys scene` lists its keys.")]
+    Programs(Named),
     /// The keys that --set, stack files, studies and drives take: range, unit, what holds without it, meaning.
     #[command(after_help = "\
 Examples:
@@ -68,15 +77,16 @@ Examples:
   seekwise keys write cache
   seekwise keys drive.cache.segments
 
-A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, profile, study) lists its keys, a
+A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, scene, profile, study) lists its keys, a
 whole key shows what each drive or ready-made layer has, with kind and source; any other words find keys that have to do with
 them.")]
     Keys(Keys),
-    /// Write an annotated file that runs as it is: a stack, a study or a drive.
+    /// Write an annotated file that runs as it is: a stack, a study, a scene or a drive.
     #[command(after_help = "\
 Examples:
   seekwise init stack -o my-stack.toml
   seekwise init study -o my-study.toml
+  seekwise init scene -o my-scene.toml
   seekwise init drive --like exos-x18 -o my-drive.toml")]
     Init(Init),
     /// Run a job once on a target.
@@ -203,6 +213,8 @@ pub enum Template {
     Stack,
     /// One question: a factor, a comparison.
     Study,
+    /// Programs on volumes.
+    Scene,
     /// A drive's profile.
     Drive,
 }

@@ -10,6 +10,7 @@ mod init;
 mod keys;
 mod patterns;
 mod power_cut;
+mod programs;
 mod report;
 mod run;
 mod studies;
@@ -35,6 +36,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Drives(args) => drives::drives(&args, cli.json),
         Command::Studies(args) => studies::studies(&args, cli.json),
         Command::Patterns(args) => patterns::patterns(&args, cli.json),
+        Command::Programs(args) => programs::programs(&args, cli.json),
         Command::Keys(args) => keys::keys(&args, cli.json),
         Command::Init(args) => init::init(&args),
         Command::Run(args) => run::run(&args, &bounds, cli.json),

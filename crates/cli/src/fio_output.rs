@@ -15,7 +15,7 @@ use seekwise_model::workload::Worker;
 
 /// The document.
 pub fn write(prepared: &Prepared, measured: &Measured) -> String {
-    let workers = &prepared.job.workers;
+    let workers = prepared.job.workers();
     let mut jobs = Vec::new();
     for group in 0..measured.run.groups() {
         if let Some(first) = workers.iter().position(|worker| worker.group as usize == group) {
@@ -24,7 +24,7 @@ pub fn write(prepared: &Prepared, measured: &Measured) -> String {
     }
     let global_options = match &prepared.origin {
         Origin::Fio(file) => options(file.global_options()),
-        Origin::Pattern | Origin::Iometer => BTreeMap::new(),
+        Origin::Pattern | Origin::Iometer | Origin::Scene(_) => BTreeMap::new(),
     };
     fio_json::write(&FioOutput {
         generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
@@ -39,7 +39,7 @@ fn options(given: &[Given]) -> BTreeMap<String, String> {
 }
 
 fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> JobResult {
-    let workers = &prepared.job.workers;
+    let workers = prepared.job.workers();
     let direction = |kind| direction(&measured.run.group_kind(group, kind));
     let all = measured.run.group_all(group);
     let (name, group_id, mut options) = match &prepared.origin {
@@ -48,7 +48,9 @@ fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> 
             let section = &file.sections()[origin.section];
             (section.name.clone(), u64::from(origin.group_id), options(&section.options))
         }
-        Origin::Pattern | Origin::Iometer => (workers[first].name.clone(), group as u64, BTreeMap::new()),
+        Origin::Pattern | Origin::Iometer | Origin::Scene(_) => {
+            (workers[first].name.clone(), group as u64, BTreeMap::new())
+        }
     };
     let clones = workers.iter().filter(|worker| worker.group as usize == group).count();
     if !matches!(prepared.origin, Origin::Fio(_)) {

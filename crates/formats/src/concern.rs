@@ -51,8 +51,16 @@ pub enum Concern {
     Change,
     /// In which order the layers stand.
     Order,
+    /// The system whose rules calls and flushes follow.
+    System,
+    /// The page cache.
+    PageCache,
+    /// The file system, and how volumes and their files lie.
+    FileSystem,
     /// How many workers there are, and when each has its turn.
     Workers,
+    /// What programs do.
+    Program,
     /// Requests that the work has in flight.
     Depth,
     /// Reads or writes, in sequence or at random, in which order.
@@ -72,7 +80,7 @@ pub enum Concern {
 use Concern::*;
 
 /// All concerns: the word in a study, and the words for a reader.
-const ALL: [(Concern, &str, &str); 29] = [
+const ALL: [(Concern, &str, &str); 33] = [
     (Processor, "processor", "the processor"),
     (Accelerator, "accelerator", "the cache in memory"),
     (Driver, "driver", "the driver"),
@@ -94,7 +102,11 @@ const ALL: [(Concern, &str, &str); 29] = [
     (Faults, "faults", "the drive's faults"),
     (Change, "change", "a change during the run"),
     (Order, "order", "the order of the layers"),
+    (System, "system", "the system"),
+    (PageCache, "page-cache", "the page cache"),
+    (FileSystem, "file-system", "the file system"),
     (Workers, "workers", "the workers"),
+    (Program, "program", "the program"),
     (Depth, "depth", "the depth"),
     (Pattern, "pattern", "the pattern"),
     (Size, "size", "the size of requests"),

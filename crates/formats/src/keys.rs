@@ -1,4 +1,4 @@
-//! All keys there are, layer by layer: what each takes, in which unit, what holds without it, what it says. `seekwise
+//! All keys there are, layer by layer, of scenes too: what each takes, in which unit, what holds without it, what it says. `seekwise
 //! keys`, the guide and the errors about words that stand where they are none are made of it.
 //!
 //! Keys of figures stand beside what reads them (`profile/keys`, `stack/keys`); here are those of jobs and studies, which
@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::diagnostic::{Diagnostic, endings, is_same, meant, nearest};
 use crate::profile::figure::{Accepts, Key};
 use crate::profile::keys::KEYS;
+use crate::scene;
 use crate::stack::{self, KINDS, hosts, unnumbered};
 
 /// A layer, or another part of what is asked for, and its keys.
@@ -82,6 +83,14 @@ pub const JOB: &[Plain] = &[
     ("job.env.NAME", "a text", "the job's own value", "a variable of a built-in job or a fio job: `${NAME}` in it"),
 ];
 
+/// Keys of a scene's programs that are names of its own. What else a scene has are figures.
+const SCENE: &[Plain] = &[
+    ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "what runs, and its figures"),
+    ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it is on"),
+    ("program.NAME.to", "the name of a volume", "as `on`", "the volume that it writes to, or that its log is on"),
+    ("program.NAME.after", "a list of programs", "at once", "programs that must be over before it begins"),
+];
+
 /// Keys of a study's file.
 const STUDY: &[Plain] = &[
     ("title", "a text", "", "its name for a reader"),
@@ -139,6 +148,7 @@ pub fn sections() -> Vec<Section> {
     let others = [
         plain("stack", "a stack as a whole", STACK),
         plain("job", "what is done", JOB),
+        scene(),
         plain("profile", "a drive's file, beside its figures (keys of `drive` without that word)", HEAD),
         plain("study", "a study's file", STUDY),
     ];
@@ -180,6 +190,29 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Sec
         also: key.also.to_vec(),
     });
     Section { name, what, keys: std::iter::once(whole).chain(keys).collect() }
+}
+
+/// The keys of scenes: names, then figures.
+fn scene() -> Section {
+    let names = SCENE.iter().map(plain);
+    let figures = scene::sections().into_iter().flat_map(|(below, keys)| {
+        keys.iter().map(move |key| Entry {
+            key: format!("{below}.{}", key.path),
+            takes: key.accepts.range(),
+            unit: key.unit,
+            // A program's file has what its engine needs.
+            required: key.required && !below.starts_with("program"),
+            otherwise: match (key.required, below) {
+                (false, _) => key.otherwise,
+                (true, "program.NAME") => "the program's",
+                (true, _) => MUST,
+            },
+            meaning: key.meaning,
+            also: key.also.to_vec(),
+        })
+    });
+    let what = "a scene: programs on volumes, with a page cache; a job that is a TOML file";
+    Section { name: "scene", what, keys: names.chain(figures).collect() }
 }
 
 fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {

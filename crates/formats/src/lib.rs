@@ -14,6 +14,8 @@
 //! | [`keys`] | all keys of stacks, jobs, drives and studies, and what each says |
 //! | [`metric`] | what a comparison judges |
 //! | [`profile`] | drive profiles (drives/*.toml) |
+//! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |
+//! | [`scene`] | scenes: programs on volumes |
 //! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
 //! | [`trace`] | measured traces |
@@ -30,6 +32,8 @@ pub mod iometer;
 pub mod keys;
 pub mod metric;
 pub mod profile;
+pub mod program;
+pub mod scene;
 pub mod stack;
 pub mod study;
 pub mod trace;

@@ -2,12 +2,13 @@
 //! of it is good. What its value is in a run is `lab/finding`'s affair.
 //!
 //! ```text
-//! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME
+//! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME | "operations." NAME
 //!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | … | "p99.99" | "max"
-//! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns"
+//! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed"
 //! ```
-//! `all` are reads and writes together. A job is a section of a fio file or a worker of Iometer, by its name. `flush` and
-//! `job:NAME` alone are their mean response. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are understood
+//! `all` are reads and writes together. A job is a section of a fio file, a worker of Iometer or a program of a scene, by its
+//! name; operations are what such a program did (`operations.copy.per_s`). `flush`, `job:NAME` and `operations.NAME` alone are
+//! their mean response. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are understood
 //! too.
 
 use std::fmt;
@@ -39,11 +40,13 @@ pub enum Whose {
     Write,
     /// Flushes.
     Flush,
-    /// Reads and writes of the workers of this name.
+    /// Reads and writes of the workers, or the program, of this name.
     Job(String),
+    /// What the program of this name did.
+    Operations(String),
 }
 
-/// A figure of them; the last four are of the whole run.
+/// A figure of them; the last five are of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Figure {
     /// Requests a second; more is better.
@@ -73,12 +76,14 @@ pub enum Figure {
     WallNs,
     /// What it took of this machine's processor; less is better.
     ProcessorNs,
+    /// Seconds from the run's beginning to its end; less is better.
+    Elapsed,
 }
 
 use Figure::*;
 
 /// All figures: the word, the words for a reader, and the unit.
-const FIGURES: [(Figure, &str, &str, &str); 13] = [
+const FIGURES: [(Figure, &str, &str, &str); 14] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
     (Mean, "mean", "mean response time", "ms"),
@@ -92,10 +97,11 @@ const FIGURES: [(Figure, &str, &str, &str); 13] = [
     (IosPerCpuSecond, "ios_per_cpu_second", "requests per core-second", "requests/core-second"),
     (WallNs, "wall_ns", "time of this machine per request", "ns"),
     (ProcessorNs, "processor_ns", "processor time of this machine per request", "ns"),
+    (Elapsed, "elapsed", "time of the whole run", "s"),
 ];
 
 /// Other words for figures: those of older studies, of a reader, and of `seekwise run --json`.
-const ALIASES: [(&str, Figure); 18] = [
+const ALIASES: [(&str, Figure); 19] = [
     ("requests/s", Iops),
     ("MB/s", BytesPerS),
     ("mb_per_s", BytesPerS),
@@ -110,6 +116,7 @@ const ALIASES: [(&str, Figure); 18] = [
     ("response_ms.max", Max),
     ("p99_9", P999),
     ("p99_99", P9999),
+    ("elapsed_s", Elapsed),
     ("cpu.percent", Cpu),
     ("cpu.ios_per_cpu_second", IosPerCpuSecond),
     ("cost.wall_ns", WallNs),
@@ -118,8 +125,8 @@ const ALIASES: [(&str, Figure); 18] = [
 
 /// What an error says is expected.
 const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p99.99, max, alone or behind `read.`, \
-                        `write.`, `flush.` or `job:NAME.`; cpu, ios_per_cpu_second; where runs are measured, wall_ns, \
-                        processor_ns";
+                        `write.`, `flush.`, `job:NAME.` or `operations.NAME.` (per_s, mean, …); cpu, ios_per_cpu_second, \
+                        elapsed; where runs are measured, wall_ns, processor_ns";
 
 impl Figure {
     /// Its word.
@@ -139,7 +146,7 @@ impl Figure {
 
     /// Of the whole run, whoever asked.
     fn is_whole(self) -> bool {
-        matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs)
+        matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed)
     }
 
     fn named(word: &str) -> Option<Figure> {
@@ -157,6 +164,7 @@ impl Whose {
             Whose::Write => Some("writes".to_owned()),
             Whose::Flush => Some("flushes".to_owned()),
             Whose::Job(name) => Some(format!("job {name}")),
+            Whose::Operations(name) => Some(format!("the operations of {name}")),
         }
     }
 }
@@ -169,21 +177,35 @@ impl Metric {
 
     /// For a reader: `p99 of the response time of reads`.
     pub fn title(&self) -> String {
+        if let (Whose::Operations(name), Iops) = (&self.whose, self.figure) {
+            return format!("operations per second of {name}");
+        }
         let title = FIGURES[self.figure as usize].2;
         self.whose.words().map_or(title.to_owned(), |whose| format!("{title} of {whose}"))
     }
 
+    /// The unit of its values.
+    pub fn unit(&self) -> &'static str {
+        match (&self.whose, self.figure) {
+            (Whose::Operations(_), Iops) => "operations/s",
+            (_, figure) => figure.unit(),
+        }
+    }
+
     /// Its key in a run's record; a job has none, its place depends on the run.
     pub fn key(&self) -> Option<String> {
-        let whose = match self.whose {
+        let whose = match &self.whose {
             Whose::All => "all",
             Whose::Read => "read",
             Whose::Write => "write",
             Whose::Flush => "flush",
             Whose::Job(_) => return None,
+            Whose::Operations(name) if self.figure == Iops => return Some(format!("operations.{name}.per_s")),
+            Whose::Operations(name) => &format!("operations.{name}"),
         };
         Some(match self.figure {
             Iops | BytesPerS => format!("{whose}.{}", self.figure.word()),
+            Elapsed => "elapsed_s".to_owned(),
             Cpu => "cpu.percent".to_owned(),
             IosPerCpuSecond => "cpu.ios_per_cpu_second".to_owned(),
             WallNs | ProcessorNs => format!("cost.{}", self.figure.word()),
@@ -220,10 +242,8 @@ impl FromStr for Metric {
 
     fn from_str(word: &str) -> Result<Metric, String> {
         let word = word.trim();
-        if word.split('.').next() == Some("operations") {
-            return Err(format!(
-                "`{word}`: operations are counted of programs, and a job has none; expected {EXPECTED}"
-            ));
+        if let Some(program) = word.strip_prefix("operations.") {
+            return of_program(program).ok_or_else(|| Metric::unknown(word));
         }
         if let Some(figure) = Figure::named(word) {
             return Ok(Metric::of_all(figure));
@@ -260,6 +280,16 @@ fn of_job(text: &str) -> Option<Metric> {
     (!name.is_empty() && !figure.is_whole()).then_some(Metric { whose, figure })
 }
 
+/// `NAME.figure`, or a name alone.
+fn of_program(text: &str) -> Option<Metric> {
+    let Metric { whose, figure } = match text.strip_suffix(".per_s") {
+        Some(name) => Metric { whose: Whose::Job(name.to_owned()), figure: Iops },
+        None => of_job(text)?,
+    };
+    let Whose::Job(name) = whose else { return None };
+    (!name.is_empty() && figure != BytesPerS).then_some(Metric { whose: Whose::Operations(name), figure })
+}
+
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.whose {
@@ -268,6 +298,8 @@ impl fmt::Display for Metric {
             Whose::Write => write!(f, "write.{}", self.figure.word()),
             Whose::Flush => write!(f, "flush.{}", self.figure.word()),
             Whose::Job(name) => write!(f, "job:{name}.{}", self.figure.word()),
+            Whose::Operations(name) if self.figure == Iops => write!(f, "operations.{name}.per_s"),
+            Whose::Operations(name) => write!(f, "operations.{name}.{}", self.figure.word()),
         }
     }
 }
@@ -291,9 +323,19 @@ mod tests {
 
     #[test]
     fn words_read_and_print_alike() {
-        for word in
-            ["iops", "p99.9", "read.p99", "write.max", "flush.mean", "job:a.b.p99.99", "cpu", "read.bytes_per_s"]
-        {
+        for word in [
+            "iops",
+            "p99.9",
+            "read.p99",
+            "write.max",
+            "flush.mean",
+            "job:a.b.p99.99",
+            "cpu",
+            "elapsed",
+            "read.bytes_per_s",
+            "operations.copy.per_s",
+            "operations.copy.p99",
+        ] {
             assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(word.to_owned()));
         }
         for (word, is) in [
@@ -303,6 +345,8 @@ mod tests {
             ("all.iops", "iops"),
             ("flush", "flush.mean"),
             ("job:log", "job:log.mean"),
+            ("operations.copy", "operations.copy.mean"),
+            ("elapsed_s", "elapsed"),
             ("job:log.response_ms.p99_9", "job:log.p99.9"),
         ] {
             assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(is.to_owned()));
@@ -317,7 +361,7 @@ mod tests {
         assert!(said("read.cpu").starts_with("`read.cpu` is no metric; expected iops, "));
         assert!(said("flush.MB/s").contains("a flush has no bytes"));
         assert!(said("job:.p99").contains("is no metric"));
-        assert!(said("operations.commit").contains("operations are counted of programs"));
+        assert!(said("operations.copy.bytes_per_s").contains("is no metric"));
     }
 
     #[test]

@@ -529,7 +529,7 @@ fn put(figures: &mut Vec<Figure>, figure: Figure) {
     }
 }
 
-fn recorded(layer: &str, figure: &Figure) -> Setting {
+pub(crate) fn recorded(layer: &str, figure: &Figure) -> Setting {
     Setting {
         key: format!("{layer}.{}", figure.key),
         value: figure.value.to_string(),

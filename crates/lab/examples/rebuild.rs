@@ -22,7 +22,7 @@ use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::below_array;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::Workload;
+use seekwise_targets::work::Issuer;
 
 const HOUR: Span = Span::from_secs(3600);
 /// Percentiles are drawn one for each of these.
@@ -48,7 +48,7 @@ const PHASES: [&str; 4] = ["before", "one drive missing", "rebuild", "after"];
 const SHARES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
 struct Run {
-    engine: Engine<Workload, Layered<Array>>,
+    engine: Engine<Issuer, Layered<Array>>,
     points: Vec<Point>,
 }
 
@@ -66,7 +66,7 @@ impl Run {
         let read = |_: &str| Ok(job(rate));
         let loaded =
             seekwise_lab::jobs::load("load.fio", array.limits(0).sectors, &Inputs::today(&read), &[]).map_err(said)?;
-        let source = Workload::new(&loaded.job, &array.limits(0), Seed(1)).map_err(|error| error.to_string())?;
+        let source = loaded.job.source(Seed(1))(&array.limits(0)).map_err(|error| error.to_string())?;
         Ok(Run { engine: Engine::new(source, array), points: Vec::new() })
     }
 

@@ -18,6 +18,7 @@ use seekwise_model::workload::{
     Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Worker,
 };
 use seekwise_targets::place::{RunError, Target};
+use seekwise_targets::work::Work;
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
@@ -65,7 +66,7 @@ enum Load {
     Job {
         most: u64,
         target: Target,
-        job: Job,
+        job: Work,
     },
     Trace {
         target: Target,
@@ -123,7 +124,7 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
     let trace = Load::Trace { target: fcfs.clone().into(), rows: trace(ROWS.min(requests), sectors), requests };
     let job = |key, what, stack: Stack, job| {
-        let load = Load::Job { most: u64::MAX, target: stack.into(), job };
+        let load = Load::Job { most: u64::MAX, target: stack.into(), job: Work::Job(job) };
         Workload { key, what, server: false, load }
     };
     let mut workloads = vec![

@@ -34,9 +34,9 @@ use seekwise_model::block::{Completion, Landing, Request, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::Job;
-use seekwise_targets::place::{RunError, Target, source};
+use seekwise_targets::place::{RunError, Target};
 use seekwise_targets::sim::{self, Ending, Witness};
+use seekwise_targets::work::Work;
 use serde::Serialize;
 
 use self::curve::{Point, Summary};
@@ -198,13 +198,13 @@ pub fn modelled(target: &Target) -> Result<&Stack, String> {
 }
 
 /// `n` cuts of one run at random instants; see [`When::Random`].
-pub fn cuts(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, RunError> {
-    judge(stack, job, seed, &When::Random(n), &|_, _| ())
+pub fn cuts(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<Report, RunError> {
+    judge(stack, work, seed, &When::Random(n), &|_, _| ())
 }
 
 /// `n` runs, each followed by an orderly power-off; see [`When::Off`].
-pub fn shutdowns(stack: &Stack, job: &Job, seed: u64, n: u32) -> Result<Report, RunError> {
-    judge(stack, job, seed, &When::Off(n), &|_, _| ())
+pub fn shutdowns(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<Report, RunError> {
+    judge(stack, work, seed, &When::Off(n), &|_, _| ())
 }
 
 /// Told how much is done, and of how much where that is known: requests, or runs where there are several.
@@ -213,8 +213,8 @@ pub type Progress<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 /// Requests from one word of progress to the next.
 const STEP: u64 = 1 << 16;
 
-/// Runs `job` and judges cuts.
-pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
+/// Runs `work` and judges cuts.
+pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
     let terms = Terms::of(stack);
     let plan = Plan::of(stack).map_err(RunError::Unfit)?;
     let new = |cuts, pause| Judge::new(terms, plan.clone(), cuts, pause);
@@ -224,21 +224,21 @@ pub fn judge(stack: &Stack, job: &Job, seed: u64, when: &When, progress: &Progre
             // The instants lie all over a run whose length is not known before.
             let mut seen = 0;
             let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
-            let before = sim::run(stack, source(job, Seed(seed)), u64::MAX, Seed(seed), tell)?;
+            let before = sim::run(stack, work.source(Seed(seed)), u64::MAX, Seed(seed), tell)?;
             let judge = new(instants(Seed(seed), *n, before.end), None);
-            vec![watch(stack, job, Seed(seed), linger, judge, &|n| progress(n, Some(before.issued)))?]
+            vec![watch(stack, work, Seed(seed), linger, judge, &|n| progress(n, Some(before.issued)))?]
         }
         When::At(at) => {
-            vec![watch(stack, job, Seed(seed), linger, new(at.clone(), None), &|n| progress(n, None))?]
+            vec![watch(stack, work, Seed(seed), linger, new(at.clone(), None), &|n| progress(n, None))?]
         }
         When::After { cuts, pause } => {
-            several(stack, job, Seed(seed), *cuts, linger, &|| new(Vec::new(), Some(*pause)), progress)?
+            several(stack, work, Seed(seed), *cuts, linger, &|| new(Vec::new(), Some(*pause)), progress)?
         }
         When::Off(cuts) => {
             // Whoever switches off in order is promised all that was acknowledged.
             let terms = terms.promising_all();
             let new = || Judge::new(terms, plan.clone(), Vec::new(), None);
-            several(stack, job, Seed(seed), *cuts, Ending::PowerOff, &new, progress)?
+            several(stack, work, Seed(seed), *cuts, Ending::PowerOff, &new, progress)?
         }
     };
     Ok(report(terms, &plan, runs))
@@ -250,7 +250,7 @@ type Judged = (Instant, Judgement);
 /// So many runs, each with a seed and a judge of its own.
 fn several(
     stack: &Stack,
-    job: &Job,
+    work: &Work,
     seed: Seed,
     cuts: u32,
     ending: Ending,
@@ -259,7 +259,7 @@ fn several(
 ) -> Result<Vec<Judged>, RunError> {
     let done = AtomicU64::new(0);
     let run = |index: u32| {
-        let found = watch(stack, job, seed.run(u64::from(index)), ending, new(), &|_| ());
+        let found = watch(stack, work, seed.run(u64::from(index)), ending, new(), &|_| ());
         progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
         found
     };
@@ -286,14 +286,14 @@ fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
 /// One run.
 fn watch(
     stack: &Stack,
-    job: &Job,
+    work: &Work,
     seed: Seed,
     ending: Ending,
     judge: Judge,
     tell: &dyn Fn(u64),
 ) -> Result<Judged, RunError> {
     let mut telling = Telling { judge, seen: 0, tell };
-    let (outcome, off) = sim::witness(stack, source(job, seed), seed, ending, &mut telling)?;
+    let (outcome, off) = sim::witness(stack, work.source(seed), seed, ending, &mut telling)?;
     let found = match ending {
         Ending::Linger => telling.judge.finish(outcome.end),
         Ending::PowerOff => telling.judge.finish_off(off),

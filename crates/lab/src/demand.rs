@@ -4,12 +4,15 @@
 //! verification remembers, a cache in host memory, cuts. It leaves out what a cut's judge keeps of written places, which
 //! grows with the part of a drive that is written. The forecast runs the first requests and stretches what they took.
 
+use seekwise_model::files::program::FileSet;
+use seekwise_model::files::scene::SceneSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::{Blocks, FioPattern, Job, Pattern, Worker};
+use seekwise_model::workload::{Blocks, FioPattern, Pattern, Worker};
 use seekwise_targets::clock::Clock;
-use seekwise_targets::place::{RunError, Target, source};
+use seekwise_targets::place::{RunError, Target};
+use seekwise_targets::work::Work;
 
 /// A program without a job: code, profiles, tables, the rows that a log holds back (measured: 12 to 50 MB).
 const PROGRAM: u64 = 64 << 20;
@@ -34,8 +37,9 @@ const RECORD: u64 = 32 << 10;
 const PROBE: u64 = 2_000;
 
 /// Bytes that a run may take at most, beside the program and its other runs.
-pub fn of_run(target: &Target, job: &Job, cuts: u32) -> u64 {
-    let workers = job.workers.iter().map(of_worker).fold(0, u64::saturating_add);
+pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
+    let workers = work.workers().iter().map(of_worker).fold(0, u64::saturating_add);
+    let workers = workers.saturating_add(work.scene().map_or(0, of_scene));
     let caches = target.stack().into_iter().flat_map(Stack::accelerators);
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
@@ -52,6 +56,19 @@ fn of_worker(worker: &Worker) -> u64 {
         Pattern::Iometer(_) => 0,
     };
     WORKER.saturating_add(u64::from(worker.depth) * IN_FLIGHT).saturating_add(own)
+}
+
+/// A file of a volume, where it lies and where its entry stands, and the operation that it may be.
+const NODE: u64 = 512;
+/// A scene beside its files: volumes with their maps, programs, what is on its way.
+const SCENE: u64 = 16 << 20;
+
+/// The files of a scene, those that its programs write with them: twice those that they have.
+fn of_scene(scene: &SceneSpec) -> u64 {
+    let volumes = scene.volumes.iter().map(|volume| volume.files);
+    let programs = scene.programs.iter().flat_map(|program| [program.doing.set(); 2]).flatten();
+    let files: u64 = volumes.chain(programs).map(|FileSet { files, .. }| u64::from(files)).sum();
+    SCENE.saturating_add(files.saturating_mul(NODE))
 }
 
 fn of_fio(pattern: &FioPattern) -> u64 {
@@ -71,9 +88,12 @@ fn smallest(pattern: &FioPattern) -> u64 {
 
 /// How much of a job is known before it runs: virtual seconds at most, and requests at most. Nothing where it has no end
 /// of that kind.
-pub fn extent(job: &Job) -> (Option<f64>, Option<u64>) {
+pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
+    if let Some(scene) = work.scene() {
+        return (scene.runtime.map(|runtime| runtime.nanos() as f64 / 1e9), None);
+    }
     let mut stages: std::collections::BTreeMap<u32, Option<f64>> = std::collections::BTreeMap::new();
-    for worker in &job.workers {
+    for worker in work.workers() {
         let seconds = |span: Span| span.nanos() as f64 / 1e9;
         let end = worker.runtime.map(|runtime| seconds(worker.start_delay) + seconds(worker.ramp) + seconds(runtime));
         let longest = stages.entry(worker.stage).or_insert(Some(0.0));
@@ -86,23 +106,23 @@ pub fn extent(job: &Job) -> (Option<f64>, Option<u64>) {
         }
         _ => None,
     };
-    let requests = job.workers.iter().map(requests).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)));
+    let requests = work.workers().iter().map(requests).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)));
     (stages.into_values().try_fold(0.0, |sum, stage| Some(sum + stage?)), requests)
 }
 
 /// Wall seconds that one run will take: what the job says where the clock is the wall's; else the first requests are run,
 /// and what they took is stretched over the rest.
-pub fn forecast(target: &Target, job: &Job, seed: u64) -> Result<f64, RunError> {
+pub fn forecast(target: &Target, work: &Work, seed: u64) -> Result<f64, RunError> {
     if target.is_measured() {
-        return Ok(extent(job).0.unwrap_or(0.0));
+        return Ok(extent(work).0.unwrap_or(0.0));
     }
     let clock = Clock::start();
-    let outcome = target.run(source(job, Seed(seed)), PROBE, Seed(seed), &mut |_| ())?;
+    let outcome = target.run(work.source(Seed(seed)), PROBE, Seed(seed), &mut |_| ())?;
     let took = clock.seconds();
     if outcome.issued < PROBE {
         return Ok(took);
     }
-    let (seconds, requests) = extent(job);
+    let (seconds, requests) = extent(work);
     let by_time = seconds.map(|all| outcome.end.nanos() as f64 / 1e9 / all);
     let by_requests = requests.map(|all| outcome.issued as f64 / all as f64);
     // It ends at whichever comes first.

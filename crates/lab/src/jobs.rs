@@ -1,13 +1,17 @@
-//! What can be run: fio job files, Iometer configurations, the built-in patterns and jobs, told apart by name and
-//! content.
+//! What can be run: fio job files, Iometer configurations, scenes, the built-in patterns, jobs and scenes, told apart by
+//! name and content.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::scene::Scene;
+use seekwise_formats::stack::Setting;
 use seekwise_formats::{fio, iometer};
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
+
+use seekwise_targets::work::Work;
 
 use crate::inputs::{Inputs, Role};
 
@@ -181,22 +185,76 @@ pub enum Origin {
     Iometer,
     /// A fio job file.
     Fio(Box<fio::JobFile>),
+    /// A scene, with its settings.
+    Scene(Vec<Setting>),
 }
 
 /// A job, what it was read from, and what its reader had to say.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The job, laid out on the drive.
-    pub job: Job,
+    pub job: Work,
     /// What it was read from.
     pub origin: Origin,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The text of a built-in job.
+/// A built-in scene.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltInScene {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What happens in it.
+    pub purpose: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// All built-in scenes.
+pub const SCENES: &[BuiltInScene] = &[
+    BuiltInScene {
+        name: "copy",
+        purpose: "1 GB in files of 10 MB copied from one volume to another, in 32 KB blocks",
+        text: include_str!("../../../studies/jobs/copy.toml"),
+    },
+    BuiltInScene {
+        name: "database-beside-copy",
+        purpose: "clients of a database commit while files are copied on the same drive",
+        text: include_str!("../../../studies/jobs/database-beside-copy.toml"),
+    },
+    BuiltInScene {
+        name: "small-files",
+        purpose: "an archive of 5,000 small files unpacked, and read again after a restart",
+        text: include_str!("../../../studies/jobs/small-files.toml"),
+    },
+    BuiltInScene {
+        name: "start",
+        purpose: "a start of Windows XP, with its prefetcher",
+        text: include_str!("../../../studies/jobs/start.toml"),
+    },
+    BuiltInScene {
+        name: "records",
+        purpose: "records posted into shared files, each made durable by itself",
+        text: include_str!("../../../studies/jobs/records.toml"),
+    },
+];
+
+/// The text of a built-in job or scene.
 pub fn built_in(name: &str) -> Option<&'static str> {
-    JOBS.iter().find(|job| job.name == name).map(|job| job.text)
+    let scene = || SCENES.iter().find(|scene| scene.name == name).map(|scene| scene.text);
+    JOBS.iter().find(|job| job.name == name).map(|job| job.text).or_else(scene)
+}
+
+/// What is asked of a job beside its name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// Variables of a fio job, which go before the environment's.
+    pub variables: &'a [(&'a str, &'a str)],
+    /// Dotted keys of a scene and their values.
+    pub scene: &'a [(&'a str, &'a str)],
+    /// When a scene ends.
+    pub runtime: Option<Span>,
 }
 
 /// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `variables` go before
@@ -207,6 +265,24 @@ pub fn load(
     inputs: &Inputs<'_>,
     variables: &[(&str, &str)],
 ) -> Result<Loaded, Vec<Diagnostic>> {
+    load_with(name, sectors, inputs, &Asked { variables, ..Asked::default() })
+}
+
+/// The same with all that is asked of it.
+pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
+    let loaded = load_any(name, sectors, inputs, asked)?;
+    match (&loaded.origin, asked.scene.first()) {
+        (Origin::Scene(_), _) | (_, None) => Ok(loaded),
+        (_, Some((key, _))) => {
+            let fault = Diagnostic::at(name, 0, "is no scene").key(*key);
+            Err(vec![fault.expected("a scene, to set keys of volumes and programs")])
+        }
+    }
+}
+
+/// A job of any kind.
+fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
+    let Asked { variables, scene, runtime } = *asked;
     let patterns = patterns();
     let unused = |variable: &str, known: &[&str]| {
         let fault = Diagnostic::at(name, 0, format!("the job has no variable `{variable}`"));
@@ -216,7 +292,7 @@ pub fn load(
         return Err(unused(variable, &[]));
     }
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
-        let job = pattern_job(pattern, sectors);
+        let job = pattern_job(pattern, sectors).into();
         return Ok(Loaded { job, origin: Origin::Pattern, warnings: Vec::new() });
     }
     let asked = RefCell::new(Vec::new());
@@ -233,20 +309,25 @@ pub fn load(
         }
     };
     let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
+    let names = names.chain(SCENES.iter().map(|scene| scene.name));
     let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job of that name", names)];
     let text = inputs.text(Role::Job, name).map_err(absent)?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
         return fio_job(name, &text, sectors, inputs, &|key| given(key).or_else(|| default(key))).and_then(all_used);
     }
-    if let (true, Some((variable, _))) = (looks_like_iometer(name, &text), variables.first()) {
+    let is_scene = name.to_ascii_lowercase().ends_with(".toml") || Scene::looks_like(&text);
+    if let (true, Some((variable, _))) = (is_scene || looks_like_iometer(name, &text), variables.first()) {
         return Err(unused(variable, &[]));
+    }
+    if is_scene {
+        return scene_job(name, &text, sectors, scene, runtime);
     }
     if looks_like_iometer(name, &text) {
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
-        return Ok(Loaded { job, origin: Origin::Iometer, warnings });
+        return Ok(Loaded { job: job.into(), origin: Origin::Iometer, warnings });
     }
     fio_job(name, &text, sectors, inputs, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
@@ -266,6 +347,20 @@ pub(crate) fn absent<'a>(
     }
 }
 
+fn scene_job(
+    name: &str,
+    text: &str,
+    sectors: u64,
+    asked: &[(&str, &str)],
+    runtime: Option<Span>,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut scene = Scene::parse(name, text)?;
+    asked.iter().try_for_each(|(key, value)| scene.set(key, value))?;
+    let built = scene.build(sectors, runtime)?;
+    let (job, origin) = (Work::Scene(Box::new(built.spec)), Origin::Scene(built.settings));
+    Ok(Loaded { job, origin, warnings: Vec::new() })
+}
+
 fn fio_job(
     name: &str,
     text: &str,
@@ -280,7 +375,7 @@ fn fio_job(
     };
     let file = fio::parse(name, text, &context)?;
     let (job, warnings) = file.job(sectors)?;
-    Ok(Loaded { job, origin: Origin::Fio(Box::new(file)), warnings })
+    Ok(Loaded { job: job.into(), origin: Origin::Fio(Box::new(file)), warnings })
 }
 
 fn looks_like_iometer(name: &str, text: &str) -> bool {
@@ -318,7 +413,7 @@ mod tests {
     fn loaded(name: &str, text: &str, variables: &[(&str, &str)]) -> Result<usize, String> {
         let read = |_: &str| Ok(text.to_owned());
         let job = load(name, 1 << 24, &Inputs::today(&read), variables);
-        job.map(|loaded| loaded.job.workers.len()).map_err(|faults| faults[0].to_string())
+        job.map(|loaded| loaded.job.workers().len()).map_err(|faults| faults[0].to_string())
     }
 
     #[test]
@@ -326,6 +421,15 @@ mod tests {
         assert_eq!(loaded("parallel-streams", "", &[]), Ok(4));
         assert_eq!(loaded("parallel-streams", "", &[("STREAMS", "7")]), Ok(7));
         JOBS.iter().for_each(|job| assert!(loaded(job.name, "", &[]).is_ok(), "{}", job.name));
+    }
+
+    #[test]
+    fn built_in_scenes_fit_a_drive_of_80_gb() {
+        let inputs = Inputs::today(&|_| Err(ErrorKind::NotFound.into()));
+        for scene in SCENES {
+            let faults = load(scene.name, 156_301_488, &inputs, &[]).map(|_| ()).err();
+            assert!(faults.is_none(), "{}: {faults:?}", scene.name);
+        }
     }
 
     #[test]

@@ -9,18 +9,19 @@ use seekwise_formats::dotted::{flatten, plain};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::keys::JOB;
 use seekwise_formats::profile::figure::Kind;
+use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::{Setting, Stack as StackFile};
 use seekwise_formats::study::Study;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
-use seekwise_model::workload::Job;
 use seekwise_targets::place::{self, PLACES, Place, Target};
 use seekwise_targets::sim;
+use seekwise_targets::work::Work;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
 use crate::inputs::{Inputs, Role};
-use crate::jobs::{Loaded, Origin, absent};
+use crate::jobs::{Asked, Loaded, Origin, absent};
 use crate::{made, work};
 
 /// One combination of levels.
@@ -42,8 +43,8 @@ pub struct Prepared {
     pub settings: Vec<Setting>,
     /// A hash of the settings ([`made::hash`]): cells of equal hashes run the same.
     pub hash: String,
-    /// The job.
-    pub job: Job,
+    /// The job, or the scene.
+    pub job: Work,
     /// What the job was read from.
     pub origin: Origin,
     /// What the readers of both had to say.
@@ -106,14 +107,24 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     };
     let asked = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     // The last one counts.
-    let variables: Vec<_> = asked.rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
-    let Loaded { mut job, origin, mut warnings } = crate::jobs::load(name, target.sectors(), inputs, &variables)?;
+    let variables: Vec<_> =
+        asked.clone().rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
+    let scene: Vec<(&str, &str)> = asked.filter(|(key, _)| Scene::has_key(key)).collect();
+    let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
+    let asked = Asked { variables: &variables, scene: &scene, runtime };
+    let Loaded { mut job, origin, mut warnings } = crate::jobs::load_with(name, target.sectors(), inputs, &asked)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(below);
-    settings.extend(work::settings(&job, target.sectors()));
+    match (&job, &origin) {
+        (Work::Job(job), _) => settings.extend(work::settings(job, target.sectors())),
+        (_, Origin::Scene(own)) => {
+            settings.extend(own.iter().cloned().chain(work::of_scene(runtime, target.sectors())))
+        }
+        _ => {}
+    }
     let hash = made::hash(settings.iter());
     Ok(Prepared { target, settings, hash, job, origin, warnings })
 }
@@ -128,7 +139,7 @@ fn place(file: &str, name: &str, cell: &Cell) -> Result<&'static dyn Place, Vec<
         let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
         return Err(vec![fault.expected(known().collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
     };
-    let other = |key: &&String| *key != PLACE && *key != "job" && !key.starts_with("job.");
+    let other = |key: &&String| *key != PLACE && *key != "job" && !key.starts_with("job.") && !Scene::has_key(key);
     match cell.settings.iter().map(|(key, _)| key).find(other) {
         None => Ok(place),
         Some(key) => {
@@ -179,7 +190,8 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
         }
     };
     for (key, value) in &cell.settings {
-        if !matches!(key.as_str(), "job" | "stack" | PLACE) && !key.starts_with("job.") {
+        let of_job = |key: &str| key.starts_with("job.") || Scene::has_key(key);
+        if !matches!(key.as_str(), "job" | "stack" | PLACE) && !of_job(key) {
             stack.set(key, value)?;
         }
     }
@@ -193,11 +205,24 @@ impl Cell {
     }
 }
 
+fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
+    let length = Duration::parse(value).map(|length| Span::from_nanos(length.nanos));
+    length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(LENGTH)])
+}
+
 /// Changes all workers of a job by a dotted key.
-pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
+pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
     let fault =
         |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(expected)];
-    let span = || Duration::parse(value).map(|length| Span::from_nanos(length.nanos));
+    let job = match work {
+        Work::Job(job) => job,
+        // Its end was asked for before it was built.
+        Work::Scene(_) if key == "job.runtime" => return Ok(()),
+        Work::Scene(_) => {
+            let wrong = Diagnostic::at(file, 0, "a scene has no workers").key(key);
+            return Err(vec![wrong.expected("job.runtime, or a key of the scene")]);
+        }
+    };
     for worker in &mut job.workers {
         match key {
             "job.depth" => match value.parse() {
@@ -205,10 +230,10 @@ pub fn set_job(file: &str, job: &mut Job, key: &str, value: &str) -> Result<(), 
                 _ => return Err(fault("a queue depth from 1 to 65535")),
             },
             "job.runtime" => {
-                worker.runtime = Some(span().map_err(|_| fault(LENGTH))?);
+                worker.runtime = Some(span(file, key, value)?);
                 worker.time_based = true;
             }
-            "job.ramp" => worker.ramp = span().map_err(|_| fault(LENGTH))?,
+            "job.ramp" => worker.ramp = span(file, key, value)?,
             _ => {
                 let known = JOB.iter().map(|job| job.0).collect::<Vec<_>>();
                 let wrong = Diagnostic::at(file, 0, "unknown key").key(key).expected(known.join(", "));

@@ -1,6 +1,7 @@
 //! One run: a job on a target with a seed, and the record of it that is kept. A record is all that statistics, findings
 //! and reports are made of.
 
+mod operations;
 mod troubles;
 
 use std::collections::BTreeMap;
@@ -9,12 +10,14 @@ use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{Job, Window};
-use seekwise_targets::place::{Cost, RunError, Target, source};
+use seekwise_model::workload::Window;
+use seekwise_targets::place::{Cost, RunError, Target};
 use seekwise_targets::sim;
+use seekwise_targets::work::Work;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
+pub use self::operations::OperationRecord;
 use self::troubles::troubles;
 use crate::cut::{self, Losses};
 use crate::stats::histogram::Histogram;
@@ -83,6 +86,9 @@ pub struct RunRecord {
     /// The same by the names of the job's workers, where there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
+    /// What programs did, by their names: files copied, commits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, OperationRecord>,
     /// The same between changes of settings during the run, where there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
@@ -384,6 +390,8 @@ pub struct Measured {
     pub names: Vec<String>,
     /// By worker: the time for which it counts.
     pub windows: Vec<Option<Window>>,
+    /// What programs did.
+    pub operations: BTreeMap<String, OperationRecord>,
     /// What was counted between changes of settings.
     pub phases: Vec<Stretch>,
     /// What the reader should know of the array and of errors, in words.
@@ -440,23 +448,23 @@ impl Stretch {
     }
 }
 
-/// Runs `job` on `target`; `watch` sees each counted record after the statistics have.
-pub fn measure(target: &Target, job: &Job, seed: u64, watch: impl FnMut(&Record)) -> Result<Measured, RunError> {
-    measure_first(u64::MAX, target, job, seed, watch)
+/// Runs `work` on `target`; `watch` sees each counted record after the statistics have.
+pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Record)) -> Result<Measured, RunError> {
+    measure_first(u64::MAX, target, work, seed, watch)
 }
 
 /// The same, ended after `most` requests.
 pub fn measure_first(
     most: u64,
     target: &Target,
-    job: &Job,
+    work: &Work,
     seed: u64,
     mut watch: impl FnMut(&Record),
 ) -> Result<Measured, RunError> {
-    let groups: Vec<u16> = job.workers.iter().map(|worker| worker.group as u16).collect();
+    let groups = work.groups();
     let mut recorder = Recorder::new(&groups);
     let mut stretches = Stretch::between(target, &groups);
-    let outcome = target.run(source(job, Seed(seed)), most, Seed(seed), &mut |record| {
+    let outcome = target.run(work.source(Seed(seed)), most, Seed(seed), &mut |record| {
         recorder.take(record);
         let now = record.completion.finished;
         if let Some(stretch) = stretches.iter_mut().rev().find(|stretch| stretch.from <= now) {
@@ -465,6 +473,8 @@ pub fn measure_first(
         watch(record);
     })?;
     let windows = outcome.source.windows(outcome.end);
+    let mut troubles = troubles(target, work, outcome.failures, outcome.end);
+    troubles.extend(operations::troubles(&outcome.source, work));
     Ok(Measured {
         run: recorder.finish(&windows),
         stream_hash: outcome.stream_hash,
@@ -475,18 +485,12 @@ pub fn measure_first(
         cost: outcome.cost,
         link: target.stack().map(|stack| stack.profile.link.rate),
         cores: target.stack().and_then(Stack::processor).map(|processor| processor.cores),
-        names: names(job),
+        operations: operations::of(&outcome.source, work, &windows),
+        names: work.names(),
         phases: stretches,
-        troubles: troubles(target, job, outcome.failures, outcome.end),
+        troubles,
         windows,
     })
-}
-
-/// By group: the name of its first worker.
-fn names(job: &Job) -> Vec<String> {
-    let groups = job.workers.iter().map(|worker| worker.group).max().map_or(0, |last| last + 1);
-    let first = |group| job.workers.iter().find(|worker| worker.group == group);
-    (0..groups).map(|group| first(group).map_or(String::new(), |worker| worker.name.clone())).collect()
 }
 
 impl Measured {
@@ -550,6 +554,7 @@ impl Measured {
             warnings,
             histogram: buckets(&all.tally),
             groups: self.groups(),
+            operations: self.operations.clone(),
             phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
             all: View::of(&all),
         }

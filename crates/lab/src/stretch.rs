@@ -8,7 +8,6 @@ use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_targets::place::source;
 use seekwise_targets::sim::{Followed, follow};
 
 use crate::inputs::Inputs;
@@ -42,7 +41,7 @@ pub fn stretches(made: &MadeFrom, cells: &[usize]) -> Vec<Stretch> {
     let stretch = |(cell, prepared): (usize, Prepared)| {
         let seed = seed?;
         let stack = prepared.target.stack()?;
-        let followed = follow(stack, source(&prepared.job, seed), seed, REQUESTS, BOUND).ok()?;
+        let followed = follow(stack, prepared.job.source(seed), seed, REQUESTS, BOUND).ok()?;
         stretch(cell, stack, seed, followed)
     };
     cells.iter().filter_map(prepared).filter_map(stretch).collect()

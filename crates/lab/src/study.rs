@@ -26,7 +26,7 @@ pub struct Earlier(BTreeMap<Key, RunRecord>);
 type Key = (String, [String; 2], Vec<String>, u64, [Option<u32>; 2]);
 
 fn key(study: &Study, prepared: &Prepared, seed: u64) -> Key {
-    let names = [prepared.target.name(), &prepared.job.name].map(str::to_owned);
+    let names = [prepared.target.name(), prepared.job.name()].map(str::to_owned);
     (prepared.hash.clone(), names, warnings(prepared), seed, [study.cuts, study.shutdowns])
 }
 
@@ -54,12 +54,13 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
 /// Every job that a metric names is one that each cell has.
 fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
     for metric in study.compare.iter().map(|compare| &compare.metric) {
-        let Whose::Job(name) = &metric.whose else { continue };
-        let names =
-            |prepared: &Prepared| prepared.job.workers.iter().map(|worker| worker.name.clone()).collect::<Vec<_>>();
+        let (Whose::Job(name) | Whose::Operations(name)) = &metric.whose else { continue };
+        let names = |prepared: &Prepared| prepared.job.names();
         if let Some(mut names) = prepared.iter().map(names).find(|names| !names.contains(name)) {
             names.dedup();
-            let fault = Diagnostic::at(file, 0, format!("no worker of the job is called `{name}`")).key("metric");
+            let scene = prepared.iter().any(|cell| cell.job.scene().is_some());
+            let whose = if scene { "no program of the scene" } else { "no worker of the job" };
+            let fault = Diagnostic::at(file, 0, format!("{whose} is called `{name}`")).key("metric");
             return Err(vec![fault.expected(names.join(", ")).nearest_to(name, names.iter().map(String::as_str))]);
         }
     }
@@ -167,7 +168,7 @@ fn one(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier, cell:
 /// The record of a run of a cell, as the first run of the first.
 pub fn record(prepared: &Prepared, measured: &Measured, seed: u64) -> RunRecord {
     let Prepared { target, job, hash, .. } = prepared;
-    let record = measured.record(target.name(), &job.name, seed, warnings(prepared));
+    let record = measured.record(target.name(), job.name(), seed, warnings(prepared));
     RunRecord { cell_hash: hash.clone(), ..record }
 }
 

@@ -66,6 +66,13 @@ pub fn settings(job: &Job, capacity: u64) -> Vec<Setting> {
     KEYS.into_iter().filter_map(setting).collect()
 }
 
+/// What is the same in all scenes: when it ends, and the volume that it is laid out on.
+pub fn of_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
+    let end = runtime.map_or("when its programs are over".to_owned(), seconds);
+    let told = [("job.capacity", format!("{capacity} sectors")), ("job.duration.runtime", end)];
+    told.map(|(key, value)| Setting::asked(key.to_owned(), value, "the job as it was understood")).to_vec()
+}
+
 /// The workers' values in their order, equal neighbours counted; nothing where none has any.
 fn counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<String> {
     let mut runs: Vec<(Option<&String>, usize)> = Vec::new();
@@ -298,10 +305,12 @@ mod tests {
     use super::*;
     use crate::inputs::Inputs;
     use crate::jobs;
+    use seekwise_targets::work::Work;
 
     fn told(text: &str, key: &str) -> Option<String> {
         let read = |_: &str| Ok(text.to_owned());
         let job = jobs::load("a.fio", 1 << 24, &Inputs::today(&read), &[]).unwrap().job;
+        let Work::Job(job) = job else { panic!("a job") };
         settings(&job, 1 << 24).into_iter().find(|setting| setting.key == key).map(|setting| setting.value)
     }
 

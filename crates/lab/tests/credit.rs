@@ -24,6 +24,7 @@ fn finding(factor: &str, [from, to]: [&str; 2], credit: &str) -> Finding {
     let study = study::parse("s.toml", &text).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let read = |name: &str| match name {
         "v.fio" => Ok(JOB.to_owned()),
+        "s.toml" => Ok(SCENE.to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
     let (inputs, cells) = (Inputs::today(&read), plan::cells(&study));
@@ -183,6 +184,29 @@ const PAIRS: [Pair; 29] = [
         Ok("a bundle: the flush policy, the depth"),
     ),
 ];
+
+/// A scene of one volume and one program.
+const SCENE: &str = "[system]\nfamily = 'windows-nt'\n[volume.c]\nfs = 'fat32'\nsize_gib = 8\n[program.copy]\n\
+    name = 'total-commander'\nfiles = 1\ntotal_mb = 1\n";
+
+#[test]
+fn file_system_system_and_program_are_told_apart() {
+    let pair = |a: &str, b: &str, credit: &str| {
+        let (a, b) = (format!("job = 's.toml', {a}"), format!("job = 's.toml', {b}"));
+        finding(&bundles(&a, &b), ["a", "b"], credit).refused
+    };
+    let fs = |fs: &str, family: &str| format!("\"volume.c.fs\" = '{fs}', \"system.family\" = '{family}'");
+    // Windows 98 on FAT32 against Windows 2000 on NTFS: which of the two was it?
+    let both = (fs("fat32", "windows-98"), fs("ntfs", "windows-nt"));
+    let why = pair(&both.0, &both.1, "'file-system'").expect("refused");
+    assert!(why.contains("the system (system.family)"), "{why}");
+    assert_eq!(pair(&both.0, &both.1, "'system', 'file-system'"), None);
+    assert_eq!(pair(&fs("fat32", "windows-nt"), &fs("ntfs", "windows-nt"), "'file-system'"), None);
+    let cache = |mib: u32| format!("\"pagecache.mib\" = {mib}");
+    assert_eq!(pair(&cache(0), &cache(64), "'page-cache'"), None);
+    let block = |kib: u32| format!("\"program.copy.block_kib\" = {kib}");
+    assert_eq!(pair(&block(32), &block(1024), "'program'"), None);
+}
 
 #[test]
 fn pairs_are_credited_or_refused() {

@@ -26,8 +26,8 @@ use seekwise_model::stack::{Change, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern, Workload};
-use seekwise_targets::place::source;
 use seekwise_targets::sim::{self, Watched, Witness};
+use seekwise_targets::work::Work;
 
 /// One write or flush as its client saw it. Numbers count the client's doings.
 #[derive(Clone, Copy, Debug)]
@@ -362,6 +362,13 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
+fn workers(work: Work) -> Job {
+    match work {
+        Work::Job(job) => job,
+        Work::Scene(scene) => panic!("{} is no job of workers", scene.name),
+    }
+}
+
 /// A job of two seconds that writes a small part of the drive again and again, with whatever makes writes durable.
 fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     let mut text = "[j]\nioengine=libaio\ndirect=1\nnorandommap\ntime_based\nruntime=2\n".to_owned();
@@ -371,7 +378,7 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);
     text += pick(rng, &["", "thinktime=3000\n", "thinktime=200000\nthinktime_blocks=20\n"]);
     text += &format!("iodepth={}\n", pick(rng, &[1, 1, 4, 32]));
-    jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job
+    workers(jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job)
 }
 
 /// Some drives lie, and some keep their buffer through a cut.
@@ -488,12 +495,13 @@ fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
 /// Holds what is judged of a run against cuts of the same device at the same instants.
 fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
     let (terms, faults) = (Terms::of(stack), stack.profile.faults);
-    let Ok(run) = sim::run(stack, source(job, Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
+    let work = Work::from(job.clone());
+    let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
     // Some of them after the end, while an idle drive writes out, or a new one is filled.
     let filled = stack.changes.iter().any(|change| change.key == "array.replace");
     let last = run.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
     let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
-    let report = judge(stack, job, case, &When::At(instants), &|_, _| ()).unwrap();
+    let report = judge(stack, &work, case, &When::At(instants), &|_, _| ()).unwrap();
     for (index, judged) in report.each.iter().enumerate() {
         let log = cut_really(stack, job, case, judged.at);
         let found = Found::of(stack, &log);
@@ -580,7 +588,7 @@ fn small_writes(rng: &mut Rng, sectors: u64, lasting: bool) -> Job {
     } else {
         pick(rng, &["", "fsync=16\n", "thinktime=20000\nthinktime_blocks=20\n"])
     };
-    jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job
+    workers(jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job)
 }
 
 /// What is told of a layer above an array, or of an array with lost drives, in each arrangement by itself.

@@ -3,8 +3,18 @@
 //!
 //! | part | what it is |
 //! |---|---|
+//! | [`call`] | what a program asks of the system, and what it gets back |
+//! | [`pagecache`] | which pages of files are in memory, and what is read ahead |
+//! | [`program`] | what programs ask, call by call |
+//! | [`scene`] | programs on a system with its volumes, as a source of requests |
+//! | [`system`] | serves the calls of threads, and issues what they ask of the drive |
 //! | [`volume`] | FAT32, NTFS and ext4 as far as their I/O goes, and what a mount finds after a cut |
 //!
 //! No bytes of data are kept, only where they lie, as everywhere in the model.
 
+pub mod call;
+pub mod pagecache;
+pub mod program;
+pub mod scene;
+pub mod system;
 pub mod volume;

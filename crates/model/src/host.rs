@@ -12,4 +12,3 @@ pub mod layer;
 pub mod ports;
 pub mod processor;
 pub mod scsi;
-pub mod slab;

@@ -9,6 +9,7 @@
 //! | [`engine`] | joins a source to a device, in whatever time the caller has |
 //! | [`queue`] | who is next: one queue for host and drive |
 //! | [`recency`] | which of a number of things was used longest ago |
+//! | [`slab`] | a list whose places are used again |
 //! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
 //! | [`files`] | what programs do with files, as block requests: volumes |
@@ -29,6 +30,7 @@ pub mod queue;
 pub mod recency;
 pub mod record;
 pub mod rng;
+pub mod slab;
 pub mod stack;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -71,6 +71,26 @@ impl Recency {
         self.link(self.end(), thing);
     }
 
+    /// `thing` counts as used just after `other`.
+    pub fn follow(&mut self, thing: usize, other: usize) {
+        self.unlink(thing as u32);
+        self.link(other as u32, thing as u32);
+    }
+
+    /// The thing used last.
+    #[inline]
+    pub fn newest(&self) -> Option<usize> {
+        let newest = self.older[self.end() as usize];
+        (newest != self.end()).then_some(newest as usize)
+    }
+
+    /// The thing used just before `thing`.
+    #[inline]
+    pub fn before(&self, thing: usize) -> Option<usize> {
+        let before = self.older[thing];
+        (before != self.end()).then_some(before as usize)
+    }
+
     /// `thing` leaves the order until it is touched or demoted.
     pub fn retire(&mut self, thing: usize) {
         let thing = thing as u32;
@@ -119,6 +139,10 @@ mod tests {
         recency.retire(0);
         assert_eq!(order(&recency), [3, 2, 1]);
         assert!(recency.is_retired(0) && !recency.is_retired(2));
+        assert_eq!((recency.before(2), recency.before(3), recency.newest()), (Some(3), None, Some(1)));
+        recency.follow(1, 3);
+        assert_eq!(order(&recency), [3, 1, 2]);
+        recency.follow(1, 2);
         recency.demote(0);
         assert_eq!(order(&recency), [0, 3, 2, 1]);
         assert_eq!(order(&Recency::new(0)), []);

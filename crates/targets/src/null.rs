@@ -121,7 +121,8 @@ impl Device for Answering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::{RunError, Target, source};
+    use crate::place::{RunError, Target};
+    use crate::work::Work;
     use seekwise_model::record::Record;
     use seekwise_model::rng::Seed;
     use seekwise_model::workload::replay::{Replay, Row, Timing};
@@ -159,8 +160,8 @@ mod tests {
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
         let outcome = Target::Real(&Null).run(replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
         assert_eq!(outcome.failures, 1);
-        let nobody = seekwise_model::workload::Job::default();
-        let refused = Target::Real(&Null).run(source(&nobody, Seed(1)), u64::MAX, Seed(1), &mut |_| ());
+        let nobody = Work::from(seekwise_model::workload::Job::default());
+        let refused = Target::Real(&Null).run(nobody.source(Seed(1)), u64::MAX, Seed(1), &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
     }
 }

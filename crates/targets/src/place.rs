@@ -15,7 +15,7 @@ use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{Job, Workload, WorkloadError};
+use seekwise_model::workload::WorkloadError;
 
 use crate::clock::Clock;
 use crate::{null, sim};
@@ -102,11 +102,6 @@ impl From<WorkloadError> for RunError {
     fn from(error: WorkloadError) -> RunError {
         RunError::Unfit(error.to_string())
     }
-}
-
-/// The source of a job, once it is known what it runs on.
-pub fn source(job: &Job, seed: Seed) -> impl FnOnce(&Limits) -> Result<Workload, RunError> {
-    move |limits| Ok(Workload::new(job, limits, seed)?)
 }
 
 impl From<Stack> for Target {

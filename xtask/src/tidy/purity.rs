@@ -6,7 +6,7 @@ use super::source::{code, without_tests, words};
 
 /// Which rooms of the model a room may name. `host`, `drive`, `workload` and `files` never see one another: they meet
 /// at `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("time", &[]),
     ("rng", &["time"]),
     ("block", &["time", "record"]),
@@ -14,10 +14,11 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("queue", &["time", "block"]),
     ("engine", &["time", "block", "record"]),
     ("recency", &[]),
+    ("slab", &[]),
     ("drive", &["time", "rng", "block", "record", "queue", "recency"]),
-    ("host", &["time", "rng", "block", "record", "queue", "recency"]),
+    ("host", &["time", "rng", "block", "record", "queue", "recency", "slab"]),
     ("workload", &["time", "rng", "block"]),
-    ("files", &["time", "rng", "block"]),
+    ("files", &["time", "rng", "block", "recency", "slab"]),
     ("stack", &["time", "rng", "block", "drive", "host"]),
     ("testing", &["time", "rng", "block", "record", "queue", "engine", "drive", "host", "stack", "workload"]),
 ];

@@ -149,7 +149,7 @@ impl Compared<'_> {
                 finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
             json!({
                 "metric": metric.to_string(), "title": metric.title(),
-                "unit": metric.figure.unit(), "better": metric.better(),
+                "unit": metric.unit(), "better": metric.better(),
                 "from": self.side(finding.from), "to": self.side(finding.to),
                 "ratio": interval(judgement.ratio), "verdict": verdict, "refused": finding.refused,
                 "p": judgement.p, "p_adjusted": judgement.p_holm,
@@ -256,7 +256,7 @@ fn beside(beside: &Beside) -> Value {
 
 /// A figure with how far its interval reaches; bytes as megabytes.
 fn amount(metric: &Metric, Interval { estimate, low, high }: Interval) -> String {
-    let (scale, places) = match metric.figure.unit() {
+    let (scale, places) = match metric.unit() {
         "bytes/s" => (1e6, 2),
         "ms" => (1.0, 3),
         _ => (1.0, 1),
@@ -270,7 +270,7 @@ fn figure(metric: &Metric, interval: Interval) -> String {
 
 /// The unit as printed: bytes as megabytes.
 fn unit(metric: &Metric) -> &'static str {
-    if metric.figure.unit() == "bytes/s" { "MB/s" } else { metric.figure.unit() }
+    if metric.unit() == "bytes/s" { "MB/s" } else { metric.unit() }
 }
 
 /// The comparison as a study: it is run, kept and reported as one.

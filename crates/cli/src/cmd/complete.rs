@@ -9,6 +9,7 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
 use seekwise_formats::keys::sections;
+use seekwise_formats::program::programs;
 use seekwise_formats::stack::layers;
 use seekwise_lab::{catalogue, jobs};
 use seekwise_targets::place::PLACES;
@@ -60,7 +61,12 @@ fn command() -> Command {
     let targets = move || words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
     let jobs = || {
         let patterns = jobs::patterns().into_iter().map(|pattern| pattern.name);
-        words_and_files(patterns.chain(jobs::JOBS.iter().map(|job| job.name.to_owned())).collect())
+        let jobs = jobs::JOBS.iter().map(|job| job.name).chain(jobs::SCENES.iter().map(|scene| scene.name));
+        words_and_files(patterns.chain(jobs.map(str::to_owned)).collect())
+    };
+    let programs = || {
+        let names: Vec<String> = programs().iter().map(|program| program.name.clone()).collect();
+        ArgValueCompleter::new(move |current: &OsStr| named(current, &names))
     };
     let studies = || words_and_files(BUILT_IN.iter().map(|study| study.0.to_owned()).collect());
     let set = || ArgValueCompleter::new(|current: &OsStr| settings(current));
@@ -75,6 +81,7 @@ fn command() -> Command {
         .mut_subcommand("drives", |command| command.mut_arg("name", |arg| arg.add(targets())))
         .mut_subcommand("studies", |command| command.mut_arg("name", |arg| arg.add(studies())))
         .mut_subcommand("patterns", |command| command.mut_arg("name", |arg| arg.add(jobs())))
+        .mut_subcommand("programs", |command| command.mut_arg("name", |arg| arg.add(programs())))
         .mut_subcommand("keys", |command| command.mut_arg("words", |arg| arg.add(keys())))
         .mut_subcommand("init", |command| command.mut_arg("like", |arg| arg.add(targets())))
         .mut_subcommand("run", on_target)

@@ -6,7 +6,7 @@ use std::path::Path;
 use seekwise_formats::keys::{Entry, Section, sections};
 use seekwise_formats::profile::figure::{Figure, Value};
 use seekwise_formats::stack::{Stack, hosts, layers};
-use seekwise_lab::catalogue;
+use seekwise_lab::{catalogue, jobs};
 
 use super::print;
 use crate::args::{self, Template};
@@ -48,6 +48,7 @@ pub fn init(args: &args::Init) -> Outcome {
     let text = match args.what {
         Template::Stack => stack(name.unwrap_or("stack.toml"))?,
         Template::Study => STUDY.replace(STUDY_NAME, name.unwrap_or(STUDY_NAME)),
+        Template::Scene => scene(name.unwrap_or("my-scene.toml")),
         Template::Drive => drive(args.like.as_deref().unwrap_or(DRIVE), name.unwrap_or("my-drive.toml"))?,
     };
     let Some(path) = &args.out else {
@@ -58,6 +59,22 @@ pub fn init(args: &args::Init) -> Outcome {
     write_whole(path, text.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     say(format!("Written: {}", path.display()));
     Ok(Answer::Done)
+}
+
+/// The scene that a new one begins with.
+const SCENE: &str = "copy";
+
+/// The built-in scene, and all keys of scenes behind `#`.
+fn scene(file: &str) -> String {
+    let built_in = jobs::built_in(SCENE).unwrap_or_default();
+    let mut text = built_in.replace(&format!("run {SCENE} "), &format!("run {file} "));
+    text = text.replace(&format!("compare {SCENE} "), &format!("compare {file} "));
+    text += "\n## All keys, as --set and studies take them. `seekwise programs` lists programs.\n";
+    let all = sections();
+    for entry in all.iter().filter(|section| section.name == "scene").flat_map(|section| &section.keys) {
+        text += &format!("{:<COMMENT$} # {}\n", format!("## {}", entry.key), about(entry));
+    }
+    text
 }
 
 /// A stack with two layers above its drive, and the others behind `#`.
@@ -185,6 +202,14 @@ mod tests {
             }
         }
         tables
+    }
+
+    #[test]
+    fn a_scene_runs_as_it_is() {
+        let text = scene("s.toml");
+        let built = seekwise_formats::scene::Scene::parse("s.toml", &text).and_then(|scene| scene.build(1 << 29, None));
+        assert!(built.is_ok() && text.contains("seekwise run s.toml --on"), "{text}");
+        assert!(text.contains("## volume.NAME.fragments"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! `seekwise patterns`: the built-in patterns and jobs; of one, what it is made of.
+//! `seekwise patterns`: the built-in patterns, jobs and scenes; of one, what it is made of.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_lab::jobs::{self, BuiltIn, BuiltInJob};
+use seekwise_lab::jobs::{self, BuiltIn, BuiltInJob, BuiltInScene};
 use seekwise_model::time::Span;
 use seekwise_model::workload::AccessLine;
 use serde_json::{Value, json};
@@ -28,7 +28,14 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
         return one(&patterns, name, json);
     }
     if json {
-        print_json(&patterns.iter().map(pattern_json).chain(jobs::JOBS.iter().map(job_json)).collect::<Vec<_>>())?;
+        print_json(
+            &patterns
+                .iter()
+                .map(pattern_json)
+                .chain(jobs::JOBS.iter().map(job_json))
+                .chain(jobs::SCENES.iter().map(scene_json))
+                .collect::<Vec<_>>(),
+        )?;
         return Ok(Answer::Done);
     }
     let mut table = tables::table(["pattern", "reads %", "random %", "request sizes"]);
@@ -54,6 +61,11 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
         table.add_row([job.name, &variables.join(" "), job.purpose]);
     }
     print(&table.to_string())?;
+    let mut table = tables::table(["scene", "what happens in it"]);
+    for scene in jobs::SCENES {
+        table.add_row([scene.name, scene.purpose]);
+    }
+    print(&format!("\n{table}"))?;
     Ok(Answer::Done)
 }
 
@@ -85,7 +97,11 @@ fn job_json(job: &BuiltInJob) -> Value {
     json!({"name": job.name, "title": job.purpose, "variables": variables})
 }
 
-/// Shows the pattern or job of that name.
+fn scene_json(scene: &BuiltInScene) -> Value {
+    json!({"name": scene.name, "title": scene.purpose, "scene": scene.text})
+}
+
+/// Shows the pattern, job or scene of that name.
 fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let fio = as_fio(pattern);
@@ -100,8 +116,16 @@ fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
         }
         return Ok(Answer::Done);
     }
+    if let Some(scene) = jobs::SCENES.iter().find(|scene| scene.name == name) {
+        match json {
+            true => print_json(&scene_json(scene))?,
+            false => print(&format!("{}: {}\n\nA scene:\n\n{}", scene.name, scene.purpose, scene.text))?,
+        }
+        return Ok(Answer::Done);
+    }
     let Some(job) = jobs::JOBS.iter().find(|job| job.name == name) else {
         let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(jobs::JOBS.iter().map(|job| job.name));
+        let names = names.chain(jobs::SCENES.iter().map(|scene| scene.name));
         return Err(Diagnostic::at(name, 0, "no built-in pattern or job of that name").nearest_to(name, names).into());
     };
     if json {

@@ -43,6 +43,9 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let inputs = Inputs::today(&files::text);
     let prepared = target::prepare(&cell, &inputs)?;
     warn(&prepared.warnings);
+    if format == Format::FioJson && prepared.job.scene().is_some() {
+        return Err(Failure::new("--format fio-json: a scene has no jobs of fio; expected text, json or csv"));
+    }
     let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
     bounds.admit(&plan)?;
     args.log.as_deref().map(|log| admit(log, args.force)).transpose()?;
@@ -111,7 +114,7 @@ fn format(given: Option<Format>, json: bool) -> Result<Format, Failure> {
 /// An error where a run has no figures.
 fn something(measured: &Measured) -> Result<(), Failure> {
     let Measured { issued, failures, .. } = measured;
-    if measured.run.all().tally.ios() > 0 {
+    if measured.run.all().tally.ios() > 0 || measured.operations.values().any(|operation| operation.count > 0) {
         return Ok(());
     }
     let trouble: String = measured.troubles.iter().map(|trouble| format!("; {trouble}")).collect();

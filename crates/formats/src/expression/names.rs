@@ -13,6 +13,8 @@ const KINDS: [&str; 4] = ["all", "read", "write", "flush"];
 const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
 const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
+/// Figures of a program's operations, beside their response times.
+const OPERATIONS: [&str; 2] = ["count", "per_s"];
 /// Figures of a whole run.
 const WHOLE: [&str; 12] = [
     "elapsed_s",
@@ -67,6 +69,17 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     }
     if name.split_once('.').is_some_and(|(end, lost)| ENDS.contains(&end) && LOST.contains(&lost)) {
         key.push_str(".writes");
+    }
+    // `operations.copy.per_s`: a program of a scene, whose name the scene gives.
+    if let Some((_, figure)) = key.strip_prefix("operations.").and_then(|rest| rest.split_once('.')) {
+        let known = || OPERATIONS.map(str::to_owned).into_iter().chain(RESPONSES.map(|it| format!("response_ms.{it}")));
+        if known().any(|known| known == figure) {
+            return Ok(Node::Quantity(key));
+        }
+        let known: Vec<String> = known().collect();
+        let near = nearest(figure, known.iter().map(String::as_str)).map(str::to_owned);
+        let message = format!("operations have no figure `{figure}`");
+        return Err(Fault { message, expected: Some(known.join(", ")), nearest: near, at: 0 });
     }
     let known = quantities();
     // `phases.1.all.iops`: the second stretch between changes of settings.

@@ -141,7 +141,7 @@ fn every_key_says_what_it_is() {
 /// The first table of a layer's section in the guide, and where it stands.
 fn table<'a>(guide: &'a str, section: &str) -> (usize, &'a str) {
     let head = format!("\n## {section}\n");
-    let start = guide.find(&head).unwrap_or_else(|| panic!("docs/stack.md has no section {section}")) + head.len();
+    let start = guide.find(&head).unwrap_or_else(|| panic!("the guide has no section {section}")) + head.len();
     let at = start + guide[start..].find("\n|").expect("a table") + 1;
     let lines = guide[at..].split_inclusive('\n').take_while(|line| line.starts_with('|'));
     (at, &guide[at..at + lines.map(str::len).sum::<usize>()])
@@ -159,13 +159,19 @@ fn as_markdown(section: &Section) -> String {
 
 #[test]
 fn the_guide_has_every_key() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stack.md");
+    written("stack.md", |section| !["stack", "scene", "profile", "study"].contains(&section.name));
+    written("scenes.md", |section| section.name == "scene");
+}
+
+/// The tables of these sections in a chapter of the guide are up to date.
+fn written(chapter: &str, has: impl Fn(&Section) -> bool) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(chapter);
     let mut guide = std::fs::read_to_string(&path).expect("the guide");
-    for section in sections().iter().filter(|section| !["stack", "profile", "study"].contains(&section.name)) {
+    for section in sections().iter().filter(|section| has(section)) {
         let wanted = as_markdown(section);
         let (at, stands) = table(&guide, section.name);
         if std::env::var_os("SEEKWISE_UPDATE").is_none() {
-            assert!(stands == wanted, "docs/stack.md, {}: SEEKWISE_UPDATE=1 writes the tables anew", section.name);
+            assert!(stands == wanted, "{chapter}, {}: SEEKWISE_UPDATE=1 writes the tables anew", section.name);
         }
         guide.replace_range(at..at + stands.len(), &wanted);
     }

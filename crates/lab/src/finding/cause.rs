@@ -65,6 +65,7 @@ fn requests(whose: &Whose) -> String {
         Whose::Write => "writes".to_owned(),
         Whose::Flush => "flushes".to_owned(),
         Whose::Job(name) => format!("job {name}"),
+        Whose::Operations(name) => format!("operations of {name}"),
     }
 }
 

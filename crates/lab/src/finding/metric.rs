@@ -14,6 +14,7 @@ pub fn view<'a>(whose: &Whose, record: &'a RunRecord) -> Option<&'a View> {
         Whose::Write => Some(&record.write),
         Whose::Flush => Some(&record.flush),
         Whose::Job(_) if record.groups.is_empty() => Some(&record.all),
+        Whose::Operations(_) => None,
         Whose::Job(name) => record.groups.iter().find(|group| group.name == *name).map(|group| &group.all),
     };
     view.filter(|view| view.ios > 0)
@@ -22,16 +23,25 @@ pub fn view<'a>(whose: &Whose, record: &'a RunRecord) -> Option<&'a View> {
 /// The metric of one run; nothing where it has no such request, or no processor, or is not measured.
 pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
     let figure = match metric.figure {
+        Figure::Elapsed => return Some(record.elapsed_s),
         Figure::Cpu => return record.cpu.map(|cpu| cpu.percent),
         Figure::IosPerCpuSecond => return record.cpu.map(|cpu| cpu.ios_per_cpu_second),
         Figure::WallNs => return record.cost.map(|cost| cost.wall_ns),
         Figure::ProcessorNs => return record.cost.and_then(|cost| cost.processor_ns),
         figure => figure,
     };
-    let view = view(&metric.whose, record)?;
-    let response = &view.response_ms;
+    let (response, per_s, bytes_per_s) = match &metric.whose {
+        Whose::Operations(name) => {
+            let done = record.operations.get(name).filter(|done| done.count > 0)?;
+            (&done.response_ms, done.per_s, 0.0)
+        }
+        whose => {
+            let view = view(whose, record)?;
+            (&view.response_ms, view.iops, view.bytes_per_s)
+        }
+    };
     Some(match figure {
-        Figure::BytesPerS => view.bytes_per_s,
+        Figure::BytesPerS => bytes_per_s,
         Figure::Mean => response.mean,
         Figure::P50 => response.p50,
         Figure::P90 => response.p90,
@@ -39,7 +49,7 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
         Figure::P999 => response.p99_9,
         Figure::P9999 => response.p99_99,
         Figure::Max => response.max,
-        _ => view.iops,
+        _ => per_s,
     })
 }
 
@@ -55,6 +65,9 @@ fn percentile(figure: Figure) -> Option<Percentile> {
 
 /// The run has enough requests for the metric, as far as it is a percentile.
 pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
-    let ios = view(&metric.whose, record).map_or(0, |view| view.ios);
+    let ios = match &metric.whose {
+        Whose::Operations(name) => record.operations.get(name).map_or(0, |done| done.count),
+        whose => view(whose, record).map_or(0, |view| view.ios),
+    };
     percentile(metric.figure).is_none_or(|wanted| quality::supported(ios).any(|one| one == wanted))
 }

@@ -3,14 +3,15 @@
 
 use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
-use seekwise_model::workload::{Job, Worker};
+use seekwise_model::workload::Worker;
 use seekwise_targets::place::Target;
+use seekwise_targets::work::Work;
 
 /// In words, one line each, of a run that ended at `end`.
-pub(super) fn troubles(target: &Target, job: &Job, failures: u64, end: Instant) -> Vec<String> {
+pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant) -> Vec<String> {
     let mut troubles = target.stack().map_or(Vec::new(), |stack| lost_volumes(stack, end));
     let ends = |worker: &Worker| worker.survives != [true; 2];
-    if failures > 0 && job.workers.iter().any(ends) {
+    if failures > 0 && work.workers().iter().any(ends) {
         troubles
             .push("workers of fio jobs end at their first error, unless `continue_on_error` says otherwise".to_owned());
     }

@@ -110,6 +110,13 @@ impl Volume {
         self.contents.changes.take();
     }
 
+    /// Metadata in memory that do not differ from the drive are forgotten, where none differs.
+    pub fn drop_clean(&mut self) {
+        if self.contents.pages.dirty() == 0 {
+            self.contents.forget();
+        }
+    }
+
     /// Mounts: reads what stays in memory.
     pub fn mount(&mut self, plan: &mut Plan) {
         self.system.mount(&mut self.contents, plan);
@@ -313,6 +320,11 @@ impl Volume {
     /// Whether it is there.
     pub fn has(&self, file: FileId) -> bool {
         self.contents.tree.has(file)
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self, file: FileId) -> bool {
+        self.contents.tree.get(file).is_directory
     }
 
     /// The pieces of a file, in order.

@@ -44,12 +44,12 @@ pub use self::parity::ParityWrite;
 pub use self::rebuild::Progress;
 use self::rebuild::Rebuild;
 use super::layer::{self, Layer, Layered};
-use super::slab::Slab;
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
 use crate::queue::{Discipline, Queue};
 use crate::record::Part;
+use crate::slab::Slab;
 use crate::time::{Instant, Rate, Span};
 
 /// Which copy of a mirror is read.

@@ -25,9 +25,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::carried::Carried;
-use super::slab::Slab;
 use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request, Status};
 use crate::record::{DriveLog, Effort, Ledger, Part};
+use crate::slab::Slab;
 use crate::time::Instant;
 
 /// What a layer does. The crank's methods are how it does it.

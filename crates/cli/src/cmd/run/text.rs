@@ -1,6 +1,6 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{Measured, PerRequest, RunRecord, View};
+use seekwise_lab::run::{Measured, OperationRecord, PerRequest, RunRecord, View};
 use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
 
@@ -18,6 +18,10 @@ const DISPENSABLE: [&str; 6] = ["p99.99 ms", "p90 ms", "p99.9 ms", "MB/s", "p50 
 
 /// What stands before the figures between changes of settings.
 const PHASE: [&str; 2] = ["from", "what changed"];
+
+/// What every table of operations says.
+const OPERATIONS: [&str; 8] =
+    ["operations", "operations/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"];
 
 /// Columns of a bar at most.
 const BAR: usize = 40;
@@ -45,6 +49,9 @@ pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Res
     let clock = if record.is_measured() { "by the wall clock" } else { "of virtual time" };
     let title = format!("{} on {}, {:.3} s {clock}", record.job, record.target, record.elapsed_s);
     let mut text = format!("{}\n\n{}\n", wrapped(&title, width), kinds.draw(width));
+    if !record.operations.is_empty() {
+        text.push_str(&format!("\nWhat the programs did:\n{}\n", operations(record).draw(width)));
+    }
     if !phases.is_empty() {
         text.push_str(&format!("\nBetween changes of settings, reads and writes:\n{}\n", phases.draw(width)));
     }
@@ -95,6 +102,18 @@ fn phases(record: &RunRecord) -> Table {
         let changed = if phase.changed.is_empty() { "the beginning" } else { &phase.changed };
         let head = [whole(&format!("{} s", phase.from_s)), changed.to_owned()];
         table.add_row(head.into_iter().chain(figures(&phase.all)));
+    }
+    table
+}
+
+/// Operations by program.
+fn operations(record: &RunRecord) -> Table {
+    let mut table = wide([""].iter().chain(&OPERATIONS).map(|&heading| heading.to_owned()).collect());
+    figures_from(&mut table, 1);
+    dispensable(&mut table, &DISPENSABLE);
+    for (name, OperationRecord { count, per_s, response_ms: r }) in &record.operations {
+        let times = [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.max].map(|ms| format!("{ms:.3}"));
+        table.add_row([name.clone(), count.to_string(), format!("{per_s:.1}")].into_iter().chain(times));
     }
     table
 }

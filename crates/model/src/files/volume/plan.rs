@@ -142,6 +142,18 @@ impl Plan {
         }
     }
 
+    /// Without its flushes: what a handle that writes through asks of Windows' file systems.
+    pub fn drop_flushes(&mut self) {
+        self.steps.retain(|step| step.op != Op::Flush);
+    }
+
+    /// With its data in whole blocks of so many sectors: what goes through Linux's page cache. Each step begins with one.
+    pub fn round_up(&mut self, block: u64) {
+        for step in self.steps.iter_mut().filter(|step| matches!(step.role, Role::Data { .. })) {
+            step.sectors = step.sectors.next_multiple_of(block);
+        }
+    }
+
     /// Reads these sectors.
     pub(super) fn read(&mut self, lba: u64, sectors: u64, role: Role) {
         self.push(Op::Read, lba, sectors, Flags::NONE, role, 0);

@@ -8,8 +8,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::{Op, Status};
-use crate::host::slab::Slab;
 use crate::record::Ledger;
+use crate::slab::Slab;
 use crate::time::Instant;
 
 /// No job, no request: the array's own doing.

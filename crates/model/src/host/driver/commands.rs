@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use crate::block::Request;
-use crate::host::slab::Slab;
+use crate::slab::Slab;
 use crate::time::Instant;
 
 /// No piece.

@@ -1,0 +1,70 @@
+//! `seekwise programs`: the programs of scenes; of one, its figures with their sources.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::figure::Figure;
+use seekwise_formats::program::{self, ProgramFile};
+use serde_json::{Value, json};
+
+use super::{print, print_json};
+use crate::args;
+use crate::exit::{Answer, Outcome};
+use crate::screen::{self, wrapped};
+use crate::tables;
+
+/// Lists them, or shows one.
+pub fn programs(args: &args::Named, json: bool) -> Outcome {
+    let all = program::programs();
+    if let Some(name) = &args.name {
+        return match program::named(name) {
+            Some(program) => one(program, json),
+            None => {
+                let names = all.iter().map(|program| program.name.as_str());
+                Err(Diagnostic::at(name, 0, "no program of that name").nearest_to(name, names).into())
+            }
+        };
+    }
+    if json {
+        print_json(&all.iter().map(shown_json).collect::<Vec<_>>())?;
+        return Ok(Answer::Done);
+    }
+    let mut table = tables::table(["program", "an operation is", "what it is"]);
+    for program in all {
+        table.add_row([program.name.as_str(), program.operation, &program.title]);
+    }
+    print(&format!("{table}\n\n{}", wrapped(HOW, screen::width())))?;
+    Ok(Answer::Done)
+}
+
+/// How they are used.
+const HOW: &str = "A scene names one under [program.NAME]; `seekwise init scene` writes one. `seekwise programs NAME` shows the \
+                   figures of one, each of which a scene may set otherwise (program.NAME.KEY).";
+
+fn one(program: &ProgramFile, json: bool) -> Outcome {
+    if json {
+        print_json(&shown_json(program))?;
+        return Ok(Answer::Done);
+    }
+    let mut table = tables::table(["figure", "value", "kind", "source"]);
+    for figure in &program.figures {
+        let value = format!("{} {}", figure.value, figure.unit);
+        let (kind, value) = (figure.kind.to_string(), value.trim_end().to_owned());
+        table.add_row([figure.key.to_owned(), value, kind, figure.source.clone()]);
+    }
+    let does = format!("It {}. An operation is {}.", program.what, program.operation);
+    print(&format!(
+        "{}: {}\n\n{}\n\n{table}",
+        program.name,
+        wrapped(&program.title, screen::width()),
+        wrapped(&does, screen::width())
+    ))?;
+    Ok(Answer::Done)
+}
+
+fn shown_json(program: &ProgramFile) -> Value {
+    let figure = |figure: &Figure| {
+        json!({"key": figure.key, "value": figure.value.to_string(), "unit": figure.unit,
+               "kind": figure.kind.to_string(), "source": figure.source})
+    };
+    json!({"name": program.name, "title": program.title, "engine": program.engine, "operation": program.operation,
+           "figures": program.figures.iter().map(figure).collect::<Vec<_>>()})
+}

@@ -1,0 +1,115 @@
+//! Scenes on the command line: a job wherever a job is named, what it says beside requests, what bad ones say.
+
+mod seekwise;
+
+use std::fs;
+
+use seekwise::seekwise;
+
+const DRIVE: &str = "barracuda-7200.7";
+
+const COPY: &str = "[system]\nfamily = \"windows-nt\"\n[volume.c]\nfs = \"fat32\"\nsize_gib = 4\n[volume.d]\nfs = \"ntfs\"\n\
+    [program.copy]\nname = \"total-commander\"\non = \"c\"\nto = \"d\"\nfiles = 20\ntotal_mb = 20\n";
+
+/// A folder with the scene `s.toml`.
+fn folder(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("s.toml"), text).unwrap();
+    folder
+}
+
+#[test]
+fn a_run_says_what_programs_did_beside_what_they_asked_for() {
+    let folder = folder(COPY);
+    let run = |args: &[&str]| seekwise(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], args].concat());
+    let json = run(&["--json"]).json();
+    let copy = &json["operations"]["copy"];
+    assert_eq!(copy["count"], 20);
+    let (per_s, elapsed) = (copy["per_s"].as_f64().unwrap(), json["elapsed_s"].as_f64().unwrap());
+    assert!((per_s * elapsed - 20.0).abs() < 1e-6, "counted over the whole run");
+    // One file after another: their times and nothing else are the run.
+    let mean = copy["response_ms"]["mean"].as_f64().unwrap();
+    assert!((mean * 20.0 / 1e3 / elapsed - 1.0).abs() < 0.01, "{mean} {elapsed}");
+    let groups: Vec<&str> = json["groups"].as_array().unwrap().iter().map(|g| g["name"].as_str().unwrap()).collect();
+    assert_eq!(groups, ["copy", "system"]);
+    let text = run(&[]).done();
+    assert!(text.contains("What the programs did:") && text.contains("operations/s"), "{text}");
+    assert_eq!(run(&["--json"]).json(), json, "the same each time");
+    let refused = run(&["--format", "fio-json"]);
+    assert_eq!((refused.code, refused.err.contains("a scene has no jobs of fio")), (2, true), "{}", refused.err);
+}
+
+#[test]
+fn keys_of_a_scene_are_set_varied_and_asked_for() {
+    let folder = folder(COPY);
+    let run = |set: &[&str]| {
+        let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+        seekwise(folder.path(), &[&["run", "s.toml", "--on", DRIVE, "--json"][..], &set].concat())
+    };
+    let seconds = |set: &[&str]| run(set).json()["elapsed_s"].as_f64().unwrap();
+    let (small, large) = (seconds(&[]), seconds(&["program.copy.block_kib=1024"]));
+    assert!(large != small, "a copy of other blocks is another");
+    assert!(seconds(&["pagecache.mib=64"]) < small, "what is written back later is not waited for");
+    let compared = ["compare", "s.toml", "--on", DRIVE, "--vary", "volume.d.fs=ntfs,fat32", "--runs", "3", "--json"];
+    assert!(seekwise(folder.path(), &compared).done().contains("volume.d.fs"));
+    let study = "title = 't'\nquestion = 'q'\nruns = 2\njob = 's.toml'\n[stack]\ndrive = 'barracuda-7200.7'\n\
+        [[factor]]\nname = 'block'\nkey = 'program.copy.block_kib'\nlevels = [32, 1024]\n\
+        [[claim]]\nid = 'X1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\n\
+        check = ['operations.copy.per_s[block=\"1024\"] > operations.copy.per_s[block=\"32\"]']\n";
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    let said = seekwise(folder.path(), &["study", "study.toml", "--out", "out", "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let again = seekwise(folder.path(), &["study", "out", "--out", "again"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    let records = |folder_of: &str| fs::read(folder.path().join(folder_of).join("results.jsonl")).unwrap();
+    assert!(records("out") == records("again"), "made again of what the folder keeps");
+}
+
+#[test]
+fn what_a_scene_does_not_have_is_an_error() {
+    let folder = folder(COPY);
+    for (args, expected) in [
+        (["s.toml", "program.copy.blok_kib=64"], "did you mean `program.copy.block_kib`?"),
+        (["s.toml", "program.cpy.block_kib=64"], "the scene has no program `cpy`; expected copy"),
+        (["s.toml", "job.depth=4"], "`job.depth`: a scene has no workers"),
+        (["s.toml", "volume.c.cluster=3000"], "`volume.c.cluster`: no such cluster; expected a power of two"),
+        (["random-read", "program.copy.block_kib=64"], "is no scene"),
+    ] {
+        let said = seekwise(folder.path(), &["run", args[0], "--on", DRIVE, "--set", args[1]]);
+        assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_power_cut_loses_what_a_program_wrote_and_never_flushed() {
+    let folder = folder(COPY);
+    let cut = |set: &str| {
+        let args = ["power-cut", "s.toml", "--on", DRIVE, "--cuts", "100", "--set", set, "--json"];
+        seekwise(folder.path(), &args).json()
+    };
+    assert!(cut("drive.cache.write_back=true")["acknowledged_lost"]["writes"].as_u64().unwrap() > 0);
+    assert_eq!(cut("drive.cache.write_back=false")["acknowledged_lost"]["writes"], 0);
+}
+
+#[test]
+fn programs_are_listed_with_their_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let show = |args: &[&str]| seekwise(folder.path(), args);
+    assert!(show(&["programs"]).done().contains("total-commander"));
+    assert!(show(&["programs", "total-commander"]).done().contains("32 KB blocks"));
+    let one = show(&["programs", "cp", "--json"]).json();
+    let sourced = |figure: &serde_json::Value| !figure["source"].as_str().unwrap().is_empty();
+    assert!(one["figures"].as_array().unwrap().iter().all(sourced));
+    assert!(show(&["programs", "total-comander"]).err.contains("did you mean `total-commander`?"));
+    assert!(show(&["keys", "scene"]).done().contains("program.NAME.block_kib"));
+    assert!(show(&["patterns", "copy"]).done().contains("[program.copy]"));
+}
+
+#[test]
+fn a_new_scene_runs_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    seekwise(folder.path(), &["init", "scene", "-o", "my-scene.toml"]).done();
+    let set = ["--set", "program.copy.total_mb=10", "--set", "program.copy.files=10"];
+    let run = [&["run", "my-scene.toml", "--on", DRIVE, "--json"][..], &set].concat();
+    assert_eq!(seekwise(folder.path(), &run).json()["operations"]["copy"]["count"], 10);
+}

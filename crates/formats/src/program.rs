@@ -1,0 +1,168 @@
+//! Programs: what runs on the volumes of a scene. A program is an engine of the model and its figures, in the same form as
+//! a drive's: each with its unit, its kind and its source.
+//!
+//! ```toml
+//! name = "total-commander"
+//! title = "…"
+//! engine = "copy"
+//! [figures]
+//! block_kib = { value = 32, datasheet = "@review" }
+//! ```
+
+mod engines;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use toml::de::DeTable;
+
+use crate::diagnostic::Diagnostic;
+use crate::profile::figure::{Figure, Key, Reader};
+use crate::profile::in_order;
+pub(crate) use engines::{ENGINES, Engine, Volumes, files};
+
+/// A program as its file describes it.
+#[derive(Clone, Debug)]
+pub struct ProgramFile {
+    /// Its name in a scene.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// The engine's name.
+    pub engine: &'static str,
+    /// What the engine does.
+    pub what: &'static str,
+    /// What it calls an operation.
+    pub operation: &'static str,
+    /// Its figures, in the order of the engine's keys.
+    pub figures: Vec<Figure>,
+    /// Citations by their short names; the figures' sources carry them in full.
+    pub sources: BTreeMap<String, String>,
+}
+
+/// The texts of the programs that come with the laboratory, by their files' names.
+const TEXTS: &[(&str, &str)] = &[
+    ("boot.toml", include_str!("../../../programs/boot.toml")),
+    ("boot-prefetch.toml", include_str!("../../../programs/boot-prefetch.toml")),
+    ("bookkeeping.toml", include_str!("../../../programs/bookkeeping.toml")),
+    ("bookkeeping-transactions.toml", include_str!("../../../programs/bookkeeping-transactions.toml")),
+    ("cp.toml", include_str!("../../../programs/cp.toml")),
+    ("database.toml", include_str!("../../../programs/database.toml")),
+    ("defragment.toml", include_str!("../../../programs/defragment.toml")),
+    ("explorer.toml", include_str!("../../../programs/explorer.toml")),
+    ("image-editor.toml", include_str!("../../../programs/image-editor.toml")),
+    ("play-image-editing.toml", include_str!("../../../programs/play-image-editing.toml")),
+    ("play-word-processing.toml", include_str!("../../../programs/play-word-processing.toml")),
+    ("registry.toml", include_str!("../../../programs/registry.toml")),
+    ("set-copy.toml", include_str!("../../../programs/set-copy.toml")),
+    ("set-create.toml", include_str!("../../../programs/set-create.toml")),
+    ("set-read.toml", include_str!("../../../programs/set-read.toml")),
+    ("total-commander.toml", include_str!("../../../programs/total-commander.toml")),
+    ("unpack.toml", include_str!("../../../programs/unpack.toml")),
+    ("virus-scan.toml", include_str!("../../../programs/virus-scan.toml")),
+    ("word-processing.toml", include_str!("../../../programs/word-processing.toml")),
+];
+
+/// All programs. Part of the program, so they load.
+pub fn programs() -> &'static [ProgramFile] {
+    static ALL: LazyLock<Vec<ProgramFile>> = LazyLock::new(|| {
+        let read = |(file, text): &(&str, &str)| {
+            parse(file, text).unwrap_or_else(|faults| panic!("a program that comes with the laboratory: {}", faults[0]))
+        };
+        TEXTS.iter().map(read).collect()
+    });
+    &ALL
+}
+
+/// The program of this name.
+pub fn named(name: &str) -> Option<&'static ProgramFile> {
+    programs().iter().find(|program| program.name == name)
+}
+
+/// The keys of all engines, each once.
+pub(crate) fn keys() -> &'static [Key] {
+    static ALL: LazyLock<&'static [Key]> = LazyLock::new(|| {
+        let mut all: Vec<Key> = Vec::new();
+        for key in ENGINES.iter().flat_map(|engine| engine.keys) {
+            if all.iter().all(|known| known.path != key.path) {
+                all.push(*key);
+            }
+        }
+        all.leak()
+    });
+    &ALL
+}
+
+/// Reads a program's file.
+fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
+    let mut reader = Reader::new(file, text);
+    let mut table = reader.table();
+    if let Some(sources) = table.remove("sources") {
+        reader.read_sources(&sources);
+    }
+    let word = |table: &mut DeTable<'_>, key: &str| {
+        table.remove(key).and_then(|value| value.get_ref().as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    let [name, title, engine] = ["name", "title", "engine"].map(|key| word(&mut table, key));
+    let Some(engine) = ENGINES.iter().find(|known| known.name == engine) else {
+        let wrong = reader.wrong(0, format!("no engine `{engine}`")).key("engine");
+        return Err(vec![wrong.nearest_to(&engine, ENGINES.iter().map(|known| known.name))]);
+    };
+    let mut figures = Vec::new();
+    if let Some(value) = table.remove("figures")
+        && let Some(own) = value.get_ref().as_table()
+    {
+        reader.walk(own, "", engine.keys, false, &mut figures);
+    }
+    let missing = |key: &&Key| figures.iter().all(|figure| figure.key != key.path);
+    let missing: Vec<&str> = engine.keys.iter().filter(missing).map(|key| key.path).collect();
+    if reader.errors.is_empty() {
+        reader.errors.extend(missing.iter().map(|key| Diagnostic::at(file, 0, "missing key").key(*key)));
+    }
+    for (key, value) in &table {
+        let wrong = reader.wrong(reader.line(value.span().start), "unknown key").key(key.get_ref().as_ref());
+        reader.errors.push(wrong.expected("name, title, engine, [sources], [figures]"));
+    }
+    if reader.errors.is_empty() {
+        reader.check_cited();
+    }
+    if !reader.errors.is_empty() {
+        return Err(in_order(reader.errors));
+    }
+    figures.sort_by_key(|figure| engine.keys.iter().position(|key| key.path == figure.key));
+    let sources = reader.sources;
+    let Engine { name: of, what, operation, .. } = *engine;
+    Ok(ProgramFile { name, title, engine: of, what, operation, figures, sources })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::figures::Figures;
+
+    #[test]
+    fn every_program_loads_under_its_files_name_and_builds() {
+        for ((file, _), program) in TEXTS.iter().zip(programs()) {
+            assert_eq!(format!("{}.toml", program.name), *file);
+            assert!(!program.title.is_empty());
+            let engine = ENGINES.iter().find(|engine| engine.name == program.engine).unwrap();
+            (engine.build)(&Figures::of(engine.keys, &program.figures), Volumes { on: 0, to: 0 });
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_same_in_all_engines() {
+        for key in ENGINES.iter().flat_map(|engine| engine.keys) {
+            let known = keys().iter().find(|known| known.path == key.path).unwrap();
+            assert_eq!((known.unit, known.accepts.to_string()), (key.unit, key.accepts.to_string()), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn a_figure_without_a_source_is_an_error() {
+        let (file, text) = TEXTS.iter().find(|(file, _)| *file == "cp.toml").unwrap();
+        let bare = text.lines().map(|line| if line.starts_with("block_kib") { "block_kib = 4" } else { line });
+        let faults = parse(file, &bare.collect::<Vec<_>>().join("\n")).unwrap_err();
+        assert!(faults[0].to_string().contains("`block_kib`: figure without a source"), "{}", faults[0]);
+    }
+}

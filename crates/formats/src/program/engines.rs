@@ -1,0 +1,423 @@
+//! The engines of programs: their keys, and what the model makes of them.
+
+use seekwise_model::files::call::Handle;
+use seekwise_model::files::program::{
+    BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, Doing, FileSet, PlaybackSpec, RecordsSpec,
+    RegistrySpec, ScanSpec, ScratchSpec, UnpackSpec,
+};
+use seekwise_model::time::Span;
+
+use crate::profile::figure::{Accepts, Key};
+use crate::profile::figures::Figures;
+
+/// An engine.
+pub(crate) struct Engine {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// What an operation of it is.
+    pub operation: &'static str,
+    /// Its keys. A program's file gives them all.
+    pub keys: &'static [Key],
+    /// The program by its figures.
+    pub build: fn(&Figures<'_>, Volumes) -> Doing,
+}
+
+/// The volumes that a program uses, by their places in the scene.
+#[derive(Clone, Copy)]
+pub(crate) struct Volumes {
+    /// The one that it is on.
+    pub on: u8,
+    /// The one that it writes to, where that is another.
+    pub to: u8,
+}
+
+const COUNT: Accepts = Accepts::Whole(1, 10_000_000);
+const MAYBE: Accepts = Accepts::Whole(0, 10_000_000);
+const TIME: Accepts = Accepts::Number(0.0, 1e6);
+const SIZE: Accepts = Accepts::Number(0.001, 1e8);
+const ANY_SIZE: Accepts = Accepts::Number(0.0, 1e8);
+const KIB: Accepts = Accepts::Number(0.5, 65_536.0);
+const PERCENT: Accepts = Accepts::Whole(0, 100);
+const HANDLES: Accepts = Accepts::Word(&["cached", "write-through", "direct"]);
+
+const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning: &'static str) -> Key {
+    Key::must(path, unit, accepts, meaning)
+}
+
+// What several engines have.
+const FILES: Key =
+    must("files", "", MAYBE, "files; 0: those that are on the volume before, where a program only reads");
+const TOTAL: Key = must("total_mb", "MB", ANY_SIZE, "bytes of all files together");
+const SPREAD: Key =
+    must("spread", "", Accepts::Whole(0, 16), "the largest file is up to 2 to this power times the smallest");
+const DIRECTORY: Key = must("directory_files", "", COUNT, "files of a directory");
+const BLOCK: Key = must("block_kib", "KiB", KIB, "bytes of a read and of a write").also(&["block size", "buffer"]);
+const HANDLE: Key = must("handle", "", HANDLES, "how files are opened");
+const SYNC: Key =
+    must("sync_each", "", Accepts::Flag, "each file is made durable before it is closed").also(&["fsync"]);
+const FILE_MS: Key = must("file_ms", "ms", TIME, "computing for each file").also(&["think time"]);
+const MIB_MS: Key = must("mib_ms", "ms", TIME, "computing for each MiB");
+const COMPUTE: Key = must("compute_ms", "ms", TIME, "computing for each operation").also(&["think time"]);
+
+/// All engines.
+pub(crate) static ENGINES: &[Engine] = &[
+    Engine {
+        name: "boot",
+        what: "starts a system: phases of scattered reads, with and without prefetch",
+        operation: "a phase",
+        keys: &[
+            FILES,
+            TOTAL,
+            SPREAD,
+            DIRECTORY,
+            must("phases", "", COUNT, "phases of the start"),
+            must("phase_reads", "", COUNT, "reads of a phase"),
+            must("most_kib", "KiB", KIB, "bytes of the largest read; the others are 4 KiB times powers of two below"),
+            must("ahead", "", Accepts::Whole(0, 1024), "reads outstanding while a phase is read ahead; 0: no prefetch")
+                .also(&["prefetch"]),
+            COMPUTE,
+        ],
+        build: |it, on| {
+            Doing::Boot(BootSpec {
+                volume: on.on,
+                set: files(it),
+                phases: it.count("phases"),
+                reads: it.count("phase_reads"),
+                most: kib(it, "most_kib"),
+                ahead: it.count("ahead"),
+                time: it.span("compute_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "copy",
+        what: "copies or moves files from the volume `on` to the volume `to`",
+        operation: "a file",
+        keys: &[
+            FILES,
+            TOTAL,
+            SPREAD,
+            DIRECTORY,
+            BLOCK,
+            must(
+                "buffers",
+                "",
+                Accepts::Whole(0, 4096),
+                "blocks that a reading thread is ahead; 0: one thread does both",
+            ),
+            HANDLE,
+            must("move", "", Accepts::Flag, "each source is deleted when its copy is closed"),
+            SYNC,
+            FILE_MS,
+        ],
+        build: |it, on| {
+            Doing::Copy(CopySpec {
+                from: on.on,
+                to: on.to,
+                set: files(it),
+                block: kib(it, "block_kib"),
+                buffers: it.count("buffers"),
+                handle: handle(it, "handle"),
+                moves: it.flag("move"),
+                sync: it.flag("sync_each"),
+                file_time: it.span("file_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "database",
+        what: "commits transactions through a write-ahead log on the volume `to`, its data on `on`",
+        operation: "a commit",
+        keys: &[
+            must("data_mb", "MB", SIZE, "bytes of the data"),
+            must("log_mb", "MB", SIZE, "bytes of the log, written round and round"),
+            must("page_kib", "KiB", KIB, "bytes of a page"),
+            must("log_block", "", Accepts::Whole(512, 65_536), "bytes that the log is written in multiples of"),
+            must("clients", "", Accepts::Whole(1, 4096), "clients, each with one transaction at a time"),
+            must("commits", "", COUNT, "commits of all clients together"),
+            must("reads", "", MAYBE, "pages that each transaction, or record, looks at"),
+            must("hit_percent", "%", PERCENT, "of these, how many are in the database's memory"),
+            must("writes", "", MAYBE, "pages that each changes, or writes"),
+            must("record_bytes", "", Accepts::Whole(1, 1 << 24), "bytes that each puts into the log"),
+            must("group", "", Accepts::Flag, "one client flushes the log for all that wait").also(&["group commit"]),
+            must("checkpoint_s", "s", TIME, "from one checkpoint to the next; 0: none"),
+            must("spread_percent", "%", PERCENT, "how much of that time a checkpoint's writes are spread over"),
+            must("data_handle", "", HANDLES, "how the data are opened"),
+            must("log_handle", "", HANDLES, "how the log is opened"),
+            COMPUTE,
+            must("pause_ms", "ms", TIME, "from one transaction of a client to its next"),
+        ],
+        build: |it, on| {
+            let every = Span::from_nanos((it.number("checkpoint_s") * 1e9).round() as u64);
+            Doing::Database(DatabaseSpec {
+                volume: on.on,
+                log: on.to,
+                bytes: mb(it, "data_mb"),
+                log_bytes: mb(it, "log_mb"),
+                page: kib(it, "page_kib"),
+                log_block: it.whole("log_block"),
+                clients: it.count("clients") as u16,
+                commits: it.count("commits"),
+                reads: it.count("reads"),
+                hits: it.count("hit_percent"),
+                writes: it.count("writes"),
+                record: it.whole("record_bytes"),
+                group: it.flag("group"),
+                checkpoint: (every > Span::ZERO).then_some(every),
+                spread: it.count("spread_percent"),
+                data_handle: handle(it, "data_handle"),
+                log_handle: handle(it, "log_handle"),
+                time: it.span("compute_ms"),
+                pause: it.span("pause_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "defragment",
+        what: "moves each file in pieces to a free run, chunk by chunk",
+        operation: "a file",
+        keys: &[FILES, TOTAL, SPREAD, DIRECTORY, FILE_MS, must("chunk_ms", "ms", TIME, "computing for each chunk")],
+        build: |it, on| {
+            Doing::Defragment(DefragmentSpec {
+                volume: on.on,
+                set: files(it),
+                file_time: it.span("file_ms"),
+                chunk_time: it.span("chunk_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "document",
+        what: "saves a document now and then: a new file, the old one deleted, the new one renamed",
+        operation: "a save",
+        keys: &[
+            must("document_kib", "KiB", Accepts::Number(0.5, 1e7), "bytes of the document"),
+            BLOCK,
+            must("saves", "", COUNT, "saves"),
+            HANDLE,
+            SYNC,
+            COMPUTE,
+            must("pause_ms", "ms", TIME, "from one save to the next"),
+        ],
+        build: |it, on| {
+            Doing::Document(DocumentSpec {
+                volume: on.on,
+                bytes: kib(it, "document_kib"),
+                block: kib(it, "block_kib"),
+                saves: it.count("saves"),
+                handle: handle(it, "handle"),
+                sync: it.flag("sync_each"),
+                time: it.span("compute_ms"),
+                pause: it.span("pause_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "playback",
+        what: "plays requests to one file, made up from published counts",
+        operation: "a run of requests",
+        keys: &[
+            must("span_mb", "MB", SIZE, "bytes of the file that it plays on"),
+            must("reads_sequential", "", MAYBE, "reads in sequence"),
+            must("reads_random", "", MAYBE, "reads at random"),
+            must("writes_sequential", "", MAYBE, "writes in sequence"),
+            must("writes_random", "", MAYBE, "writes at random"),
+            must("read_mb", "MB", ANY_SIZE, "bytes read in all"),
+            must("written_mb", "MB", ANY_SIZE, "bytes written in all"),
+            must("run", "", COUNT, "requests of a kind one after another, in the mean"),
+            HANDLE,
+            COMPUTE,
+        ],
+        build: |it, on| {
+            let counts = ["reads_sequential", "reads_random", "writes_sequential", "writes_random"];
+            Doing::Playback(PlaybackSpec {
+                volume: on.on,
+                span: mb(it, "span_mb"),
+                counts: counts.map(|key| it.count(key)),
+                bytes: [mb(it, "read_mb"), mb(it, "written_mb")],
+                run: it.count("run"),
+                handle: handle(it, "handle"),
+                time: it.span("compute_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "records",
+        what: "posts records into tables and indexes, each by itself or many in a transaction",
+        operation: "a record, or a transaction",
+        keys: &[
+            must("tables", "", Accepts::Whole(1, 10_000), "tables, each with an index"),
+            must("table_mb", "MB", SIZE, "bytes of a table"),
+            must("index_mb", "MB", SIZE, "bytes of an index"),
+            must("records", "", COUNT, "records"),
+            must("transaction", "", COUNT, "records of a transaction; 1: each by itself"),
+            must("reads", "", MAYBE, "pages that each transaction, or record, looks at"),
+            must("writes", "", MAYBE, "pages that each changes, or writes"),
+            must(
+                "flushes",
+                "",
+                Accepts::Whole(0, 1000),
+                "writes of a record that a flush follows; of a transaction, files flushed at its end",
+            ),
+            must("write_bytes", "", Accepts::Whole(512, 1 << 20), "bytes of a write"),
+            HANDLE,
+            COMPUTE,
+        ],
+        build: |it, on| {
+            Doing::Records(RecordsSpec {
+                volume: on.on,
+                tables: it.count("tables"),
+                table: mb(it, "table_mb"),
+                index: mb(it, "index_mb"),
+                records: it.count("records"),
+                transaction: it.count("transaction"),
+                reads: it.count("reads"),
+                writes: it.count("writes"),
+                flushes: it.count("flushes"),
+                bytes: it.whole("write_bytes"),
+                handle: handle(it, "handle"),
+                time: it.span("compute_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "registry",
+        what: "flushes hives through their logs",
+        operation: "a flush of a hive",
+        keys: &[
+            must("hives", "", Accepts::Whole(1, 1000), "hives, each with a log"),
+            must("hive_mb", "MB", SIZE, "bytes of a hive"),
+            must("hive_flushes", "", COUNT, "flushes of hives in all"),
+            must("pages", "", COUNT, "pages that each writes"),
+            HANDLE,
+            COMPUTE,
+        ],
+        build: |it, on| {
+            Doing::Registry(RegistrySpec {
+                volume: on.on,
+                hives: it.count("hives"),
+                hive: mb(it, "hive_mb"),
+                flushes: it.count("hive_flushes"),
+                pages: it.count("pages"),
+                handle: handle(it, "handle"),
+                time: it.span("compute_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "scan",
+        what: "reads files: the head of each, and some to their ends",
+        operation: "a file",
+        keys: &[
+            FILES,
+            TOTAL,
+            SPREAD,
+            DIRECTORY,
+            BLOCK,
+            must("head_kib", "KiB", KIB, "bytes read of every file"),
+            must("whole_percent", "%", PERCENT, "files that are read to their ends"),
+            HANDLE,
+            FILE_MS,
+            MIB_MS,
+        ],
+        build: |it, on| {
+            Doing::Scan(ScanSpec {
+                volume: on.on,
+                set: files(it),
+                block: kib(it, "block_kib"),
+                head: kib(it, "head_kib"),
+                whole: it.count("whole_percent"),
+                handle: handle(it, "handle"),
+                file_time: it.span("file_ms"),
+                mebibyte_time: it.span("mib_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "scratch",
+        what: "puts parts of a picture away in a scratch file, and brings tiles back",
+        operation: "a stroke",
+        keys: &[
+            must("scratch_mb", "MB", SIZE, "bytes of the scratch file"),
+            must("strokes", "", COUNT, "strokes"),
+            must("run_mb", "MB", SIZE, "bytes that each puts away, one after another"),
+            BLOCK,
+            must("tiles", "", MAYBE, "tiles that each brings back, at random"),
+            must("tile_kib", "KiB", KIB, "bytes of a tile"),
+            HANDLE,
+            COMPUTE,
+        ],
+        build: |it, on| {
+            Doing::Scratch(ScratchSpec {
+                volume: on.on,
+                bytes: mb(it, "scratch_mb"),
+                strokes: it.count("strokes"),
+                run: mb(it, "run_mb"),
+                block: kib(it, "block_kib"),
+                tiles: it.count("tiles"),
+                tile: kib(it, "tile_kib"),
+                handle: handle(it, "handle"),
+                time: it.span("compute_ms"),
+            })
+        },
+    },
+    Engine {
+        name: "unpack",
+        what: "writes files, out of an archive or made up",
+        operation: "a file",
+        keys: &[
+            FILES,
+            TOTAL,
+            SPREAD,
+            DIRECTORY,
+            must("packed_percent", "%", PERCENT, "bytes of the archive for a hundred of the files; 0: no archive"),
+            BLOCK,
+            HANDLE,
+            SYNC,
+            FILE_MS,
+            MIB_MS,
+        ],
+        build: |it, on| {
+            Doing::Unpack(UnpackSpec {
+                volume: on.on,
+                set: files(it),
+                packed: it.count("packed_percent"),
+                block: kib(it, "block_kib"),
+                handle: handle(it, "handle"),
+                sync: it.flag("sync_each"),
+                file_time: it.span("file_ms"),
+                mebibyte_time: it.span("mib_ms"),
+            })
+        },
+    },
+];
+
+/// A set of files.
+pub(crate) fn files(it: &Figures<'_>) -> FileSet {
+    FileSet {
+        files: it.count("files"),
+        bytes: mb(it, "total_mb"),
+        spread: it.count("spread"),
+        directory: it.count("directory_files"),
+    }
+}
+
+/// Bytes, at least one where there are any.
+fn mb(it: &Figures<'_>, key: &str) -> u64 {
+    (it.number(key) * 1e6).round() as u64
+}
+
+/// Bytes, whole sectors.
+fn kib(it: &Figures<'_>, key: &str) -> u64 {
+    ((it.number(key) * 2.0).round() as u64).max(1) * 512
+}
+
+fn handle(it: &Figures<'_>, key: &str) -> Handle {
+    match it.word(key) {
+        "write-through" => Handle::WriteThrough,
+        "direct" => Handle::Direct,
+        _ => Handle::Cached,
+    }
+}

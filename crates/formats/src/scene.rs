@@ -1,0 +1,567 @@
+//! Scenes: programs on volumes, at once or one after another. A scene is a job; what it runs on is said elsewhere.
+//!
+//! ```toml
+//! [system]
+//! family = "windows-nt"
+//!
+//! [pagecache]                       # default: none, every call goes to the drive
+//! mib = 256
+//!
+//! [volume.c]                        # in the order in which they lie on the drive
+//! fs = "fat32"
+//! size_gib = 8                      # default: all that is left
+//!
+//! [program.copy]
+//! name = "total-commander"          # `seekwise programs` lists them
+//! on = "c"                          # default: the only volume
+//! to = "c"                          # default: as `on`
+//! after = ["unpack"]                # default: at once
+//! block_kib = 1024                  # a figure of the program, otherwise
+//! ```
+//!
+//! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. What stands in a scene needs
+//! no source: it is what the user asks for.
+
+mod keys;
+
+use std::collections::BTreeSet;
+
+use seekwise_model::block::SECTOR;
+use seekwise_model::files::pagecache::{Ahead, Back, PageCacheSpec};
+use seekwise_model::files::program::Doing;
+use seekwise_model::files::scene::{ProgramPlan, SceneSpec, Unfit, VolumePlan};
+use seekwise_model::files::system::{Family, SystemSpec};
+use seekwise_model::files::volume::{Aging, Alignment, Ext4Spec, Fat32Spec, Format, Host, Misfit, NtfsSpec, Refused};
+use seekwise_model::time::Span;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::Diagnostic;
+use crate::profile::figure::{Figure, Key, Reader, join};
+use crate::profile::figures::Figures;
+use crate::profile::{in_order, setting};
+use crate::program::{self, ENGINES, Engine, ProgramFile, Volumes};
+use crate::stack::{Setting, recorded};
+pub use keys::ROOTS;
+pub(crate) use keys::sections;
+use keys::{PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
+
+/// A scene as asked for, not built yet.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    file: String,
+    system: Part,
+    pagecache: Part,
+    partitions: Part,
+    /// In the order in which they lie.
+    volumes: Vec<Part>,
+    programs: Vec<Part>,
+}
+
+/// A table of it.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    /// Its own name, of a volume or a program.
+    name: String,
+    line: usize,
+    figures: Vec<Figure>,
+    /// Of a program: [`WORDS`] and what they say.
+    words: Vec<(&'static str, Vec<String>, usize)>,
+}
+
+/// A scene ready to run.
+#[derive(Clone, Debug)]
+pub struct BuiltScene {
+    /// What runs.
+    pub spec: SceneSpec,
+    /// Every figure that went in.
+    pub settings: Vec<Setting>,
+}
+
+type Errors = Vec<Diagnostic>;
+
+impl Scene {
+    /// Whether a text is a scene, as far as its own words tell.
+    pub fn looks_like(text: &str) -> bool {
+        let heads = ["[program.", "[volume."];
+        text.lines().map(str::trim_start).any(|line| heads.iter().any(|head| line.starts_with(head)))
+    }
+
+    /// Whether a dotted key is one of a scene.
+    pub fn has_key(key: &str) -> bool {
+        ROOTS.contains(&key.split('.').next().unwrap_or_default())
+    }
+
+    /// Reads a scene; `file` is its name for messages.
+    pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
+        let mut reader = Reader::new(file, text);
+        let table = reader.table();
+        let mut scene = Scene {
+            file: file.to_owned(),
+            system: Part::default(),
+            pagecache: Part::default(),
+            partitions: Part::default(),
+            volumes: Vec::new(),
+            programs: Vec::new(),
+        };
+        for (name, value) in &table {
+            let line = reader.line(name.span().start);
+            match name.get_ref().as_ref() {
+                "system" => scene.system = read(&mut reader, "system", SYSTEM, line, value),
+                "pagecache" => scene.pagecache = read(&mut reader, "pagecache", PAGECACHE, line, value),
+                "partitions" => scene.partitions = read(&mut reader, "partitions", PARTITIONS, line, value),
+                "volume" => scene.volumes = read_named(&mut reader, "volume", VOLUME, line, value),
+                "program" => scene.programs = read_named(&mut reader, "program", program::keys(), line, value),
+                other => {
+                    let wrong = reader.wrong(line, "unknown key").key(other);
+                    reader.errors.push(wrong.expected(ROOTS.join(", ")).nearest_to(other, ROOTS));
+                }
+            }
+        }
+        for (what, there) in [("volume", !scene.volumes.is_empty()), ("program", !scene.programs.is_empty())] {
+            if !there && reader.errors.is_empty() {
+                let wrong = reader.wrong(0, format!("has no {what}")).key(what);
+                reader.errors.push(wrong.expected(format!("[{what}.NAME], one or more")));
+            }
+        }
+        match reader.errors.is_empty() {
+            true => Ok(scene),
+            false => Err(in_order(reader.errors)),
+        }
+    }
+
+    /// Sets a dotted key, as `--set` does.
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Errors> {
+        let (root, below) = key.split_once('.').unwrap_or((key, ""));
+        let (part, layer, below, keys): (&mut Part, String, &str, &'static [Key]) = match root {
+            "system" => (&mut self.system, root.to_owned(), below, SYSTEM),
+            "pagecache" => (&mut self.pagecache, root.to_owned(), below, PAGECACHE),
+            "partitions" => (&mut self.partitions, root.to_owned(), below, PARTITIONS),
+            _ => {
+                let (name, below) = below.split_once('.').unwrap_or((below, ""));
+                let is_volume = root == "volume";
+                let (parts, keys) =
+                    if is_volume { (&mut self.volumes, VOLUME) } else { (&mut self.programs, program::keys()) };
+                let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+                let Some(part) = parts.iter_mut().find(|part| part.name == name) else {
+                    let wrong = Diagnostic::at("--set", 0, format!("the scene has no {root} `{name}`")).key(key);
+                    let known = names.iter().map(String::as_str);
+                    return Err(vec![wrong.expected(names.join(", ")).nearest_to(name, known)]);
+                };
+                (part, join(root, name), below, keys)
+            }
+        };
+        if let (Some(word), "program") = (WORDS.iter().find(|word| **word == below), root) {
+            let list = text.split([',', ' ']).map(|word| word.trim_matches(['[', ']', '"']));
+            let list = list.filter(|word| !word.is_empty()).map(str::to_owned).collect();
+            part.words.retain(|(known, ..)| known != word);
+            part.words.push((word, list, 0));
+            return Ok(());
+        }
+        let keys = if root == "program" && PROGRAM.iter().any(|key| key.path == below) { PROGRAM } else { keys };
+        let figure = setting(keys, &layer, below, text)?;
+        part.figures.retain(|known| known.key != figure.key);
+        part.figures.push(figure);
+        Ok(())
+    }
+
+    /// Builds the scene for a drive of so many sectors.
+    pub fn build(&self, sectors: u64, runtime: Option<Span>) -> Result<BuiltScene, Errors> {
+        let mut settings = Vec::new();
+        let family = self.family(&mut settings)?;
+        let volumes = self.volumes.iter().map(|part| self.volume(part, family, &mut settings));
+        let volumes = volumes.collect::<Result<Vec<VolumePlan>, Errors>>()?;
+        let partitions = Figures::of(PARTITIONS, &self.partitions.figures);
+        let alignment = match partitions.word("alignment") {
+            "cylinders" => Alignment::Cylinders,
+            _ => Alignment::Mebibytes,
+        };
+        settings.extend(self.partitions.figures.iter().map(|figure| recorded("partitions", figure)));
+        let order = self.names(&self.volumes).join(", ");
+        settings.push(Setting::asked("partitions.order".to_owned(), order, "the order in which they stand"));
+        let programs = self.programs.iter().map(|part| self.program(part, &mut settings));
+        let mut programs = programs.collect::<Result<Vec<ProgramPlan>, Errors>>()?;
+        for (plan, part) in programs.iter_mut().zip(&self.programs) {
+            plan.after = self.after(part)?;
+        }
+        self.check_order(&programs)?;
+        let cache = self.page_cache(family)?;
+        settings.extend(self.pagecache.figures.iter().map(|figure| recorded("pagecache", figure)));
+        let system = SystemSpec { family, largest: u32::MAX, cache };
+        let spec = SceneSpec { name: self.file.clone(), system, alignment, volumes, programs, runtime };
+        spec.check(sectors).map_err(|unfit| vec![self.unfit(unfit)])?;
+        Ok(BuiltScene { spec, settings })
+    }
+
+    fn names(&self, parts: &[Part]) -> Vec<String> {
+        parts.iter().map(|part| part.name.clone()).collect()
+    }
+
+    fn wrong(&self, line: usize, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(&self.file, line, message)
+    }
+
+    /// An error for a required key of a table that is not there.
+    fn must(&self, part: &Part, layer: &str, keys: &'static [Key]) -> Result<(), Errors> {
+        let has = |key: &&Key| part.figures.iter().any(|figure| figure.key == key.path);
+        let missing = keys.iter().filter(|key| key.required).find(|key| !has(key));
+        missing.map_or(Ok(()), |key| {
+            let wrong = self.wrong(part.line, "missing key").key(join(layer, key.path));
+            Err(vec![wrong.expected(key.accepts.to_string())])
+        })
+    }
+
+    fn family(&self, settings: &mut Vec<Setting>) -> Result<Family, Errors> {
+        self.must(&self.system, "system", SYSTEM)?;
+        settings.extend(self.system.figures.iter().map(|figure| recorded("system", figure)));
+        Ok(match Figures::of(SYSTEM, &self.system.figures).word("family") {
+            "windows-98" => Family::Windows98,
+            "linux" => Family::Linux,
+            _ => Family::WindowsNt,
+        })
+    }
+
+    /// The page cache as the system has it, and what is asked otherwise.
+    fn page_cache(&self, family: Family) -> Result<Option<PageCacheSpec>, Errors> {
+        let it = Figures::of(PAGECACHE, &self.pagecache.figures);
+        let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
+        let of_linux = ["background_percent", "wake_s", "expire_s"];
+        if let (true, Some(key)) = (family != Family::Linux, of_linux.into_iter().find(|key| it.has(key))) {
+            let wrong = self.wrong(it.line(key), "changes nothing here").key(join("pagecache", key));
+            return Err(vec![wrong.expected("`system.family` = linux beside it")]);
+        }
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let mut cache = match family {
+            Family::Windows98 => PageCacheSpec::windows_98(bytes),
+            Family::WindowsNt => PageCacheSpec::windows_nt(bytes),
+            Family::Linux => PageCacheSpec::linux(bytes),
+        };
+        let kib = |key: &str| it.may_whole(key).map(|kib| kib << 10);
+        let seconds = |key: &str| it.may_number(key).map(|s| Span::from_nanos((s * 1e9).round() as u64));
+        match &mut cache.ahead {
+            Ahead::Granule(most) | Ahead::Window(most) => *most = kib("read_ahead_kib").unwrap_or(*most),
+        }
+        match &mut cache.back {
+            Back::Lazy { most, files, .. } => {
+                *most = kib("write_kib").unwrap_or(*most);
+                *files = it.may_count("writers").unwrap_or(*files);
+            }
+            Back::Flusher { wake, expire, background, chunk, chunks } => {
+                *wake = seconds("wake_s").unwrap_or(*wake);
+                *expire = seconds("expire_s").unwrap_or(*expire);
+                *background = it.may_count("background_percent").unwrap_or(*background);
+                *chunk = kib("write_kib").unwrap_or(*chunk);
+                *chunks = it.may_count("writers").unwrap_or(*chunks);
+            }
+        }
+        cache.limit = it.may_count("dirty_percent").unwrap_or(cache.limit);
+        cache.call = if it.has("call_us") { it.micros("call_us") } else { cache.call };
+        cache.copy = if it.has("copy_mb_s") { it.rate("copy_mb_s") } else { cache.copy };
+        Ok(Some(cache))
+    }
+
+    fn volume(&self, part: &Part, family: Family, settings: &mut Vec<Setting>) -> Result<VolumePlan, Errors> {
+        let layer = join("volume", &part.name);
+        self.must(part, &layer, VOLUME)?;
+        settings.extend(part.figures.iter().map(|figure| recorded(&layer, figure)));
+        let it = Figures::of(VOLUME, &part.figures);
+        let fs = it.word("fs");
+        if let Some((key, needs)) = keys::meaningless(fs, &it) {
+            let wrong = self.wrong(it.line(key), "changes nothing here").key(join(&layer, key));
+            return Err(vec![wrong.expected(format!("`{layer}.fs` = {needs} beside it"))]);
+        }
+        let cluster = it.may_count("cluster");
+        let format = match fs {
+            "fat32" => {
+                let host = if family == Family::Windows98 { Host::Windows98 } else { Host::Nt };
+                Format::Fat32(Fat32Spec { cluster, host })
+            }
+            "ntfs" => Format::Ntfs(NtfsSpec { cluster: cluster.unwrap_or(4096), mft_at: None }),
+            _ => Format::Ext4(Ext4Spec {
+                barrier: it.flag("barrier"),
+                commit: Span::from_nanos((it.number("commit_s") * 1e9).round() as u64),
+            }),
+        };
+        Ok(VolumePlan {
+            bytes: it.may_number("size_gib").map_or(0, |gib| (gib * (1u64 << 30) as f64).round() as u64),
+            format,
+            aging: Aging { fragments: (it.number("fragments") * 100.0).round() as u32, gap_kib: it.count("gap_kib") },
+            files: program::files(&it),
+        })
+    }
+
+    /// The program that a part names.
+    fn named(&self, part: &Part) -> Result<&'static ProgramFile, Errors> {
+        let key = format!("program.{}.name", part.name);
+        let Some((name, line)) = part.word("name") else {
+            let wrong = self.wrong(part.line, "missing key").key(key);
+            return Err(vec![wrong.expected("the name of a program (see `seekwise programs`)")]);
+        };
+        program::named(name).ok_or_else(|| {
+            let known = program::programs().iter().map(|program| program.name.as_str());
+            let wrong = self.wrong(line, format!("no program `{name}`")).key(key);
+            let wrong = wrong.expected("the name of a program (see `seekwise programs`)");
+            vec![wrong.nearest_to(name, known)]
+        })
+    }
+
+    fn program(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<ProgramPlan, Errors> {
+        let file = self.named(part)?;
+        let engine = ENGINES.iter().find(|engine| engine.name == file.engine).expect("each program has an engine");
+        let layer = join("program", &part.name);
+        let (own, figures) = self.figures(part, file, engine)?;
+        let on = self.volume_of(part, "on", None)?;
+        let to = self.volume_of(part, "to", Some(on))?;
+        let doing: Doing = (engine.build)(&Figures::of(engine.keys, &figures), Volumes { on, to });
+        let fs = Figures::of(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
+        if let (Doing::Defragment(_), "ext4") = (&doing, fs) {
+            let wrong = self.wrong(part.line, "ext4 has no call that moves chunks of files").key(join(&layer, "on"));
+            return Err(vec![wrong.expected("a volume of fat32 or ntfs")]);
+        }
+        let it = Figures::of(PROGRAM, &own);
+        let asked = |key: &str, value: String| Setting::asked(join(&layer, key), value, "the scene");
+        settings.push(asked("name", file.name.clone()));
+        for (key, volume) in [("on", on), ("to", to)] {
+            settings.push(asked(key, self.volumes[usize::from(volume)].name.clone()));
+        }
+        settings.extend(part.words("after").map(|(names, _)| asked("after", names.join(", "))));
+        settings.extend(own.iter().chain(&figures).map(|figure| recorded(&layer, figure)));
+        let (cold, sync, background) = (it.flag("cold"), it.flag("sync"), it.flag("background"));
+        Ok(ProgramPlan { name: part.name.clone(), doing, after: Vec::new(), cold, sync, background })
+    }
+
+    /// Its own figures as a program of a scene, and its engine's.
+    fn figures(&self, part: &Part, file: &ProgramFile, engine: &Engine) -> Result<(Vec<Figure>, Vec<Figure>), Errors> {
+        let is_own = |figure: &&Figure| PROGRAM.iter().any(|key| key.path == figure.key);
+        let (own, set): (Vec<&Figure>, Vec<&Figure>) = part.figures.iter().partition(is_own);
+        let mut figures = file.figures.clone();
+        for figure in set {
+            let Some(place) = figures.iter().position(|known| known.key == figure.key) else {
+                let key = format!("program.{}.{}", part.name, figure.key);
+                let wrong = self.wrong(figure.line, format!("`{}` has no such figure", file.name)).key(&key);
+                let paths = engine.keys.iter().map(|key| key.path);
+                return Err(vec![wrong.expected(paths.clone().collect::<Vec<_>>().join(", "))]);
+            };
+            figures[place] = figure.clone();
+        }
+        Ok((own.into_iter().cloned().collect(), figures))
+    }
+
+    /// The volume that a program names, or the only one, or `otherwise`.
+    fn volume_of(&self, part: &Part, key: &'static str, otherwise: Option<u8>) -> Result<u8, Errors> {
+        let full = format!("program.{}.{key}", part.name);
+        let names = self.names(&self.volumes);
+        match (part.word(key), otherwise) {
+            (None, Some(volume)) => Ok(volume),
+            (None, None) if names.len() == 1 => Ok(0),
+            (None, None) => Err(vec![
+                self.wrong(part.line, "missing key").key(full).expected(format!("one of {}", names.join(", "))),
+            ]),
+            (Some((name, line)), _) => {
+                names.iter().position(|known| known == name).map(|at| at as u8).ok_or_else(|| {
+                    let wrong = self.wrong(line, format!("the scene has no volume `{name}`")).key(full);
+                    vec![wrong.expected(names.join(", ")).nearest_to(name, names.iter().map(String::as_str))]
+                })
+            }
+        }
+    }
+
+    /// The places of the programs that come before one.
+    fn after(&self, part: &Part) -> Result<Vec<usize>, Errors> {
+        let names = self.names(&self.programs);
+        let (words, line) = part.words("after").unwrap_or((&[], 0));
+        let place = |word: &String| {
+            names.iter().position(|name| name == word).ok_or_else(|| {
+                let key = format!("program.{}.after", part.name);
+                let wrong = self.wrong(line, format!("the scene has no program `{word}`")).key(key);
+                vec![wrong.expected(names.join(", ")).nearest_to(word, names.iter().map(String::as_str))]
+            })
+        };
+        words.iter().map(place).collect()
+    }
+
+    /// An error where programs wait for one another in a circle, or none is waited for.
+    fn check_order(&self, programs: &[ProgramPlan]) -> Result<(), Errors> {
+        let mut over: BTreeSet<usize> = BTreeSet::new();
+        loop {
+            let ready =
+                |at: &usize| !over.contains(at) && programs[*at].after.iter().all(|before| over.contains(before));
+            match (0..programs.len()).find(ready) {
+                Some(at) => over.insert(at),
+                None => break,
+            };
+        }
+        if let Some(first) = (0..programs.len()).find(|at| !over.contains(at)) {
+            let mut circle = vec![first];
+            // Each that is left waits for one that is left: whoever comes twice closes the circle.
+            let closed = loop {
+                let last = circle[circle.len() - 1];
+                let next = *programs[last].after.iter().find(|before| !over.contains(before)).expect("it waits");
+                if let Some(at) = circle.iter().position(|seen| *seen == next) {
+                    circle.push(next);
+                    break at;
+                }
+                circle.push(next);
+            };
+            let names: Vec<&str> = circle[closed..].iter().map(|&at| self.programs[at].name.as_str()).collect();
+            let part = &self.programs[circle[closed]];
+            let line = part.words("after").map_or(part.line, |(_, line)| line);
+            let wrong = self.wrong(line, format!("waits for itself: {}", names.join(" after ")));
+            let key = format!("program.{}.after", part.name);
+            return Err(vec![wrong.key(key).expected("programs that can be over before it begins")]);
+        }
+        if programs.iter().all(|program| program.background) {
+            let part = &self.programs[0];
+            let wrong =
+                self.wrong(part.line, "all programs are in the background, so nothing says when the scene ends");
+            return Err(vec![wrong.key(format!("program.{}.background", part.name)).expected("one that is not")]);
+        }
+        Ok(())
+    }
+
+    /// Why the scene does not fit its drive, at the line that asks for it.
+    fn unfit(&self, unfit: Unfit) -> Diagnostic {
+        match unfit {
+            Unfit::Volume(at, misfit) => self.misfit(&self.volumes[at], misfit),
+            Unfit::Files(at, refused) => {
+                let part = &self.volumes[at];
+                let line = Figures::of(VOLUME, &part.figures).line("files").max(part.line);
+                let wrong = self.wrong(line, format!("the files do not fit: {refused}"));
+                wrong.key(format!("volume.{}.files", part.name)).expected(room(refused))
+            }
+            Unfit::Program(at, refused) => {
+                let part = &self.programs[at];
+                let wrong = self.wrong(part.line, format!("its files do not fit: {refused}"));
+                wrong.key(format!("program.{}", part.name)).expected(room(refused))
+            }
+        }
+    }
+
+    fn misfit(&self, part: &Part, misfit: Misfit) -> Diagnostic {
+        let it = Figures::of(VOLUME, &part.figures);
+        let wrong = |key: &str, message: String| {
+            let line = if it.line(key) > 0 { it.line(key) } else { part.line };
+            self.wrong(line, message).key(format!("volume.{}.{key}", part.name))
+        };
+        let gib = |sectors: u64| format!("{:.3} GiB", sectors as f64 * SECTOR as f64 / (1u64 << 30) as f64);
+        match misfit {
+            Misfit::BeyondDrive { end, drive } => {
+                let message = format!("would end at {}, and the drive has {}", gib(end), gib(drive));
+                wrong("size_gib", message).expected("volumes that fit the drive one behind another")
+            }
+            Misfit::Cluster { least, most } => {
+                let message = "no such cluster".to_owned();
+                wrong("cluster", message).expected(format!("a power of two from {least} to {most} bytes"))
+            }
+            Misfit::TooSmall { least } => wrong("size_gib", "too small for the file system".to_owned())
+                .expected(format!("at least {}", gib(least))),
+            Misfit::TooLarge { most } => {
+                let message = "has more clusters than the file system counts".to_owned();
+                wrong("cluster", message).expected(format!("at most {most} clusters: larger ones, or a smaller volume"))
+            }
+        }
+    }
+}
+
+/// What would fit.
+fn room(refused: Refused) -> &'static str {
+    match refused {
+        Refused::TooLarge { .. } => "smaller files, or a file system for larger ones",
+        _ => "fewer or smaller files, or a larger volume",
+    }
+}
+
+impl Part {
+    /// What one of the [`WORDS`] says, and its line.
+    fn words(&self, key: &str) -> Option<(&[String], usize)> {
+        self.words.iter().find(|(known, ..)| *known == key).map(|(_, list, line)| (&list[..], *line))
+    }
+
+    /// The same, of a word that is one.
+    fn word(&self, key: &str) -> Option<(&str, usize)> {
+        self.words(key).and_then(|(list, line)| list.first().map(|word| (word.as_str(), line)))
+    }
+}
+
+/// The tables below `volume` or `program`, in the order in which they stand.
+fn read_named(
+    reader: &mut Reader<'_>,
+    root: &str,
+    keys: &'static [Key],
+    line: usize,
+    value: &Spanned<DeValue<'_>>,
+) -> Vec<Part> {
+    let Some(table) = value.get_ref().as_table() else {
+        let wrong = reader.wrong(line, "is not a table").key(root);
+        reader.errors.push(wrong.expected(format!("[{root}.NAME]")));
+        return Vec::new();
+    };
+    let mut parts: Vec<(usize, Part)> = Vec::new();
+    for (name, value) in table {
+        let (start, line) = (name.span().start, reader.line(name.span().start));
+        let part = read(reader, &join(root, name.get_ref()), keys, line, value);
+        parts.push((start, Part { name: name.get_ref().to_string(), ..part }));
+    }
+    parts.sort_by_key(|(start, _)| *start);
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// One table.
+fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize, value: &Spanned<DeValue<'_>>) -> Part {
+    let mut part = Part { line, ..Part::default() };
+    let Some(table) = value.get_ref().as_table() else {
+        let wrong = reader.wrong(line, "is not a table").key(layer);
+        reader.errors.push(wrong.expected(format!("[{layer}]")));
+        return part;
+    };
+    let (mut table, mut own) = (table.clone(), DeTable::new());
+    if layer.starts_with("program.") {
+        part.words = WORDS.iter().filter_map(|word| read_word(reader, layer, word, &mut table)).collect();
+        for key in PROGRAM {
+            own.extend(table.remove_entry(key.path));
+        }
+    }
+    let before = reader.errors.len();
+    reader.walk(&table, "", keys, true, &mut part.figures);
+    reader.walk(&own, "", PROGRAM, true, &mut part.figures);
+    for error in &mut reader.errors[before..] {
+        let word = error.key.clone().unwrap_or_default();
+        error.key = error.key.take().map(|key| join(layer, &key));
+        if error.message == "unknown key" && layer.starts_with("program.") {
+            let all = keys.iter().chain(PROGRAM).map(|key| key.path).chain(WORDS);
+            error.nearest = Diagnostic::at("", 0, "").nearest_to(&word, all).nearest;
+        }
+        error.nearest =
+            error.nearest.take().map(|near| if error.message == "unknown key" { join(layer, &near) } else { near });
+    }
+    part
+}
+
+/// One of the [`WORDS`]: a text or a list of texts.
+fn read_word(
+    reader: &mut Reader<'_>,
+    layer: &str,
+    word: &'static str,
+    table: &mut DeTable<'_>,
+) -> Option<(&'static str, Vec<String>, usize)> {
+    let (name, value) = table.remove_entry(word)?;
+    let line = reader.line(name.span().start);
+    let list = match value.get_ref() {
+        DeValue::String(text) => Some(vec![text.to_string()]),
+        DeValue::Array(list) if word == "after" => {
+            list.iter().map(|text| text.get_ref().as_str().map(str::to_owned)).collect()
+        }
+        _ => None,
+    };
+    if list.is_none() {
+        let wrong = reader.wrong(line, format!("is a {}", value.get_ref().type_str())).key(join(layer, word));
+        reader.errors.push(wrong.expected(if word == "after" { "a list of programs" } else { "a text" }));
+    }
+    list.map(|list| (word, list, line))
+}
+
+#[cfg(test)]
+#[path = "scene/tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+//! The keys of scenes.
+
+use crate::profile::figure::{Accepts, Key};
+use crate::profile::figures::Figures;
+use crate::program;
+
+/// What the keys of a scene begin with.
+pub const ROOTS: [&str; 5] = ["system", "pagecache", "partitions", "volume", "program"];
+
+/// Keys of the system.
+pub(super) static SYSTEM: &[Key] = &[Key::must(
+    "family",
+    "",
+    Accepts::Word(&["windows-98", "windows-nt", "linux"]),
+    "whose rules calls, write-through handles and flushes follow",
+)
+.also(&["operating system", "os"])];
+
+/// Keys of the page cache. What is left out is as the system has it.
+pub(super) static PAGECACHE: &[Key] = &[
+    Key::may("mib", "MiB", Accepts::Number(0.0, 1e7), "0, none", "memory for pages of files").also(&["ram", "memory"]),
+    Key::may(
+        "read_ahead_kib",
+        "KiB",
+        Accepts::Whole(4, 1 << 20),
+        "64 of Windows, 128 of Linux",
+        "Windows: one such granule beyond a sequential read; Linux: the window grows to so much",
+    ),
+    Key::may("dirty_percent", "%", Accepts::Whole(1, 100), "25 NT, 50 98, 20 Linux", "beyond it writers are held up"),
+    Key::may("background_percent", "%", Accepts::Whole(0, 100), "10", "Linux: beyond it the flusher writes"),
+    Key::may("wake_s", "s", Accepts::Number(0.001, 3600.0), "5", "Linux: how often the flusher looks"),
+    Key::may("expire_s", "s", Accepts::Number(0.001, 3600.0), "30", "Linux: how old what is dirty grows"),
+    Key::may(
+        "write_kib",
+        "KiB",
+        Accepts::Whole(4, 1 << 20),
+        "64 of Windows, 4096 of Linux",
+        "bytes of a file written back at a time",
+    ),
+    Key::may("writers", "", Accepts::Whole(1, 256), "4 NT, 1 98, 4 Linux", "of these, how many at the drive at once"),
+    Key::may("call_us", "us", Accepts::Number(0.0, 1e4), "2", "processor time of a call"),
+    Key::may("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e6), "600", "copying between program and cache"),
+];
+
+/// Keys of how volumes lie.
+pub(super) static PARTITIONS: &[Key] = &[Key::may(
+    "alignment",
+    "",
+    Accepts::Word(&["mebibytes", "cylinders"]),
+    "mebibytes",
+    "multiples of 1 MiB, as since 2007, or cylinders of 255 x 63 sectors: the first volume begins at sector 63",
+)];
+
+/// Keys of a volume.
+pub(super) static VOLUME: &[Key] = &[
+    Key::must("fs", "", Accepts::Word(&["fat32", "ntfs", "ext4"]), "its file system").also(&["file system"]),
+    Key::may("size_gib", "GiB", Accepts::Number(0.001, 1e6), "all that is left of the drive", "how large it is"),
+    Key::may("cluster", "bytes", Accepts::Whole(1, 1 << 20), "as formatters have it by size", "bytes of a cluster"),
+    Key::may("barrier", "", Accepts::Flag, "on", "ext4: flushes and forced writes around commits").also(&["barriers"]),
+    Key::may("commit_s", "s", Accepts::Number(0.01, 3600.0), "5", "ext4: how old a transaction grows"),
+    Key::may("files", "", Accepts::Whole(0, 10_000_000), "0", "files that are there before"),
+    Key::may("total_mb", "MB", Accepts::Number(0.0, 1e8), "0", "bytes of all of them"),
+    Key::may(
+        "spread",
+        "",
+        Accepts::Whole(0, 16),
+        "0",
+        "the largest of them is up to 2 to this power times the smallest",
+    ),
+    Key::may("directory_files", "", Accepts::Whole(1, 10_000_000), "100", "files of a directory"),
+    Key::may("fragments", "", Accepts::Number(1.0, 1000.0), "1", "pieces of a file that is there before, in the mean")
+        .also(&["fragmentation"]),
+    Key::may(
+        "gap_kib",
+        "KiB",
+        Accepts::Whole(1, 1 << 30),
+        "1024",
+        "the next piece begins up to so far behind the last",
+    ),
+];
+
+/// Keys of any program beside its figures.
+pub(super) static PROGRAM: &[Key] = &[
+    Key::may("cold", "", Accepts::Flag, "off", "before it begins all that is dirty goes out and the cache is emptied"),
+    Key::may("sync", "", Accepts::Flag, "off", "at its end it waits until all that is dirty is out"),
+    Key::may("background", "", Accepts::Flag, "off", "the scene does not wait for its end"),
+];
+
+/// Keys of a program that are words of the scene's own.
+pub(super) const WORDS: [&str; 4] = ["name", "on", "to", "after"];
+
+/// A key of a volume that means nothing for its file system, and the one that it belongs to.
+pub(super) fn meaningless(fs: &str, it: &Figures<'_>) -> Option<(&'static str, &'static str)> {
+    match fs {
+        "ext4" => it.has("cluster").then_some(("cluster", "fat32 or ntfs")),
+        _ => ["barrier", "commit_s"].into_iter().find(|key| it.has(key)).map(|key| (key, "ext4")),
+    }
+}
+
+/// The keys of figures, with what they stand below.
+pub(crate) fn sections() -> [(&'static str, &'static [Key]); 6] {
+    [
+        ("system", SYSTEM),
+        ("pagecache", PAGECACHE),
+        ("partitions", PARTITIONS),
+        ("volume.NAME", VOLUME),
+        ("program.NAME", PROGRAM),
+        ("program.NAME", program::keys()),
+    ]
+}

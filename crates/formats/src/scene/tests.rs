@@ -1,0 +1,113 @@
+use super::*;
+
+/// A drive of 160 GB, in sectors.
+const DRIVE: u64 = 312_581_808;
+
+const COPY: &str = "[system]\nfamily = 'windows-nt'\n[volume.d]\nfs = 'ntfs'\nsize_gib = 20\n[volume.c]\nfs = 'fat32'\n\
+    size_gib = 8\n[program.copy]\nname = 'total-commander'\non = 'd'\nto = 'c'\n";
+
+fn built(text: &str, set: &[(&str, &str)]) -> Result<BuiltScene, String> {
+    let said = |faults: Errors| faults[0].to_string();
+    let mut scene = Scene::parse("s.toml", text).map_err(said)?;
+    for (key, value) in set {
+        scene.set(key, value).map_err(said)?;
+    }
+    scene.build(DRIVE, None).map_err(said)
+}
+
+fn wrong(text: &str) -> String {
+    built(text, &[]).map(|_| ()).unwrap_err()
+}
+
+#[test]
+fn a_scene_is_what_its_words_say() {
+    let scene = built(COPY, &[("program.copy.block_kib", "1024")]).unwrap();
+    assert_eq!(scene.spec.programs[0].name, "copy");
+    let Doing::Copy(copy) = &scene.spec.programs[0].doing else { panic!("a copy") };
+    assert_eq!((copy.from, copy.to, copy.block), (0, 1, 1 << 20), "volumes stand in the order of the file");
+    let find = |key: &str| scene.settings.iter().find(|setting| setting.key == key).map(|it| it.value.as_str());
+    assert_eq!(find("volume.c.fs"), Some("fat32"));
+    assert_eq!(find("program.copy.block_kib"), Some("1024"));
+    assert_eq!(find("program.copy.buffers"), Some("0"), "every figure that went in");
+    assert_eq!(find("partitions.order"), Some("d, c"));
+}
+
+#[test]
+fn programs_come_one_after_another() {
+    let text = format!("{COPY}[program.scan]\nname = 'set-read'\non = 'c'\nafter = ['copy']\ncold = true\n");
+    let scene = built(&text, &[]).unwrap();
+    assert_eq!(scene.spec.programs[1].after, [0]);
+    assert!(scene.spec.programs[1].cold && !scene.spec.programs[0].cold);
+}
+
+#[test]
+fn bad_scenes_say_what_is_wrong() {
+    let with = |from: &str, to: &str| wrong(&COPY.replace(from, to));
+    let more = |lines: &str| wrong(&format!("{COPY}{lines}"));
+    for (said, expected) in [
+        (
+            more("files = 1\ntotal_mb = 5000\n"),
+            "s.toml:9: `program.copy`: its files do not fit: a file of this file system has at most 4294967295 bytes; \
+             expected smaller files, or a file system for larger ones",
+        ),
+        (
+            more("files = 10\ntotal_mb = 10000\n"),
+            "s.toml:9: `program.copy`: its files do not fit: the volume is full; expected fewer or smaller files, or a \
+             larger volume",
+        ),
+        (
+            with("size_gib = 20", "size_gib = 200"),
+            "s.toml:5: `volume.d.size_gib`: would end at 200.001 GiB, and the drive has 149.051 GiB; expected volumes that \
+             fit the drive one behind another",
+        ),
+        (
+            with("fs = 'fat32'", "fs = 'fat32'\ncluster = 3000"),
+            "s.toml:8: `volume.c.cluster`: no such cluster; expected a power of two from 512 to 65536 bytes",
+        ),
+        (
+            with("total-commander", "totl-commander"),
+            "s.toml:10: `program.copy.name`: no program `totl-commander`; expected the name of a program (see `seekwise \
+             programs`); did you mean `total-commander`?",
+        ),
+        (
+            more("after = ['scan']\n[program.scan]\nname = 'set-read'\non = 'c'\nafter = ['copy']\n"),
+            "s.toml:13: `program.copy.after`: waits for itself: copy after scan after copy; expected programs that can be \
+             over before it begins",
+        ),
+        (
+            more("blok_kib = 64\n"),
+            "s.toml:13: `program.copy.blok_kib`: unknown key; did you mean `program.copy.block_kib`?",
+        ),
+    ] {
+        assert_eq!(said, expected);
+    }
+}
+
+#[test]
+fn words_that_are_none_are_told_from_those_that_are() {
+    let with = |from: &str, to: &str| wrong(&COPY.replace(from, to));
+    for (said, expected) in [
+        (with("fs = 'fat32'", "fs = 'fat23'"), "`volume.c.fs`"),
+        (with("on = 'd'", "on = 'e'"), "the scene has no volume `e`"),
+        (with("on = 'd'\n", ""), "`program.copy.on`: missing key; expected one of d, c"),
+        (with("[system]\nfamily = 'windows-nt'\n", ""), "`system.family`: missing key"),
+        (with("fs = 'ntfs'", "fs = 'ntfs'\nbarrier = true"), "`volume.d.barrier`: changes nothing here"),
+        (with("to = 'c'", "to = 'c'\nmib_ms = 1"), "`total-commander` has no such figure"),
+        (with("to = 'c'", "to = 'c'\nbackground = true"), "in the background"),
+        (
+            wrong(
+                &COPY
+                    .replace("fs = 'ntfs'", "fs = 'ext4'")
+                    .replace("total-commander", "defragment")
+                    .replace("to = 'c'\n", ""),
+            ),
+            "ext4 has no call that moves chunks of files; expected a volume of fat32 or ntfs",
+        ),
+        (with("[volume.d]", "[volme.d]"), "did you mean `volume`?"),
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+    let set = |key: &str| built(COPY, &[(key, "64")]).map(|_| ()).unwrap_err();
+    assert!(set("program.cpy.block_kib").contains("did you mean `copy`?"), "{}", set("program.cpy.block_kib"));
+    assert!(set("program.copy.blok_kib").contains("block_kib"), "{}", set("program.copy.blok_kib"));
+}

@@ -1,0 +1,51 @@
+//! What programs did: operations counted, by program.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::files::scene::Trouble;
+use seekwise_model::workload::Window;
+use seekwise_targets::work::{Issuer, Work};
+use serde::{Deserialize, Serialize};
+
+use crate::stats::histogram::Histogram;
+use crate::stats::response::Response;
+
+/// The operations of one program.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct OperationRecord {
+    /// How many ended.
+    #[serde(deserialize_with = "super::count")]
+    pub count: u64,
+    /// How many a second, from the program's beginning to its end.
+    pub per_s: f64,
+    /// How long they took.
+    pub response_ms: Response,
+}
+
+/// The operations of each program of a scene, counted over its window.
+pub(super) fn of(issuer: &Issuer, work: &Work, windows: &[Option<Window>]) -> BTreeMap<String, OperationRecord> {
+    let Some(scene) = work.scene() else { return BTreeMap::new() };
+    let mut times: Vec<Histogram> = scene.programs.iter().map(|_| Histogram::default()).collect();
+    for operation in issuer.operations() {
+        times[usize::from(operation.program)].record(operation.ended.since(operation.began));
+    }
+    let record = |((program, times), window): ((_, &Histogram), &Option<Window>)| {
+        let program: &seekwise_model::files::scene::ProgramPlan = program;
+        let seconds = window.map_or(0.0, |window| window.until.since(window.from).nanos() as f64 / 1e9);
+        let count = times.count();
+        let per_s = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        (program.name.clone(), OperationRecord { count, per_s, response_ms: Response::of(times) })
+    };
+    scene.programs.iter().zip(&times).zip(windows).map(record).collect()
+}
+
+/// Programs that did not come to their ends, in words.
+pub(super) fn troubles(issuer: &Issuer, work: &Work) -> Vec<String> {
+    let name = |at: usize| work.scene().map_or("", |scene| &scene.programs[at].name);
+    let said = |(at, trouble): (usize, Trouble)| match trouble {
+        Trouble::Refused(why) => format!("program {} stopped: {why}", name(at)),
+        Trouble::Failed => format!("program {} stopped: a request of its failed", name(at)),
+        Trouble::Waits => format!("program {} waits for what never comes; please report this scene", name(at)),
+    };
+    issuer.troubles().into_iter().map(said).collect()
+}

@@ -1,0 +1,222 @@
+//! Read-ahead: what a thread's reads of a file say about the next ones. Counts are in pages.
+
+use super::{Ahead, PAGE, PageCache};
+use crate::files::call::File;
+
+/// What is remembered of a thread's reads of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stream {
+    /// The byte behind the last that was read.
+    end: u64,
+    /// The window that was read last. Windows: up to where it was read ahead.
+    start: u64,
+    size: u64,
+    /// How many of its pages lay ahead of what was needed.
+    ahead: u64,
+}
+
+/// A read, as far as read-ahead asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    file: File,
+    /// Pages of the file.
+    pages: u64,
+    /// First byte, the one behind the last that is needed now, and the one behind the call's last.
+    from: u64,
+    to: u64,
+    end: u64,
+    sequential: bool,
+    /// The page at which it is.
+    at: u64,
+}
+
+impl Wanted {
+    /// The bytes `from..to` of a call that reads on up to `end`, of a file of so many bytes; the program may have said that
+    /// it reads from front to end.
+    pub fn new(file: File, bytes: u64, (from, to, end): (u64, u64, u64), sequential: bool) -> Wanted {
+        Wanted { file, pages: bytes.div_ceil(PAGE), from, to, end, sequential, at: from / PAGE }
+    }
+}
+
+impl Stream {
+    /// What to read now, a range of pages at a time, some of which may be in memory already; `cache` must have each
+    /// before the next is asked for.
+    pub fn next(&mut self, rule: Ahead, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+        let doubled = if wanted.sequential { 2 } else { 1 };
+        let (from, to) = match rule {
+            Ahead::Granule(bytes) => self.granule(bytes / PAGE * doubled, cache, wanted)?,
+            Ahead::Window(bytes) => self.window(bytes / PAGE * doubled, cache, wanted)?,
+        };
+        Some((from, to.min(wanted.pages)))
+    }
+
+    /// Whether the last read ended there.
+    pub fn ended_at(&self, byte: u64) -> bool {
+        self.end == byte
+    }
+
+    /// The read is over.
+    pub fn note(&mut self, wanted: &Wanted) {
+        self.end = wanted.to;
+    }
+
+    /// Windows: what is needed; then, where the read goes on at the last one's end, up to the end of the granule behind
+    /// its own. The cache manager looks at the last two reads (Windows Internals, "Intelligent Read-Ahead"); strides and
+    /// reading backwards, which it finds too, are not modelled.
+    fn granule(&mut self, granule: u64, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+        let to = wanted.to.div_ceil(PAGE);
+        if let Some((from, _)) = cache.missing(wanted.file, wanted.at, to) {
+            wanted.at = to;
+            return Some((from, to));
+        }
+        wanted.at = to;
+        let goes_on = wanted.sequential || (wanted.from > 0 && wanted.from == self.end);
+        let target = to.next_multiple_of(granule) + granule;
+        if !goes_on || target == self.start {
+            return None;
+        }
+        self.start = target;
+        (to < wanted.pages).then_some((to, target))
+    }
+
+    /// Linux: `ondemand_readahead` of mm/readahead.c, but for its look at what is cached around a random read.
+    fn window(&mut self, most: u64, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+        let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
+        let gap = cache.missing(wanted.file, at, to).map_or(to, |gap| gap.0);
+        let mark = self.start + self.size - self.ahead;
+        if self.ahead > 0 && (at..gap).contains(&mark) {
+            // The reader has come to what was read ahead.
+            wanted.at = mark + 1;
+            self.go_on(most);
+        } else if gap < to {
+            wanted.at = gap;
+            let need = wanted.end.div_ceil(PAGE) - gap;
+            if self.is_random(gap, need, most) {
+                return Some((gap, gap + need.min(most)));
+            }
+            self.miss(gap, need, most);
+        } else {
+            return None;
+        }
+        (self.start < wanted.pages).then_some((self.start, self.start + self.size))
+    }
+
+    /// The window does not end here, and neither does the last read; and it is no large read.
+    fn is_random(&self, at: u64, need: u64, most: u64) -> bool {
+        let follows = at == self.end / PAGE || at == self.end.div_ceil(PAGE);
+        at > 0 && need <= most && !follows && !self.ends(at)
+    }
+
+    fn ends(&self, at: u64) -> bool {
+        self.size > 0 && (at == self.start + self.size || at == self.start + self.size - self.ahead)
+    }
+
+    /// A page is not there: a window from it on.
+    fn miss(&mut self, at: u64, need: u64, most: u64) {
+        if at > 0 && self.ends(at) {
+            return self.go_on(most);
+        }
+        let size = first(need, most);
+        (self.start, self.size, self.ahead) = (at, size, if size > need { size - need } else { size });
+        // It would meet its own mark at once: it takes the next window's pages too, as far as that goes.
+        if self.ahead == size {
+            let more = second(size, most);
+            (self.size, self.ahead) = if size + more <= most { (size + more, more) } else { (most, most / 2) };
+        }
+    }
+
+    /// The window behind this one.
+    fn go_on(&mut self, most: u64) {
+        self.start += self.size;
+        self.size = second(self.size, most);
+        self.ahead = self.size;
+    }
+}
+
+/// `get_init_ra_size`.
+fn first(need: u64, most: u64) -> u64 {
+    let size = need.next_power_of_two();
+    if size <= most / 32 {
+        size * 4
+    } else if size <= most / 4 {
+        size * 2
+    } else {
+        most
+    }
+}
+
+/// `get_next_ra_size`.
+fn second(size: u64, most: u64) -> u64 {
+    if size < most / 16 {
+        size * 4
+    } else if size <= most / 2 {
+        size * 2
+    } else {
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::pagecache::PageCacheSpec;
+    use crate::files::volume::FileId;
+    use alloc::vec::Vec;
+
+    const FILE: File = File { volume: 0, id: FileId(1) };
+
+    /// What reads of so many pages each ask for, of a file of 10,000 pages.
+    fn asked(rule: Ahead, sequential: bool, reads: &[(u64, u64)]) -> Vec<Vec<(u64, u64)>> {
+        let mut cache = PageCache::new(&PageCacheSpec::linux(1 << 30));
+        let mut stream = Stream::default();
+        let mut all = Vec::new();
+        for &(from, pages) in reads {
+            let (from, to) = (from * PAGE, (from + pages) * PAGE);
+            let mut wanted = Wanted::new(FILE, 10_000 * PAGE, (from, to, to), sequential);
+            let mut asked = Vec::new();
+            while let Some((from, to)) = stream.next(rule, &cache, &mut wanted) {
+                asked.push((from, to));
+                while let Some((from, to)) = cache.missing(FILE, from, to) {
+                    cache.insert(FILE, from, to);
+                }
+            }
+            stream.note(&wanted);
+            all.push(asked);
+        }
+        all
+    }
+
+    #[test]
+    fn linux_windows_grow_to_128_kib() {
+        let reads: Vec<(u64, u64)> = (0..64).map(|page| (page, 1)).collect();
+        let all = asked(Ahead::Window(128 << 10), false, &reads);
+        let some: Vec<_> =
+            all.iter().enumerate().filter(|one| !one.1.is_empty()).map(|(at, one)| (at, &one[..])).collect();
+        // One page needed: 4, three of them ahead; then at each mark 8 (4 is not less than 32 / 16), 16, 32, 32.
+        let windows = [(0, (0, 4)), (1, (4, 12)), (4, (12, 28)), (12, (28, 60)), (28, (60, 92)), (60, (92, 124))];
+        assert_eq!(some, windows.iter().map(|(at, one)| (*at, core::slice::from_ref(one))).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn linux_reads_what_is_asked_at_random() {
+        let all = asked(Ahead::Window(128 << 10), false, &[(500, 1), (90, 4), (7_000, 2)]);
+        assert_eq!(all, [[(500, 501)], [(90, 94)], [(7_000, 7_002)]]);
+        // A large read brings its window, and its mark the next one.
+        let all = asked(Ahead::Window(128 << 10), false, &[(500, 64), (564, 32)]);
+        assert_eq!(all[0][..2], [(500, 532), (532, 564)]);
+    }
+
+    #[test]
+    fn windows_reads_a_granule_ahead_once_it_is_sequential() {
+        let reads: Vec<(u64, u64)> = (0..8).map(|at| (at * 8, 8)).collect();
+        let all = asked(Ahead::Granule(64 << 10), false, &reads);
+        assert_eq!(all[0], [(0, 8)]);
+        assert_eq!(all[1], [(8, 16), (16, 32)]);
+        assert_eq!(all[2..], [[(24, 48)].as_slice(), &[], &[(40, 64)], &[], &[(56, 80)], &[]].map(<[_]>::to_vec));
+        // Said to be sequential: 128 KiB, from the first read on.
+        let all = asked(Ahead::Granule(64 << 10), true, &reads[..2]);
+        assert_eq!(all, [[(0, 8), (8, 64)].as_slice(), &[]].map(<[_]>::to_vec));
+        // At random: nothing but what is asked.
+        assert_eq!(asked(Ahead::Granule(64 << 10), false, &[(64, 8), (8, 8)]), [[(64, 72)], [(8, 16)]]);
+    }
+}

@@ -1,0 +1,133 @@
+//! Starting a system: phases of small reads at scattered places of many files, and computing. Without prefetch each read
+//! waits for the one before, as page faults do; with it, the reads of a phase are known from the last start, go out in the
+//! order in which they lie, several at once, and the phase then computes. An operation is a phase.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::set::FileSet;
+use super::{Act, Place, Program};
+use crate::files::call::{Call, File, Handle, Returned};
+use crate::files::system::System;
+use crate::files::volume::Refused;
+use crate::time::{Instant, Span};
+
+/// A start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BootSpec {
+    /// The volume.
+    pub volume: u8,
+    /// The system's files.
+    pub set: FileSet,
+    /// Phases.
+    pub phases: u32,
+    /// Reads of a phase.
+    pub reads: u32,
+    /// Bytes of a read: 4 KiB times a power of two, evenly drawn, up to this.
+    pub most: u64,
+    /// Reads outstanding while a phase is read ahead; 0: there is no prefetch.
+    pub ahead: u32,
+    /// Computing of a phase.
+    pub time: Span,
+}
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+#[derive(Debug)]
+struct Boot {
+    spec: BootSpec,
+    /// What each phase reads.
+    phases: Vec<Vec<(File, u64, u64)>>,
+    phase: usize,
+    /// The next read of the phase, reads that are under way, and whether the phase has begun and computes.
+    next: usize,
+    flying: u32,
+    stage: Stage,
+    /// The thread has read.
+    reading: Vec<bool>,
+    /// Computing that is left over between reads, where there is no prefetch.
+    computed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Begin,
+    Read,
+    Compute,
+    End,
+}
+
+pub(super) fn place(spec: &BootSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let files = place.set(&spec.set, spec.volume)?;
+    let mut rng = place.rng("boot");
+    let volume = &place.volumes[usize::from(spec.volume)];
+    let sizes = u64::from((spec.most / PAGE).max(1).ilog2()) + 1;
+    let mut one = || {
+        let (file, long) = files[rng.below(files.len() as u64) as usize];
+        let bytes = (PAGE << rng.below(sizes)).min(long.next_multiple_of(PAGE));
+        (file, rng.below((long.saturating_sub(bytes)) / PAGE + 1) * PAGE, bytes)
+    };
+    let mut phases: Vec<Vec<(File, u64, u64)>> =
+        (0..spec.phases).map(|_| (0..spec.reads).map(|_| one()).collect()).collect();
+    if spec.ahead > 0 {
+        let lies = |&(file, from, _): &(File, u64, u64)| (volume.runs(file.id).first().map(|run| run.start), from);
+        phases.iter_mut().for_each(|phase| phase.sort_by_key(lies));
+    }
+    let threads = spec.ahead.max(1) as usize;
+    let reading = alloc::vec![false; threads];
+    let (phase, next, flying, stage, computed) = (0, 0, 0, Stage::Begin, false);
+    Ok(Box::new(Boot { spec: *spec, phases, phase, next, flying, stage, reading, computed }))
+}
+
+impl Boot {
+    /// What is computed at a time: after each read, or with prefetch after all.
+    fn part(&self) -> Span {
+        let parts = if self.spec.ahead == 0 { self.spec.reads.max(1) } else { 1 };
+        Span::from_nanos(self.spec.time.nanos() / u64::from(parts))
+    }
+}
+
+impl Program for Boot {
+    fn threads(&self) -> u16 {
+        self.reading.len() as u16
+    }
+
+    fn next(&mut self, thread: u16, now: Instant, _: Option<&Returned>, system: &System) -> Act {
+        let (own, main) = (usize::from(thread), thread == 0);
+        self.flying -= u32::from(core::mem::take(&mut self.reading[own]));
+        let Some(reads) = self.phases.get(self.phase) else { return Act::Over };
+        let number = self.phase as u32;
+        match self.stage {
+            Stage::Begin if main => {
+                self.stage = Stage::Read;
+                Act::Began(number)
+            }
+            Stage::Read if self.next < reads.len() => {
+                // Without prefetch the phase computes a little after each read.
+                if self.spec.ahead == 0 && self.next > 0 && !core::mem::replace(&mut self.computed, true) {
+                    return Act::Call(Call::Compute(self.part()));
+                }
+                self.computed = false;
+                let (file, from, bytes) = reads[self.next];
+                self.next += 1;
+                self.flying += 1;
+                self.reading[own] = true;
+                Act::Call(Call::Read { file, from, bytes, handle: Handle::Cached })
+            }
+            Stage::Read if main && self.flying == 0 => {
+                self.stage = Stage::Compute;
+                Act::Call(Call::Compute(self.part()))
+            }
+            Stage::Compute if main => {
+                self.stage = Stage::End;
+                Act::Ended(number)
+            }
+            Stage::End if main => {
+                (self.phase, self.next, self.stage, self.computed) = (self.phase + 1, 0, Stage::Begin, false);
+                if self.phase == self.phases.len() { Act::Over } else { self.next(thread, now, None, system) }
+            }
+            _ => Act::Park,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Copying and moving: block by block, a file after another. One thread reads and writes by turns; of two, one reads ahead
+//! into buffers and the other writes. An operation is a file.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::set::FileSet;
+use super::{Act, Place, Program, compute};
+use crate::files::call::{Call, File, Handle, Returned};
+use crate::files::system::System;
+use crate::files::volume::{Name, Refused, Sync};
+use crate::time::{Instant, Span};
+
+/// A copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopySpec {
+    /// The volume that the files are on.
+    pub from: u8,
+    /// The one that they go to.
+    pub to: u8,
+    /// The files.
+    pub set: FileSet,
+    /// Bytes of a read and of a write.
+    pub block: u64,
+    /// Blocks that a reader may be ahead of the writer; 0: one thread does both.
+    pub buffers: u32,
+    /// How the files are opened.
+    pub handle: Handle,
+    /// Each source is deleted when its copy is closed.
+    pub moves: bool,
+    /// Each copy is made durable before it is closed.
+    pub sync: bool,
+    /// Computing for each file.
+    pub file_time: Span,
+}
+
+/// A file to copy.
+#[derive(Clone, Copy, Debug)]
+struct One {
+    source: File,
+    bytes: u64,
+    /// The directory that it goes to.
+    to: File,
+}
+
+pub(super) fn place(spec: &CopySpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let sources = place.set(&spec.set, spec.from)?;
+    let targets = place.targets(&spec.set, spec.to)?;
+    let one = |((source, bytes), (to, _)): ((File, u64), (File, u64))| One { source, bytes, to };
+    let files = sources.into_iter().zip(targets).map(one).collect();
+    Ok(match spec.buffers {
+        0 => lines::program(Alone { spec: *spec, files, at: 0, from: 0, target: None }),
+        _ => Box::new(Pair { spec: *spec, files, filled: 0, read: Side::default(), write: Side::default() }),
+    })
+}
+
+impl CopySpec {
+    /// What is done with a copy whose bytes are written.
+    fn finish(&self, file: &One, target: File, acts: &mut Acts) {
+        acts.calls(self.sync.then_some(Call::Sync(target, Sync::All)));
+        acts.call(Call::Close(target));
+        acts.calls(self.moves.then_some(Call::Delete(file.source)));
+        acts.calls(compute(self.file_time));
+    }
+
+    /// The block at a byte of a file of so many.
+    fn block(&self, from: u64, bytes: u64) -> u64 {
+        self.block.min(bytes - from)
+    }
+}
+
+/// One thread.
+#[derive(Debug)]
+struct Alone {
+    spec: CopySpec,
+    files: Vec<One>,
+    at: usize,
+    from: u64,
+    target: Option<File>,
+}
+
+impl Script for Alone {
+    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+        let Some(file) = self.files.get(self.at) else { return false };
+        let Some(target) = self.target else {
+            if self.from == 0 {
+                acts.began(self.at as u32);
+                acts.call(Call::Open(file.source));
+                acts.call(Call::Create { directory: file.to, name: Name::SHORT });
+                // Told apart from a file that was not begun.
+                self.from = u64::MAX;
+            } else {
+                self.from = 0;
+                self.target = seen.returned.and_then(|it| it.file);
+                assert!(self.target.is_some(), "what was created has a name");
+            }
+            return true;
+        };
+        if self.from < file.bytes {
+            let (from, bytes, handle) = (self.from, self.spec.block(self.from, file.bytes), self.spec.handle);
+            acts.call(Call::Read { file: file.source, from, bytes, handle });
+            acts.call(Call::Write { file: target, from, bytes, handle });
+            self.from += bytes;
+        } else {
+            self.spec.finish(file, target, acts);
+            acts.ended(self.at as u32);
+            (self.at, self.from, self.target) = (self.at + 1, 0, None);
+        }
+        true
+    }
+}
+
+/// A reader, thread 0, and a writer.
+#[derive(Debug)]
+struct Pair {
+    spec: CopySpec,
+    files: Vec<One>,
+    /// Blocks that were read and not yet written.
+    filled: u32,
+    read: Side,
+    write: Side,
+}
+
+/// How far one of the two is.
+#[derive(Debug, Default)]
+struct Side {
+    /// The file.
+    at: usize,
+    /// The file was opened, or created.
+    begun: bool,
+    /// The next byte.
+    from: u64,
+    /// Of the writer: the copy.
+    target: Option<File>,
+    /// What comes next.
+    acts: Acts,
+    /// A block is being read.
+    reading: bool,
+}
+
+impl Pair {
+    fn reader(&mut self) -> Act {
+        let side = &mut self.read;
+        self.filled += u32::from(core::mem::take(&mut side.reading));
+        loop {
+            if let Some(act) = side.acts.next() {
+                return act;
+            }
+            let Some(file) = self.files.get(side.at) else { return Act::Over };
+            if !side.begun {
+                side.begun = true;
+                side.acts.began(side.at as u32);
+                side.acts.call(Call::Open(file.source));
+            } else if side.from == file.bytes {
+                (side.at, side.begun, side.from) = (side.at + 1, false, 0);
+            } else if self.filled == self.spec.buffers {
+                return Act::Park;
+            } else {
+                let (from, bytes) = (side.from, self.spec.block(side.from, file.bytes));
+                side.from += bytes;
+                side.reading = true;
+                return Act::Call(Call::Read { file: file.source, from, bytes, handle: self.spec.handle });
+            }
+        }
+    }
+
+    fn writer(&mut self, returned: Option<&Returned>) -> Act {
+        let side = &mut self.write;
+        loop {
+            if let Some(act) = side.acts.next() {
+                return act;
+            }
+            let Some(file) = self.files.get(side.at) else { return Act::Over };
+            let opened = self.read.at > side.at || self.read.at == side.at && self.read.begun;
+            match (side.begun, side.target) {
+                (false, _) if !opened => return Act::Park,
+                (false, _) => {
+                    side.begun = true;
+                    return Act::Call(Call::Create { directory: file.to, name: Name::SHORT });
+                }
+                (true, None) => side.target = Some(returned.and_then(|it| it.file).expect("it was created")),
+                (true, Some(target)) if side.from == file.bytes => {
+                    self.spec.finish(file, target, &mut side.acts);
+                    side.acts.ended(side.at as u32);
+                    (side.at, side.begun, side.from, side.target) = (side.at + 1, false, 0, None);
+                }
+                (true, Some(_)) if self.filled == 0 => return Act::Park,
+                (true, Some(target)) => {
+                    self.filled -= 1;
+                    let (from, bytes) = (side.from, self.spec.block(side.from, file.bytes));
+                    side.from += bytes;
+                    return Act::Call(Call::Write { file: target, from, bytes, handle: self.spec.handle });
+                }
+            }
+        }
+    }
+}
+
+impl Program for Pair {
+    fn threads(&self) -> u16 {
+        2
+    }
+
+    fn next(&mut self, thread: u16, _: Instant, returned: Option<&Returned>, _: &System) -> Act {
+        if thread == 0 { self.reader() } else { self.writer(returned) }
+    }
+}

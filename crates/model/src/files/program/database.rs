@@ -1,0 +1,285 @@
+//! A database: clients change pages in its memory and commit through a write-ahead log; now and then a checkpoint writes the
+//! changed pages home. With group commit, one client writes and flushes the log for all that wait. An operation is a commit.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::{Act, Place, Program};
+use crate::files::call::{Call, File, Handle, Returned};
+use crate::files::system::System;
+use crate::files::volume::{Refused, Sync};
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// A database and its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseSpec {
+    /// The volume of its data.
+    pub volume: u8,
+    /// That of its log.
+    pub log: u8,
+    /// Bytes of its data.
+    pub bytes: u64,
+    /// Bytes of its log, which is written round and round.
+    pub log_bytes: u64,
+    /// Bytes of a page.
+    pub page: u64,
+    /// Bytes that the log is written in multiples of.
+    pub log_block: u64,
+    /// Clients, each with a thread.
+    pub clients: u16,
+    /// Commits of all together.
+    pub commits: u32,
+    /// Pages that a transaction looks at.
+    pub reads: u32,
+    /// Of a hundred of them, how many are in the database's memory.
+    pub hits: u32,
+    /// Pages that it changes.
+    pub writes: u32,
+    /// Bytes that it puts into the log.
+    pub record: u64,
+    /// One client flushes for all that wait.
+    pub group: bool,
+    /// From one checkpoint to the next; nothing: none.
+    pub checkpoint: Option<Span>,
+    /// How much of that time, of a hundred, the writes of a checkpoint are spread over.
+    pub spread: u32,
+    /// How the data are opened.
+    pub data_handle: Handle,
+    /// How the log is opened.
+    pub log_handle: Handle,
+    /// Computing for each transaction.
+    pub time: Span,
+    /// From one transaction of a client to its next.
+    pub pause: Span,
+}
+
+#[derive(Debug)]
+struct Database {
+    spec: DatabaseSpec,
+    data: File,
+    log: File,
+    rng: Rng,
+    clients: Vec<Client>,
+    /// Transactions that were begun.
+    begun: u32,
+    /// Clients that are not over.
+    busy: u32,
+    /// Bytes of log that were made, written, and made durable since the beginning.
+    made: u64,
+    durable: u64,
+    /// Somebody writes the log; up to here.
+    writing: Option<u64>,
+    dirty: BTreeSet<u64>,
+    checkpoint: Checkpoint,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    stage: Stage,
+    number: u32,
+    /// Its log's end.
+    end: u64,
+    /// When its last transaction ended.
+    ended: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    Paused,
+    /// So many pages are still to be looked at.
+    Look(u32),
+    Compute,
+    Log,
+    Commit,
+    Written,
+    Synced,
+    Done,
+}
+
+#[derive(Debug)]
+struct Checkpoint {
+    /// When the next one begins: counted from when it was first asked; and when the last one did.
+    due: Option<Instant>,
+    began: Instant,
+    /// The pages that are left, the last first, and how many there were.
+    left: Vec<u64>,
+    all: u64,
+    /// All pages are written; they are being flushed.
+    written: bool,
+    flushing: bool,
+}
+
+pub(super) fn place(spec: &DatabaseSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let directory = place.directory(spec.volume)?;
+    let data = place.file(directory, spec.bytes)?;
+    let directory = place.directory(spec.log)?;
+    let log = place.file(directory, spec.log_bytes)?;
+    let client = Client { stage: Stage::Idle, number: 0, end: 0, ended: Instant::ZERO };
+    Ok(Box::new(Database {
+        spec: *spec,
+        data,
+        log,
+        rng: place.rng("database"),
+        clients: alloc::vec![client; usize::from(spec.clients)],
+        begun: 0,
+        busy: u32::from(spec.clients),
+        made: 0,
+        durable: 0,
+        writing: None,
+        dirty: BTreeSet::new(),
+        checkpoint: Checkpoint {
+            due: None,
+            began: Instant::ZERO,
+            left: Vec::new(),
+            all: 0,
+            written: false,
+            flushing: false,
+        },
+    }))
+}
+
+impl Database {
+    fn page(&mut self) -> u64 {
+        self.rng.below((self.spec.bytes / self.spec.page).max(1)) * self.spec.page
+    }
+
+    fn client(&mut self, index: usize, now: Instant) -> Act {
+        loop {
+            let mut client = self.clients[index];
+            let act = self.go_on(&mut client, now);
+            self.clients[index] = client;
+            if let Some(act) = act {
+                return act;
+            }
+        }
+    }
+
+    /// One step of a client; nothing where it only came to another stage.
+    fn go_on(&mut self, client: &mut Client, now: Instant) -> Option<Act> {
+        let spec = self.spec;
+        match client.stage {
+            Stage::Idle if self.begun == spec.commits => {
+                self.busy -= 1;
+                Some(Act::Over)
+            }
+            Stage::Idle => {
+                self.begun += 1;
+                client.number = self.begun;
+                client.stage = Stage::Paused;
+                (spec.pause > Span::ZERO && client.ended > Instant::ZERO)
+                    .then(|| Act::Call(Call::Wait(client.ended + spec.pause)))
+            }
+            Stage::Paused => {
+                client.stage = Stage::Look(spec.reads);
+                Some(Act::Began(client.number))
+            }
+            Stage::Look(0) => {
+                client.stage = Stage::Compute;
+                None
+            }
+            Stage::Look(left) => {
+                client.stage = Stage::Look(left - 1);
+                let (from, hit) = (self.page(), self.rng.percent(spec.hits));
+                if left <= spec.writes {
+                    self.dirty.insert(from);
+                }
+                let read = Call::Read { file: self.data, from, bytes: spec.page, handle: spec.data_handle };
+                (!hit).then_some(Act::Call(read))
+            }
+            Stage::Compute => {
+                client.stage = Stage::Log;
+                super::compute(spec.time).map(Act::Call)
+            }
+            Stage::Log => {
+                self.made += spec.record;
+                (client.end, client.stage) = (self.made, Stage::Commit);
+                None
+            }
+            Stage::Commit if spec.group && self.durable >= client.end => {
+                client.stage = Stage::Done;
+                None
+            }
+            Stage::Commit if self.writing.is_some() => Some(Act::Park),
+            Stage::Commit => {
+                let until = if spec.group { self.made } else { client.end.max(self.durable) };
+                self.writing = Some(until);
+                client.stage = Stage::Written;
+                Some(Act::Call(self.log_write(until)))
+            }
+            Stage::Written => {
+                client.stage = Stage::Synced;
+                Some(Act::Call(Call::Sync(self.log, Sync::Data)))
+            }
+            Stage::Synced => {
+                self.durable = self.writing.take().expect("it wrote");
+                client.stage = Stage::Done;
+                None
+            }
+            Stage::Done => {
+                (client.stage, client.ended) = (Stage::Idle, now);
+                Some(Act::Ended(client.number))
+            }
+        }
+    }
+
+    /// The blocks of the log from what is durable to `until`; where they would go beyond its end, at its beginning.
+    fn log_write(&self, until: u64) -> Call {
+        let DatabaseSpec { log_block: block, log_bytes, log_handle: handle, .. } = self.spec;
+        let first = self.durable / block * block;
+        let bytes = (until.next_multiple_of(block) - first).clamp(block, log_bytes);
+        let from = first % log_bytes;
+        let from = if from + bytes > log_bytes { 0 } else { from };
+        Call::Write { file: self.log, from, bytes, handle }
+    }
+
+    /// Parked, it is asked whenever a client has gone on.
+    fn checkpoint(&mut self, now: Instant) -> Act {
+        let (spec, checkpoint) = (self.spec, &mut self.checkpoint);
+        let Some(every) = spec.checkpoint else { return Act::Over };
+        if core::mem::take(&mut checkpoint.flushing) {
+            checkpoint.due = Some(now.max(checkpoint.began + every));
+        }
+        if core::mem::take(&mut checkpoint.written) {
+            checkpoint.flushing = true;
+            return Act::Call(Call::Sync(self.data, Sync::All));
+        }
+        if self.busy == 0 {
+            return Act::Over;
+        }
+        if checkpoint.left.is_empty() {
+            let due = *checkpoint.due.get_or_insert(now + every);
+            if now < due || self.dirty.is_empty() {
+                return Act::Park;
+            }
+            checkpoint.began = now;
+            checkpoint.left.extend(core::mem::take(&mut self.dirty).into_iter().rev());
+            checkpoint.all = checkpoint.left.len() as u64;
+        }
+        let done = checkpoint.all - checkpoint.left.len() as u64;
+        if now < checkpoint.began + spread_over(every, spec.spread, done, checkpoint.all) {
+            return Act::Park;
+        }
+        let Some(from) = checkpoint.left.pop() else { return Act::Park };
+        checkpoint.written = checkpoint.left.is_empty();
+        Act::Call(Call::Write { file: self.data, from, bytes: spec.page, handle: spec.data_handle })
+    }
+}
+
+/// Of the time from one checkpoint to the next, the part over which `spread` of a hundred have `done` of `all` writes.
+fn spread_over(every: Span, spread: u32, done: u64, all: u64) -> Span {
+    let nanos = u128::from(every.nanos()) * u128::from(spread) * u128::from(done) / (100 * u128::from(all.max(1)));
+    Span::from_nanos(nanos as u64)
+}
+
+impl Program for Database {
+    fn threads(&self) -> u16 {
+        self.spec.clients + 1
+    }
+
+    fn next(&mut self, thread: u16, now: Instant, _: Option<&Returned>, _: &System) -> Act {
+        if thread == self.spec.clients { self.checkpoint(now) } else { self.client(usize::from(thread), now) }
+    }
+}

@@ -1,0 +1,74 @@
+//! Defragmenting: each file in pieces is moved, chunk by chunk, to a free run that holds all of it. An operation is a file.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::set::FileSet;
+use super::{Place, Program, compute};
+use crate::files::call::{Call, File};
+use crate::files::volume::{MOVE_CHUNK, Refused};
+use crate::time::Span;
+
+/// A defragmenter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefragmentSpec {
+    /// The volume.
+    pub volume: u8,
+    /// Files of its own beside those that are on the volume before.
+    pub set: FileSet,
+    /// Computing for each file.
+    pub file_time: Span,
+    /// Computing for each chunk.
+    pub chunk_time: Span,
+}
+
+#[derive(Debug)]
+struct Defragment {
+    spec: DefragmentSpec,
+    files: Vec<File>,
+    at: usize,
+    /// The file that is moved: the byte to go on from, and the first cluster that it goes to.
+    moving: Option<(u64, u64)>,
+}
+
+pub(super) fn place(spec: &DefragmentSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    if spec.set.files > 0 {
+        place.set(&spec.set, spec.volume)?;
+    }
+    let volume = &place.volumes[usize::from(spec.volume)];
+    let in_pieces = volume.files().filter(|&id| !volume.is_directory(id) && volume.runs(id).len() > 1);
+    let files = in_pieces.map(|id| File { volume: spec.volume, id }).collect();
+    Ok(lines::program(Defragment { spec: *spec, files, at: 0, moving: None }))
+}
+
+impl Script for Defragment {
+    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+        let Some(&file) = self.files.get(self.at) else { return false };
+        let volume = seen.system.volume(file.volume);
+        let bytes = volume.bytes(file.id);
+        let Some((from, to)) = self.moving else {
+            // A file for which no run is long enough stays as it is.
+            match volume.free_run(bytes) {
+                Some(to) => {
+                    acts.began(self.at as u32);
+                    acts.call(Call::Open(file));
+                    acts.calls(compute(self.spec.file_time));
+                    self.moving = Some((0, to));
+                }
+                None => self.at += 1,
+            }
+            return true;
+        };
+        if from < bytes {
+            acts.calls(compute(self.spec.chunk_time));
+            let chunk = MOVE_CHUNK.max(volume.cluster_bytes());
+            acts.call(Call::Shift { file, from, to: to + from / volume.cluster_bytes() });
+            self.moving = Some((from + chunk, to));
+        } else {
+            acts.ended(self.at as u32);
+            (self.at, self.moving) = (self.at + 1, None);
+        }
+        true
+    }
+}

@@ -1,0 +1,77 @@
+//! Word processing: now and then a document is saved: written under another name, the old one deleted, the new one given
+//! its name. An operation is a save.
+
+use alloc::boxed::Box;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::{Place, Program, compute};
+use crate::files::call::{Call, File, Handle};
+use crate::files::volume::{Name, Refused, Sync};
+use crate::time::{Instant, Span};
+
+/// Somebody who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentSpec {
+    /// The volume.
+    pub volume: u8,
+    /// Bytes of the document.
+    pub bytes: u64,
+    /// Bytes of a write.
+    pub block: u64,
+    /// Saves.
+    pub saves: u32,
+    /// How the files are opened.
+    pub handle: Handle,
+    /// The new file is made durable before it takes the old one's name.
+    pub sync: bool,
+    /// Computing for each save: the document is put into its form.
+    pub time: Span,
+    /// From one save to the next.
+    pub pause: Span,
+}
+
+#[derive(Debug)]
+struct Document {
+    spec: DocumentSpec,
+    directory: File,
+    document: File,
+    at: u32,
+    creating: bool,
+}
+
+pub(super) fn place(spec: &DocumentSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let directory = place.directory(spec.volume)?;
+    let document = place.file(directory, spec.bytes)?;
+    place.try_file(directory, spec.bytes)?;
+    Ok(lines::program(Document { spec: *spec, directory, document, at: 0, creating: false }))
+}
+
+impl Script for Document {
+    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+        let DocumentSpec { bytes, block, handle, .. } = self.spec;
+        if self.creating {
+            let file = seen.returned.and_then(|it| it.file).expect("it was created");
+            let blocks = (0..bytes).step_by(block as usize);
+            acts.calls(blocks.map(|from| Call::Write { file, from, bytes: block.min(bytes - from), handle }));
+            acts.calls(self.spec.sync.then_some(Call::Sync(file, Sync::All)));
+            acts.call(Call::Close(file));
+            acts.call(Call::Delete(self.document));
+            acts.call(Call::Rename { file, directory: self.directory, name: Name::SHORT });
+            acts.ended(self.at);
+            (self.document, self.at, self.creating) = (file, self.at + 1, false);
+            return true;
+        }
+        if self.at == self.spec.saves {
+            return false;
+        }
+        if self.at > 0 && self.spec.pause > Span::ZERO {
+            let from = seen.returned.map_or(Instant::ZERO, |it| it.at);
+            acts.call(Call::Wait(from + self.spec.pause));
+        }
+        acts.began(self.at);
+        acts.calls(compute(self.spec.time));
+        acts.call(Call::Create { directory: self.directory, name: Name::SHORT });
+        self.creating = true;
+        true
+    }
+}

@@ -1,0 +1,76 @@
+//! Programs of one thread, written as what they would look like on paper: a list of acts, then the next.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::fmt;
+
+use super::{Act, Program};
+use crate::files::call::{Call, Returned};
+use crate::files::system::System;
+use crate::time::Instant;
+
+/// What comes next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Acts(VecDeque<Act>);
+
+impl Acts {
+    pub(super) fn call(&mut self, call: Call) {
+        self.0.push_back(Act::Call(call));
+    }
+
+    pub(super) fn calls(&mut self, calls: impl IntoIterator<Item = Call>) {
+        self.0.extend(calls.into_iter().map(Act::Call));
+    }
+
+    /// The next one.
+    pub(super) fn next(&mut self) -> Option<Act> {
+        self.0.pop_front()
+    }
+
+    pub(super) fn began(&mut self, number: u32) {
+        self.0.push_back(Act::Began(number));
+    }
+
+    pub(super) fn ended(&mut self, number: u32) {
+        self.0.push_back(Act::Ended(number));
+    }
+}
+
+/// What `more` finds.
+pub(super) struct Seen<'a> {
+    /// What the last call brought; nothing at the beginning.
+    pub(super) returned: Option<&'a Returned>,
+    /// The system.
+    pub(super) system: &'a System,
+}
+
+/// A program of one thread.
+pub(super) trait Script: fmt::Debug {
+    /// Adds what comes next; `false` when there is nothing more.
+    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool;
+}
+
+/// It, as a program.
+#[derive(Debug)]
+struct Lines<S> {
+    script: S,
+    acts: Acts,
+}
+
+/// A script as a program.
+pub(super) fn program(script: impl Script + 'static) -> Box<dyn Program> {
+    Box::new(Lines { script, acts: Acts::default() })
+}
+
+impl<S: Script> Program for Lines<S> {
+    fn next(&mut self, _: u16, _: Instant, returned: Option<&Returned>, system: &System) -> Act {
+        loop {
+            if let Some(act) = self.acts.next() {
+                return act;
+            }
+            if !self.script.more(&Seen { returned, system }, &mut self.acts) {
+                return Act::Over;
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Requests made up from published counts: so many in sequence and at random, reads and writes, so many bytes of each.
+//! Which follows which was never published: they are drawn, in runs, until each count is used up. An operation is a run.
+
+use alloc::boxed::Box;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::{Place, Program, compute};
+use crate::files::call::{Call, File, Handle};
+use crate::files::volume::Refused;
+use crate::rng::Rng;
+use crate::time::Span;
+
+/// What is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaybackSpec {
+    /// The volume.
+    pub volume: u8,
+    /// Bytes of the file that it plays on.
+    pub span: u64,
+    /// Reads in sequence, reads at random, writes in sequence, writes at random.
+    pub counts: [u32; 4],
+    /// Bytes read and written in all.
+    pub bytes: [u64; 2],
+    /// Requests of a run: drawn evenly up to twice this, less one.
+    pub run: u32,
+    /// How the file is opened.
+    pub handle: Handle,
+    /// Computing before each run.
+    pub time: Span,
+}
+
+/// Requests lie on multiples of so much: clusters of the volumes of their time.
+const ALIGN: u64 = 4096;
+
+#[derive(Debug)]
+struct Playback {
+    spec: PlaybackSpec,
+    file: File,
+    left: [u32; 4],
+    at: u32,
+    rng: Rng,
+}
+
+pub(super) fn place(spec: &PlaybackSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let directory = place.directory(spec.volume)?;
+    let file = place.file(directory, spec.span)?;
+    Ok(lines::program(Playback { spec: *spec, file, left: spec.counts, at: 0, rng: place.rng("playback") }))
+}
+
+impl Playback {
+    /// Bytes of a request of this kind: what all reads or all writes come to in the mean, a multiple of 512.
+    fn size(&self, kind: usize) -> u64 {
+        let (counts, side) = (self.spec.counts, kind / 2);
+        let requests = u64::from(counts[2 * side]) + u64::from(counts[2 * side + 1]);
+        (self.spec.bytes[side] / requests.max(1)).next_multiple_of(512).clamp(512, self.spec.span)
+    }
+
+    /// Which kind comes next: by what is left of each.
+    fn kind(&mut self) -> Option<usize> {
+        let all = self.left.iter().map(|&left| u64::from(left)).sum();
+        if all == 0 {
+            return None;
+        }
+        let mut place = self.rng.below(all);
+        self.left.iter().position(|&left| {
+            let here = place < u64::from(left);
+            place = place.wrapping_sub(if here { 0 } else { u64::from(left) });
+            here
+        })
+    }
+}
+
+impl Script for Playback {
+    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+        let Some(kind) = self.kind() else { return false };
+        let size = self.size(kind);
+        let run = (1 + self.rng.below(2 * u64::from(self.spec.run.max(1)) - 1) as u32).min(self.left[kind]);
+        self.left[kind] -= run;
+        let room = |bytes: u64| self.spec.span.saturating_sub(bytes) / ALIGN + 1;
+        let in_sequence = kind % 2 == 0;
+        let mut from = self.rng.below(room(if in_sequence { size * u64::from(run) } else { size })) * ALIGN;
+        acts.calls(compute(self.spec.time));
+        acts.began(self.at);
+        for _ in 0..run {
+            let (file, bytes, handle) = (self.file, size.min(self.spec.span - from), self.spec.handle);
+            acts.call(match kind / 2 {
+                0 => Call::Read { file, from, bytes, handle },
+                _ => Call::Write { file, from, bytes, handle },
+            });
+            let next = from + size;
+            from = if in_sequence && next < self.spec.span { next } else { self.rng.below(room(size)) * ALIGN };
+        }
+        acts.ended(self.at);
+        self.at += 1;
+        true
+    }
+}

@@ -1,0 +1,127 @@
+//! Records posted into tables and their indexes, as a bookkeeping program with shared files does it: for each, pages of an
+//! index are read, and a few small writes go to the table's end, its index and its head. Without transactions each record is
+//! made durable by itself, write by write; with them, the writes of many go out together. An operation is a record, or
+//! a transaction of several.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::{Place, Program, compute};
+use crate::files::call::{Call, File, Handle};
+use crate::files::volume::{Refused, Sync};
+use crate::rng::Rng;
+use crate::time::Span;
+
+/// A base and what is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordsSpec {
+    /// The volume.
+    pub volume: u8,
+    /// Tables, each with an index.
+    pub tables: u32,
+    /// Bytes of a table and of an index.
+    pub table: u64,
+    /// The same of an index.
+    pub index: u64,
+    /// Records.
+    pub records: u32,
+    /// Records of a transaction; 1: each by itself.
+    pub transaction: u32,
+    /// Pages of the index read for each record.
+    pub reads: u32,
+    /// Writes for each record.
+    pub writes: u32,
+    /// Of these, how many are followed by a flush; of a transaction, flushes at its end, one a file at most.
+    pub flushes: u32,
+    /// Bytes of a write.
+    pub bytes: u64,
+    /// How the files are opened.
+    pub handle: Handle,
+    /// Computing for each record.
+    pub time: Span,
+}
+
+#[derive(Debug)]
+struct Records {
+    spec: RecordsSpec,
+    tables: Vec<(File, File)>,
+    /// By table: where it ends.
+    ends: Vec<u64>,
+    at: u32,
+    rng: Rng,
+}
+
+pub(super) fn place(spec: &RecordsSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let directory = place.directory(spec.volume)?;
+    let mut tables = Vec::new();
+    for _ in 0..spec.tables {
+        tables.push((place.file(directory, spec.table)?, place.file(directory, spec.index)?));
+    }
+    Ok(lines::program(Records {
+        spec: *spec,
+        ends: alloc::vec![spec.table; tables.len()],
+        tables,
+        at: 0,
+        rng: place.rng("records"),
+    }))
+}
+
+impl Records {
+    /// The `n`-th write of a record: to the table's end, to its index, to the table's head, and on in turn.
+    fn write(&mut self, n: u32) -> Call {
+        let RecordsSpec { bytes, handle, index: long, .. } = self.spec;
+        let at = self.at as usize % self.tables.len();
+        let (table, index) = self.tables[at];
+        let (file, from) = match n % 3 {
+            0 => {
+                self.ends[at] += bytes;
+                (table, self.ends[at] - bytes)
+            }
+            1 => (index, self.rng.below((long / bytes).max(1)) * bytes),
+            _ => (table, 0),
+        };
+        Call::Write { file, from, bytes, handle }
+    }
+
+    /// One record: what is read, computed and written, and flushes where each write is to stay.
+    fn record(&mut self, acts: &mut Acts) {
+        let RecordsSpec { reads, writes, flushes, index: long, bytes, handle, .. } = self.spec;
+        acts.calls(compute(self.spec.time));
+        let (_, index) = self.tables[self.at as usize % self.tables.len()];
+        for _ in 0..reads {
+            let from = self.rng.below((long / bytes).max(1)) * bytes;
+            acts.call(Call::Read { file: index, from, bytes, handle });
+        }
+        for n in 0..writes {
+            let call = self.write(n);
+            acts.call(call);
+            // Evenly among the writes, and after the last.
+            let so_far = |n: u32| n * flushes / writes;
+            if let (1, true, Call::Write { file, .. }) = (self.spec.transaction, so_far(n + 1) > so_far(n), call) {
+                acts.call(Call::Sync(file, Sync::All));
+            }
+        }
+    }
+}
+
+impl Script for Records {
+    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+        if self.at == self.spec.records {
+            return false;
+        }
+        let number = self.at;
+        acts.began(number);
+        let until = self.spec.records.min(self.at + self.spec.transaction);
+        while self.at < until {
+            self.record(acts);
+            self.at += 1;
+        }
+        if self.spec.transaction > 1 {
+            let files = self.tables.iter().flat_map(|&(table, index)| [table, index]);
+            acts.calls(files.take(self.spec.flushes as usize).map(|file| Call::Sync(file, Sync::All)));
+        }
+        acts.ended(number);
+        true
+    }
+}

@@ -1,0 +1,75 @@
+//! Hives flushed through their log: the dirty sectors into the log, a flush, the pages of the hive, a flush. An operation
+//! is a flush of a hive.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::{Place, Program, compute};
+use crate::files::call::{Call, File, Handle};
+use crate::files::volume::{Refused, Sync};
+use crate::rng::Rng;
+use crate::time::Span;
+
+/// What changes in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegistrySpec {
+    /// The volume.
+    pub volume: u8,
+    /// Hives, each with a log beside it.
+    pub hives: u32,
+    /// Bytes of a hive.
+    pub hive: u64,
+    /// Flushes in all.
+    pub flushes: u32,
+    /// Pages that each writes.
+    pub pages: u32,
+    /// How the files are opened.
+    pub handle: Handle,
+    /// Computing before each.
+    pub time: Span,
+}
+
+/// Bytes of a page of a hive: hives are mapped by pages (Windows Internals, "bins" of 4,096 bytes).
+const PAGE: u64 = 4096;
+/// Bytes of the log's head: base block and dirty vector, a sector each (Windows Internals; inferred: 1 KiB to 4 KiB).
+const HEAD: u64 = 1024;
+
+#[derive(Debug)]
+struct Registry {
+    spec: RegistrySpec,
+    hives: Vec<(File, File)>,
+    at: u32,
+    rng: Rng,
+}
+
+pub(super) fn place(spec: &RegistrySpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let directory = place.directory(spec.volume)?;
+    let mut hives = Vec::new();
+    for _ in 0..spec.hives {
+        hives.push((place.file(directory, spec.hive)?, place.file(directory, HEAD + u64::from(spec.pages) * PAGE)?));
+    }
+    Ok(lines::program(Registry { spec: *spec, hives, at: 0, rng: place.rng("registry") }))
+}
+
+impl Script for Registry {
+    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+        if self.at == self.spec.flushes {
+            return false;
+        }
+        let RegistrySpec { pages, handle, hive: bytes, .. } = self.spec;
+        let (hive, log) = self.hives[self.at as usize % self.hives.len()];
+        acts.calls(compute(self.spec.time));
+        acts.began(self.at);
+        acts.call(Call::Write { file: log, from: 0, bytes: HEAD + u64::from(pages) * PAGE, handle });
+        acts.call(Call::Sync(log, Sync::All));
+        for _ in 0..pages {
+            let from = self.rng.below(bytes.div_ceil(PAGE)) * PAGE;
+            acts.call(Call::Write { file: hive, from, bytes: PAGE, handle });
+        }
+        acts.call(Call::Sync(hive, Sync::All));
+        acts.ended(self.at);
+        self.at += 1;
+        true
+    }
+}

@@ -1,0 +1,81 @@
+//! Reading files: a virus scan, a search, a set of files read. Each file is opened, its head is read, and of some the rest
+//! as well; the program computes for what it has read. An operation is a file.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::set::FileSet;
+use super::{Place, Program, compute, compute_for};
+use crate::files::call::{Call, File, Handle};
+use crate::files::volume::Refused;
+use crate::rng::Rng;
+use crate::time::Span;
+
+/// A scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanSpec {
+    /// The volume.
+    pub volume: u8,
+    /// Its own files; without any, the files that are on the volume before.
+    pub set: FileSet,
+    /// Bytes of a read.
+    pub block: u64,
+    /// Bytes read of every file.
+    pub head: u64,
+    /// Files of a hundred that are read to their end.
+    pub whole: u32,
+    /// How the files are opened.
+    pub handle: Handle,
+    /// Computing for each file.
+    pub file_time: Span,
+    /// Computing for each MiB that was read.
+    pub mebibyte_time: Span,
+}
+
+#[derive(Debug)]
+struct Scan {
+    spec: ScanSpec,
+    files: Vec<(File, u64)>,
+    at: usize,
+    from: u64,
+    /// Where reading of this file ends; nothing before it is opened.
+    until: Option<u64>,
+    rng: Rng,
+}
+
+pub(super) fn place(spec: &ScanSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let files = match spec.set.files {
+        0 => {
+            let volume = &place.volumes[usize::from(spec.volume)];
+            let all = volume.files().map(|id| (File { volume: spec.volume, id }, volume.bytes(id)));
+            all.filter(|(file, _)| !volume.is_directory(file.id)).collect()
+        }
+        _ => place.set(&spec.set, spec.volume)?,
+    };
+    Ok(lines::program(Scan { spec: *spec, files, at: 0, from: 0, until: None, rng: place.rng("scan") }))
+}
+
+impl Script for Scan {
+    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+        let Some(&(file, bytes)) = self.files.get(self.at) else { return false };
+        let Some(until) = self.until else {
+            acts.began(self.at as u32);
+            acts.call(Call::Open(file));
+            acts.calls(compute(self.spec.file_time));
+            let whole = self.rng.percent(self.spec.whole);
+            self.until = Some(if whole { bytes } else { bytes.min(self.spec.head) });
+            return true;
+        };
+        if self.from < until {
+            let block = self.spec.block.min(until - self.from);
+            acts.call(Call::Read { file, from: self.from, bytes: block, handle: self.spec.handle });
+            acts.calls(compute_for(block, self.spec.mebibyte_time));
+            self.from += block;
+        } else {
+            acts.ended(self.at as u32);
+            (self.at, self.from, self.until) = (self.at + 1, 0, None);
+        }
+        true
+    }
+}

@@ -1,0 +1,86 @@
+//! Sets of files: how many, how many bytes, how unlike in size, how many a directory.
+
+use alloc::vec::Vec;
+
+use crate::files::call::File;
+use crate::files::volume::{Name, ROOT, Refused, Volume};
+use crate::rng::Rng;
+
+/// A set of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSet {
+    /// Files.
+    pub files: u32,
+    /// Bytes of all together.
+    pub bytes: u64,
+    /// The largest is up to 2 to this power times the smallest, evenly over the powers (a log-uniform draw; sizes of
+    /// published sets are known by count and sum alone, so this is inferred wherever it is not 0): 0 to 16.
+    pub spread: u32,
+    /// Files of a directory.
+    pub directory: u32,
+}
+
+impl FileSet {
+    /// The sizes, which sum up to [`FileSet::bytes`] but for what rounding takes, at least one byte each.
+    pub fn sizes(&self, rng: &mut Rng) -> Vec<u64> {
+        // A power of two, and a place between it and the next.
+        let weight = |rng: &mut Rng| match self.spread {
+            0 => 1 << 16,
+            spread => ((1 << 16) + rng.below(1 << 16)) << rng.below(u64::from(spread)),
+        };
+        let weights: Vec<u64> = (0..self.files).map(|_| weight(rng)).collect();
+        let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+        let share = |weight: u64| (u128::from(weight) * u128::from(self.bytes) / sum.max(1)) as u64;
+        weights.into_iter().map(|weight| share(weight).max(1)).collect()
+    }
+
+    /// Puts them on a volume, in directories of their own.
+    pub fn place(&self, volume: &mut Volume, index: u8, rng: &mut Rng) -> Result<Vec<(File, u64)>, Refused> {
+        let mut placed = Vec::with_capacity(self.files as usize);
+        for (directory, bytes) in self.targets(volume, index, rng, false)? {
+            let id = volume.place(directory.id, Name::SHORT, bytes)?;
+            placed.push((File { volume: index, id }, bytes));
+        }
+        Ok(placed)
+    }
+
+    /// The directory of each, and its size; with `trial` they are put there as well, to see whether they fit.
+    pub fn targets(
+        &self,
+        volume: &mut Volume,
+        index: u8,
+        rng: &mut Rng,
+        trial: bool,
+    ) -> Result<Vec<(File, u64)>, Refused> {
+        let mut targets = Vec::with_capacity(self.files as usize);
+        let mut directory = ROOT;
+        for (place, bytes) in self.sizes(rng).into_iter().enumerate() {
+            if place % self.directory.max(1) as usize == 0 {
+                directory = volume.place_directory(ROOT, Name::SHORT)?;
+            }
+            if trial {
+                volume.place(directory, Name::SHORT, bytes)?;
+            }
+            targets.push((File { volume: index, id: directory }, bytes));
+        }
+        Ok(targets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+
+    #[test]
+    fn sizes_sum_up_and_spread_as_said() {
+        let mut rng = Seed(1).stream("sizes");
+        let set = FileSet { files: 414, bytes: 575_000_000, spread: 10, directory: 100 };
+        let sizes = set.sizes(&mut rng);
+        let (least, most) = (sizes.iter().min().expect("some"), sizes.iter().max().expect("some"));
+        assert!(set.bytes - sizes.iter().sum::<u64>() <= 414);
+        assert!((256..1 << 11).contains(&(most / least)), "{least} {most}");
+        let same = FileSet { spread: 0, ..set }.sizes(&mut rng);
+        assert!(same.iter().all(|size| *size == 575_000_000 / 414));
+    }
+}

@@ -1,0 +1,104 @@
+//! Writing files: an archive unpacked, or a set created from nothing. An operation is a file.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::lines::{self, Acts, Script, Seen};
+use super::set::FileSet;
+use super::{Place, Program, compute, compute_for};
+use crate::files::call::{Call, File, Handle};
+use crate::files::volume::{Name, Refused, Sync};
+use crate::time::Span;
+
+/// An archive and what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnpackSpec {
+    /// The volume.
+    pub volume: u8,
+    /// The files.
+    pub set: FileSet,
+    /// Bytes of the archive for a hundred bytes of the files; 0: there is none, the files are made up.
+    pub packed: u32,
+    /// Bytes of a read and of a write.
+    pub block: u64,
+    /// How the files are opened.
+    pub handle: Handle,
+    /// Each is made durable before it is closed.
+    pub sync: bool,
+    /// Computing for each file.
+    pub file_time: Span,
+    /// Computing for each MiB that is written.
+    pub mebibyte_time: Span,
+}
+
+#[derive(Debug)]
+struct Unpack {
+    spec: UnpackSpec,
+    archive: Option<File>,
+    /// The directory of each file, and its bytes.
+    files: Vec<(File, u64)>,
+    at: usize,
+    from: u64,
+    begun: bool,
+    target: Option<File>,
+    /// Bytes of the archive that were read; bytes of files that were written.
+    read: u64,
+    written: u64,
+}
+
+pub(super) fn place(spec: &UnpackSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    let bytes = spec.set.bytes * u64::from(spec.packed) / 100;
+    let archive = match bytes {
+        0 => None,
+        bytes => {
+            let directory = place.directory(spec.volume)?;
+            Some(place.file(directory, bytes)?)
+        }
+    };
+    let files = place.targets(&spec.set, spec.volume)?;
+    let (at, from, begun, target, read, written) = (0, 0, false, None, 0, 0);
+    Ok(lines::program(Unpack { spec: *spec, archive, files, at, from, begun, target, read, written }))
+}
+
+impl Unpack {
+    /// Reads as much of the archive as the next `bytes` of files are packed into.
+    fn read_archive(&mut self, bytes: u64, acts: &mut Acts) {
+        let Some(file) = self.archive else { return };
+        let wanted = (self.written + bytes) * u64::from(self.spec.packed) / 100;
+        while self.read < wanted {
+            acts.call(Call::Read { file, from: self.read, bytes: self.spec.block, handle: self.spec.handle });
+            self.read += self.spec.block;
+        }
+    }
+}
+
+impl Script for Unpack {
+    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+        let Some(&(directory, bytes)) = self.files.get(self.at) else { return false };
+        if !self.begun {
+            self.begun = true;
+            if let (0, Some(archive)) = (self.at, self.archive) {
+                acts.call(Call::Open(archive));
+            }
+            acts.began(self.at as u32);
+            acts.calls(compute(self.spec.file_time));
+            acts.call(Call::Create { directory, name: Name::SHORT });
+            return true;
+        }
+        let target = *self.target.get_or_insert_with(|| seen.returned.and_then(|it| it.file).expect("it was created"));
+        if self.from < bytes {
+            let block = self.spec.block.min(bytes - self.from);
+            self.read_archive(block, acts);
+            acts.calls(compute_for(block, self.spec.mebibyte_time));
+            acts.call(Call::Write { file: target, from: self.from, bytes: block, handle: self.spec.handle });
+            self.from += block;
+            self.written += block;
+        } else {
+            acts.calls(self.spec.sync.then_some(Call::Sync(target, Sync::All)));
+            acts.call(Call::Close(target));
+            acts.ended(self.at as u32);
+            (self.at, self.from, self.begun, self.target) = (self.at + 1, 0, false, None);
+        }
+        true
+    }
+}

@@ -1,0 +1,469 @@
+//! A scene: programs on a system with its volumes, at once or one after another, as a source of requests. Beside these it
+//! reports operations: what a user would name, a file copied, a commit.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::call::{Call, Returned};
+use super::program::{Act, Doing, FileSet, Place, Program};
+use super::system::{System, SystemSpec};
+use super::volume::{Aging, Alignment, Format, Misfit, Plan, Refused, Volume, VolumeSpec, partitions};
+use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status};
+use crate::rng::Seed;
+use crate::time::{Instant, Span};
+
+/// A volume of a scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumePlan {
+    /// Bytes; 0: all that is left of the drive.
+    pub bytes: u64,
+    /// What it is.
+    pub format: Format,
+    /// How the files on it lie.
+    pub aging: Aging,
+    /// Files that are there before.
+    pub files: FileSet,
+}
+
+/// A program of a scene.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramPlan {
+    /// What it is called.
+    pub name: String,
+    /// What it does.
+    pub doing: Doing,
+    /// The programs that must be over before it begins, by their places.
+    pub after: Vec<usize>,
+    /// Before it begins all that is dirty goes out and the cache is emptied, as by a restart. Not part of any operation.
+    pub cold: bool,
+    /// At its end all that is dirty goes out, and it waits for that.
+    pub sync: bool,
+    /// The scene does not wait for its end.
+    pub background: bool,
+}
+
+/// All that a scene is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SceneSpec {
+    /// What it is called.
+    pub name: String,
+    /// The system.
+    pub system: SystemSpec,
+    /// How partitions are laid out.
+    pub alignment: Alignment,
+    /// The volumes, in the order in which they lie on the drive.
+    pub volumes: Vec<VolumePlan>,
+    /// The programs.
+    pub programs: Vec<ProgramPlan>,
+    /// The scene ends then, whatever its programs do.
+    pub runtime: Option<Span>,
+}
+
+/// Why a scene cannot be made. Volumes and programs by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A volume does not fit the drive, or its file system.
+    Volume(usize, Misfit),
+    /// The files that are on a volume before do not fit it.
+    Files(usize, Refused),
+    /// A program's files do not fit its volumes.
+    Program(usize, Refused),
+}
+
+/// Something that a program did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The program.
+    pub program: u16,
+    /// When it began.
+    pub began: Instant,
+    /// When it ended.
+    pub ended: Instant,
+}
+
+/// What kept a program from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A call was refused.
+    Refused(Refused),
+    /// A request of a call failed.
+    Failed,
+    /// The scene came to a standstill before it was over; a bug of ours.
+    Waits,
+}
+
+/// A scene that runs.
+pub struct Scene {
+    system: System,
+    volumes: u8,
+    programs: Vec<Running>,
+    threads: Vec<Thread>,
+    operations: Vec<Operation>,
+    /// By tag.
+    flying: Vec<Flying>,
+    /// Flushes that force the writes before them.
+    forcing: VecDeque<Request>,
+    /// The device takes [`Flags::FUA`]; it acknowledges writes before they are durable.
+    fua: bool,
+    volatile: bool,
+    in_flight: u32,
+    /// Programs that the scene waits for.
+    left: usize,
+    stop: Instant,
+    began: bool,
+    over: bool,
+}
+
+/// A request that is on its way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flying {
+    /// The thread that it comes from.
+    origin: u16,
+    /// When it was issued.
+    issued: Instant,
+    /// Of a write that a flush follows: its sectors; and whether that flush is on its way.
+    forced: Option<u32>,
+    flushing: bool,
+}
+
+/// A program.
+#[derive(Debug)]
+struct Running {
+    program: Box<dyn Program>,
+    plan: ProgramPlan,
+    /// Its first thread.
+    first: u16,
+    /// Threads that are not over.
+    busy: u16,
+    state: State,
+    /// From its beginning to its end.
+    began: Instant,
+    ended: Option<Instant>,
+    trouble: Option<Trouble>,
+    /// Operations under way: number and beginning.
+    open: Vec<(u32, Instant)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Others come before it.
+    Waits,
+    /// So many calls of its preparation are done.
+    Prepares(u8),
+    Runs,
+    /// It syncs: so many volumes are done.
+    Syncs(u8),
+    Over,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    program: u16,
+    state: Does,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    /// Not begun, or over.
+    Nothing,
+    /// It waits for its call.
+    Calls,
+    /// It waits for another thread of its program.
+    Parks,
+}
+
+impl SceneSpec {
+    /// Whether it can be made on a drive of so many sectors, and what its programs write finds room.
+    pub fn check(&self, sectors: u64) -> Result<(), Unfit> {
+        self.place(sectors, Seed(0), true).map(|_| ())
+    }
+
+    /// The volumes with all files that are there before, and the programs.
+    fn place(&self, sectors: u64, seed: Seed, trial: bool) -> Result<(Vec<Volume>, Vec<Box<dyn Program>>), Unfit> {
+        let bytes: Vec<u64> = self.volumes.iter().map(|volume| volume.bytes).collect();
+        let partitions = |count: usize| partitions(sectors, self.alignment, &bytes[..count]);
+        let lie = match partitions(bytes.len()) {
+            Ok(lie) => lie,
+            Err(misfit) => {
+                let at = (1..=bytes.len()).find(|&count| partitions(count).is_err()).unwrap_or(1) - 1;
+                return Err(Unfit::Volume(at, misfit));
+            }
+        };
+        let mut volumes = Vec::with_capacity(lie.len());
+        for (at, (plan, partition)) in self.volumes.iter().zip(lie).enumerate() {
+            let seed = Seed(seed.numbered("volume", at as u64).next_u64());
+            let spec = VolumeSpec { partition, format: plan.format, aging: plan.aging, history: false, seed };
+            let mut volume = Volume::format(&spec).map_err(|misfit| Unfit::Volume(at, misfit))?;
+            let placed = plan.files.place(&mut volume, at as u8, &mut seed.stream("files"));
+            placed.map_err(|refused| Unfit::Files(at, refused))?;
+            volumes.push(volume);
+        }
+        let mut programs = Vec::with_capacity(self.programs.len());
+        for (at, plan) in self.programs.iter().enumerate() {
+            let seed = Seed(seed.numbered("program", at as u64).next_u64());
+            let mut place = Place { volumes: &mut volumes, seed, trial };
+            programs.push(plan.doing.place(&mut place).map_err(|refused| Unfit::Program(at, refused))?);
+        }
+        for volume in &mut volumes {
+            volume.settle();
+            // The system runs already: what a mount reads is in memory.
+            volume.mount(&mut Plan::new());
+        }
+        Ok((volumes, programs))
+    }
+}
+
+impl Scene {
+    /// A scene on a device with these limits, at the beginning of time.
+    pub fn new(spec: &SceneSpec, limits: &Limits, seed: Seed) -> Result<Scene, Unfit> {
+        let (volumes, programs) = spec.place(limits.sectors, seed, false)?;
+        let (mut threads, mut running) = (Vec::new(), Vec::new());
+        for (at, (program, plan)) in programs.into_iter().zip(&spec.programs).enumerate() {
+            let (first, busy) = (threads.len() as u16, program.threads());
+            threads.extend((0..busy).map(|_| Thread { program: at as u16, state: Does::Nothing }));
+            running.push(Running {
+                program,
+                plan: plan.clone(),
+                first,
+                busy,
+                state: State::Waits,
+                began: Instant::ZERO,
+                ended: None,
+                trouble: None,
+                open: Vec::new(),
+            });
+        }
+        let largest = spec.system.largest.min(limits.max_transfer);
+        let system = System::new(volumes, SystemSpec { largest, ..spec.system }, threads.len() as u16);
+        Ok(Scene {
+            system,
+            volumes: spec.volumes.len() as u8,
+            left: spec.programs.iter().filter(|program| !program.background).count(),
+            programs: running,
+            threads,
+            operations: Vec::new(),
+            flying: Vec::new(),
+            forcing: VecDeque::new(),
+            fua: limits.fua,
+            volatile: limits.volatile_cache,
+            in_flight: 0,
+            stop: spec.runtime.map_or(Instant::FAR, |runtime| Instant::ZERO + runtime),
+            began: false,
+            over: false,
+        })
+    }
+
+    /// What the programs did so far, in order of end.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// From when to when each program ran; one that still runs until `now`, one that has not begun not at all.
+    pub fn windows(&self, now: Instant) -> impl Iterator<Item = Option<(Instant, Instant)>> {
+        self.programs.iter().map(move |program| match program.state {
+            State::Waits | State::Prepares(_) => None,
+            _ => Some((program.began, program.ended.unwrap_or(now))),
+        })
+    }
+
+    /// What kept programs from their ends.
+    pub fn troubles(&self) -> impl Iterator<Item = (usize, Trouble)> {
+        let waits = |program: &Running| {
+            let stands = !self.over && !program.plan.background && program.state != State::Over;
+            stands.then_some(Trouble::Waits)
+        };
+        let trouble = move |program: &Running| program.trouble.or(waits(program));
+        self.programs.iter().enumerate().filter_map(move |(at, program)| Some((at, trouble(program)?)))
+    }
+
+    /// The system, to ask how its volumes are.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// Begins the programs that nothing stands before any more.
+    fn begin(&mut self, now: Instant) {
+        for at in 0..self.programs.len() {
+            let plan = &self.programs[at].plan;
+            let ready = plan.after.iter().all(|&before| self.programs[before].state == State::Over);
+            if self.programs[at].state != State::Waits || !ready {
+                continue;
+            }
+            match plan.cold {
+                true => self.prepare(now, at, 0),
+                false => self.start(now, at),
+            }
+        }
+    }
+
+    /// Everything dirty out, the caches emptied, then the beginning.
+    fn prepare(&mut self, now: Instant, at: usize, done: u8) {
+        let thread = self.programs[at].first;
+        if done > self.volumes {
+            return self.start(now, at);
+        }
+        self.programs[at].state = State::Prepares(done);
+        let call = if done < self.volumes { Call::SyncVolume(done) } else { Call::DropCaches };
+        self.call(now, thread, call);
+    }
+
+    fn start(&mut self, now: Instant, at: usize) {
+        let program = &mut self.programs[at];
+        (program.state, program.began) = (State::Runs, now);
+        let threads = program.first..program.first + program.busy;
+        threads.for_each(|thread| self.go_on(now, thread, None));
+    }
+
+    fn call(&mut self, now: Instant, thread: u16, call: Call) {
+        self.threads[usize::from(thread)].state = Does::Calls;
+        self.system.call(now, thread, call);
+    }
+
+    /// A call has returned.
+    fn returned(&mut self, now: Instant, returned: &Returned) {
+        let (thread, at) = (returned.thread, usize::from(self.threads[usize::from(returned.thread)].program));
+        self.threads[usize::from(thread)].state = Does::Nothing;
+        let program = &mut self.programs[at];
+        let refused = returned.refused.map(Trouble::Refused);
+        let trouble = refused.or(returned.failed.then_some(Trouble::Failed));
+        if trouble.is_some() && program.state != State::Over {
+            program.trouble = program.trouble.or(trouble);
+            return self.end(now, at);
+        }
+        match program.state {
+            State::Prepares(done) => self.prepare(now, at, done + 1),
+            State::Syncs(done) => self.sync(now, at, done + 1),
+            State::Runs => {
+                self.go_on(now, thread, Some(returned));
+                self.wake(now, at);
+            }
+            State::Waits | State::Over => {}
+        }
+    }
+
+    /// Asks the parked threads of a program again.
+    fn wake(&mut self, now: Instant, at: usize) {
+        let first = self.programs[at].first;
+        for thread in first..first + self.programs[at].program.threads() {
+            if self.threads[usize::from(thread)].state == Does::Parks && self.programs[at].state == State::Runs {
+                self.go_on(now, thread, None);
+            }
+        }
+    }
+
+    /// Lets a thread act until it calls, parks or is over.
+    fn go_on(&mut self, now: Instant, thread: u16, mut returned: Option<&Returned>) {
+        let at = usize::from(self.threads[usize::from(thread)].program);
+        loop {
+            let program = &mut self.programs[at];
+            match program.program.next(thread - program.first, now, returned.take(), &self.system) {
+                Act::Call(call) => return self.call(now, thread, call),
+                Act::Park => return self.threads[usize::from(thread)].state = Does::Parks,
+                Act::Began(number) => program.open.push((number, now)),
+                Act::Ended(number) => {
+                    let place = program.open.iter().position(|open| open.0 == number);
+                    let (_, began) = program.open.swap_remove(place.expect("what ends has begun"));
+                    self.operations.push(Operation { program: at as u16, began, ended: now });
+                }
+                Act::Over => {
+                    self.threads[usize::from(thread)].state = Does::Nothing;
+                    program.busy -= 1;
+                    match (program.busy, program.plan.sync) {
+                        (0, true) => self.sync(now, at, 0),
+                        (0, false) => self.end(now, at),
+                        _ => self.wake(now, at),
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// What is dirty goes out, volume after volume.
+    fn sync(&mut self, now: Instant, at: usize, done: u8) {
+        if done == self.volumes {
+            return self.end(now, at);
+        }
+        self.programs[at].state = State::Syncs(done);
+        self.call(now, self.programs[at].first, Call::SyncVolume(done));
+    }
+
+    fn end(&mut self, now: Instant, at: usize) {
+        let program = &mut self.programs[at];
+        (program.state, program.ended) = (State::Over, Some(now));
+        self.left -= usize::from(!program.plan.background);
+        self.over |= self.left == 0;
+        self.begin(now);
+    }
+}
+
+impl Scene {
+    /// A request as the device takes it. A write that is to be on the medium is followed by a flush where the device has
+    /// no FUA, as workloads do, and needs nothing where it acknowledges none before.
+    fn issue(&mut self, now: Instant, mut request: Request) -> Request {
+        let mut flying = Flying { origin: request.origin, issued: now, ..Flying::default() };
+        if request.flags.has(Flags::FUA) && !self.fua {
+            request.flags = request.flags.without(Flags::FUA);
+            if self.volatile {
+                request.flags = request.flags.with(Flags::FLUSH_FOLLOWS);
+                flying.forced = Some(request.sectors);
+            }
+        }
+        let tag = request.tag as usize;
+        if tag >= self.flying.len() {
+            self.flying.resize(tag + 1, Flying::default());
+        }
+        self.flying[tag] = flying;
+        self.in_flight += 1;
+        request
+    }
+}
+
+impl Source for Scene {
+    fn next(&mut self, now: Instant) -> Next {
+        if !self.began {
+            self.began = true;
+            self.begin(now);
+        }
+        self.over |= now >= self.stop;
+        loop {
+            if self.over {
+                return Next::Done;
+            }
+            if let Some(returned) = self.system.poll_returned() {
+                self.returned(now, &returned);
+            } else if let Some(flush) = self.forcing.pop_front() {
+                return Next::Request(flush);
+            } else if let Some(request) = self.system.poll_request(now) {
+                return Next::Request(self.issue(now, request));
+            } else {
+                match self.system.poll_timeout() {
+                    Some(due) if due <= now => self.system.handle_timeout(now),
+                    Some(due) => return Next::At(due.min(self.stop)),
+                    None if self.stop < Instant::FAR => return Next::At(self.stop),
+                    None if self.in_flight > 0 => return Next::Completion,
+                    None => return Next::Done,
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        let flying = &mut self.flying[completion.tag as usize];
+        if let (Some(_), false, Status::Done) = (flying.forced, flying.flushing, completion.status) {
+            flying.flushing = true;
+            let (tag, origin) = (completion.tag, flying.origin);
+            let (unit, flags, lba, sectors, stamp) = (0, Flags::NONE, 0, 0, 0);
+            self.forcing.push_back(Request { tag, unit, origin, op: Op::Flush, flags, lba, sectors, stamp });
+            return Counted::Out;
+        }
+        let Flying { origin, issued: intended, forced, .. } = *flying;
+        self.in_flight -= 1;
+        self.system.complete(now, completion);
+        // Whoever no thread waits for stands behind all programs.
+        let worker = self.threads.get(usize::from(origin)).map_or(self.programs.len() as u16, |it| it.program);
+        Counted::In { worker, intended, served: forced.map(|sectors| (Op::Write, sectors)) }
+    }
+}

@@ -1,0 +1,421 @@
+//! The system between programs and drives: serves the calls of threads from its volumes and its page cache, and issues
+//! what these ask of the drive. It reads no clock; whoever owns it passes the time.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `issue` | plans on their way to the drive, in the order that they ask for |
+//! | `cached` | reading, writing and writing back through the page cache |
+//!
+//! A thread has one call at a time. Requests that programs did not ask for come from [`System::origin`]. Without a page
+//! cache cached handles read and write through at once.
+//!
+//! Who pays for the processor: what a request costs, its system call among it, is the processor layer's
+//! ([`crate::host::processor`]). With a page cache a call costs what it costs to enter the system, and a cached one the copying
+//! between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]); that is computing of the thread, a
+//! request of its own ([`Op::Compute`]) of whole microseconds, and what is left of one is carried to the thread's next
+//! call.
+//!
+//! [`Op::Compute`]: crate::block::Op::Compute
+
+mod cached;
+mod issue;
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use self::cached::Cached;
+use self::issue::Issue;
+use super::call::{Call, File, Handle, Returned, Thread};
+use super::pagecache::PageCacheSpec;
+use super::volume::{FileId, Plan, Refused, Step, Sync, Volume};
+use crate::block::{Completion, Flags, Request, Status};
+use crate::time::{Instant, Span};
+
+/// Which family of systems serves the calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Windows 95 and 98: writes through a handle go to the drive without FUA.
+    Windows98,
+    /// Windows NT, 2000, XP.
+    WindowsNt,
+    /// Linux.
+    Linux,
+}
+
+/// What a system is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemSpec {
+    /// Which it is.
+    pub family: Family,
+    /// Sectors of the largest request that it issues.
+    pub largest: u32,
+    /// Its page cache, if it has one.
+    pub cache: Option<PageCacheSpec>,
+}
+
+/// A system with its volumes.
+pub struct System {
+    spec: SystemSpec,
+    volumes: Vec<Volume>,
+    cached: Option<Cached>,
+    issue: Issue<Owner>,
+    callers: Vec<Caller>,
+    /// Threads that wait for an instant.
+    waiting: BinaryHeap<Reverse<(Instant, Thread)>>,
+    /// Threads that compute, and have not asked for it yet: how many microseconds.
+    computing: VecDeque<(Thread, u32)>,
+    /// By time, then thread.
+    returned: VecDeque<Returned>,
+}
+
+/// Whose a plan is, and what its end means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// A thread's that waits for it.
+    Thread(Thread),
+    /// What fell due by itself.
+    System,
+    /// Pages are read: which fill of [`Cached`].
+    Fill(u32),
+    /// Pages of a file are written back: the first, and the one behind the last.
+    Back(File, u64, u64),
+    /// A thread's that waits until its file is on the drive.
+    Synced(Thread, File),
+    /// The same of a whole volume.
+    VolumeSynced(Thread, u8),
+}
+
+/// What a thread does next, when nothing is left that it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Reads its next piece into the cache.
+    Fetch,
+    /// Has the piece up to this byte, and takes it from there.
+    Take(u64),
+    /// Is let write its next piece, and has the pages ready that it changes in part.
+    Admit,
+    /// Changes the piece up to this byte in the cache.
+    Store(u64),
+    /// Forces what it wrote.
+    Force,
+    /// Pays what is left, and returns.
+    Last,
+}
+
+/// A thread.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    /// The call that it waits for, and how far it is.
+    call: Option<Call>,
+    stage: Stage,
+    /// Plans and computing that it waits for.
+    pending: u32,
+    /// Of a cached read or write: the next byte, and the one behind the last.
+    at: u64,
+    end: u64,
+    /// Of a cached read: the last one ended within its first page. Of a cached write: the file grew.
+    seen: bool,
+    grew: bool,
+    /// What it will get back.
+    file: Option<File>,
+    bytes: u64,
+    refused: Option<Refused>,
+    failed: bool,
+    /// Computing that it has not paid yet.
+    owed: Span,
+}
+
+impl Caller {
+    fn calling(call: Option<Call>, owed: Span) -> Caller {
+        let (stage, pending, at, end) = (Stage::Last, 0, 0, 0);
+        let (seen, grew) = (false, false);
+        Caller { call, stage, pending, at, end, seen, grew, file: None, bytes: 0, refused: None, failed: false, owed }
+    }
+}
+
+impl System {
+    /// A system that serves so many threads. Volumes are mounted before, and lie on unit 0.
+    pub fn new(volumes: Vec<Volume>, spec: SystemSpec, threads: u16) -> System {
+        System {
+            cached: spec.cache.map(Cached::new),
+            issue: Issue::new(volumes.len(), spec.largest),
+            callers: (0..threads).map(|_| Caller::calling(None, Span::ZERO)).collect(),
+            waiting: BinaryHeap::new(),
+            computing: VecDeque::new(),
+            returned: VecDeque::new(),
+            volumes,
+            spec,
+        }
+    }
+
+    /// Puts a volume on another of the device's units.
+    #[must_use]
+    pub fn with_unit(mut self, volume: u8, unit: u8) -> System {
+        self.issue.put_on(volume, unit);
+        self
+    }
+
+    /// Where requests come from that no thread waits for: the number behind the last thread's.
+    pub fn origin(&self) -> u16 {
+        self.callers.len() as u16
+    }
+
+    /// One of its volumes.
+    pub fn volume(&self, volume: u8) -> &Volume {
+        &self.volumes[volume as usize]
+    }
+
+    /// The same, to place files before the run or to take its changes.
+    pub fn volume_mut(&mut self, volume: u8) -> &mut Volume {
+        &mut self.volumes[volume as usize]
+    }
+
+    /// What a request stands for: volume and step, from its issue to its completion; nothing where a thread computes.
+    pub fn step(&self, tag: u32) -> Option<(u8, &Step)> {
+        self.issue.step(tag)
+    }
+
+    /// A thread calls. It must not have a call that has not returned.
+    pub fn call(&mut self, now: Instant, thread: Thread, call: Call) {
+        let caller = &mut self.callers[thread as usize];
+        assert!(caller.call.is_none(), "a thread has one call at a time");
+        *caller = Caller::calling(Some(call), caller.owed);
+        match call {
+            Call::Compute(span) => caller.owed += span,
+            Call::Wait(until) if until > now => {
+                caller.pending = 1;
+                self.waiting.push(Reverse((until, thread)));
+            }
+            Call::Wait(_) => {}
+            Call::DropCaches => self.drop_caches(),
+            call if self.cached.is_some() => self.begin_cached(now, thread, call),
+            call => self.begin(now, thread, call),
+        }
+        self.go_on(now, thread);
+        self.settle(now);
+    }
+
+    /// A call that its volume serves.
+    fn begin(&mut self, now: Instant, thread: Thread, call: Call) {
+        let plan = self.issue.plan();
+        self.begin_with(now, thread, call, plan, Owner::Thread(thread));
+    }
+
+    /// The same behind what is in `plan` already.
+    fn begin_with(&mut self, now: Instant, thread: Thread, call: Call, mut plan: Plan, owner: Owner) {
+        let volume = call.volume().expect("a call of a volume");
+        let done = self.ask(now, volume, call, &mut plan);
+        let caller = &mut self.callers[thread as usize];
+        match done {
+            Ok(Done { file, bytes }) => (caller.file, caller.bytes) = (file, bytes),
+            Err(refused) => caller.refused = Some(refused),
+        }
+        caller.pending += 1;
+        self.issue.begin(owner, thread, volume, plan);
+    }
+
+    /// What a call asks of its volume.
+    fn ask(&mut self, now: Instant, at: u8, call: Call, plan: &mut Plan) -> Result<Done, Refused> {
+        let volume = &mut self.volumes[at as usize];
+        match call {
+            Call::Open(file) => volume.open(file.id, plan),
+            Call::List(directory) => volume.list(directory.id, plan),
+            Call::Create { directory, name } => {
+                return volume.create(now, directory.id, name, plan).map(|id| Done::created(at, id));
+            }
+            Call::CreateDirectory { directory, name } => {
+                return volume.create_directory(now, directory.id, name, plan).map(|id| Done::created(at, id));
+            }
+            Call::Read { file, from, bytes, .. } => {
+                let bytes = bytes.min(volume.bytes(file.id).saturating_sub(from));
+                volume.read(file.id, from, bytes, plan);
+                return Ok(Done { file: None, bytes });
+            }
+            Call::Write { file, from, bytes, handle } => {
+                write(volume, self.spec.family, now, file.id, (from, bytes), handle, plan)?;
+                return Ok(Done { file: None, bytes });
+            }
+            Call::Sync(file, what) => volume.fsync(now, file.id, what, plan),
+            Call::Close(file) => volume.close(now, file.id, plan),
+            Call::Rename { file, directory, name } => volume.rename(now, file.id, directory.id, name, plan)?,
+            Call::Delete(file) => volume.delete(now, file.id, plan),
+            Call::Shift { file, from, to } => {
+                return volume.shift(now, file.id, from, to, plan).map(|bytes| Done { file: None, bytes });
+            }
+            Call::SyncVolume(_) => volume.sync(now, plan),
+            Call::DropCaches | Call::Compute(_) | Call::Wait(_) => unreachable!("no volume's"),
+        }
+        Ok(Done { file: None, bytes: 0 })
+    }
+
+    /// A thread goes on as far as it need not wait.
+    fn go_on(&mut self, now: Instant, thread: Thread) {
+        loop {
+            let caller = &mut self.callers[thread as usize];
+            if caller.pending > 0 || caller.call.is_none() {
+                return;
+            }
+            if caller.failed || caller.refused.is_some() {
+                caller.stage = Stage::Last;
+            }
+            match caller.stage {
+                Stage::Fetch => self.fetch(now, thread),
+                Stage::Take(to) => self.take(thread, to),
+                Stage::Admit => {
+                    if !self.admit(now, thread) {
+                        return;
+                    }
+                }
+                Stage::Store(to) => self.store(now, thread, to),
+                Stage::Force => self.force(now, thread),
+                Stage::Last => {
+                    if !self.pay(thread) {
+                        return self.finish(now, thread);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A thread computes what it owes, as far as it is whole microseconds; answers whether it has to wait for that.
+    fn pay(&mut self, thread: Thread) -> bool {
+        let caller = &mut self.callers[thread as usize];
+        // More than 71 minutes are computed in parts.
+        let micros = u32::try_from(caller.owed.nanos() / 1_000).unwrap_or(u32::MAX);
+        if micros == 0 {
+            return false;
+        }
+        caller.owed = caller.owed - Span::from_micros(micros.into());
+        caller.pending += 1;
+        self.computing.push_back((thread, micros));
+        true
+    }
+
+    /// A thread's call returns.
+    fn finish(&mut self, at: Instant, thread: Thread) {
+        let caller = &mut self.callers[thread as usize];
+        caller.call = None;
+        let Caller { file, bytes, refused, failed, .. } = *caller;
+        let place = self.returned.iter().rposition(|other| (other.at, other.thread) < (at, thread));
+        let returned = Returned { thread, at, file, bytes, refused, failed };
+        self.returned.insert(place.map_or(0, |place| place + 1), returned);
+    }
+
+    /// Something is over that a thread waits for.
+    fn arrive(&mut self, now: Instant, thread: Thread, failed: bool) {
+        let caller = &mut self.callers[thread as usize];
+        caller.failed |= failed;
+        caller.pending -= 1;
+        self.go_on(now, thread);
+    }
+
+    /// Does what plans that are over were waited for.
+    fn settle(&mut self, now: Instant) {
+        while let Some((owner, failed)) = self.issue.poll_ended() {
+            match owner {
+                Owner::Thread(thread) => self.arrive(now, thread, failed),
+                Owner::System => {}
+                Owner::Fill(fill) => self.filled(now, fill, failed),
+                Owner::Back(file, from, to) => self.written_back(now, file, (from, to), failed),
+                Owner::Synced(thread, file) => self.synced(now, thread, file, failed),
+                Owner::VolumeSynced(thread, volume) => self.volume_synced(now, thread, volume, failed),
+            }
+        }
+    }
+
+    /// The next call that has returned, in order of time, then thread.
+    pub fn poll_returned(&mut self) -> Option<Returned> {
+        self.returned.pop_front()
+    }
+
+    /// The next request, with a tag that is its own until its completion, and without a stamp.
+    pub fn poll_request(&mut self, _now: Instant) -> Option<Request> {
+        match self.computing.pop_front() {
+            Some((thread, micros)) => Some(self.issue.compute(thread, micros)),
+            None => self.issue.poll(),
+        }
+    }
+
+    /// One of its requests is complete.
+    pub fn complete(&mut self, now: Instant, completion: &Completion) {
+        let failed = completion.status != Status::Done;
+        if let Some(thread) = self.issue.complete(completion.tag, failed) {
+            self.arrive(now, thread, failed);
+        }
+        self.settle(now);
+    }
+
+    /// When something is due by itself.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let waits = self.waiting.peek().map(|&Reverse((at, _))| at);
+        let cached = self.cached.as_ref().and_then(Cached::due);
+        self.volumes.iter().filter_map(Volume::poll_timeout).chain(waits).chain(cached).min()
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&Reverse((at, thread))) = self.waiting.peek()
+            && at <= now
+        {
+            self.waiting.pop();
+            self.arrive(now, thread, false);
+        }
+        self.look(now);
+        for at in 0..self.volumes.len() {
+            while self.volumes[at].poll_timeout().is_some_and(|due| due <= now) {
+                let mut plan = self.issue.plan();
+                self.volumes[at].handle_timeout(now, &mut plan);
+                self.issue.begin(Owner::System, self.origin(), at as u8, plan);
+            }
+        }
+        self.settle(now);
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    file: Option<File>,
+    bytes: u64,
+}
+
+impl Done {
+    fn created(volume: u8, id: FileId) -> Done {
+        Done { file: Some(File { volume, id }), bytes: 0 }
+    }
+}
+
+/// A write that goes to the drive at once. A handle that writes through forces the medium: Windows NT by FUA, and where
+/// the file grew all that finds the new data too, but without a flush of the drive (fastfat; of NTFS inferred); Linux as
+/// fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
+fn write(
+    volume: &mut Volume,
+    family: Family,
+    now: Instant,
+    file: FileId,
+    (from, bytes): (u64, u64),
+    handle: Handle,
+    plan: &mut Plan,
+) -> Result<(), Refused> {
+    let (through, before) = (handle == Handle::WriteThrough, volume.bytes(file));
+    let flags = if through && family == Family::WindowsNt { Flags::FUA } else { Flags::NONE };
+    volume.write(now, file, from, bytes, flags, plan)?;
+    if through {
+        let grew = volume.bytes(file) > before;
+        force(volume, family, now, file, grew, plan);
+    }
+    Ok(())
+}
+
+/// What follows the data of a handle that writes through.
+fn force(volume: &mut Volume, family: Family, now: Instant, file: FileId, grew: bool, plan: &mut Plan) {
+    match family {
+        Family::Linux => volume.fsync(now, file, Sync::Data, plan),
+        Family::WindowsNt if grew => {
+            volume.fsync(now, file, Sync::Data, plan);
+            plan.drop_flushes();
+        }
+        Family::WindowsNt | Family::Windows98 => {}
+    }
+}

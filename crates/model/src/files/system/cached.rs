@@ -1,0 +1,563 @@
+//! Calls through the page cache: what they read and write there, and what of that goes to and from the drive.
+
+use alloc::vec::Vec;
+
+use super::{
+    Call, Caller, Family, File, Flags, Handle, Instant, Owner, PageCacheSpec, Plan, Stage, System, Thread, force,
+};
+use crate::block::SECTOR;
+use crate::files::pagecache::{Back, PAGE, PageCache, Stream, Wanted};
+use crate::files::volume::{Volume, Wait};
+use crate::slab::Slab;
+use crate::time::Rate;
+
+/// Bytes of a call that are served at a time: the cache manager's views are of 256 KB (Windows' documentation, "File
+/// caching"); Linux goes page by page, which differs where a call is held up or fails within.
+const PIECE: u64 = 256 << 10;
+/// Files of which a thread's reads are remembered. Inferred (Windows and Linux keep it with each open file): 8 to any.
+const STREAMS: usize = 32;
+/// Bytes of a demand read of Windows: a page fault brings at most 64 KB (`MmReadClusterSize`, Windows Internals).
+const FAULT: u64 = 64 << 10;
+
+/// A page cache at work.
+pub(super) struct Cached {
+    spec: PageCacheSpec,
+    copy: Rate,
+    cache: PageCache,
+    /// What is being read.
+    fills: Slab<Fill>,
+    filling: Vec<u32>,
+    /// Who waits for which fill.
+    waiters: Vec<(u32, Thread)>,
+    /// By thread: files that it reads, the latest last.
+    streams: Vec<Vec<(File, Stream)>>,
+    /// When dirty pages are looked for.
+    due: Instant,
+    /// Pages that the lazy writer has still to write of its share.
+    share: u64,
+    /// Some files are old enough to go out whole.
+    expired: bool,
+    /// Plans of write-back under way.
+    writing: u32,
+    /// Threads that are held up, the first first.
+    held: Vec<Thread>,
+    /// Files whose write-back failed, and nobody was told.
+    lost: Vec<File>,
+    /// Runs at hand.
+    runs: Vec<(u64, u64)>,
+}
+
+/// Pages on their way into memory.
+#[derive(Clone, Copy)]
+struct Fill {
+    file: File,
+    from: u64,
+    to: u64,
+}
+
+impl Cached {
+    pub(super) fn new(spec: PageCacheSpec) -> Cached {
+        Cached {
+            copy: Rate::new(spec.copy),
+            cache: PageCache::new(&spec),
+            fills: Slab::with_capacity(8),
+            filling: Vec::new(),
+            waiters: Vec::new(),
+            streams: Vec::new(),
+            due: Instant::FAR,
+            share: 0,
+            expired: false,
+            writing: 0,
+            held: Vec::new(),
+            lost: Vec::new(),
+            runs: Vec::new(),
+            spec,
+        }
+    }
+
+    /// When dirty pages are looked for.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (self.due != Instant::FAR).then_some(self.due)
+    }
+
+    /// So many hundredths of the cache, in pages.
+    fn percent(&self, hundredths: u32) -> u64 {
+        self.spec.bytes / PAGE * u64::from(hundredths) / 100
+    }
+
+    /// Too much differs from the drive for another write.
+    fn is_full(&self) -> bool {
+        let (dirty, writing) = self.cache.dirty();
+        dirty + writing > self.percent(self.spec.limit)
+    }
+
+    /// What is remembered of a thread's reads of a file.
+    fn stream(&mut self, thread: Thread, file: File) -> &mut Stream {
+        let thread = thread as usize;
+        if self.streams.len() <= thread {
+            self.streams.resize(thread + 1, Vec::new());
+        }
+        let streams = &mut self.streams[thread];
+        let at = match streams.iter().rposition(|stream| stream.0 == file) {
+            Some(at) => at,
+            None => {
+                if streams.len() == STREAMS {
+                    streams.remove(0);
+                }
+                streams.push((file, Stream::default()));
+                streams.len() - 1
+            }
+        };
+        &mut streams[at].1
+    }
+
+    fn forget(&mut self, file: File) {
+        for streams in &mut self.streams {
+            streams.retain(|stream| stream.0 != file);
+        }
+    }
+}
+
+impl System {
+    fn has_cache(&mut self) -> &mut Cached {
+        self.cached.as_mut().expect("a page cache")
+    }
+
+    /// A file's pages are in memory before the run.
+    pub fn warm(&mut self, file: File, from: u64, bytes: u64) {
+        let end = self.volumes[file.volume as usize].bytes(file.id).min(from + bytes);
+        let cache = &mut self.has_cache().cache;
+        let (mut from, to) = (from / PAGE, end.div_ceil(PAGE));
+        while let Some((gap, end)) = cache.missing(file, from, to) {
+            cache.insert(file, gap, end);
+            from = end;
+        }
+    }
+
+    /// The page cache, where there is one.
+    pub fn page_cache(&self) -> Option<&PageCache> {
+        self.cached.as_ref().map(|cached| &cached.cache)
+    }
+
+    pub(super) fn drop_caches(&mut self) {
+        if let Some(cached) = &mut self.cached {
+            cached.cache.drop_clean();
+        }
+        self.volumes.iter_mut().for_each(Volume::drop_clean);
+    }
+
+    /// A call of a volume, where there is a page cache.
+    pub(super) fn begin_cached(&mut self, now: Instant, thread: Thread, call: Call) {
+        let entry = self.has_cache().spec.call;
+        self.callers[thread as usize].owed += entry;
+        match call {
+            Call::Read { handle: Handle::Direct, file, .. } => {
+                let mut plan = self.issue.plan();
+                self.clean(now, file, Flags::NONE, &mut plan);
+                plan.then();
+                self.begin_with(now, thread, call, plan, Owner::Synced(thread, file));
+            }
+            Call::Write { handle: Handle::Direct, file, from, bytes } => {
+                let mut plan = self.issue.plan();
+                self.clean(now, file, Flags::NONE, &mut plan);
+                plan.then();
+                self.has_cache().cache.drop(file, from / PAGE, (from + bytes).div_ceil(PAGE));
+                self.begin_with(now, thread, call, plan, Owner::Synced(thread, file));
+            }
+            Call::Read { file, from, bytes, .. } => {
+                let end = self.volumes[file.volume as usize].bytes(file.id).min(from + bytes).max(from);
+                self.begin_pieces(thread, Stage::Fetch, from, end);
+            }
+            Call::Write { from, bytes, .. } => self.begin_pieces(thread, Stage::Admit, from, from + bytes),
+            Call::Sync(file, _) => {
+                let flags = self.forced();
+                let mut plan = self.issue.plan();
+                self.clean(now, file, flags, &mut plan);
+                self.begin_with(now, thread, call, plan, Owner::Synced(thread, file));
+            }
+            Call::Shift { file, .. } => {
+                let mut plan = self.issue.plan();
+                self.clean(now, file, Flags::NONE, &mut plan);
+                plan.then();
+                self.begin_with(now, thread, call, plan, Owner::Synced(thread, file));
+            }
+            Call::SyncVolume(volume) => {
+                let mut plan = self.issue.plan();
+                let files: Vec<File> = self.has_cache().cache.files().filter(|file| file.volume == volume).collect();
+                for file in files {
+                    self.clean(now, file, Flags::NONE, &mut plan);
+                }
+                plan.then();
+                self.begin_with(now, thread, call, plan, Owner::VolumeSynced(thread, volume));
+            }
+            Call::Delete(file) => {
+                let cached = self.has_cache();
+                cached.cache.drop(file, 0, u64::MAX);
+                cached.forget(file);
+                self.begin(now, thread, call);
+            }
+            call => self.begin(now, thread, call),
+        }
+    }
+
+    fn begin_pieces(&mut self, thread: Thread, stage: Stage, from: u64, end: u64) {
+        let caller = &mut self.callers[thread as usize];
+        (caller.stage, caller.at, caller.end, caller.bytes) = (stage, from, end, end - from);
+    }
+
+    /// Marks of writes that a program waits for: Windows NT asks for the medium.
+    fn forced(&self) -> Flags {
+        if self.spec.family == Family::WindowsNt { Flags::FUA } else { Flags::NONE }
+    }
+
+    /// The file and handle of a thread's read or write.
+    fn target(&self, thread: Thread) -> (File, Handle) {
+        match self.callers[thread as usize].call {
+            Some(Call::Read { file, handle, .. } | Call::Write { file, handle, .. }) => (file, handle),
+            call => unreachable!("{call:?} is not served in pieces"),
+        }
+    }
+
+    /// Reads what of the next piece is not in memory, and ahead.
+    pub(super) fn fetch(&mut self, _now: Instant, thread: Thread) {
+        let (file, handle) = self.target(thread);
+        let caller = &mut self.callers[thread as usize];
+        let (from, end) = (caller.at, caller.end);
+        if from >= end {
+            caller.stage = Stage::Last;
+            return;
+        }
+        let to = end.min((from / PIECE + 1) * PIECE);
+        caller.stage = Stage::Take(to);
+        self.wait_for_fills(thread, file, from / PAGE, to.div_ceil(PAGE));
+        let bytes = self.volumes[file.volume as usize].bytes(file.id);
+        let mut wanted = Wanted::new(file, bytes, (from, to, end), handle == Handle::Sequential);
+        let cached = self.has_cache();
+        let (rule, mut stream) = (cached.spec.ahead, *cached.stream(thread, file));
+        self.callers[thread as usize].seen = from % PAGE > 0 && stream.ended_at(from);
+        while let Some((first, last)) = stream.next(rule, &self.has_cache().cache, &mut wanted) {
+            if let Some(fill) = self.fill(thread, file, first, last)
+                && self.has_cache().fills[fill].from < to.div_ceil(PAGE)
+            {
+                self.wait_for(fill, thread);
+            }
+        }
+        stream.note(&wanted);
+        *self.has_cache().stream(thread, file) = stream;
+    }
+
+    /// A thread waits until what is being read of these pages is there.
+    fn wait_for_fills(&mut self, thread: Thread, file: File, from: u64, to: u64) {
+        let cached = self.cached.as_mut().expect("a page cache");
+        for &id in &cached.filling {
+            let fill = &cached.fills[id];
+            if fill.file == file && fill.from < to && from < fill.to {
+                cached.waiters.push((id, thread));
+                self.callers[thread as usize].pending += 1;
+            }
+        }
+    }
+
+    fn wait_for(&mut self, fill: u32, thread: Thread) {
+        self.has_cache().waiters.push((fill, thread));
+        self.callers[thread as usize].pending += 1;
+    }
+
+    /// Reads what of these pages is not in memory; nothing where all is.
+    fn fill(&mut self, thread: Thread, file: File, from: u64, to: u64) -> Option<u32> {
+        let cached = self.cached.as_mut().expect("a page cache");
+        let volume = &mut self.volumes[file.volume as usize];
+        let mut plan = self.issue.plan();
+        let (mut at, mut first) = (from, None);
+        while at < to
+            && let Some((gap, end)) = cached.cache.missing(file, at, to)
+        {
+            first = first.or(Some(gap));
+            // Windows waits for each fault; Linux has all of a window under way.
+            let most = if self.spec.family == Family::Linux { u64::MAX } else { gap + FAULT / PAGE };
+            let end = end.min(most);
+            volume.read(file.id, gap * PAGE, (end - gap) * PAGE, &mut plan);
+            if self.spec.family != Family::Linux {
+                plan.then();
+            }
+            cached.cache.insert(file, gap, end);
+            at = end;
+        }
+        let Some(first) = first else {
+            self.issue.give_back(plan);
+            return None;
+        };
+        if self.spec.family == Family::Linux {
+            plan.round_up(PAGE / SECTOR);
+        }
+        let fill = cached.fills.put(Fill { file, from: first, to: at });
+        cached.filling.push(fill);
+        self.issue.begin(Owner::Fill(fill), thread, file.volume, plan);
+        Some(fill)
+    }
+
+    /// Pages have been read.
+    pub(super) fn filled(&mut self, now: Instant, fill: u32, failed: bool) {
+        let cached = self.has_cache();
+        cached.filling.retain(|&other| other != fill);
+        if failed {
+            let Fill { file, from, to } = cached.fills[fill];
+            cached.cache.drop(file, from, to);
+        }
+        while let Some(at) = self.has_cache().waiters.iter().position(|waiter| waiter.0 == fill) {
+            let (_, thread) = self.has_cache().waiters.remove(at);
+            self.arrive(now, thread, failed);
+        }
+        // Not before: who arrived may have begun another.
+        self.has_cache().fills.free(fill);
+    }
+
+    /// A piece is in memory: the program gets a copy.
+    pub(super) fn take(&mut self, thread: Thread, to: u64) {
+        let (file, _) = self.target(thread);
+        let Caller { at: from, seen, .. } = self.callers[thread as usize];
+        let (first, last) = (from / PAGE + u64::from(seen), to.div_ceil(PAGE));
+        if first < last {
+            self.has_cache().cache.touch(file, first, last);
+        }
+        self.copied(thread, to, Stage::Fetch);
+    }
+
+    /// A piece is copied.
+    fn copied(&mut self, thread: Thread, to: u64, next: Stage) {
+        let from = self.callers[thread as usize].at;
+        let time = self.has_cache().copy.time(to - from);
+        let caller = &mut self.callers[thread as usize];
+        (caller.at, caller.stage) = (to, next);
+        caller.owed += time;
+        self.pay(thread);
+    }
+
+    /// Lets a thread write its next piece, unless too much is dirty: the file is made long enough, and pages that are
+    /// changed in part are read.
+    pub(super) fn admit(&mut self, now: Instant, thread: Thread) -> bool {
+        let (file, handle) = self.target(thread);
+        let caller = &mut self.callers[thread as usize];
+        let (from, end) = (caller.at, caller.end);
+        if from >= end {
+            caller.stage = if handle == Handle::WriteThrough { Stage::Force } else { Stage::Last };
+            return true;
+        }
+        if self.has_cache().is_full() {
+            self.has_cache().held.push(thread);
+            self.write_back(now);
+            return false;
+        }
+        let to = end.min((from / PIECE + 1) * PIECE);
+        let had = self.volumes[file.volume as usize].bytes(file.id);
+        let mut plan = self.issue.plan();
+        let caller = &mut self.callers[thread as usize];
+        caller.stage = Stage::Store(to);
+        if let Err(refused) = self.volumes[file.volume as usize].extend(now, file.id, to, &mut plan) {
+            caller.refused = Some(refused);
+            caller.bytes -= end - from;
+            self.issue.give_back(plan);
+            return true;
+        }
+        caller.grew |= to > had;
+        if plan.steps().is_empty() {
+            self.issue.give_back(plan);
+        } else {
+            caller.pending += 1;
+            self.issue.begin(Owner::Thread(thread), thread, file.volume, plan);
+        }
+        for (at, whole) in [(from / PAGE, from % PAGE == 0), (to / PAGE, to % PAGE == 0 || to >= had)] {
+            if !whole && at * PAGE < had {
+                self.wait_for_fills(thread, file, at, at + 1);
+                if let Some(fill) = self.fill(thread, file, at, at + 1) {
+                    self.wait_for(fill, thread);
+                }
+            }
+        }
+        true
+    }
+
+    /// A piece is changed in memory.
+    pub(super) fn store(&mut self, now: Instant, thread: Thread, to: u64) {
+        let (file, _) = self.target(thread);
+        let from = self.callers[thread as usize].at;
+        let cached = self.has_cache();
+        cached.cache.write(now, file, from / PAGE, to.div_ceil(PAGE));
+        if cached.due == Instant::FAR {
+            cached.due = match cached.spec.back {
+                Back::Lazy { clock, .. } => now + clock.first,
+                Back::Flusher { wake, .. } => now + wake,
+            };
+        }
+        self.copied(thread, to, Stage::Admit);
+        self.write_back(now);
+    }
+
+    /// What a thread wrote through goes out.
+    pub(super) fn force(&mut self, now: Instant, thread: Thread) {
+        let (file, _) = self.target(thread);
+        let flags = self.forced();
+        let mut plan = self.issue.plan();
+        self.clean(now, file, flags, &mut plan);
+        let grew = self.callers[thread as usize].grew;
+        force(&mut self.volumes[file.volume as usize], self.spec.family, now, file.id, grew, &mut plan);
+        let caller = &mut self.callers[thread as usize];
+        (caller.stage, caller.pending) = (Stage::Last, caller.pending + 1);
+        self.issue.begin(Owner::Synced(thread, file), thread, file.volume, plan);
+    }
+
+    /// Appends the writing of all dirty pages of a file; what of it is on its way is waited for, and under Linux what of
+    /// other files is: a commit follows the data of all files that it finds (ext4's `data=ordered`).
+    fn clean(&mut self, now: Instant, file: File, flags: Flags, plan: &mut Plan) {
+        let cached = self.has_cache();
+        let mut runs = core::mem::take(&mut cached.runs);
+        runs.clear();
+        cached.cache.take(file, 0, u64::MAX, &mut runs);
+        let (busy, writing) = (cached.cache.clean_file(file), cached.writing > 0);
+        if busy || (writing && self.spec.family == Family::Linux) {
+            plan.wait = Wait::Writes;
+        }
+        self.write_runs(now, file, &runs, flags, plan);
+        self.has_cache().runs = runs;
+    }
+
+    /// Appends the writing of these runs of pages.
+    fn write_runs(&mut self, now: Instant, file: File, runs: &[(u64, u64)], flags: Flags, plan: &mut Plan) {
+        let cached = self.cached.as_mut().expect("a page cache");
+        let (most, waits) = match cached.spec.back {
+            Back::Lazy { most, .. } => (most, true),
+            Back::Flusher { .. } => (u64::MAX, false),
+        };
+        let volume = &mut self.volumes[file.volume as usize];
+        let bytes = volume.bytes(file.id);
+        for &(from, pages) in runs {
+            let (mut at, end) = (from * PAGE, ((from + pages) * PAGE).min(bytes));
+            while at < end {
+                let to = end.min(at.saturating_add(most));
+                // Where there is no room any more, the data are lost, as after a write-back that failed.
+                if volume.write(now, file.id, at, to - at, flags, plan).is_err() {
+                    cached.lost.push(file);
+                }
+                if waits {
+                    plan.then();
+                }
+                at = to;
+            }
+        }
+        if self.spec.family == Family::Linux {
+            plan.round_up(PAGE / SECTOR);
+        }
+    }
+
+    /// The lazy writer or the flusher looks, when it is due.
+    pub(super) fn look(&mut self, now: Instant) {
+        let Some(cached) = &mut self.cached else { return };
+        if now < cached.due {
+            return;
+        }
+        let (dirty, writing) = cached.cache.dirty();
+        cached.due = Instant::FAR;
+        match cached.spec.back {
+            Back::Lazy { clock, .. } => {
+                let share = clock.share as u64;
+                cached.share = if dirty <= share { dirty } else { dirty / share };
+                if dirty + writing > 0 {
+                    cached.due = now + clock.every;
+                }
+            }
+            Back::Flusher { wake, expire, .. } => {
+                if now.nanos() >= expire.nanos() {
+                    cached.expired = cached.cache.expire(Instant::from_nanos(now.nanos() - expire.nanos()));
+                }
+                if dirty + writing > 0 {
+                    cached.due = now + wake;
+                }
+            }
+        }
+        self.write_back(now);
+    }
+
+    /// Begins as much write-back as is to be under way.
+    fn write_back(&mut self, now: Instant) {
+        loop {
+            let cached = self.has_cache();
+            let (dirty, _) = cached.cache.dirty();
+            let (pages, next) = match cached.spec.back {
+                Back::Lazy { files, .. } => {
+                    // Who is held up makes the lazy writer go on until it is not.
+                    let pages = if cached.held.is_empty() { cached.share } else { dirty.max(8) / 8 };
+                    if cached.writing >= files || pages == 0 {
+                        return;
+                    }
+                    (pages, cached.cache.next_file(|_| true))
+                }
+                Back::Flusher { background, chunk, chunks, .. } => {
+                    let all = dirty > cached.percent(background) || !cached.held.is_empty();
+                    if cached.writing >= chunks || !(all || cached.expired) {
+                        return;
+                    }
+                    (chunk / PAGE, cached.cache.next_file(|file| all || file.expired))
+                }
+            };
+            let Some((file, dirty)) = next else {
+                // Files that are busy go on when they are not.
+                if cached.writing == 0 {
+                    (cached.share, cached.expired) = (0, false);
+                }
+                return;
+            };
+            let mut runs = core::mem::take(&mut cached.runs);
+            runs.clear();
+            let mut taken = cached.cache.take(file, dirty.resume, pages, &mut runs);
+            if taken == 0 {
+                taken = cached.cache.take(file, 0, pages, &mut runs);
+            }
+            cached.share = cached.share.saturating_sub(taken);
+            let from = runs.iter().map(|run| run.0).min().unwrap_or(0);
+            let to = runs.iter().map(|run| run.0 + run.1).max().unwrap_or(0);
+            cached.writing += 1;
+            let mut plan = self.issue.plan();
+            self.write_runs(now, file, &runs, Flags::NONE, &mut plan);
+            self.has_cache().runs = runs;
+            self.issue.begin(Owner::Back(file, from, to), self.origin(), file.volume, plan);
+        }
+    }
+
+    /// Pages of a file were written back.
+    pub(super) fn written_back(&mut self, now: Instant, file: File, (from, to): (u64, u64), failed: bool) {
+        let cached = self.has_cache();
+        cached.writing -= 1;
+        cached.cache.written(file, from, to);
+        cached.cache.rest_file(file, to);
+        if failed {
+            cached.lost.push(file);
+        }
+        self.let_go(now);
+        self.write_back(now);
+    }
+
+    /// Who was held up goes on, as far as there is room.
+    fn let_go(&mut self, now: Instant) {
+        while !self.has_cache().held.is_empty() && !self.has_cache().is_full() {
+            let thread = self.has_cache().held.remove(0);
+            self.go_on(now, thread);
+        }
+    }
+
+    /// A file's pages are on the drive; a thread waited for it.
+    pub(super) fn synced(&mut self, now: Instant, thread: Thread, file: File, failed: bool) {
+        let cached = self.has_cache();
+        cached.cache.written(file, 0, u64::MAX);
+        let lost = cached.lost.iter().position(|&lost| lost == file);
+        lost.map(|at| cached.lost.swap_remove(at));
+        self.let_go(now);
+        self.arrive(now, thread, failed || lost.is_some());
+    }
+
+    /// The same of a volume.
+    pub(super) fn volume_synced(&mut self, now: Instant, thread: Thread, volume: u8, failed: bool) {
+        self.has_cache().cache.written_volume(volume);
+        self.let_go(now);
+        self.arrive(now, thread, failed);
+    }
+}

@@ -1,0 +1,465 @@
+//! Laws of scenes: programs come to their ends in their order, on every file system, the same each time; what they ask of
+//! the drive is what their figures say.
+
+use std::collections::VecDeque;
+
+use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, Status};
+use seekwise_model::engine::Engine;
+use seekwise_model::engine::computing::Computing;
+use seekwise_model::files::call::Handle;
+use seekwise_model::files::pagecache::PageCacheSpec;
+use seekwise_model::files::program::{
+    BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, Doing, FileSet, PlaybackSpec, RecordsSpec,
+    RegistrySpec, ScanSpec, ScratchSpec, UnpackSpec,
+};
+use seekwise_model::files::scene::{Operation, ProgramPlan, Scene, SceneSpec, VolumePlan};
+use seekwise_model::files::system::{Family, SystemSpec};
+use seekwise_model::files::volume::{Aging, Alignment, Ext4Spec, Fat32Spec, Format, Host, NtfsSpec};
+use seekwise_model::record::{DriveLog, Effort, Part, Parts, Record};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+
+const LIMITS: Limits = Limits {
+    sectors: 64 << 21,
+    logical: 512,
+    physical: 512,
+    zones: None,
+    max_transfer: 1024,
+    depth: 256,
+    fua: true,
+    volatile_cache: true,
+    queuing: Queuing::None,
+    computes: false,
+};
+
+/// Serves one request after another, a millisecond each.
+#[derive(Default)]
+struct Steady {
+    waiting: VecDeque<(Instant, Instant, u32)>,
+    done: VecDeque<Completion>,
+}
+
+impl Device for Steady {
+    fn limits(&self, _: u8) -> Limits {
+        LIMITS
+    }
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        let free = self.waiting.back().map_or(now, |last| last.0.max(now));
+        self.waiting.push_back((free + Span::from_millis(1), now, request.tag));
+        Ok(())
+    }
+    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+        Ok(())
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.waiting.front().map(|first| first.0)
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(finished, submitted, tag)) = self.waiting.front()
+            && finished <= now
+        {
+            self.waiting.pop_front();
+            let mut parts = Parts::default();
+            parts.add(Part::Seek, finished.since(submitted));
+            let (status, effort) = (Status::Done, Effort::default());
+            self.done.push_back(Completion { tag, status, submitted, finished, parts, effort });
+        }
+    }
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+}
+
+const FAT32: Format = Format::Fat32(Fat32Spec { cluster: None, host: Host::Nt });
+const NTFS: Format = Format::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+
+fn set(files: u32, bytes: u64) -> FileSet {
+    FileSet { files, bytes, spread: 0, directory: 50 }
+}
+
+fn volume(format: Format) -> VolumePlan {
+    VolumePlan { bytes: 8 << 30, format, aging: Aging::NONE, files: set(0, 0) }
+}
+
+fn scene(family: Family, format: Format, doing: impl IntoIterator<Item = Doing>) -> SceneSpec {
+    let plan = |(at, doing): (usize, Doing)| ProgramPlan {
+        name: format!("program {at}"),
+        doing,
+        after: Vec::new(),
+        cold: false,
+        sync: false,
+        background: false,
+    };
+    SceneSpec {
+        name: "scene".to_owned(),
+        system: SystemSpec { family, largest: 1024, cache: None },
+        alignment: Alignment::Mebibytes,
+        volumes: vec![volume(format), volume(format)],
+        programs: doing.into_iter().enumerate().map(plan).collect(),
+        runtime: None,
+    }
+}
+
+/// A run: the scene at its end, when that was, and what was asked of the drive.
+struct Ran {
+    scene: Scene,
+    end: Instant,
+    records: Vec<Record>,
+}
+
+impl Ran {
+    fn operations(&self) -> &[Operation] {
+        self.scene.operations()
+    }
+
+    fn count(&self, op: Op) -> usize {
+        self.records.iter().filter(|record| record.request.op == op).count()
+    }
+}
+
+fn run_on(spec: &SceneSpec, limits: Limits) -> Ran {
+    let mut records = Vec::new();
+    let scene = Scene::new(spec, &limits, Seed(7)).expect("fits");
+    let mut engine = Engine::new(Computing::new(scene, &limits), Steady::default());
+    engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("comes to its end");
+    let end = engine.now();
+    let scene = engine.into_parts().0.into_source();
+    assert_eq!(scene.troubles().next(), None, "{:?}", spec.volumes[0].format);
+    Ran { scene, end, records }
+}
+
+fn run(spec: &SceneSpec) -> Ran {
+    run_on(spec, LIMITS)
+}
+
+const MS: Span = Span::from_millis(1);
+
+fn copy(files: FileSet) -> CopySpec {
+    CopySpec {
+        from: 0,
+        to: 1,
+        set: files,
+        block: 32 << 10,
+        buffers: 0,
+        handle: Handle::Cached,
+        moves: false,
+        sync: false,
+        file_time: Span::ZERO,
+    }
+}
+
+fn database() -> DatabaseSpec {
+    DatabaseSpec {
+        volume: 0,
+        log: 1,
+        bytes: 64 << 20,
+        log_bytes: 16 << 20,
+        page: 8192,
+        log_block: 8192,
+        clients: 8,
+        commits: 200,
+        reads: 4,
+        hits: 50,
+        writes: 2,
+        record: 600,
+        group: true,
+        checkpoint: Some(Span::from_millis(500)),
+        spread: 90,
+        data_handle: Handle::Cached,
+        log_handle: Handle::Cached,
+        time: MS,
+        pause: Span::ZERO,
+    }
+}
+
+/// One of each engine, with how many operations it has.
+fn all() -> Vec<(Doing, usize)> {
+    let (handle, time, file_time) = (Handle::Cached, MS, MS);
+    let pair = CopySpec { buffers: 4, moves: true, sync: true, ..copy(set(20, 5 << 20)) };
+    vec![
+        (Doing::Copy(copy(set(20, 5 << 20))), 20),
+        (Doing::Copy(pair), 20),
+        (
+            Doing::Scan(ScanSpec {
+                volume: 0,
+                set: set(30, 3 << 20),
+                block: 64 << 10,
+                head: 4096,
+                whole: 50,
+                handle,
+                file_time,
+                mebibyte_time: MS,
+            }),
+            30,
+        ),
+        (
+            Doing::Unpack(UnpackSpec {
+                volume: 0,
+                set: set(30, 3 << 20),
+                packed: 30,
+                block: 32 << 10,
+                handle,
+                sync: false,
+                file_time,
+                mebibyte_time: MS,
+            }),
+            30,
+        ),
+        (
+            Doing::Boot(BootSpec {
+                volume: 0,
+                set: set(50, 20 << 20),
+                phases: 3,
+                reads: 40,
+                most: 32 << 10,
+                ahead: 0,
+                time,
+            }),
+            3,
+        ),
+        (
+            Doing::Boot(BootSpec {
+                volume: 0,
+                set: set(50, 20 << 20),
+                phases: 3,
+                reads: 40,
+                most: 32 << 10,
+                ahead: 8,
+                time,
+            }),
+            3,
+        ),
+        (
+            Doing::Registry(RegistrySpec {
+                volume: 0,
+                hives: 3,
+                hive: 1 << 20,
+                flushes: 20,
+                pages: 4,
+                handle: Handle::Direct,
+                time,
+            }),
+            20,
+        ),
+        (
+            Doing::Document(DocumentSpec {
+                volume: 0,
+                bytes: 100_000,
+                block: 4096,
+                saves: 5,
+                handle,
+                sync: true,
+                time,
+                pause: Span::from_secs(1),
+            }),
+            5,
+        ),
+        (Doing::Records(records(1)), 50),
+        (Doing::Records(records(10)), 5),
+        (
+            Doing::Scratch(ScratchSpec {
+                volume: 0,
+                bytes: 64 << 20,
+                strokes: 5,
+                run: 1 << 20,
+                block: 128 << 10,
+                tiles: 10,
+                tile: 128 << 10,
+                handle: Handle::Direct,
+                time,
+            }),
+            5,
+        ),
+        (Doing::Database(database()), 200),
+    ]
+}
+
+fn records(transaction: u32) -> RecordsSpec {
+    RecordsSpec {
+        volume: 0,
+        tables: 3,
+        table: 4 << 20,
+        index: 1 << 20,
+        records: 50,
+        transaction,
+        reads: 2,
+        writes: 5,
+        flushes: 5,
+        bytes: 512,
+        handle: Handle::Cached,
+        time: MS,
+    }
+}
+
+#[test]
+fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
+    let systems = [
+        (Family::WindowsNt, FAT32, PageCacheSpec::windows_nt(4 << 20)),
+        (Family::WindowsNt, NTFS, PageCacheSpec::windows_nt(4 << 20)),
+        (
+            Family::Windows98,
+            Format::Fat32(Fat32Spec { cluster: None, host: Host::Windows98 }),
+            PageCacheSpec::windows_98(4 << 20),
+        ),
+        (Family::Linux, Format::Ext4(Ext4Spec::default()), PageCacheSpec::linux(4 << 20)),
+    ];
+    for (family, format, cache) in systems {
+        for (doing, count) in all() {
+            for cache in [None, Some(cache)] {
+                let mut spec = scene(family, format, [doing]);
+                spec.system.cache = cache;
+                let (first, again) = (run(&spec), run(&spec));
+                assert_eq!(first.operations().len(), count, "{family:?} {doing:?}");
+                assert_eq!(first.operations(), again.operations());
+                let asked = |ran: &Ran| -> Vec<_> {
+                    ran.records.iter().map(|record| (record.worker, record.request, record.completion)).collect()
+                };
+                assert!(first.end == again.end && asked(&first) == asked(&again));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_copy_reads_and_writes_by_turns() {
+    let ran = run(&scene(Family::WindowsNt, NTFS, [Doing::Copy(copy(set(1, 128 << 10)))]));
+    let blocks = ran.records.iter().filter(|record| record.request.sectors == 64);
+    let ops: Vec<Op> = blocks.map(|record| record.request.op).collect();
+    assert_eq!(ops, [Op::Read, Op::Write].repeat(4));
+    let [operation] = ran.operations() else { panic!("one file") };
+    // A request at a time, a millisecond each, none of them the system's own.
+    let own = ran.records.iter().filter(|record| record.worker == 0).count() as u64;
+    assert_eq!(operation.ended.since(operation.began), Span::from_millis(own));
+}
+
+#[test]
+fn a_reader_is_ahead_of_its_writer_by_no_more_than_its_buffers() {
+    let ahead = |buffers| {
+        let ran = run(&scene(Family::WindowsNt, NTFS, [Doing::Copy(CopySpec { buffers, ..copy(set(1, 1 << 20)) })]));
+        let (mut ahead, mut most) = (0i32, 0);
+        for record in ran.records.iter().filter(|record| record.request.sectors == 64) {
+            ahead += if record.request.op == Op::Read { 1 } else { -1 };
+            most = most.max(ahead);
+        }
+        assert_eq!(ahead, 0, "all that was read is written");
+        most
+    };
+    // One thread reads a block and writes it, and with one buffer none is read before the last is taken. With more a
+    // reader is a block further, no more: the drive serves the two by turns.
+    assert_eq!((ahead(0), ahead(1), ahead(3)), (1, 1, 2));
+}
+
+#[test]
+fn a_move_leaves_nothing_behind() {
+    let count = |moves: bool| {
+        let ran = run(&scene(Family::WindowsNt, FAT32, [Doing::Copy(CopySpec { moves, ..copy(set(10, 1 << 20)) })]));
+        (ran.scene.system().volume(0).count(), ran.scene.system().volume(1).count())
+    };
+    // The root and a directory on each.
+    assert_eq!((count(false), count(true)), ((12, 12), (2, 12)));
+}
+
+#[test]
+fn one_program_waits_for_another() {
+    let scan = all()[2].0;
+    let mut spec = scene(Family::WindowsNt, NTFS, [scan, scan]);
+    spec.programs[0].after = vec![1];
+    spec.programs[0].cold = true;
+    let ran = run(&spec);
+    let order: Vec<u16> = ran.operations().iter().map(|operation| operation.program).collect();
+    assert_eq!(order, [[1; 30], [0; 30]].concat());
+    spec.programs[0].after.clear();
+    let both = run(&spec);
+    assert!(both.operations()[..30].iter().any(|operation| operation.program == 0), "at once");
+}
+
+#[test]
+fn a_scene_ends_when_it_is_to_and_with_the_last_that_it_waits_for() {
+    let mut spec = scene(Family::WindowsNt, NTFS, [Doing::Database(database()), all()[2].0]);
+    spec.runtime = Some(Span::from_millis(100));
+    let ran = run(&spec);
+    assert!(ran.end < Instant::ZERO + Span::from_millis(120), "what was on its way ends: {:?}", ran.end);
+    spec.runtime = None;
+    let whole = run(&spec);
+    spec.programs[0].background = true;
+    let short = run(&spec);
+    assert!(short.end < whole.end);
+    assert_eq!(short.operations().iter().filter(|operation| operation.program == 1).count(), 30);
+}
+
+#[test]
+fn a_group_commits_with_fewer_flushes_and_each_alone_with_as_many() {
+    let flushes = |group: bool| {
+        let spec = DatabaseSpec { group, checkpoint: None, ..database() };
+        let format = Format::Ext4(Ext4Spec::default());
+        run(&scene(Family::Linux, format, [Doing::Database(spec)])).count(Op::Flush)
+    };
+    let (together, alone) = (flushes(true), flushes(false));
+    assert!(alone >= 200, "{alone}");
+    assert!(together < alone / 2, "eight clients: {together} of {alone}");
+}
+
+#[test]
+fn records_in_a_transaction_are_flushed_together() {
+    let flushes =
+        |transaction| run(&scene(Family::WindowsNt, FAT32, [Doing::Records(records(transaction))])).count(Op::Flush);
+    // Five writes of each of 50, each followed by one; of each of 5 transactions, five files.
+    assert_eq!((flushes(1), flushes(10)), (250, 25));
+}
+
+#[test]
+fn a_forced_write_is_followed_by_a_flush_where_there_is_no_fua() {
+    let spec = scene(Family::WindowsNt, FAT32, [Doing::Records(records(1))]);
+    let issued = |fua, volatile_cache| run_on(&spec, Limits { fua, volatile_cache, ..LIMITS }).end;
+    let (with, without, uncached) = (issued(true, true), issued(false, true), issued(false, false));
+    assert!(without > with, "a flush for each");
+    assert_eq!(uncached, with, "nothing to force");
+}
+
+#[test]
+fn a_defragmenter_leaves_files_in_one_piece() {
+    let doing =
+        Doing::Defragment(DefragmentSpec { volume: 0, set: set(0, 0), file_time: Span::ZERO, chunk_time: Span::ZERO });
+    for format in [FAT32, NTFS] {
+        let mut spec = scene(Family::WindowsNt, format, [doing]);
+        spec.volumes[0].aging = Aging { fragments: 400, gap_kib: 1024 };
+        spec.volumes[0].files = set(40, 40 << 20);
+        let pieces = |scene: &Scene| {
+            let volume = scene.system().volume(0);
+            volume.files().filter(|&id| !volume.is_directory(id) && volume.runs(id).len() > 1).count()
+        };
+        let before = pieces(&Scene::new(&spec, &LIMITS, Seed(7)).expect("fits"));
+        let ran = run(&spec);
+        assert!(before > 30, "{before}");
+        assert_eq!((pieces(&ran.scene), ran.operations().len()), (0, before), "{format:?}");
+    }
+}
+
+#[test]
+fn a_playback_has_the_counts_that_were_published() {
+    let doing = Doing::Playback(PlaybackSpec {
+        volume: 0,
+        span: 1 << 30,
+        counts: [152, 430, 74, 20],
+        bytes: [10_700_000, 9_500_000],
+        run: 8,
+        handle: Handle::Direct,
+        time: Span::ZERO,
+    });
+    let ran = run(&scene(Family::WindowsNt, NTFS, [doing]));
+    let data = |op: Op| {
+        let own = ran.records.iter().filter(|record| record.request.op == op && record.request.sectors > 16);
+        let sizes: Vec<u64> = own.map(|record| u64::from(record.request.sectors) * 512).collect();
+        (sizes.len(), sizes.iter().sum::<u64>())
+    };
+    let ((reads, read), (writes, written)) = (data(Op::Read), data(Op::Write));
+    assert!((582..=590).contains(&reads) && (94..=100).contains(&writes), "{reads} {writes}");
+    assert!(read.abs_diff(10_700_000) < 400_000 && written.abs_diff(9_500_000) < 200_000, "{read} {written}");
+}

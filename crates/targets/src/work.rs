@@ -1,0 +1,147 @@
+//! What a run does: a job of workers, or a scene of programs. Whoever runs it need not know which.
+
+use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
+use seekwise_model::files::scene::{Operation, Scene, SceneSpec, Trouble};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_model::workload::{Job, Window, Worker, Workload};
+
+use crate::place::RunError;
+
+/// What is done.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Workers that issue requests.
+    Job(Job),
+    /// Programs on volumes.
+    Scene(Box<SceneSpec>),
+}
+
+impl From<Job> for Work {
+    fn from(job: Job) -> Work {
+        Work::Job(job)
+    }
+}
+
+/// What the requests of a scene are counted under that no program waits for.
+const SYSTEM: &str = "system";
+
+impl Work {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        match self {
+            Work::Job(job) => &job.name,
+            Work::Scene(scene) => &scene.name,
+        }
+    }
+
+    /// The workers; a scene has none.
+    pub fn workers(&self) -> &[Worker] {
+        match self {
+            Work::Job(job) => &job.workers,
+            Work::Scene(_) => &[],
+        }
+    }
+
+    /// The scene, where it is one.
+    pub fn scene(&self) -> Option<&SceneSpec> {
+        match self {
+            Work::Job(_) => None,
+            Work::Scene(scene) => Some(scene),
+        }
+    }
+
+    /// By worker, or by program and last the system: the group that it is counted in.
+    pub fn groups(&self) -> Vec<u16> {
+        match self {
+            Work::Job(job) => job.workers.iter().map(|worker| worker.group as u16).collect(),
+            Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
+        }
+    }
+
+    /// By group: the name of its first worker, or of its program.
+    pub fn names(&self) -> Vec<String> {
+        match self {
+            Work::Job(job) => {
+                let groups = job.workers.iter().map(|worker| worker.group).max().map_or(0, |last| last + 1);
+                let first = |group| job.workers.iter().find(|worker| worker.group == group);
+                (0..groups).map(|group| first(group).map_or(String::new(), |worker| worker.name.clone())).collect()
+            }
+            Work::Scene(scene) => {
+                let programs = scene.programs.iter().map(|program| program.name.clone());
+                programs.chain([SYSTEM.to_owned()]).collect()
+            }
+        }
+    }
+
+    /// The source of its requests, once it is known what it runs on.
+    pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+        move |limits| match self {
+            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?)),
+            Work::Scene(scene) => match Scene::new(scene, limits, seed) {
+                Ok(made) => Ok(Issuer::Scene(Box::new(made))),
+                Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit:?}"))),
+            },
+        }
+    }
+}
+
+/// Whoever issues the requests of some work.
+#[expect(clippy::large_enum_variant, reason = "there is one a run, and the way to a workload is hot")]
+pub enum Issuer {
+    /// Of a job.
+    Workload(Workload),
+    /// Of a scene.
+    Scene(Box<Scene>),
+}
+
+impl Issuer {
+    /// By worker or program: the time for which it counts, in a run that ended at `end`. The system counts until the
+    /// last program's end.
+    pub fn windows(&self, end: Instant) -> Vec<Option<Window>> {
+        match self {
+            Issuer::Workload(workload) => workload.windows(end),
+            Issuer::Scene(scene) => {
+                let window = |(from, until)| Window { from, until };
+                let mut windows: Vec<Option<Window>> = scene.windows(end).map(|it| it.map(window)).collect();
+                let until = windows.iter().flatten().map(|window| window.until).max().unwrap_or(end);
+                windows.push(Some(Window { from: Instant::ZERO, until }));
+                windows
+            }
+        }
+    }
+
+    /// What programs did.
+    pub fn operations(&self) -> &[Operation] {
+        match self {
+            Issuer::Workload(_) => &[],
+            Issuer::Scene(scene) => scene.operations(),
+        }
+    }
+
+    /// Programs that did not come to their end, by their places.
+    pub fn troubles(&self) -> Vec<(usize, Trouble)> {
+        match self {
+            Issuer::Workload(_) => Vec::new(),
+            Issuer::Scene(scene) => scene.troubles().collect(),
+        }
+    }
+}
+
+impl Source for Issuer {
+    #[inline]
+    fn next(&mut self, now: Instant) -> Next {
+        match self {
+            Issuer::Workload(workload) => workload.next(now),
+            Issuer::Scene(scene) => scene.next(now),
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        match self {
+            Issuer::Workload(workload) => workload.complete(now, completion),
+            Issuer::Scene(scene) => scene.complete(now, completion),
+        }
+    }
+}
