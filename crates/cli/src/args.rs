@@ -8,6 +8,7 @@ use seekwise_formats::metric::Metric;
 use seekwise_lab::made::Program;
 use seekwise_model::time::Span;
 use seekwise_targets::place::PLACES;
+use seekwise_targets::serve::Address;
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -154,6 +155,29 @@ Example:
 Exit code 1: the stack broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
 cache off; with --shutdown, any that were acknowledged. What the figures mean stands in docs/power-cut.md.")]
     PowerCut(PowerCut),
+    /// Serve a modelled stack as a network block device, in real time.
+    #[command(after_help = "\
+Examples:
+  seekwise serve barracuda-7200.7-ncq --nbd unix:/tmp/disk
+  seekwise serve my-stack.toml --nbd tcp:127.0.0.1:10809 --image disk.img --cut-after 37s
+  seekwise serve cheetah-15k.4 --nbd unix:/tmp/disk --run -- nbdinfo nbd+unix:///?socket=/tmp/disk
+  seekwise power cut --at /tmp/disk.control
+
+It serves until Ctrl-C or until the command of --run has ended, and then says how well the clock kept up with the model.
+Whoever runs --run finds the address in SEEKWISE_URI and the socket for orders in SEEKWISE_CONTROL. Exit code 1: with
+--strict, more than one answer in a hundred left later than 200 us after the model's instant; or the command of --run failed.")]
+    Serve(Serve),
+    /// Cut the power of a disk that is served, switch it off in order, or on.
+    #[command(
+        after_help = "Examples:\n  seekwise power cut --at /tmp/disk.control\n  seekwise power on --at /tmp/disk.control"
+    )]
+    Power(Power),
+    /// Change a setting of a disk that is served.
+    #[command(after_help = "Example:\n  seekwise set driver.flush=drop --at /tmp/disk.control")]
+    Set(Set),
+    /// What a disk that is served did so far.
+    #[command(after_help = "Example:\n  seekwise status --at /tmp/disk.control")]
+    Status(Served),
     /// Make a result folder's report again.
     #[command(after_help = "Example:\n  seekwise report out")]
     Report(Report),
@@ -287,6 +311,101 @@ pub struct On {
     /// Run each worker for this long (such as `60 s`), whatever the job says.
     #[arg(long, value_name = "T")]
     pub runtime: Option<String>,
+}
+
+/// Arguments of `serve`.
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// A drive's name (see `seekwise drives`) or a stack file.
+    #[arg(value_name = "TARGET", value_parser = name)]
+    pub target: String,
+    /// Where clients come: unix:PATH (a socket for you alone) or tcp:ADDRESS:PORT.
+    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
+    pub nbd: Address,
+    /// Let others than programs of this machine in.
+    #[arg(long)]
+    pub expose: bool,
+    /// Where orders come (`seekwise power`): a socket; without it, that of --nbd unix:PATH and `.control`.
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    /// Keep what is on the platters in this file, as long as the disk; without it, in memory.
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Set a dotted key of the stack; may be given more than once.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// The seed of all chance.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    pub seed: u64,
+    /// Let the model's time run so many times as fast as the clock.
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
+    pub speed: f64,
+    /// Cut the power so long after the beginning (such as 37s), in the model's time.
+    #[arg(long, value_name = "T", conflicts_with_all = ["cut_at_flush", "cut_at_write"], value_parser = Duration::parse)]
+    pub cut_after: Option<Duration>,
+    /// Cut the power when the Nth flush comes.
+    #[arg(long, value_name = "N", conflicts_with = "cut_at_write", value_parser = clap::value_parser!(u64).range(1..))]
+    pub cut_at_flush: Option<u64>,
+    /// Cut the power when the Nth write comes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub cut_at_write: Option<u64>,
+    /// Exit code 1 where the clock did not keep up.
+    #[arg(long)]
+    pub strict: bool,
+    /// Run the command behind `--` as soon as clients can come, and end with it.
+    #[arg(long, requires = "command")]
+    pub run: bool,
+    /// The command of --run.
+    #[arg(last = true, requires = "run", value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(speed) if (0.01..=1000.0).contains(&speed) => Ok(speed),
+        _ => Err("expected a number from 0.01 to 1000".to_owned()),
+    }
+}
+
+/// A disk that is served.
+#[derive(Args, Debug)]
+pub struct Served {
+    /// Its socket for orders.
+    #[arg(long, value_name = "PATH")]
+    pub at: PathBuf,
+}
+
+/// Arguments of `power`.
+#[derive(Args, Debug)]
+pub struct Power {
+    /// What becomes of the power.
+    #[arg(value_enum)]
+    pub what: Supply,
+    /// Whose.
+    #[command(flatten)]
+    pub served: Served,
+}
+
+/// What becomes of the power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Supply {
+    /// It fails now.
+    Cut,
+    /// It is switched off in order.
+    Off,
+    /// It comes back.
+    On,
+}
+
+/// Arguments of `set`.
+#[derive(Args, Debug)]
+pub struct Set {
+    /// A dotted key of the stack and its new value.
+    #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
+    pub setting: (String, String),
+    /// Whose.
+    #[command(flatten)]
+    pub served: Served,
 }
 
 /// Arguments of `run`.

@@ -9,10 +9,12 @@ mod import;
 mod init;
 mod keys;
 mod patterns;
+mod power;
 mod power_cut;
 mod programs;
 mod report;
 mod run;
+mod serve;
 mod studies;
 mod study;
 mod validate;
@@ -46,6 +48,10 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Import(args) => import::import(&args, cli.json),
         Command::Validate(args) => validate::validate(&args, cli.json),
         Command::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
+        Command::Serve(args) => serve::serve(&args, cli.json),
+        Command::Power(args) => power::power(&args),
+        Command::Set(args) => power::set(&args),
+        Command::Status(args) => power::status(&args),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
         Command::Completions(args) => complete::completions(&args),

@@ -20,6 +20,8 @@ pub struct Now {
     /// Unfinished files and temporary folders.
     remove: Vec<PathBuf>,
     bar: Option<ProgressBar>,
+    /// What ends in order by itself when a signal comes.
+    ending: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// Where results are kept.
@@ -32,7 +34,7 @@ pub struct Keeping {
     pub again: String,
 }
 
-static NOW: Mutex<Now> = Mutex::new(Now { kept: None, runs: 0, remove: Vec::new(), bar: None });
+static NOW: Mutex<Now> = Mutex::new(Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None });
 
 /// No signal ends the program until what is handed back is dropped.
 pub fn hold() -> MutexGuard<'static, Now> {
@@ -65,6 +67,11 @@ impl Now {
         self.remove.retain(|other| other != path);
     }
 
+    /// The first signal does this, and the program ends when what it ends has ended; a second one ends the program.
+    pub fn end_with(&mut self, ending: impl FnOnce() + Send + 'static) {
+        self.ending = Some(Box::new(ending));
+    }
+
     /// What is said at the end.
     fn words(&self) -> String {
         match &self.kept {
@@ -91,8 +98,12 @@ pub fn heed() {
     // Without it, the system ends the program.
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            stop();
+        for _ in signals.forever() {
+            let ending = hold().ending.take();
+            match ending {
+                Some(ending) => ending(),
+                None => stop(),
+            }
         }
     });
 }
@@ -122,7 +133,7 @@ mod tests {
 
     #[test]
     fn it_says_what_is_kept_and_how_to_go_on() {
-        let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None };
+        let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None };
         assert_eq!(now.words(), "Stopped: nothing was kept.");
         now.keep(Keeping { folder: "out".into(), of: 60, again: "seekwise study out --resume".to_owned() });
         now.count(12);

@@ -4,6 +4,7 @@
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::{catalogue, jobs};
+use seekwise_model::stack::Stack;
 use seekwise_targets::place;
 
 use crate::args::On;
@@ -25,6 +26,25 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
     }
     settings.extend(on.set.iter().cloned());
     Ok(Cell { levels: Vec::new(), settings })
+}
+
+/// The modelled stack that a target names, without a job.
+pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<String>), Failure> {
+    once(set)?;
+    let mut settings = target(name)?;
+    if settings.iter().any(|(key, _)| key == plan::PLACE) {
+        return Err(Failure::new(format!("{name}: is no modelled disk; expected a drive or a stack file")));
+    }
+    if let Some((key, _)) = set.iter().find(|(key, _)| key.starts_with("job.")) {
+        return Err(Failure::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
+    }
+    settings.extend(set.iter().cloned());
+    // Any job will do: what it is laid out on is asked for.
+    settings.push(("job".to_owned(), "random-read".to_owned()));
+    let prepared = prepare(&Cell { levels: Vec::new(), settings }, &Inputs::today(&files::text))?;
+    let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
+    let stack = prepared.target.stack().expect("a modelled stack").clone();
+    Ok((stack, warnings))
 }
 
 /// What a run is called.

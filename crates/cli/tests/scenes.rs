@@ -54,7 +54,7 @@ fn keys_of_a_scene_are_set_varied_and_asked_for() {
     assert!(seekwise(folder.path(), &compared).done().contains("volume.d.fs"));
     let study = "title = 't'\nquestion = 'q'\nruns = 2\njob = 's.toml'\n[stack]\ndrive = 'barracuda-7200.7'\n\
         [[factor]]\nname = 'block'\nkey = 'program.copy.block_kib'\nlevels = [32, 1024]\n\
-        [[claim]]\nid = 'X1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\n\
+        [[claim]]\nid = 'X1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
         check = ['operations.copy.per_s[block=\"1024\"] > operations.copy.per_s[block=\"32\"]']\n";
     fs::write(folder.path().join("study.toml"), study).unwrap();
     let said = seekwise(folder.path(), &["study", "study.toml", "--out", "out", "--json"]);

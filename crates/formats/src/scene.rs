@@ -241,7 +241,7 @@ impl Scene {
         let kib = |key: &str| it.may_whole(key).map(|kib| kib << 10);
         let seconds = |key: &str| it.may_number(key).map(|s| Span::from_nanos((s * 1e9).round() as u64));
         match &mut cache.ahead {
-            Ahead::Granule(most) | Ahead::Window(most) => *most = kib("read_ahead_kib").unwrap_or(*most),
+            Ahead::Granule { bytes: most, .. } | Ahead::Window(most) => *most = kib("read_ahead_kib").unwrap_or(*most),
         }
         match &mut cache.back {
             Back::Lazy { most, files, .. } => {

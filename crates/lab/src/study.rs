@@ -59,6 +59,11 @@ fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), V
         if let Some(mut names) = prepared.iter().map(names).find(|names| !names.contains(name)) {
             names.dedup();
             let scene = prepared.iter().any(|cell| cell.job.scene().is_some());
+            if let (Whose::Operations(_), false) = (&metric.whose, scene) {
+                let fault =
+                    Diagnostic::at(file, 0, format!("`{metric}`: operations are counted of programs")).key("metric");
+                return Err(vec![fault.expected("a scene, or a figure of requests")]);
+            }
             let whose = if scene { "no program of the scene" } else { "no worker of the job" };
             let fault = Diagnostic::at(file, 0, format!("{whose} is called `{name}`")).key("metric");
             return Err(vec![fault.expected(names.join(", ")).nearest_to(name, names.iter().map(String::as_str))]);

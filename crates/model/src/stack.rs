@@ -164,7 +164,7 @@ impl Stack {
         })
     }
 
-    /// One drive by itself. The first turns as its profile says; each other a little slower, by up to [`SLOWEST`]
+    /// One drive by itself. The first turns as its profile says; each other a little slower, by up to `SLOWEST`
     /// millionths: the same part number, not the same crystal.
     pub fn drive(&self, seed: Seed, number: u32) -> Drive {
         let mut profile = self.profile.clone();

@@ -181,7 +181,12 @@ fn database() -> DatabaseSpec {
 
 /// One of each engine, with how many operations it has.
 fn all() -> Vec<(Doing, usize)> {
-    let (handle, time, file_time) = (Handle::Cached, MS, MS);
+    [of_many_files(), of_few_files()].concat()
+}
+
+/// Those that copy, read and write sets of files.
+fn of_many_files() -> Vec<(Doing, usize)> {
+    let (handle, file_time) = (Handle::Cached, MS);
     let pair = CopySpec { buffers: 4, moves: true, sync: true, ..copy(set(20, 5 << 20)) };
     vec![
         (Doing::Copy(copy(set(20, 5 << 20))), 20),
@@ -212,30 +217,20 @@ fn all() -> Vec<(Doing, usize)> {
             }),
             30,
         ),
-        (
-            Doing::Boot(BootSpec {
-                volume: 0,
-                set: set(50, 20 << 20),
-                phases: 3,
-                reads: 40,
-                most: 32 << 10,
-                ahead: 0,
-                time,
-            }),
-            3,
-        ),
-        (
-            Doing::Boot(BootSpec {
-                volume: 0,
-                set: set(50, 20 << 20),
-                phases: 3,
-                reads: 40,
-                most: 32 << 10,
-                ahead: 8,
-                time,
-            }),
-            3,
-        ),
+    ]
+}
+
+/// Those that use a few files again and again, or start a system.
+fn of_few_files() -> Vec<(Doing, usize)> {
+    let (handle, time) = (Handle::Cached, MS);
+    let files = set(50, 20 << 20);
+    let boot = |ahead| {
+        let spec = BootSpec { volume: 0, set: files, phases: 3, reads: 40, most: 32 << 10, ahead, time };
+        (Doing::Boot(spec), 3)
+    };
+    vec![
+        boot(0),
+        boot(8),
         (
             Doing::Registry(RegistrySpec {
                 volume: 0,

@@ -318,9 +318,9 @@ fn copy(rig: &mut Rig, from: File, bytes: u64, handle: Handle) -> File {
 #[test]
 fn a_copy_reads_as_each_system_reads_ahead() {
     for (family, handle, expected) in [
-        // Two reads show that it goes on; from then on 64 KiB a granule.
+        // Two reads show that it goes on, three under NT; from then on 64 KiB a granule.
         (Family::Windows98, Handle::Cached, [[32; 2].as_slice(), &[64; 15]].concat()),
-        (Family::WindowsNt, Handle::Cached, [[32; 2].as_slice(), &[64; 15]].concat()),
+        (Family::WindowsNt, Handle::Cached, [[32; 3].as_slice(), &[64], &[32], &[64; 13]].concat()),
         // Said to be sequential: from the first read on, 128 KiB ahead.
         (Family::WindowsNt, Handle::Sequential, [[32].as_slice(), &[64; 3], &[32], &[64; 12]].concat()),
         // Eight pages are needed: 16 at first, then 32 each.
@@ -385,6 +385,17 @@ fn what_does_not_fit_is_read_again() {
             assert_eq!(rig.data(Op::Read).iter().sum::<u64>(), expected, "{mib} MiB");
         }
         assert!(rig.system.page_cache().expect("one").resident().0 <= mib * MIB / 4096);
+    }
+}
+
+#[test]
+fn a_cache_with_less_room_than_a_read_still_serves_it() {
+    for family in ALL {
+        let spec = cached(family);
+        let cache = spec.cache.map(|cache| PageCacheSpec { bytes: 16 * KIB, ..cache });
+        let (mut rig, files) = Rig::new(format(family), SystemSpec { cache, ..spec }, &[MIB]);
+        assert_eq!(rig.wait(read(files[0], 0, MIB)).bytes, MIB, "{family:?}");
+        assert_eq!(rig.wait(write(files[0], 0, MIB, Handle::Cached)).bytes, MIB, "{family:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use seekwise_model::time::{Instant, Span};
 
 /// How long before the end of a wait a sleep is to end: Linux ends one up to 50 us late where nothing else is asked for
 /// (timer slack, `prctl(2)`), and waking up takes some more. What is left is waited for awake.
-const AWAKE: Span = Span::from_micros(100);
+pub const AWAKE: Span = Span::from_micros(100);
 
 /// The wall clock, from when it was started.
 pub struct Clock {

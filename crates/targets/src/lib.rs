@@ -2,16 +2,24 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`bytes`] | the bytes of a modelled disk: on its platters, and not there yet |
 //! | [`clock`] | the one file that reads real time |
+//! | [`live`] | a modelled disk at work in real time |
+//! | [`nbd`] | the network block device protocol |
 //! | [`null`] | answers each request at once, in real time |
 //! | [`place`] | the door to all places |
+//! | [`serve`] | sockets: clients, and orders to a disk |
 //! | [`sim`] | a modelled stack, in virtual time |
 //! | [`work`] | what a run does: a job of workers, or a scene |
 //!
-//! The only crate that reads a clock ([`clock`]), and the one that will hold sockets and devices; it holds none yet.
+//! The only crate that reads a clock ([`clock`]), and the only one with sockets ([`serve`]); it opens no device yet.
 
+pub mod bytes;
 pub mod clock;
+pub mod live;
+pub mod nbd;
 pub mod null;
 pub mod place;
+pub mod serve;
 pub mod sim;
 pub mod work;

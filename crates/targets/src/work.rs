@@ -87,7 +87,6 @@ impl Work {
 }
 
 /// Whoever issues the requests of some work.
-#[expect(clippy::large_enum_variant, reason = "there is one a run, and the way to a workload is hot")]
 pub enum Issuer {
     /// Of a job.
     Workload(Workload),

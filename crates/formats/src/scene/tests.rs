@@ -1,3 +1,5 @@
+//! Scenes that are read, and what is said of those that are not.
+
 use super::*;
 
 /// A drive of 160 GB, in sectors.

@@ -212,6 +212,6 @@ fn compute(span: Span) -> Option<Call> {
 
 /// Computing for so many bytes at so much a MiB.
 fn compute_for(bytes: u64, mebibyte: Span) -> Option<Call> {
-    let nanos = u128::from(mebibyte.nanos()) * u128::from(bytes) >> 20;
+    let nanos = (u128::from(mebibyte.nanos()) * u128::from(bytes)) >> 20;
     compute(Span::from_nanos(nanos as u64))
 }

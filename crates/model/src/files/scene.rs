@@ -174,6 +174,9 @@ enum Does {
     Parks,
 }
 
+/// Volumes with the files on them, and the programs that these belong to.
+type Placed = (Vec<Volume>, Vec<Box<dyn Program>>);
+
 impl SceneSpec {
     /// Whether it can be made on a drive of so many sectors, and what its programs write finds room.
     pub fn check(&self, sectors: u64) -> Result<(), Unfit> {
@@ -181,7 +184,7 @@ impl SceneSpec {
     }
 
     /// The volumes with all files that are there before, and the programs.
-    fn place(&self, sectors: u64, seed: Seed, trial: bool) -> Result<(Vec<Volume>, Vec<Box<dyn Program>>), Unfit> {
+    fn place(&self, sectors: u64, seed: Seed, trial: bool) -> Result<Placed, Unfit> {
         let bytes: Vec<u64> = self.volumes.iter().map(|volume| volume.bytes).collect();
         let partitions = |count: usize| partitions(sectors, self.alignment, &bytes[..count]);
         let lie = match partitions(bytes.len()) {

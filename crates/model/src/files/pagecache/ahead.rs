@@ -6,8 +6,11 @@ use crate::files::call::File;
 /// What is remembered of a thread's reads of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
-    /// The byte behind the last that was read.
+    /// The byte behind the last that was read, and the one behind the call's last.
     end: u64,
+    call: u64,
+    /// Calls in a row that began where the one before ended.
+    row: u32,
     /// The window that was read last. Windows: up to where it was read ahead.
     start: u64,
     size: u64,
@@ -44,7 +47,7 @@ impl Stream {
     pub fn next(&mut self, rule: Ahead, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
         let doubled = if wanted.sequential { 2 } else { 1 };
         let (from, to) = match rule {
-            Ahead::Granule(bytes) => self.granule(bytes / PAGE * doubled, cache, wanted)?,
+            Ahead::Granule { bytes, after } => self.granule(bytes / PAGE * doubled, after, cache, wanted)?,
             Ahead::Window(bytes) => self.window(bytes / PAGE * doubled, cache, wanted)?,
         };
         Some((from, to.min(wanted.pages)))
@@ -57,20 +60,28 @@ impl Stream {
 
     /// The read is over.
     pub fn note(&mut self, wanted: &Wanted) {
-        self.end = wanted.to;
+        (self.row, self.end, self.call) = (self.row_with(wanted), wanted.to, wanted.end);
     }
 
-    /// Windows: what is needed; then, where the read goes on at the last one's end, up to the end of the granule behind
-    /// its own. The cache manager looks at the last two reads (Windows Internals, "Intelligent Read-Ahead"); strides and
-    /// reading backwards, which it finds too, are not modelled.
-    fn granule(&mut self, granule: u64, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+    /// Calls in a row, this one counted.
+    fn row_with(&self, wanted: &Wanted) -> u32 {
+        match wanted.from > 0 && wanted.from == self.end {
+            true if wanted.end == self.call => self.row,
+            true => self.row.saturating_add(1),
+            false => 0,
+        }
+    }
+
+    /// Windows: what is needed; then, where so many reads have gone on at the end of the one before, up to the end of the
+    /// granule behind its own. Strides and reading backwards, which the cache manager finds too, are not modelled.
+    fn granule(&mut self, granule: u64, after: u32, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
         let to = wanted.to.div_ceil(PAGE);
         if let Some((from, _)) = cache.missing(wanted.file, wanted.at, to) {
             wanted.at = to;
             return Some((from, to));
         }
         wanted.at = to;
-        let goes_on = wanted.sequential || (wanted.from > 0 && wanted.from == self.end);
+        let goes_on = wanted.sequential || self.row_with(wanted) >= after;
         let target = to.next_multiple_of(granule) + granule;
         if !goes_on || target == self.start {
             return None;
@@ -89,7 +100,8 @@ impl Stream {
             wanted.at = mark + 1;
             self.go_on(most);
         } else if gap < to {
-            wanted.at = gap;
+            // Asked once: a cache with little room may have lost it again.
+            wanted.at = gap + 1;
             let need = wanted.end.div_ceil(PAGE) - gap;
             if self.is_random(gap, need, most) {
                 return Some((gap, gap + need.min(most)));
@@ -114,14 +126,16 @@ impl Stream {
     /// A page is not there: a window from it on.
     fn miss(&mut self, at: u64, need: u64, most: u64) {
         if at > 0 && self.ends(at) {
-            return self.go_on(most);
+            self.go_on(most);
+        } else {
+            let size = first(need, most);
+            (self.start, self.size, self.ahead) = (at, size, if size > need { size - need } else { size });
         }
-        let size = first(need, most);
-        (self.start, self.size, self.ahead) = (at, size, if size > need { size - need } else { size });
         // It would meet its own mark at once: it takes the next window's pages too, as far as that goes.
-        if self.ahead == size {
-            let more = second(size, most);
-            (self.size, self.ahead) = if size + more <= most { (size + more, more) } else { (most, most / 2) };
+        if at == self.start && self.ahead == self.size {
+            let more = second(self.size, most);
+            (self.size, self.ahead) =
+                if self.size + more <= most { (self.size + more, more) } else { (most, most / 2) };
         }
     }
 
@@ -209,14 +223,15 @@ mod tests {
     #[test]
     fn windows_reads_a_granule_ahead_once_it_is_sequential() {
         let reads: Vec<(u64, u64)> = (0..8).map(|at| (at * 8, 8)).collect();
-        let all = asked(Ahead::Granule(64 << 10), false, &reads);
-        assert_eq!(all[0], [(0, 8)]);
-        assert_eq!(all[1], [(8, 16), (16, 32)]);
-        assert_eq!(all[2..], [[(24, 48)].as_slice(), &[], &[(40, 64)], &[], &[(56, 80)], &[]].map(<[_]>::to_vec));
+        let rule = Ahead::Granule { bytes: 64 << 10, after: 2 };
+        let all = asked(rule, false, &reads);
+        assert_eq!(all[..2], [[(0, 8)], [(8, 16)]]);
+        assert_eq!(all[2], [(16, 24), (24, 48)], "three reads make a sequence");
+        assert_eq!(all[3..], [[].as_slice(), &[(40, 64)], &[], &[(56, 80)], &[]].map(<[_]>::to_vec));
         // Said to be sequential: 128 KiB, from the first read on.
-        let all = asked(Ahead::Granule(64 << 10), true, &reads[..2]);
+        let all = asked(rule, true, &reads[..2]);
         assert_eq!(all, [[(0, 8), (8, 64)].as_slice(), &[]].map(<[_]>::to_vec));
         // At random: nothing but what is asked.
-        assert_eq!(asked(Ahead::Granule(64 << 10), false, &[(64, 8), (8, 8)]), [[(64, 72)], [(8, 16)]]);
+        assert_eq!(asked(rule, false, &[(64, 8), (8, 8)]), [[(64, 72)], [(8, 16)]]);
     }
 }

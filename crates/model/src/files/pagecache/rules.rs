@@ -28,7 +28,12 @@ pub struct PageCacheSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
     /// Windows: one granule beyond the one in which a sequential read ends.
-    Granule(u64),
+    Granule {
+        /// Bytes of a granule.
+        bytes: u64,
+        /// Reads that have gone on where the one before ended.
+        after: u32,
+    },
     /// Linux: a window that grows to so many bytes.
     Window(u64),
 }
@@ -66,7 +71,8 @@ impl PageCacheSpec {
 
     /// Windows NT, 2000, XP.
     ///
-    /// Read-ahead 64 KB (fastfat, `READ_AHEAD_GRANULARITY`). The lazy writer once a second, an eighth, first after 3 s
+    /// Read-ahead 64 KB (fastfat, `READ_AHEAD_GRANULARITY`) from the third read of a sequence on (Windows Internals,
+    /// "Intelligent Read-Ahead": three reads are needed, two are kept). The lazy writer once a second, an eighth, first after 3 s
     /// ([`WriteBack::NT`]); 64 KB a write, one at a time of a file (`MmFlushSection` waits for each; inferred of XP: 64 KB to
     /// 1 MB); 4 files side by side (5 critical worker threads less one, as ReactOS has it, which copies the constants).
     /// Writers wait while more than a quarter of memory is dirty (ReactOS, of a medium system; a small one an eighth, a
@@ -74,19 +80,22 @@ impl PageCacheSpec {
     /// left it (Windows Internals, "standby list").
     pub const fn windows_nt(bytes: u64) -> PageCacheSpec {
         let back = Back::Lazy { clock: WriteBack::NT, most: 64 << 10, files: 4 };
+        let ahead = Ahead::Granule { bytes: 64 << 10, after: 2 };
         let (call, copy) = PageCacheSpec::COST;
-        PageCacheSpec { bytes, two_lists: false, ahead: Ahead::Granule(64 << 10), back, limit: 25, call, copy }
+        PageCacheSpec { bytes, two_lists: false, ahead, back, limit: 25, call, copy }
     }
 
     /// Windows 95 and 98 (VCACHE).
     ///
-    /// Read-ahead 64 KB (the default of System Properties, File System, Hard Disk). Everything after 2 s
+    /// Read-ahead 64 KB (the default of System Properties, File System, Hard Disk) from the second read on (inferred: first
+    /// to third). Everything after 2 s
     /// ([`WriteBack::WINDOWS_98`]), one file at a time, 64 KB a write (both inferred: 4 KB to 64 KB). Writers wait at half of
     /// the cache (inferred: a quarter to all of it).
     pub const fn windows_98(bytes: u64) -> PageCacheSpec {
         let back = Back::Lazy { clock: WriteBack::WINDOWS_98, most: 64 << 10, files: 1 };
+        let ahead = Ahead::Granule { bytes: 64 << 10, after: 1 };
         let (call, copy) = PageCacheSpec::COST;
-        PageCacheSpec { bytes, two_lists: false, ahead: Ahead::Granule(64 << 10), back, limit: 50, call, copy }
+        PageCacheSpec { bytes, two_lists: false, ahead, back, limit: 50, call, copy }
     }
 
     /// Linux.

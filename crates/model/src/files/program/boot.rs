@@ -93,9 +93,12 @@ impl Program for Boot {
         self.reading.len() as u16
     }
 
-    fn next(&mut self, thread: u16, now: Instant, _: Option<&Returned>, system: &System) -> Act {
+    fn next(&mut self, thread: u16, _: Instant, _: Option<&Returned>, _: &System) -> Act {
         let (own, main) = (usize::from(thread), thread == 0);
         self.flying -= u32::from(core::mem::take(&mut self.reading[own]));
+        if self.stage == Stage::End && main {
+            (self.phase, self.next, self.stage, self.computed) = (self.phase + 1, 0, Stage::Begin, false);
+        }
         let Some(reads) = self.phases.get(self.phase) else { return Act::Over };
         let number = self.phase as u32;
         match self.stage {
@@ -122,10 +125,6 @@ impl Program for Boot {
             Stage::Compute if main => {
                 self.stage = Stage::End;
                 Act::Ended(number)
-            }
-            Stage::End if main => {
-                (self.phase, self.next, self.stage, self.computed) = (self.phase + 1, 0, Stage::Begin, false);
-                if self.phase == self.phases.len() { Act::Over } else { self.next(thread, now, None, system) }
             }
             _ => Act::Park,
         }

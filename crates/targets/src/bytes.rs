@@ -1,0 +1,286 @@
+//! The bytes of a modelled disk: what its platters hold, and what was written and is not there yet.
+//!
+//! A write that the device accepted is seen by every later read. It comes to the platters' image when its landing says
+//! so, by stamp ([`Landing`], rule 5 of the contract); what a power cut leaves is then what the image holds, and nothing
+//! has to be worked out. Memory is that of what was written; an image in a file is sparse.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
+
+use seekwise_model::block::{Landing, LandingKind, Request, Role, SECTOR};
+
+/// Sectors of a piece of an image in memory: 64 KiB.
+const PIECE: u64 = 128;
+
+/// What lies where nothing was written.
+#[derive(Debug, Default)]
+pub enum Platters {
+    /// In memory, in pieces; nothing is zeroes.
+    #[default]
+    Memory,
+    /// In a file, which is as long as the disk.
+    File(File),
+}
+
+/// A write that is not on the platters whole.
+#[derive(Debug)]
+struct Written {
+    lba: u64,
+    data: Vec<u8>,
+    /// Sectors of which nothing has been heard.
+    left: u64,
+}
+
+/// The bytes.
+#[derive(Debug, Default)]
+pub struct Bytes {
+    platters: Platters,
+    pieces: HashMap<u64, Box<[u8]>>,
+    /// By stamp.
+    written: BTreeMap<u64, Written>,
+    /// By sector: the stamp of what a read finds there, where that is not on the platters.
+    above: BTreeMap<u64, u64>,
+    /// Sectors that a cut left unreadable.
+    torn: BTreeSet<u64>,
+}
+
+/// A sector that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub u64);
+
+impl Bytes {
+    /// On these platters.
+    pub fn on(platters: Platters) -> Bytes {
+        Bytes { platters, ..Bytes::default() }
+    }
+
+    /// A write with these data was accepted.
+    pub fn accept(&mut self, write: &Request, data: Vec<u8>) {
+        for sector in write.lba..write.end() {
+            self.above.insert(sector, write.stamp);
+            self.torn.remove(&sector);
+        }
+        let left = u64::from(write.sectors);
+        self.written.insert(write.stamp, Written { lba: write.lba, data, left });
+    }
+
+    /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it: parity, and
+    /// copies beyond the first, are for drives that are lost, which is not served.
+    pub fn land(&mut self, landing: &Landing) -> io::Result<()> {
+        let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
+        if told || !matches!(landing.role, Role::Copy(0) | Role::Every) {
+            return Ok(());
+        }
+        let (from, end) = (landing.lba, landing.lba + u64::from(landing.sectors));
+        if landing.kind == LandingKind::Torn {
+            self.torn.extend(from..end);
+        }
+        let Some(written) = self.written.get_mut(&landing.stamp) else { return Ok(()) };
+        let within = ((from - written.lba) * SECTOR) as usize..((end - written.lba) * SECTOR) as usize;
+        written.left = written.left.saturating_sub(end - from);
+        let over = written.left == 0;
+        if landing.kind == LandingKind::Landed {
+            let data = written.data[within].to_vec();
+            self.put(from, &data)?;
+        }
+        for sector in from..end {
+            if self.above.get(&sector) == Some(&landing.stamp) {
+                self.uncover(sector, landing.stamp, landing.kind == LandingKind::Landed);
+            }
+        }
+        if over {
+            self.written.remove(&landing.stamp);
+        }
+        Ok(())
+    }
+
+    /// A write failed or lost its power: what of it was not heard of never comes.
+    pub fn forget(&mut self, stamp: u64) {
+        let Some(written) = self.written.remove(&stamp) else { return };
+        for sector in written.lba..written.lba + written.data.len() as u64 / SECTOR {
+            if self.above.get(&sector) == Some(&stamp) {
+                self.uncover(sector, stamp, false);
+            }
+        }
+    }
+
+    /// `stamp` is not above the platters in `sector` any more. Where it did not get there, an older write may be found.
+    fn uncover(&mut self, sector: u64, stamp: u64, landed: bool) {
+        let covers = |write: &Written| (write.lba..write.lba + write.data.len() as u64 / SECTOR).contains(&sector);
+        let older = self.written.range(..stamp).rev().find(|(_, write)| covers(write)).map(|(&stamp, _)| stamp);
+        match older.filter(|_| !landed) {
+            Some(older) => drop(self.above.insert(sector, older)),
+            None => drop(self.above.remove(&sector)),
+        }
+    }
+
+    /// What a read finds.
+    pub fn read(&self, lba: u64, sectors: u64) -> Result<io::Result<Vec<u8>>, Unreadable> {
+        if let Some(&sector) = self.torn.range(lba..lba + sectors).next() {
+            return Err(Unreadable(sector));
+        }
+        let mut data = match self.get(lba, sectors) {
+            Ok(data) => data,
+            error => return Ok(error),
+        };
+        for (&sector, stamp) in self.above.range(lba..lba + sectors) {
+            let written = &self.written[stamp];
+            let (into, from) = (((sector - lba) * SECTOR) as usize, ((sector - written.lba) * SECTOR) as usize);
+            data[into..into + SECTOR as usize].copy_from_slice(&written.data[from..from + SECTOR as usize]);
+        }
+        Ok(Ok(data))
+    }
+
+    /// Bytes that are above the platters: lost if the power went now, but for what the device saves.
+    pub fn at_risk(&self) -> u64 {
+        self.above.len() as u64 * SECTOR
+    }
+
+    /// Sectors that cannot be read.
+    pub fn torn(&self) -> u64 {
+        self.torn.len() as u64
+    }
+
+    /// All that has landed is kept, where it is kept in a file.
+    pub fn close(&self) -> io::Result<()> {
+        match &self.platters {
+            Platters::Memory => Ok(()),
+            Platters::File(file) => file.sync_all(),
+        }
+    }
+
+    /// Whether anything was ever written in these sectors of an image in memory; of a file that is not known.
+    pub fn may_hold(&self, lba: u64, sectors: u64) -> bool {
+        let pieces = lba / PIECE..=(lba + sectors - 1) / PIECE;
+        matches!(self.platters, Platters::File(_))
+            || self.above.range(lba..lba + sectors).next().is_some()
+            || pieces.into_iter().any(|piece| self.pieces.contains_key(&piece))
+    }
+
+    fn get(&self, lba: u64, sectors: u64) -> io::Result<Vec<u8>> {
+        let mut data = vec![0; (sectors * SECTOR) as usize];
+        match &self.platters {
+            Platters::File(file) => read_at(file, &mut data, lba * SECTOR)?,
+            Platters::Memory => {
+                for sector in lba..lba + sectors {
+                    let Some(piece) = self.pieces.get(&(sector / PIECE)) else { continue };
+                    let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
+                    data[into..into + SECTOR as usize].copy_from_slice(&piece[from..from + SECTOR as usize]);
+                }
+            }
+        }
+        Ok(data)
+    }
+
+    fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
+        match &self.platters {
+            Platters::File(file) => return write_at(file, data, lba * SECTOR),
+            Platters::Memory => {}
+        }
+        for (sector, bytes) in (lba..).zip(data.chunks_exact(SECTOR as usize)) {
+            let piece = self.pieces.entry(sector / PIECE);
+            let piece = piece.or_insert_with(|| vec![0; (PIECE * SECTOR) as usize].into_boxed_slice());
+            let at = (sector % PIECE * SECTOR) as usize;
+            piece[at..at + SECTOR as usize].copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, data, offset)
+}
+
+#[cfg(unix)]
+fn write_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, data, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(data)
+}
+
+#[cfg(not(unix))]
+fn write_at(mut file: &File, data: &[u8], offset: u64) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom, Write};
+    file.seek(SeekFrom::Start(offset))?;
+    file.write_all(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::block::{Flags, Op};
+    use seekwise_model::time::Instant;
+
+    fn write(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32) {
+        let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
+        let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
+        bytes.accept(&request, vec![stamp as u8; sectors as usize * SECTOR as usize]);
+    }
+
+    fn land(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32, kind: LandingKind) {
+        let (from, to) = (Instant::ZERO, Instant::ZERO);
+        bytes.land(&Landing::new((lba, sectors), stamp, (from, to), kind)).unwrap();
+    }
+
+    /// The first byte of each sector.
+    fn seen(bytes: &Bytes, lba: u64, sectors: u64) -> Vec<u8> {
+        bytes.read(lba, sectors).unwrap().unwrap().chunks(SECTOR as usize).map(|sector| sector[0]).collect()
+    }
+
+    #[test]
+    fn a_read_sees_what_was_accepted_and_a_cut_leaves_what_landed() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 100, 4);
+        write(&mut bytes, 2, 102, 4);
+        assert_eq!(seen(&bytes, 99, 8), [0, 1, 1, 2, 2, 2, 2, 0]);
+        land(&mut bytes, 1, 100, 2, LandingKind::Landed);
+        assert_eq!((bytes.at_risk(), seen(&bytes, 100, 3)), (4 * SECTOR, vec![1, 1, 2]));
+        land(&mut bytes, 1, 102, 2, LandingKind::Discarded);
+        // The power goes.
+        land(&mut bytes, 2, 102, 1, LandingKind::Landed);
+        land(&mut bytes, 2, 103, 1, LandingKind::Torn);
+        land(&mut bytes, 2, 104, 2, LandingKind::Discarded);
+        assert_eq!((bytes.at_risk(), bytes.torn()), (0, 1));
+        assert_eq!(bytes.read(103, 1).unwrap_err(), Unreadable(103));
+        assert_eq!(seen(&bytes, 100, 3), [1, 1, 2]);
+        assert_eq!(seen(&bytes, 104, 2), [0, 0]);
+        // Written again it can be read.
+        write(&mut bytes, 3, 103, 1);
+        assert_eq!(seen(&bytes, 102, 2), [2, 3]);
+        assert!(bytes.written.len() == 1);
+    }
+
+    #[test]
+    fn what_fails_uncovers_what_was_there_before() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 2);
+        write(&mut bytes, 2, 10, 1);
+        bytes.forget(2);
+        assert_eq!(seen(&bytes, 10, 2), [1, 1]);
+        land(&mut bytes, 1, 10, 2, LandingKind::Landed);
+        assert_eq!((seen(&bytes, 10, 2), bytes.at_risk()), (vec![1, 1], 0));
+    }
+
+    #[test]
+    fn a_file_holds_the_same() {
+        let file = std::env::temp_dir().join(format!("seekwise-bytes-{}", std::process::id()));
+        let image = File::options().read(true).write(true).create_new(true).open(&file).unwrap();
+        image.set_len(1 << 20).unwrap();
+        let mut bytes = Bytes::on(Platters::File(image));
+        write(&mut bytes, 7, 0, 3);
+        land(&mut bytes, 7, 0, 1, LandingKind::Landed);
+        assert_eq!(seen(&bytes, 0, 4), [7, 7, 7, 0]);
+        assert_eq!(std::fs::read(&file).unwrap()[512], 0);
+        land(&mut bytes, 7, 1, 2, LandingKind::Landed);
+        bytes.close().unwrap();
+        assert_eq!(std::fs::read(&file).unwrap()[1024], 7);
+        std::fs::remove_file(&file).unwrap();
+    }
+}

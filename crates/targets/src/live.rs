@@ -1,0 +1,595 @@
+//! A modelled disk at work in real time: the same layers as in [`crate::sim`], stepped by the clock, with bytes.
+//!
+//! One thread has the disk. What comes to it ([`Message`]) are clients' requests and what is done to the power; between
+//! them it waits for the device's next instant. A request that comes at an instant of the clock is submitted at that
+//! instant of the model, and is answered when the model's completion has come. So a session that is recorded and played in
+//! virtual time gives the same instants: late calls change nothing (rule 2 of the contract). What the clock adds is told
+//! in the [`Receipt`].
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::Duration;
+
+use seekwise_model::block::{Completion, Control, Device, Flags, Limits, Op, Request, SECTOR, Status};
+use seekwise_model::record::DriveLog;
+use seekwise_model::time::{Instant, Span};
+
+use crate::bytes::Bytes;
+use crate::clock::{AWAKE, Clock};
+use crate::nbd::wire::{self, Command, error};
+use crate::nbd::{Asked, Reply};
+
+/// How late an answer may leave beside the model's instant without being counted: what a program on this machine cannot
+/// tell from the path there ([`Receipt::late`]).
+pub const BUDGET: Span = Span::from_micros(200);
+
+/// An answer that leaves so late was held up by the machine, not by the path: the host gave the processor to others.
+pub const STALL: Span = Span::from_millis(1);
+
+/// What comes to a disk.
+#[derive(Debug)]
+pub enum Message {
+    /// A client asks.
+    Asked(Asked),
+    /// Something is done to it; the answer says what came of it, in words.
+    Order(Order, Sender<String>),
+    /// It is to end, in order.
+    Stop,
+}
+
+/// What is done to a disk beside requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The power fails now.
+    Cut,
+    /// It is switched off in order.
+    Off,
+    /// It comes back.
+    On,
+    /// A setting of a layer changes.
+    Set(String, String),
+    /// What it did so far.
+    Status,
+}
+
+/// A cut that is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// So long after the beginning, in the model's time.
+    At(Instant),
+    /// When so many flushes have come.
+    Flush(u64),
+    /// When so many writes have.
+    Write(u64),
+}
+
+/// How well the clock kept up with the model, and what passed.
+#[derive(Clone, Debug, Default)]
+pub struct Receipt {
+    /// Requests answered.
+    pub requests: u64,
+    /// Reads, writes and flushes of them.
+    pub reads: u64,
+    /// See [`Receipt::reads`].
+    pub writes: u64,
+    /// See [`Receipt::reads`].
+    pub flushes: u64,
+    /// Requests that ended with an error.
+    pub failures: u64,
+    /// How late each answer left, in microseconds of the clock: so many up to each power of two.
+    pub lateness: [u64; 32],
+    /// The latest.
+    pub latest: Span,
+    /// Answers later than [`BUDGET`].
+    pub late: u64,
+    /// Answers later than [`STALL`].
+    pub stalled: u64,
+    /// Power failures.
+    pub cuts: u64,
+    /// Bytes that were not on the platters when the last of them came.
+    pub at_risk_bytes: u64,
+    /// Seconds of the clock.
+    pub seconds: f64,
+    /// What the drives did.
+    pub log: DriveLog,
+}
+
+impl Receipt {
+    /// The lateness that so large a share of answers does not exceed, up to a factor of two; nothing without answers.
+    pub fn quantile(&self, share: f64) -> Option<Span> {
+        let all: u64 = self.lateness.iter().sum();
+        let wanted = (all as f64 * share).ceil() as u64;
+        let mut seen = 0;
+        let bucket = self.lateness.iter().position(|count| {
+            seen += count;
+            seen >= wanted.max(1)
+        })?;
+        Some(Span::from_micros(1 << bucket).min(self.latest))
+    }
+
+    fn answered(&mut self, late: Span) {
+        let micros = late.nanos() / 1000;
+        self.lateness[(64 - micros.leading_zeros()).min(31) as usize] += 1;
+        self.latest = self.latest.max(late);
+        self.late += u64::from(late > BUDGET);
+        self.stalled += u64::from(late > STALL);
+    }
+}
+
+/// A request of a client on its way: the pieces of it that the device takes at once.
+struct Job {
+    asked: Asked,
+    /// First sector that was not handed down yet, and the end.
+    next: u64,
+    end: u64,
+    /// Pieces below.
+    below: u32,
+    status: Status,
+    /// A flush is to follow, where the device has no FUA; or did.
+    flush: Flush,
+    /// When the last piece was done.
+    done: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    None,
+    Follows,
+    Below,
+}
+
+/// A piece below, by its tag.
+#[derive(Clone, Copy)]
+struct Piece {
+    job: u32,
+    request: Request,
+}
+
+/// The disk.
+pub struct Disk {
+    device: Box<dyn Device>,
+    limits: Limits,
+    bytes: Bytes,
+    clock: Clock,
+    /// The model's nanoseconds in one of the clock's.
+    speed: f64,
+    jobs: Vec<Option<Job>>,
+    /// Jobs that have pieces to hand down, in order of arrival.
+    waiting: VecDeque<u32>,
+    pieces: Vec<Option<Piece>>,
+    free: Vec<u32>,
+    stamp: u64,
+    powered: bool,
+    /// It has come so far without the clock.
+    ahead: Instant,
+    plan: Option<Plan>,
+    receipt: Receipt,
+    trouble: Option<io::Error>,
+}
+
+impl Disk {
+    /// A disk that begins now. `speed` is how many times as fast as the clock the model's time runs.
+    pub fn new(mut device: Box<dyn Device>, bytes: Bytes, speed: f64, plan: Option<Plan>) -> Disk {
+        let wanted = Control::Set { key: "landings", value: "on" };
+        device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
+        let limits = device.limits(0);
+        Disk {
+            device,
+            limits,
+            bytes,
+            clock: Clock::start(),
+            speed,
+            jobs: Vec::new(),
+            waiting: VecDeque::new(),
+            pieces: Vec::new(),
+            free: Vec::new(),
+            stamp: 0,
+            powered: true,
+            ahead: Instant::ZERO,
+            plan,
+            receipt: Receipt::default(),
+            trouble: None,
+        }
+    }
+
+    /// Serves what comes until it is to stop, then switches off in order. Errors are those of the image's file.
+    pub fn run(mut self, messages: &Receiver<Message>) -> io::Result<Receipt> {
+        loop {
+            let stop = self.take(messages);
+            self.step();
+            if let Some(trouble) = self.trouble.take() {
+                return Err(trouble);
+            }
+            if stop {
+                break;
+            }
+        }
+        self.end()
+    }
+
+    /// Takes what has come, or waits for it until the device's next instant. True when it is to stop.
+    fn take(&mut self, messages: &Receiver<Message>) -> bool {
+        loop {
+            match messages.try_recv() {
+                Ok(Message::Stop) | Err(TryRecvError::Disconnected) => return true,
+                Ok(message) => return self.heed(message),
+                Err(TryRecvError::Empty) => {}
+            }
+            let left = self.next().map(|next| self.until(next));
+            let waits = match left {
+                Some(Span::ZERO) => return false,
+                Some(left) if left <= AWAKE => {
+                    std::hint::spin_loop();
+                    continue;
+                }
+                Some(left) => Duration::from_nanos((left - AWAKE).nanos()),
+                None => Duration::from_secs(3600),
+            };
+            match messages.recv_timeout(waits) {
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
+                Ok(message) => return self.heed(message),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn heed(&mut self, message: Message) -> bool {
+        match message {
+            Message::Asked(asked) => self.ask(asked),
+            Message::Order(order, answer) => {
+                let said = self.obey(&order);
+                let _ = answer.send(said);
+            }
+            Message::Stop => return true,
+        }
+        false
+    }
+
+    /// The model's present. While a disk that was switched off writes out, its time runs ahead of the clock.
+    fn now(&self) -> Instant {
+        Instant::from_nanos((self.clock.now().nanos() as f64 * self.speed) as u64).max(self.ahead)
+    }
+
+    /// How long it is on the clock until the model's `at`.
+    fn until(&self, at: Instant) -> Span {
+        Span::from_nanos((at.saturating_since(self.now()).nanos() as f64 / self.speed).ceil() as u64)
+    }
+
+    /// When something happens by itself.
+    fn next(&self) -> Option<Instant> {
+        let planned = if let Some(Plan::At(at)) = self.plan { Some(at) } else { None };
+        self.device.poll_timeout().into_iter().chain(planned).min()
+    }
+
+    /// All that is due is done, what is complete is answered, what waits goes down.
+    fn step(&mut self) {
+        let now = self.now();
+        if let Some(Plan::At(at)) = self.plan.filter(|_| self.powered)
+            && at <= now
+        {
+            self.device.handle_timeout(at);
+            self.cut(at);
+        }
+        self.device.handle_timeout(now);
+        self.drain();
+        self.hand_down(now);
+    }
+
+    /// A client's request comes.
+    fn ask(&mut self, asked: Asked) {
+        let head = asked.head;
+        if !self.powered {
+            return asked.reply.failed(error::IO);
+        }
+        let fua = head.flags & wire::FUA != 0 && matches!(head.command, Command::Write | Command::WriteZeroes);
+        let flush = if fua && !self.limits.fua { Flush::Follows } else { Flush::None };
+        let (first, sectors) = (head.offset / SECTOR, u64::from(head.length) / SECTOR);
+        match head.command {
+            Command::BlockStatus => return self.tell_status(asked, first, sectors),
+            Command::Flush => self.count_towards_cut(|plan| matches!(plan, Plan::Flush(_)), self.receipt.flushes + 1),
+            Command::Write | Command::WriteZeroes => {
+                self.count_towards_cut(|plan| matches!(plan, Plan::Write(_)), self.receipt.writes + 1);
+            }
+            _ => {}
+        }
+        let job = Job {
+            asked,
+            next: first,
+            end: first + sectors,
+            below: 0,
+            status: Status::Done,
+            flush,
+            done: Instant::ZERO,
+        };
+        let place = self.jobs.iter().position(Option::is_none).unwrap_or(self.jobs.len());
+        if place == self.jobs.len() {
+            self.jobs.push(None);
+        }
+        self.jobs[place] = Some(job);
+        self.waiting.push_back(place as u32);
+    }
+
+    /// The cut that is planned for the `count`th of these comes before that one is handed down.
+    fn count_towards_cut(&mut self, of: impl Fn(&Plan) -> bool, count: u64) {
+        let due = |plan: &Plan| match *plan {
+            Plan::Flush(at) | Plan::Write(at) => count >= at,
+            Plan::At(_) => false,
+        };
+        if self.plan.filter(of).is_some_and(|plan| due(&plan)) {
+            self.plan = Some(Plan::At(self.now()));
+        }
+    }
+
+    /// Hands down what waits, as far as there is room.
+    fn hand_down(&mut self, now: Instant) {
+        while let Some(&index) = self.waiting.front() {
+            let Some(job) = self.jobs[index as usize].as_mut() else {
+                self.waiting.pop_front();
+                continue;
+            };
+            let head = job.asked.head;
+            let is_flush = head.command == Command::Flush || job.flush == Flush::Follows && job.next == job.end;
+            if is_flush && head.command != Command::Flush && job.below > 0 {
+                // Its flush is handed down when its pieces are back.
+                self.waiting.pop_front();
+                continue;
+            }
+            let most = u64::from(self.limits.max_transfer).max(1);
+            let sectors = if is_flush { 0 } else { (job.end - job.next).min(most) };
+            let op = match head.command {
+                _ if is_flush => Op::Flush,
+                Command::Read => Op::Read,
+                Command::Trim => Op::Trim,
+                _ => Op::Write,
+            };
+            let forced = op == Op::Write && head.flags & wire::FUA != 0 && self.limits.fua;
+            let flags = if forced { Flags::FUA } else { Flags::NONE };
+            let tag = self.free.pop().unwrap_or(self.pieces.len() as u32);
+            let (lba, stamp) = (if is_flush { 0 } else { job.next }, self.stamp + 1);
+            let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors: sectors as u32, stamp };
+            if self.device.submit(now, request).is_err() {
+                self.free.push(tag);
+                return;
+            }
+            self.stamp = stamp;
+            job.below += 1;
+            if is_flush {
+                job.flush = Flush::Below;
+            } else {
+                job.next += sectors;
+            }
+            if op == Op::Write {
+                let from = ((lba - head.offset / SECTOR) * SECTOR) as usize;
+                let length = (sectors * SECTOR) as usize;
+                let zeroes = head.command == Command::WriteZeroes;
+                let data = if zeroes { vec![0; length] } else { job.asked.data[from..from + length].to_vec() };
+                self.bytes.accept(&request, data);
+            }
+            if job.next == job.end && (job.flush != Flush::Follows || job.below > 0) {
+                self.waiting.pop_front();
+            }
+            if tag as usize == self.pieces.len() {
+                self.pieces.push(None);
+            }
+            self.pieces[tag as usize] = Some(Piece { job: index, request });
+            // What was due at this instant, or is answered at once.
+            self.drain();
+        }
+    }
+
+    /// Takes over landings, then completions.
+    fn drain(&mut self) {
+        while let Some(landing) = self.device.poll_landing() {
+            if let Err(error) = self.bytes.land(&landing) {
+                self.trouble.get_or_insert(error);
+            }
+        }
+        while let Some(completion) = self.device.poll_completion() {
+            self.complete(&completion);
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion) {
+        let piece = self.pieces[completion.tag as usize].take().expect("a completion of something in flight");
+        self.free.push(completion.tag);
+        if piece.request.op == Op::Write && completion.status != Status::Done {
+            self.bytes.forget(piece.request.stamp);
+        }
+        let job = self.jobs[piece.job as usize].as_mut().expect("a piece belongs to a job");
+        job.below -= 1;
+        job.done = job.done.max(completion.finished);
+        // A drive that knows no trim leaves the data where they are, which a trim allows.
+        let passes = piece.request.op == Op::Trim && completion.status == Status::Unsupported;
+        if job.status == Status::Done && !passes {
+            job.status = completion.status;
+        }
+        let failed = job.status != Status::Done;
+        if job.below > 0 || !failed && job.next < job.end {
+            return;
+        }
+        if job.flush == Flush::Follows && !failed {
+            self.waiting.push_back(piece.job);
+            return;
+        }
+        self.answer(piece.job);
+    }
+
+    /// A job is over.
+    fn answer(&mut self, index: u32) {
+        let Some(job) = self.jobs[index as usize].take() else { return };
+        if job.next < job.end {
+            // It failed before all of it was handed down.
+            self.waiting.retain(|&other| other != index);
+        }
+        let Asked { head, reply, .. } = job.asked;
+        let receipt = &mut self.receipt;
+        receipt.requests += 1;
+        match head.command {
+            Command::Read => receipt.reads += 1,
+            Command::Flush => receipt.flushes += 1,
+            Command::Write | Command::WriteZeroes => receipt.writes += 1,
+            _ => {}
+        }
+        if job.status != Status::Done {
+            receipt.failures += 1;
+            return reply.failed(error_of(job.status));
+        }
+        let late = Span::from_nanos((self.now().saturating_since(job.done).nanos() as f64 / self.speed) as u64);
+        self.receipt.answered(late);
+        match head.command {
+            Command::Read => self.give(reply, head.offset / SECTOR, u64::from(head.length) / SECTOR),
+            _ => reply.done(Vec::new()),
+        }
+    }
+
+    fn give(&mut self, reply: Reply, lba: u64, sectors: u64) {
+        match self.bytes.read(lba, sectors) {
+            Ok(Ok(data)) => reply.done(data),
+            Ok(Err(error)) => {
+                self.trouble.get_or_insert(error);
+                reply.failed(error::IO);
+            }
+            Err(_) => {
+                self.receipt.failures += 1;
+                reply.failed(error::IO);
+            }
+        }
+    }
+
+    /// `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
+    fn tell_status(&self, asked: Asked, first: u64, sectors: u64) {
+        /// Sectors that are told apart.
+        const GRAIN: u64 = 128;
+        let one = asked.head.flags & wire::REQ_ONE != 0;
+        let mut extents: Vec<(u32, u32)> = Vec::new();
+        let (mut at, end) = (first, first + sectors);
+        while at < end {
+            let to = ((at / GRAIN + 1) * GRAIN).min(end);
+            let flags = if self.bytes.may_hold(at, to - at) { 0 } else { 3 };
+            let bytes = ((to - at) * SECTOR) as u32;
+            match extents.last_mut() {
+                Some(last) if last.1 == flags => last.0 += bytes,
+                Some(_) if one => break,
+                _ => extents.push((bytes, flags)),
+            }
+            at = to;
+        }
+        asked.reply.extents(extents);
+    }
+
+    fn obey(&mut self, order: &Order) -> String {
+        let now = self.now();
+        self.device.handle_timeout(now);
+        self.drain();
+        match order {
+            Order::Cut if self.powered => {
+                self.cut(now);
+                format!(
+                    "power cut at {} s: {} bytes were not on the medium yet, {} sectors cannot be read",
+                    seconds(now),
+                    self.receipt.at_risk_bytes,
+                    self.bytes.torn()
+                )
+            }
+            Order::Off if self.powered => {
+                self.off(now);
+                format!("switched off at {} s", seconds(now))
+            }
+            Order::Cut | Order::Off => "it is off already".to_owned(),
+            Order::On if self.powered => "it is on already".to_owned(),
+            Order::On => match self.device.control(now, &Control::PowerOn) {
+                Ok(()) => {
+                    self.powered = true;
+                    format!("power is back at {} s", seconds(now))
+                }
+                Err(error) => format!("it does not come back: {error:?}"),
+            },
+            // What a read finds then, parity would have to say.
+            Order::Set(key, _) if key.starts_with("array.") => {
+                format!("{key}: drives of an array are neither lost nor replaced while it is served")
+            }
+            Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
+                Ok(()) => format!("{key} = {value} from {} s on", seconds(now)),
+                Err(error) => format!("{key} = {value}: refused ({error:?})"),
+            },
+            Order::Status => {
+                let Receipt { reads, writes, flushes, failures, .. } = self.receipt;
+                let power = if self.powered { "on" } else { "off" };
+                format!(
+                    "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
+                     bytes above the medium",
+                    seconds(now),
+                    self.bytes.at_risk()
+                )
+            }
+        }
+    }
+
+    /// The power fails: what waits ends, what is below comes back by itself, and the image is what the landings say.
+    fn cut(&mut self, now: Instant) {
+        self.plan = None;
+        let before = self.bytes.at_risk();
+        self.powered = false;
+        self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
+        self.drain();
+        self.receipt.cuts += 1;
+        self.receipt.at_risk_bytes = before;
+        self.drop_waiting();
+    }
+
+    fn off(&mut self, now: Instant) {
+        self.powered = false;
+        self.drop_waiting();
+        self.device.control(now, &Control::PowerOff).expect("every device can be switched off");
+        while let Some(next) = self.device.poll_timeout() {
+            self.drain();
+            self.device.handle_timeout(next);
+            self.ahead = next;
+        }
+        self.drain();
+    }
+
+    /// What was not handed down ends with an error.
+    fn drop_waiting(&mut self) {
+        for index in std::mem::take(&mut self.waiting) {
+            if let Some(job) = &mut self.jobs[index as usize] {
+                job.status = Status::PowerLost;
+                job.next = job.end;
+                if job.below == 0 {
+                    self.answer(index);
+                }
+            }
+        }
+    }
+
+    /// Switches off in order; what no platter took (a drive that forgets) stays lost.
+    fn end(mut self) -> io::Result<Receipt> {
+        let now = self.now();
+        if self.powered {
+            self.device.handle_timeout(now);
+            self.drain();
+            self.off(now);
+        }
+        match self.trouble.take() {
+            Some(trouble) => Err(trouble),
+            None => {
+                self.bytes.close()?;
+                let (seconds, log) = (self.clock.seconds(), self.device.log());
+                Ok(Receipt { seconds, log, ..self.receipt })
+            }
+        }
+    }
+}
+
+fn error_of(status: Status) -> u32 {
+    match status {
+        Status::OutOfRange => error::NO_SPACE,
+        Status::Unsupported => error::UNSUPPORTED,
+        _ => error::IO,
+    }
+}
+
+fn seconds(at: Instant) -> f64 {
+    (at.nanos() / 1000) as f64 / 1e6
+}

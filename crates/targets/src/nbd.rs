@@ -1,0 +1,18 @@
+//! The network block device protocol, from the server's side: fixed newstyle negotiation, options, requests and replies,
+//! as the specification has them (`doc/proto.md` of the NetworkBlockDevice project). No disk lies here: what is served is
+//! an [`Export`], and what becomes of a request is [`crate::live`]'s affair.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | [`wire`] | numbers and layouts: bytes in, requests out; replies as bytes |
+//! | `negotiation` | from the first byte to transmission: GO, INFO, LIST, EXPORT_NAME, structured replies, contexts |
+//! | `connection` | one client: its reader, its writer, and what it may have outstanding |
+//!
+//! Without TLS: a tunnel or the socket's mode keeps others out.
+
+mod connection;
+mod negotiation;
+pub mod wire;
+
+pub use connection::{Asked, Reply, serve};
+pub use negotiation::{Export, Negotiated};

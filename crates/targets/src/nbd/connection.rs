@@ -1,0 +1,263 @@
+//! One client: a thread that reads its requests and one that writes its replies. What it may have outstanding is bounded,
+//! in bytes: a client that asks and never reads makes its own reader wait, nobody else's.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::negotiation::{ALLOCATION_ID, Export, Negotiated, negotiate, skip};
+use super::wire::{self, Command, HEAD, Head, error};
+
+/// Bytes of requests and replies that a client may have here at once: two of the largest requests.
+const BUDGET: usize = 64 << 20;
+
+/// What a request costs of that beside its data.
+const REQUEST: usize = 256;
+
+/// A request as it came, checked against the export's bounds.
+#[derive(Debug)]
+pub struct Asked {
+    /// What is asked.
+    pub head: Head,
+    /// What is to be written.
+    pub data: Vec<u8>,
+    /// How it is answered. Dropped without an answer it says that the server is shutting down.
+    pub reply: Reply,
+}
+
+/// The way back to a client.
+#[derive(Debug)]
+pub struct Reply {
+    answers: Sender<Answer>,
+    head: Head,
+    cost: usize,
+    sent: bool,
+}
+
+/// What a client's writer writes, and how much it frees by that.
+#[derive(Debug)]
+struct Answer {
+    head: Head,
+    outcome: Result<Given, u32>,
+    cost: usize,
+}
+
+/// What a request that went well is answered with.
+#[derive(Debug)]
+enum Given {
+    Bytes(Vec<u8>),
+    Extents(Vec<(u32, u32)>),
+}
+
+impl Reply {
+    fn send(&mut self, outcome: Result<Given, u32>) {
+        self.sent = true;
+        // The client may be gone.
+        let _ = self.answers.send(Answer { head: self.head, outcome, cost: self.cost });
+    }
+
+    /// It is done; `data` is what was read.
+    pub fn done(mut self, data: Vec<u8>) {
+        self.send(Ok(Given::Bytes(data)));
+    }
+
+    /// What is allocated, as bytes and flags of `base:allocation`.
+    pub fn extents(mut self, extents: Vec<(u32, u32)>) {
+        self.send(Ok(Given::Extents(extents)));
+    }
+
+    /// It went wrong ([`wire::error`]).
+    pub fn failed(mut self, error: u32) {
+        self.send(Err(error));
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.sent {
+            self.send(Err(error::SHUTDOWN));
+        }
+    }
+}
+
+/// Bytes that are taken.
+#[derive(Default)]
+struct Budget {
+    taken: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Budget {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is room. What is larger than all goes alone.
+    fn take(&self, bytes: usize) {
+        let mut taken = self.lock();
+        while *taken > 0 && *taken + bytes > BUDGET {
+            taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += bytes;
+    }
+
+    fn free(&self, bytes: usize) {
+        *self.lock() -= bytes;
+        self.freed.notify_one();
+    }
+}
+
+/// Serves a client until it leaves: `ask` takes each request that makes sense. `stream` and `back` are the two ways of one
+/// connection.
+pub fn serve(
+    mut stream: impl Read + Write,
+    mut back: impl Write + Send,
+    export: &Export,
+    mut ask: impl FnMut(Asked),
+) -> io::Result<()> {
+    let Some(negotiated) = negotiate(&mut stream, export)? else { return Ok(()) };
+    let budget = Arc::new(Budget::default());
+    let (answers, written) = channel();
+    thread::scope(|scope| {
+        let freed = Arc::clone(&budget);
+        let writer = scope.spawn(move || write_all(&mut back, &written, &freed, negotiated));
+        let read = read_all(&mut stream, export, negotiated, &budget, &answers, &mut ask);
+        // The writer ends when the last request is answered.
+        drop(answers);
+        let wrote = writer.join().unwrap_or_else(|_| Err(io::Error::other("a writer panicked")));
+        read.and(wrote)
+    })
+}
+
+fn write_all(
+    back: &mut impl Write,
+    answers: &Receiver<Answer>,
+    budget: &Budget,
+    negotiated: Negotiated,
+) -> io::Result<()> {
+    let mut result = Ok(());
+    for answer in answers {
+        if result.is_ok() {
+            result = write_one(back, &answer, negotiated);
+        }
+        // Also for a client that is gone: its reader must come to its end.
+        budget.free(answer.cost);
+    }
+    result
+}
+
+fn write_one(back: &mut impl Write, answer: &Answer, negotiated: Negotiated) -> io::Result<()> {
+    let Head { command, cookie, offset, .. } = answer.head;
+    let chunks = negotiated.structured && matches!(command, Command::Read | Command::BlockStatus);
+    match &answer.outcome {
+        Err(error) if chunks => back.write_all(&wire::error_chunk(cookie, *error)),
+        Err(error) => back.write_all(&wire::simple(*error, cookie)),
+        Ok(Given::Extents(extents)) => back.write_all(&wire::status_chunk(cookie, ALLOCATION_ID, extents)),
+        Ok(Given::Bytes(data)) if chunks => back.write_all(&wire::data_chunk(cookie, offset, data)),
+        Ok(Given::Bytes(data)) => {
+            let mut out = wire::simple(0, cookie);
+            out.extend(data);
+            back.write_all(&out)
+        }
+    }
+}
+
+fn read_all(
+    stream: &mut impl Read,
+    export: &Export,
+    negotiated: Negotiated,
+    budget: &Budget,
+    answers: &Sender<Answer>,
+    ask: &mut impl FnMut(Asked),
+) -> io::Result<()> {
+    loop {
+        let mut bytes = [0; HEAD];
+        match stream.read_exact(&mut bytes) {
+            Err(gone) if gone.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            read => read?,
+        }
+        let Some(head) = Head::parse(&bytes) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "what came is no request"));
+        };
+        if head.command == Command::Disconnect {
+            return Ok(());
+        }
+        let fault = fault(&head, export, negotiated);
+        let carries = head.command == Command::Write;
+        let holds = matches!(head.command, Command::Read | Command::Write) && fault.is_none();
+        let cost = REQUEST + if holds { head.length as usize } else { 0 };
+        budget.take(cost);
+        let mut data = Vec::new();
+        match (carries, fault) {
+            (true, None) => {
+                data = vec![0; head.length as usize];
+                stream.read_exact(&mut data)?;
+            }
+            (true, Some(_)) => skip(stream, u64::from(head.length))?,
+            _ => {}
+        }
+        let reply = Reply { answers: answers.clone(), head, cost, sent: false };
+        match fault {
+            Some(error) => reply.failed(error),
+            None => ask(Asked { head, data, reply }),
+        }
+    }
+}
+
+/// What is wrong with a request, as an error of the protocol.
+fn fault(head: &Head, export: &Export, negotiated: Negotiated) -> Option<u32> {
+    let within = head.offset.checked_add(u64::from(head.length)).is_some_and(|end| end <= export.bytes);
+    let aligned = (head.offset | u64::from(head.length)).is_multiple_of(u64::from(export.smallest));
+    let range = match () {
+        () if head.length == 0 || !aligned => Some(error::INVALID),
+        () if !within && matches!(head.command, Command::Write | Command::WriteZeroes) => Some(error::NO_SPACE),
+        () if !within => Some(error::INVALID),
+        () => None,
+    };
+    match head.command {
+        Command::Read | Command::Write if head.length > export.largest => Some(error::INVALID),
+        Command::Read | Command::Write | Command::Trim | Command::WriteZeroes => range,
+        Command::BlockStatus if !negotiated.status => Some(error::INVALID),
+        Command::BlockStatus => range,
+        Command::Flush | Command::Disconnect => None,
+        Command::Unknown(_) => Some(error::INVALID),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export() -> Export {
+        Export { description: String::new(), bytes: 1 << 20, smallest: 512, preferred: 4096, largest: 1 << 16 }
+    }
+
+    fn of(command: Command, offset: u64, length: u32) -> Head {
+        Head { command, flags: 0, cookie: 1, offset, length }
+    }
+
+    #[test]
+    fn requests_are_held_against_the_export() {
+        let plain = Negotiated::default();
+        let said = |head: Head| fault(&head, &export(), plain);
+        assert_eq!(said(of(Command::Read, 0, 4096)), None);
+        assert_eq!(said(of(Command::Read, 0, 0)), Some(error::INVALID));
+        assert_eq!(said(of(Command::Read, 100, 512)), Some(error::INVALID));
+        assert_eq!(said(of(Command::Read, 0, 1 << 17)), Some(error::INVALID));
+        assert_eq!(said(of(Command::Write, (1 << 20) - 512, 1024)), Some(error::NO_SPACE));
+        assert_eq!(said(of(Command::Read, u64::MAX - 511, 512)), Some(error::INVALID));
+        assert_eq!(said(of(Command::Trim, 0, 1 << 20)), None, "no bytes come with it");
+        assert_eq!(said(of(Command::BlockStatus, 0, 512)), Some(error::INVALID), "not agreed upon");
+        assert_eq!(said(of(Command::Unknown(77), 0, 512)), Some(error::INVALID));
+    }
+
+    #[test]
+    fn what_is_larger_than_all_goes_alone() {
+        let budget = Budget::default();
+        budget.take(2 * BUDGET);
+        budget.free(2 * BUDGET);
+        budget.take(1);
+        assert_eq!(*budget.lock(), 1);
+    }
+}

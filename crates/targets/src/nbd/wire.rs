@@ -1,0 +1,308 @@
+//! Numbers and layouts of the protocol. Big-endian throughout. Nothing here reads or waits.
+
+/// `NBDMAGIC`.
+pub const GREETING: u64 = 0x4e42_444d_4147_4943;
+/// `IHAVEOPT`.
+pub const OPTIONS: u64 = 0x4948_4156_454f_5054;
+/// Begins an option's reply.
+pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+/// Begins a request.
+pub const REQUEST: u32 = 0x2560_9513;
+/// Begins a simple reply.
+pub const SIMPLE_REPLY: u32 = 0x6744_6698;
+/// Begins a chunk of a structured reply.
+pub const CHUNK: u32 = 0x668e_33ef;
+
+/// The server's handshake flags: fixed newstyle, and no zeroes behind EXPORT_NAME where the client agrees.
+pub const FIXED_NEWSTYLE: u16 = 1;
+/// See [`FIXED_NEWSTYLE`].
+pub const NO_ZEROES: u16 = 2;
+
+/// Options of a client.
+pub mod option {
+    /// Names an export and goes to transmission at once; errors close the connection.
+    pub const EXPORT_NAME: u32 = 1;
+    /// Ends negotiation.
+    pub const ABORT: u32 = 2;
+    /// Lists exports.
+    pub const LIST: u32 = 3;
+    /// What an export is.
+    pub const INFO: u32 = 6;
+    /// The same, and to transmission.
+    pub const GO: u32 = 7;
+    /// Replies to reads in chunks.
+    pub const STRUCTURED_REPLY: u32 = 8;
+    /// Lists metadata contexts.
+    pub const LIST_META_CONTEXT: u32 = 9;
+    /// Chooses them.
+    pub const SET_META_CONTEXT: u32 = 10;
+}
+
+/// Replies to options.
+pub mod answer {
+    /// Done.
+    pub const ACK: u32 = 1;
+    /// One export of a list.
+    pub const SERVER: u32 = 2;
+    /// One piece of information.
+    pub const INFO: u32 = 3;
+    /// One metadata context.
+    pub const META_CONTEXT: u32 = 4;
+    /// No such option.
+    pub const UNSUPPORTED: u32 = 0x8000_0001;
+    /// The option's data make no sense.
+    pub const INVALID: u32 = 0x8000_0003;
+    /// No such export.
+    pub const UNKNOWN: u32 = 0x8000_0006;
+    /// More data than any option has.
+    pub const TOO_BIG: u32 = 0x8000_0009;
+}
+
+/// Kinds of information.
+pub mod info {
+    /// Size and transmission flags.
+    pub const EXPORT: u16 = 0;
+    /// Its canonical name.
+    pub const NAME: u16 = 1;
+    /// What it is, for people.
+    pub const DESCRIPTION: u16 = 2;
+    /// Smallest, preferred and largest request.
+    pub const BLOCK_SIZE: u16 = 3;
+}
+
+/// Transmission flags.
+pub mod can {
+    /// The others mean something.
+    pub const FLAGS: u16 = 1;
+    /// FLUSH.
+    pub const FLUSH: u16 = 4;
+    /// FUA on a command.
+    pub const FUA: u16 = 8;
+    /// It turns.
+    pub const ROTATIONAL: u16 = 16;
+    /// TRIM.
+    pub const TRIM: u16 = 32;
+    /// WRITE_ZEROES.
+    pub const WRITE_ZEROES: u16 = 64;
+    /// A read's reply in one piece.
+    pub const DONT_FRAGMENT: u16 = 128;
+    /// A flush on one connection covers what was answered on all.
+    pub const MULTI_CONN: u16 = 256;
+}
+
+/// Errors of a reply: Linux' numbers, as the specification fixes them.
+pub mod error {
+    /// Input or output failed.
+    pub const IO: u32 = 5;
+    /// The request makes no sense.
+    pub const INVALID: u32 = 22;
+    /// A write beyond the end.
+    pub const NO_SPACE: u32 = 28;
+    /// Not supported.
+    pub const UNSUPPORTED: u32 = 95;
+    /// The server is shutting down.
+    pub const SHUTDOWN: u32 = 108;
+}
+
+/// A flag of a command: answered when it is durable.
+pub const FUA: u16 = 1;
+/// A flag of block status: one extent.
+pub const REQ_ONE: u16 = 8;
+
+/// What a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Bytes.
+    Read,
+    /// Its bytes follow.
+    Write,
+    /// Goodbye.
+    Disconnect,
+    /// Makes durable what was answered.
+    Flush,
+    /// No longer needed.
+    Trim,
+    /// Zeroes, without their bytes.
+    WriteZeroes,
+    /// What is allocated.
+    BlockStatus,
+    /// None of these.
+    Unknown(u16),
+}
+
+impl Command {
+    fn of(number: u16) -> Command {
+        match number {
+            0 => Command::Read,
+            1 => Command::Write,
+            2 => Command::Disconnect,
+            3 => Command::Flush,
+            4 => Command::Trim,
+            6 => Command::WriteZeroes,
+            7 => Command::BlockStatus,
+            other => Command::Unknown(other),
+        }
+    }
+}
+
+/// A request's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// What is asked.
+    pub command: Command,
+    /// [`FUA`] and others.
+    pub flags: u16,
+    /// The client's name for it.
+    pub cookie: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// Bytes of a request's head.
+pub const HEAD: usize = 28;
+
+impl Head {
+    /// Reads a head; nothing where it does not begin as one.
+    pub fn parse(bytes: &[u8; HEAD]) -> Option<Head> {
+        let mut reader = Reader(bytes);
+        if reader.u32()? != REQUEST {
+            return None;
+        }
+        let (flags, command) = (reader.u16()?, Command::of(reader.u16()?));
+        Some(Head { command, flags, cookie: reader.u64()?, offset: reader.u64()?, length: reader.u32()? })
+    }
+}
+
+/// Takes numbers off the front of some bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// So many bytes.
+    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    /// 16 bits.
+    pub fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    /// 32 bits.
+    pub fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    /// 64 bits.
+    pub fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    /// A length of 32 bits and so many bytes of text.
+    pub fn text(&mut self) -> Option<&'a str> {
+        let length = self.u32()?;
+        std::str::from_utf8(self.take(length as usize)?).ok()
+    }
+}
+
+/// An option's reply.
+pub fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(20 + data.len());
+    out.extend(OPTION_REPLY.to_be_bytes());
+    out.extend(option.to_be_bytes());
+    out.extend(kind.to_be_bytes());
+    out.extend((data.len() as u32).to_be_bytes());
+    out.extend(data);
+    out
+}
+
+/// A simple reply's head.
+pub fn simple(error: u32, cookie: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16);
+    out.extend(SIMPLE_REPLY.to_be_bytes());
+    out.extend(error.to_be_bytes());
+    out.extend(cookie.to_be_bytes());
+    out
+}
+
+/// The head of the last chunk of a structured reply, of `length` bytes.
+fn chunk(kind: u16, cookie: u64, length: usize) -> Vec<u8> {
+    const DONE: u16 = 1;
+    let mut out = Vec::with_capacity(20 + length);
+    out.extend(CHUNK.to_be_bytes());
+    out.extend(DONE.to_be_bytes());
+    out.extend(kind.to_be_bytes());
+    out.extend(cookie.to_be_bytes());
+    out.extend((length as u32).to_be_bytes());
+    out
+}
+
+/// A read's structured reply: all of its bytes in one chunk.
+pub fn data_chunk(cookie: u64, offset: u64, data: &[u8]) -> Vec<u8> {
+    let mut out = chunk(1, cookie, 8 + data.len());
+    out.extend(offset.to_be_bytes());
+    out.extend(data);
+    out
+}
+
+/// An error of a structured reply.
+pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
+    let mut out = chunk(0x8001, cookie, 6);
+    out.extend(error.to_be_bytes());
+    out.extend(0u16.to_be_bytes());
+    out
+}
+
+/// A block status: extents as bytes and flags, in the context that was chosen.
+pub fn status_chunk(cookie: u64, context: u32, extents: &[(u32, u32)]) -> Vec<u8> {
+    let mut out = chunk(5, cookie, 4 + 8 * extents.len());
+    out.extend(context.to_be_bytes());
+    for (bytes, flags) in extents {
+        out.extend(bytes.to_be_bytes());
+        out.extend(flags.to_be_bytes());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_the_specification_lays_it_out() {
+        let mut bytes = [0u8; HEAD];
+        bytes[..4].copy_from_slice(&[0x25, 0x60, 0x95, 0x13]);
+        bytes[4..8].copy_from_slice(&[0, 1, 0, 1]);
+        bytes[8..16].copy_from_slice(&7u64.to_be_bytes());
+        bytes[16..24].copy_from_slice(&4096u64.to_be_bytes());
+        bytes[24..].copy_from_slice(&512u32.to_be_bytes());
+        let head = Head { command: Command::Write, flags: FUA, cookie: 7, offset: 4096, length: 512 };
+        assert_eq!(Head::parse(&bytes), Some(head));
+        bytes[0] = 0;
+        assert_eq!(Head::parse(&bytes), None);
+    }
+
+    #[test]
+    fn what_is_cut_short_is_no_text() {
+        assert_eq!(Reader(&[0, 0, 0, 2, b'a', b'b', b'c']).text(), Some("ab"));
+        assert_eq!(Reader(&[0, 0, 0, 9, b'a']).text(), None);
+        assert_eq!(Reader(&[0xff, 0xff, 0xff, 0xff]).text(), None);
+        assert_eq!(Reader(&[0, 0]).u32(), None);
+    }
+
+    #[test]
+    fn replies_have_the_length_they_say() {
+        assert_eq!(data_chunk(1, 0, &[9; 5]).len(), 20 + 8 + 5);
+        assert_eq!(error_chunk(1, error::IO)[16..20], 6u32.to_be_bytes());
+        assert_eq!(status_chunk(1, 1, &[(512, 3)]).len(), 20 + 4 + 8);
+        assert_eq!(option_reply(option::GO, answer::ACK, &[]).len(), 20);
+    }
+}

@@ -1,0 +1,295 @@
+//! A disk that is served, from a client's side: bytes, flushes, power cuts, what is refused, several connections. Waits on
+//! the clock, as all of the live target does; no time is judged.
+#![cfg(unix)]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::{Layer, Stack};
+use seekwise_model::testing::Small;
+use seekwise_model::time::Span;
+use seekwise_targets::bytes::Bytes;
+use seekwise_targets::live::{Disk, Message, Plan, Receipt};
+use seekwise_targets::nbd::Export;
+use seekwise_targets::nbd::wire::{self, HEAD, Reader, error, option};
+use seekwise_targets::serve::{Address, Doors, send, serve};
+
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+const DISCONNECT: u16 = 2;
+const FLUSH: u16 = 3;
+const WRITE_ZEROES: u16 = 6;
+
+/// A drive with 64 KiB of write cache that writes out only when it must.
+fn drive() -> Small {
+    let mut drive = Small::default().buffered(4, 32).write_back(4);
+    drive.cache.destage_idle = Span::from_secs(3600);
+    drive
+}
+
+struct Server {
+    folder: PathBuf,
+    stop: Sender<Message>,
+    running: JoinHandle<std::io::Result<Receipt>>,
+}
+
+impl Server {
+    fn of(name: &str, drive: &Small, plan: Option<Plan>) -> Server {
+        Server::under(name, drive, Vec::new(), plan)
+    }
+
+    fn under(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>) -> Server {
+        let folder = std::env::temp_dir().join(format!("seekwise-serve-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let stack = Stack { layers, ..Stack::bare(drive.profile()) };
+        let (smallest, preferred, largest) = (512, 4096, 1 << 20);
+        let bytes = stack.sectors() * 512;
+        let export = Export { description: "small".to_owned(), bytes, smallest, preferred, largest };
+        let address = Address::Unix(folder.join("disk"));
+        let doors = Doors::open(&address, Some(&folder.join("control"))).unwrap();
+        let (told, hears) = std::sync::mpsc::channel();
+        let running = std::thread::spawn(move || {
+            let disk = Disk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan);
+            serve(disk, export, doors, |messages| told.send(messages).unwrap())
+        });
+        Server { folder, stop: hears.recv().unwrap(), running }
+    }
+
+    fn client(&self) -> Client {
+        Client::negotiate(UnixStream::connect(self.folder.join("disk")).unwrap())
+    }
+
+    fn order(&self, order: &str) -> String {
+        send(&self.folder.join("control"), order).unwrap()
+    }
+
+    fn end(self) -> Receipt {
+        self.stop.send(Message::Stop).unwrap();
+        let receipt = self.running.join().unwrap().unwrap();
+        assert!(!self.folder.join("disk").exists(), "the socket goes with the server");
+        std::fs::remove_dir_all(&self.folder).unwrap();
+        receipt
+    }
+}
+
+struct Client {
+    stream: UnixStream,
+    cookie: u64,
+}
+
+impl Client {
+    fn negotiate(mut stream: UnixStream) -> Client {
+        let mut hello = [0; 18];
+        stream.read_exact(&mut hello).unwrap();
+        assert_eq!(hello[..8], wire::GREETING.to_be_bytes());
+        stream.write_all(&3u32.to_be_bytes()).unwrap();
+        stream.write_all(&wire::OPTIONS.to_be_bytes()).unwrap();
+        stream.write_all(&option::GO.to_be_bytes()).unwrap();
+        stream.write_all(&6u32.to_be_bytes()).unwrap();
+        stream.write_all(&[0; 6]).unwrap();
+        loop {
+            let mut head = [0; 20];
+            stream.read_exact(&mut head).unwrap();
+            let mut reader = Reader(&head[12..]);
+            let (kind, length) = (reader.u32().unwrap(), reader.u32().unwrap());
+            std::io::copy(&mut (&mut stream).take(u64::from(length)), &mut std::io::sink()).unwrap();
+            if kind == wire::answer::ACK {
+                return Client { stream, cookie: 0 };
+            }
+        }
+    }
+
+    fn send(&mut self, command: u16, flags: u16, offset: u64, length: u32, data: &[u8]) {
+        self.cookie += 1;
+        let mut out = wire::REQUEST.to_be_bytes().to_vec();
+        out.extend(flags.to_be_bytes());
+        out.extend(command.to_be_bytes());
+        out.extend(self.cookie.to_be_bytes());
+        out.extend(offset.to_be_bytes());
+        out.extend(length.to_be_bytes());
+        assert_eq!(out.len(), HEAD);
+        out.extend(data);
+        self.stream.write_all(&out).unwrap();
+    }
+
+    /// The error of the next reply.
+    fn error(&mut self) -> u32 {
+        let mut head = [0; 16];
+        self.stream.read_exact(&mut head).unwrap();
+        let mut reader = Reader(&head);
+        assert_eq!(reader.u32(), Some(wire::SIMPLE_REPLY));
+        reader.u32().unwrap()
+    }
+
+    fn write(&mut self, flags: u16, offset: u64, fill: u8, length: u32) -> u32 {
+        self.send(WRITE, flags, offset, length, &vec![fill; length as usize]);
+        self.error()
+    }
+
+    fn flush(&mut self) -> u32 {
+        self.send(FLUSH, 0, 0, 0, &[]);
+        self.error()
+    }
+
+    /// The byte that all of what is read is, or the error.
+    fn read(&mut self, offset: u64, length: u32) -> Result<u8, u32> {
+        self.send(READ, 0, offset, length, &[]);
+        match self.error() {
+            0 => {
+                let mut data = vec![0; length as usize];
+                self.stream.read_exact(&mut data).unwrap();
+                assert!(data.iter().all(|byte| *byte == data[0]));
+                Ok(data[0])
+            }
+            error => Err(error),
+        }
+    }
+}
+
+#[test]
+fn a_cut_loses_what_was_cached_and_nothing_that_was_flushed_or_forced() {
+    let server = Server::of("cut", &drive(), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0);
+    assert_eq!(client.flush(), 0);
+    assert_eq!(client.write(wire::FUA, 8192, 2, 4096), 0);
+    assert_eq!(client.write(0, 16_384, 3, 4096), 0);
+    assert_eq!(client.read(16_384, 4096), Ok(3), "a read sees what was accepted");
+    let said = server.order("cut");
+    assert!(said.contains("4096 bytes were not on the medium"), "{said}");
+    assert_eq!(client.read(0, 4096), Err(error::IO), "the power is gone");
+    assert!(server.order("on").starts_with("power is back"));
+    assert_eq!(client.read(0, 4096), Ok(1));
+    assert_eq!(client.read(8192, 4096), Ok(2));
+    assert_eq!(client.read(16_384, 4096), Ok(0), "acknowledged, and lost");
+    let receipt = server.end();
+    assert_eq!((receipt.cuts, receipt.writes, receipt.flushes), (1, 3, 1));
+}
+
+#[test]
+fn a_drive_without_fua_forces_a_write_by_a_flush() {
+    let mut drive = drive();
+    drive.link.fua = false;
+    let server = Server::of("fua", &drive, None);
+    let mut client = server.client();
+    assert_eq!(client.write(wire::FUA, 0, 7, 65_536), 0);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(client.read(0, 65_536), Ok(7));
+    server.end();
+}
+
+#[test]
+fn a_cut_comes_where_it_was_planned() {
+    let server = Server::of("planned", &drive(), Some(Plan::Flush(2)));
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0);
+    assert_eq!(client.flush(), 0);
+    assert_eq!(client.write(0, 0, 2, 4096), 0);
+    assert_eq!(client.flush(), error::IO);
+    server.order("on");
+    assert_eq!(client.read(0, 4096), Ok(1));
+    assert_eq!(server.end().cuts, 1);
+}
+
+#[test]
+fn a_flush_of_one_connection_covers_the_writes_of_all() {
+    let server = Server::of("several", &drive(), None);
+    let (mut one, mut other) = (server.client(), server.client());
+    assert_eq!(one.write(0, 4096, 9, 4096), 0);
+    assert_eq!(other.flush(), 0);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(one.read(4096, 4096), Ok(9));
+    server.end();
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_the_rest_goes_on() {
+    let server = Server::of("refused", &drive(), None);
+    let mut client = server.client();
+    let end = 512 * Stack::bare(drive().profile()).sectors();
+    assert_eq!(client.read(end, 512), Err(error::INVALID));
+    assert_eq!(client.write(0, end - 512, 1, 1024), error::NO_SPACE);
+    assert_eq!(client.write(0, 7, 1, 512), error::INVALID);
+    assert_eq!(client.read(0, 0), Err(error::INVALID));
+    client.send(77, 0, 0, 0, &[]);
+    assert_eq!(client.error(), error::INVALID);
+    assert_eq!(client.write(0, 0, 5, 4096), 0);
+    client.send(WRITE_ZEROES, 0, 0, 2048, &[]);
+    assert_eq!(client.error(), 0);
+    assert_eq!((client.read(0, 2048), client.read(2048, 2048)), (Ok(0), Ok(5)));
+    assert!(server.order("dance").contains("expected cut, off, on"));
+    client.send(DISCONNECT, 0, 0, 0, &[]);
+    assert_eq!(client.stream.read(&mut [0]).unwrap(), 0, "both go");
+    // One who talks nonsense is left, the others are not.
+    let mut rude = server.client();
+    rude.stream.write_all(&[0; HEAD]).unwrap();
+    assert_eq!(rude.stream.read(&mut [0]).unwrap(), 0);
+    assert_eq!(server.client().read(2048, 2048), Ok(5));
+    server.end();
+}
+
+#[test]
+fn a_switched_off_disk_has_written_everything() {
+    let server = Server::of("off", &drive(), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 4, 16_384), 0);
+    assert!(server.order("off").starts_with("switched off"));
+    let said = server.order("status");
+    assert!(said.contains("power off") && said.contains("; 0 bytes above"), "{said}");
+    server.order("on");
+    assert_eq!(client.read(0, 16_384), Ok(4));
+    server.end();
+}
+
+#[test]
+fn requests_beyond_the_drive_s_depth_wait_their_turn() {
+    let server = Server::of("deep", &drive(), None);
+    let mut client = server.client();
+    for block in 0..64u64 {
+        client.send(WRITE, 0, block * 4096, 4096, &[block as u8; 4096]);
+    }
+    assert!((0..64).all(|_| client.error() == 0));
+    assert!((0..64u64).all(|block| client.read(block * 4096, 4096) == Ok(block as u8)));
+    let receipt = server.end();
+    assert_eq!((receipt.reads, receipt.writes, receipt.failures), (64, 64, 0));
+    assert_eq!(receipt.lateness.iter().sum::<u64>(), 128);
+}
+
+#[test]
+fn an_array_keeps_what_was_flushed_and_loses_what_its_drives_held() {
+    for level in [Level::Raid0, Level::Raid1, Level::Raid5] {
+        let spec = ArraySpec {
+            members: 3,
+            shares: vec![Share { level, permille: 1000 }],
+            chunk: 16,
+            depth: 32,
+            queue: Discipline::plain(Policy::Fcfs),
+            balance: Balance::First,
+            parity: ParityWrite::Fewest,
+            rebuild_rate: 1 << 27,
+            rebuild_run: 128,
+            lost: 0,
+        };
+        let server = Server::under("array", &drive(), vec![Layer::Array(spec)], None);
+        let mut client = server.client();
+        assert_eq!(client.write(0, 0, 1, 65_536), 0);
+        assert_eq!(client.flush(), 0);
+        assert_eq!(client.write(0, 65_536, 2, 8192), 0);
+        assert_eq!((client.read(0, 65_536), client.read(65_536, 8192)), (Ok(1), Ok(2)));
+        assert!(server.order("set array.lose=0").contains("neither lost nor replaced"));
+        server.order("cut");
+        server.order("on");
+        assert_eq!(client.read(0, 65_536), Ok(1), "{level:?}");
+        assert_eq!(client.read(65_536, 8192), Ok(0), "{level:?}");
+        server.end();
+    }
+}
