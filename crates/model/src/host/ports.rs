@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
-use crate::record::DriveLog;
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request, Status};
+use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;
 
 /// One of them.
@@ -136,6 +136,12 @@ impl Device for Ports {
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
         self.handle_timeout(now);
         let unit = usize::from(request.unit);
+        if unit >= self.members.len() {
+            // There is nothing there, as beyond a device's end.
+            let (tag, status, parts, effort) = (request.tag, Status::OutOfRange, Parts::default(), Effort::default());
+            self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
+            return Ok(());
+        }
         let down = Request { unit: 0, ..request };
         let done = self.members[unit].device.submit(now, down).map_err(|_| request);
         self.collect(unit);
@@ -213,5 +219,23 @@ impl Device for Ports {
                 self.step(at, unit);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Flags, Op};
+    use crate::testing::Small;
+
+    #[test]
+    fn a_unit_that_is_not_there_is_answered_with_a_status() {
+        let mut ports = Ports::new(alloc::vec![Box::new(Small::default().drive()), Box::new(Small::default().drive())]);
+        let (flags, stamp, now) = (Flags::NONE, 1, Instant::ZERO);
+        let request = Request { tag: 7, unit: 2, origin: 0, op: Op::Read, flags, lba: 0, sectors: 8, stamp };
+        assert_eq!(ports.submit(now, request), Ok(()));
+        let answer = ports.poll_completion().expect("an answer");
+        assert_eq!((answer.tag, answer.status, answer.finished), (7, Status::OutOfRange, now));
+        assert_eq!((ports.poll_completion(), ports.poll_timeout()), (None, None));
     }
 }
