@@ -5,7 +5,6 @@
 //! | [`check`] | what the model's drive does, against its datasheet or measurements |
 //! | [`everyday`] | everyday work on the model's drive, against arithmetic from its figures |
 //! | [`curves`] | seek times and transfer rates as points |
-//! | [`plot`] | curves in a terminal and as SVG |
 //! | [`show`] | the list of drives and one drive in full, as values |
 //!
 //! The figures themselves stand in `drives/*.toml`, each with its source.
