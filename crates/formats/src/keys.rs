@@ -211,7 +211,7 @@ fn scene() -> Section {
             also: key.also.to_vec(),
         })
     });
-    let what = "a scene: programs on volumes, with a page cache; a job that is a TOML file";
+    let what = "programs on volumes, through a page cache";
     Section { name: "scene", what, keys: names.chain(figures).collect() }
 }
 

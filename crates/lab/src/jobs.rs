@@ -64,9 +64,9 @@ pub const JOBS: &[BuiltInJob] = &[
         ],
     },
     BuiltInJob {
-        name: "copy",
+        name: "copy-halves",
         purpose: "from the first half of the blocks to the second: of two drives, from one to the other",
-        text: include_str!("../../../studies/jobs/copy.fio"),
+        text: include_str!("../../../studies/jobs/copy-halves.fio"),
         variables: &[("BS", "64k"), ("RUNTIME", "60s")],
     },
     BuiltInJob {
@@ -412,7 +412,7 @@ mod tests {
 
     fn loaded(name: &str, text: &str, variables: &[(&str, &str)]) -> Result<usize, String> {
         let read = |_: &str| Ok(text.to_owned());
-        let job = load(name, 1 << 24, &Inputs::today(&read), variables);
+        let job = load(name, 1 << 33, &Inputs::today(&read), variables);
         job.map(|loaded| loaded.job.workers().len()).map_err(|faults| faults[0].to_string())
     }
 
