@@ -10,15 +10,14 @@
 //!                                     queue -> arm, platter (one access at a time) -+-> prefetch, destage
 //! ```
 
+pub mod access;
 pub mod cache;
 pub mod dirty;
 mod firmware;
 pub mod geometry;
 mod lone;
 pub mod mechanics;
-pub mod media;
 mod media_cache;
-mod medium;
 pub mod movement;
 mod power;
 pub mod profile;
@@ -26,14 +25,15 @@ mod queuing;
 pub mod recovery;
 pub mod segmentation;
 pub mod stream;
+mod turn;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use self::access::{Access, Sweep};
 use self::cache::{Buffer, Lookup};
 use self::geometry::Extent;
 use self::mechanics::Arm;
-use self::media::{Access, Sweep};
 use self::media_cache::MediaCache;
 use self::movement::Listener;
 use self::profile::Profile;

@@ -5,8 +5,8 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
+use super::access::{Access, Pass};
 use super::mechanics::Arm;
-use super::media::{Access, Pass};
 use super::{Drive, Purpose};
 use crate::time::Instant;
 

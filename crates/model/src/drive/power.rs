@@ -10,9 +10,9 @@
 
 use alloc::vec::Vec;
 
+use super::access::{Access, Pass};
 use super::cache::Buffer;
 use super::dirty::Piece;
-use super::media::{Access, Pass};
 use super::segmentation::Segmentation;
 use super::{Activity, Drive, Power, Purpose, Stage};
 use crate::block::{self, Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};

@@ -9,8 +9,8 @@
 //! |---|---|
 //! | [`layout`] | where blocks lie, as a pure mapping |
 //! | `parity` | what a write to a row with parity reads and writes |
-//! | `jobs` | requests, jobs, commands, and who holds which stretch of the members |
-//! | `spread` | from requests to jobs to commands |
+//! | `portions` | requests, portions, commands, and who holds which stretch of the members |
+//! | `spread` | from requests to portions to commands |
 //! | `rebuild` | lost members, new ones, and the rebuild |
 //! | `numbering` | the order in which writes are taken; landings of the members in blocks of the volumes |
 //!
@@ -26,10 +26,10 @@
 //! Not modelled: the record of rows under way (write-intent bitmap, journal), a resync
 //! after a power cut: what a cut leaves between data and parity stays (the *write hole*; `testing::parity` judges it).
 
-mod jobs;
 pub mod layout;
 mod numbering;
 mod parity;
+mod portions;
 mod rebuild;
 mod spread;
 
@@ -37,10 +37,10 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use self::jobs::{Command, Job, Kind, NOBODY, Turns};
 use self::layout::{Share, Volume, volumes};
 use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
+use self::portions::{Command, Kind, NOBODY, Portion, Turns};
 pub use self::rebuild::Progress;
 use self::rebuild::Rebuild;
 use super::layer::{self, Layer, Layered};
@@ -120,11 +120,11 @@ pub struct Array {
     members: Vec<Member>,
     /// Members that may have something to send, and room for it: one bit each.
     asking: u32,
-    jobs: Slab<Job>,
+    portions: Slab<Portion>,
     numbering: Numbering,
     commands: Slab<Command>,
     turns: Turns,
-    /// Jobs of volumes that lost too much, by when they are answered.
+    /// Portions of volumes that lost too much, by when they are answered.
     failing: VecDeque<(Instant, u32)>,
     /// Lost or not yet rebuilt, one bit a member.
     failed: u64,
@@ -138,13 +138,13 @@ pub struct Array {
     progress: Progress,
     /// Counts mirrored reads.
     turn: u32,
-    /// By member: the piece that is growing, while a job is split.
+    /// By member: the piece that is growing, while a portion is split.
     open: Vec<Option<(u64, u64)>>,
     /// Sectors of a physical sector.
     physical: u64,
 }
 
-/// Requests are noted with their jobs that are not over.
+/// Requests are noted with their portions that are not over.
 type Crank = layer::Crank<Array>;
 
 impl Array {
@@ -176,7 +176,7 @@ impl Array {
             limits,
             volumes,
             asking: 0,
-            jobs: Slab::with_capacity(0),
+            portions: Slab::with_capacity(0),
             numbering: Numbering::default(),
             commands: Slab::with_capacity(0),
             turns: Turns::default(),
@@ -232,8 +232,11 @@ impl Array {
     /// Forgets the numbers of writes of which nothing can land any more, when there are many.
     fn forget_settled(&mut self, crank: &Crank) {
         if self.numbering.are_many() {
-            let mut unsettled: BTreeSet<u64> =
-                (0..self.jobs.len()).map(|job| &self.jobs[job]).filter(|job| job.live).map(|job| job.number).collect();
+            let mut unsettled: BTreeSet<u64> = (0..self.portions.len())
+                .map(|portion| &self.portions[portion])
+                .filter(|portion| portion.live)
+                .map(|portion| portion.number)
+                .collect();
             crank.unsettled_below(&mut |number| unsettled.extend([number]));
             self.numbering.keep(&unsettled);
         }
@@ -241,10 +244,10 @@ impl Array {
 
     /// Answers with an error what was asked of a volume that is lost.
     fn refuse_due(&mut self, crank: &mut Crank, now: Instant) {
-        while let Some(&(_, job)) = self.failing.front().filter(|(at, _)| *at <= now) {
+        while let Some(&(_, portion)) = self.failing.front().filter(|(at, _)| *at <= now) {
             self.failing.pop_front();
-            self.fail(job);
-            self.all_made(crank, now, job);
+            self.fail(portion);
+            self.all_made(crank, now, portion);
         }
     }
 
@@ -263,9 +266,9 @@ impl Array {
                 member.flying += 1;
                 member.sent = command.lba + u64::from(command.sectors);
                 sent = true;
-                let Command { job, op, lba, sectors, .. } = *command;
-                let stamp = self.jobs[job].number;
-                let request = match self.jobs[job].parent {
+                let Command { portion, op, lba, sectors, .. } = *command;
+                let stamp = self.portions[portion].number;
+                let request = match self.portions[portion].parent {
                     NOBODY => BLANK,
                     parent => crank.slots[parent].request,
                 };
@@ -278,67 +281,67 @@ impl Array {
         sent
     }
 
-    /// What the end of a command means for its job. A member that is lost answers with an error.
+    /// What the end of a command means for its portion. A member that is lost answers with an error.
     fn settle(&mut self, crank: &mut Crank, now: Instant, command: &Command, status: Status) {
-        let job = &mut self.jobs[command.job];
-        let survived = self.dead >> job.volume & 1 == 0;
-        match (status, command.op, job.kind) {
+        let portion = &mut self.portions[command.portion];
+        let survived = self.dead >> portion.volume & 1 == 0;
+        match (status, command.op, portion.kind) {
             (Status::Done, ..) => {}
             (Status::MediumError, Op::Read, Kind::Plain) => self.fail_over(crank, now, command),
             (Status::MediumError, Op::Read, _) => {
-                job.avoid |= 1 << command.member;
-                job.again = true;
+                portion.avoid |= 1 << command.member;
+                portion.again = true;
             }
             // Lost with its member; the others have it, or will be asked to reconstruct it.
             (Status::MediumError, Op::Write, Kind::Plain | Kind::Update) if survived => {}
             (Status::MediumError, Op::Flush, Kind::Flush) if self.dead == 0 => {}
-            _ if job.status == Status::Done => job.status = status,
+            _ if portion.status == Status::Done => portion.status = status,
             _ => {}
         }
     }
 
-    /// All commands of a job are back.
+    /// All commands of a portion are back.
     fn advance(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let job = &mut self.jobs[index];
-        if job.status != Status::Done {
+        let portion = &mut self.portions[index];
+        if portion.status != Status::Done {
             return self.finish(crank, now, index);
         }
-        if core::mem::take(&mut job.again) {
+        if core::mem::take(&mut portion.again) {
             return self.run(crank, now, index);
         }
-        match (job.kind, job.writing) {
+        match (portion.kind, portion.writing) {
             (Kind::Update | Kind::Rebuild, false) => {
-                job.writing = true;
+                portion.writing = true;
                 self.write_back(crank, now, index);
             }
             _ => self.finish(crank, now, index),
         }
     }
 
-    /// A job is over.
+    /// A portion is over.
     fn finish(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let mut job = self.jobs[index];
-        if job.kind == Kind::Flush && job.status == Status::Done && self.is_lost(&job) {
+        let mut portion = self.portions[index];
+        if portion.kind == Kind::Flush && portion.status == Status::Done && self.is_lost(&portion) {
             // A volume was lost while it was under way.
-            job.status = Status::MediumError;
+            portion.status = Status::MediumError;
         }
-        self.jobs[index].live = false;
-        self.jobs.free(index);
-        if job.lanes != 0 {
+        self.portions[index].live = false;
+        self.portions.free(index);
+        if portion.lanes != 0 {
             self.turns.let_go(index);
         }
-        if job.parent == NOBODY {
-            return self.run_over(crank, now, &job);
+        if portion.parent == NOBODY {
+            return self.run_over(crank, now, &portion);
         }
-        let parent = &mut crank.slots[job.parent];
+        let parent = &mut crank.slots[portion.parent];
         parent.note -= 1;
-        // The account of the job that ends last.
-        parent.ledger = job.ledger;
+        // The account of the portion that ends last.
+        parent.ledger = portion.ledger;
         if parent.status == Status::Done {
-            parent.status = job.status;
+            parent.status = portion.status;
         }
         if parent.note == 0 {
-            crank.answer(now, job.parent, crank.slots[job.parent].status);
+            crank.answer(now, portion.parent, crank.slots[portion.parent].status);
         }
     }
 
@@ -357,42 +360,42 @@ impl Array {
         for tag in lost {
             let command = self.unqueue(tag);
             self.settle(crank, now, &command, Status::MediumError);
-            self.one_less(crank, now, command.job);
+            self.one_less(crank, now, command.portion);
         }
     }
 
     /// Takes back the command `tag`, which has left its queue.
     fn unqueue(&mut self, tag: u32) -> Command {
         let command = self.commands[tag];
-        self.commands[tag].job = NOBODY;
+        self.commands[tag].portion = NOBODY;
         self.commands.free(tag);
         command
     }
 
-    /// A command of a job is gone without having been sent.
+    /// A command of a portion is gone without having been sent.
     fn one_less(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let job = &mut self.jobs[index];
-        job.left -= 1;
-        if job.left == 0 {
-            job.ledger.until(Part::Driver, now);
+        let portion = &mut self.portions[index];
+        portion.left -= 1;
+        if portion.left == 0 {
+            portion.ledger.until(Part::Driver, now);
             self.advance(crank, now, index);
         }
     }
 
-    /// Ends the jobs that `chosen` names: those that wait at once, those below when their commands come back.
-    fn drop_jobs(&mut self, crank: &mut Crank, now: Instant, status: Status, chosen: impl Fn(&Job) -> bool) {
-        for index in 0..self.jobs.len() {
-            let job = &mut self.jobs[index];
-            if job.live && chosen(job) && job.status == Status::Done {
-                job.status = status;
+    /// Ends the portions that `chosen` names: those that wait at once, those below when their commands come back.
+    fn drop_jobs(&mut self, crank: &mut Crank, now: Instant, status: Status, chosen: impl Fn(&Portion) -> bool) {
+        for index in 0..self.portions.len() {
+            let portion = &mut self.portions[index];
+            if portion.live && chosen(portion) && portion.status == Status::Done {
+                portion.status = status;
             }
         }
         let mut gone: Vec<u32> = Vec::new();
-        let (jobs, commands) = (&self.jobs, &self.commands);
+        let (portions, commands) = (&self.portions, &self.commands);
         for member in &mut self.members {
             member.waiting.retain(|&tag| {
-                let job = &jobs[commands[tag].job];
-                let stays = !chosen(job);
+                let portion = &portions[commands[tag].portion];
+                let stays = !chosen(portion);
                 if !stays {
                     gone.push(tag);
                 }
@@ -401,19 +404,19 @@ impl Array {
         }
         for tag in gone {
             let command = self.unqueue(tag);
-            self.one_less(crank, now, command.job);
+            self.one_less(crank, now, command.portion);
         }
         let failing = core::mem::take(&mut self.failing);
-        for (at, job) in failing {
-            match chosen(&self.jobs[job]) {
-                true => self.all_made(crank, now, job),
-                false => self.failing.push_back((at, job)),
+        for (at, portion) in failing {
+            match chosen(&self.portions[portion]) {
+                true => self.all_made(crank, now, portion),
+                false => self.failing.push_back((at, portion)),
             }
         }
-        for index in 0..self.jobs.len() {
-            let job = &mut self.jobs[index];
-            if job.live && !job.begun && chosen(job) {
-                job.ledger.until(Part::Driver, now);
+        for index in 0..self.portions.len() {
+            let portion = &mut self.portions[index];
+            if portion.live && !portion.begun && chosen(portion) {
+                portion.ledger.until(Part::Driver, now);
                 self.finish(crank, now, index);
             }
         }
@@ -435,7 +438,7 @@ impl Layer for Array {
 
     fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
         self.forget_settled(crank);
-        // One more than there are jobs, until it is split.
+        // One more than there are portions, until it is split.
         crank.slots[slot].note = 1;
         self.spread(crank, now, slot);
         let parent = &mut crank.slots[slot];
@@ -452,13 +455,13 @@ impl Layer for Array {
         let command = self.commands[tag];
         self.members[command.member as usize].flying -= 1;
         self.asking |= 1 << command.member;
-        let job = &self.jobs[command.job];
-        if job.parent != NOBODY {
-            crank.slots[job.parent].effort.add(&completion.effort);
+        let portion = &self.portions[command.portion];
+        if portion.parent != NOBODY {
+            crank.slots[portion.parent].effort.add(&completion.effort);
         }
         let mut status = completion.status;
         let gone = self.is_gone(command.member);
-        if status == Status::Aborted && job.status == Status::Done && !gone {
+        if status == Status::Aborted && portion.status == Status::Done && !gone {
             // It went down with another's error, or with a reset that does not concern it.
             self.commands[tag].sent = false;
             self.asking |= 1 << command.member;
@@ -474,14 +477,14 @@ impl Layer for Array {
         if whole_life && self.is_gone(command.member) {
             status = Status::MediumError;
         }
-        self.commands[tag].job = NOBODY;
+        self.commands[tag].portion = NOBODY;
         self.commands.free(tag);
         self.settle(crank, at, &command, status);
-        let job = &mut self.jobs[command.job];
-        job.left -= 1;
-        if job.left == 0 {
-            job.ledger.adopt(Part::Driver, completion);
-            self.advance(crank, at, command.job);
+        let portion = &mut self.portions[command.portion];
+        portion.left -= 1;
+        if portion.left == 0 {
+            portion.ledger.adopt(Part::Driver, completion);
+            self.advance(crank, at, command.portion);
         }
         at
     }
@@ -489,8 +492,8 @@ impl Layer for Array {
     /// Sends what there is room for, takes up what has its turn.
     fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         self.refuse_due(crank, now);
-        while let Some(job) = self.turns.next(&self.jobs) {
-            self.run(crank, now, job);
+        while let Some(portion) = self.turns.next(&self.portions) {
+            self.run(crank, now, portion);
         }
         self.rebuild_on(crank, now);
         if self.send(crank, now) || self.turns.freed {
@@ -499,15 +502,16 @@ impl Layer for Array {
         self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due())
     }
 
-    /// Its jobs end when their commands are back.
+    /// Its portions end when their commands are back.
     fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
-        self.drop_jobs(crank, now, status, |job: &Job| job.parent == slot && !job.is_firm());
+        self.drop_jobs(crank, now, status, |portion: &Portion| portion.parent == slot && !portion.is_firm());
         false
     }
 
     fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
-        let chosen = |job: &Job| job.parent == slot && !job.is_firm();
-        let sent = |command: &Command| command.job != NOBODY && command.sent && chosen(&self.jobs[command.job]);
+        let chosen = |portion: &Portion| portion.parent == slot && !portion.is_firm();
+        let sent =
+            |command: &Command| command.portion != NOBODY && command.sent && chosen(&self.portions[command.portion]);
         (0..self.commands.len()).filter(|&tag| sent(&self.commands[tag])).collect()
     }
 
@@ -535,7 +539,7 @@ impl Layer for Array {
 
     fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match control {
-            Control::Reset => self.drop_jobs(crank, now, Status::Aborted, |job| !job.is_firm()),
+            Control::Reset => self.drop_jobs(crank, now, Status::Aborted, |portion| !portion.is_firm()),
             Control::PowerCut | Control::PowerOff => {
                 self.powered = false;
                 self.rebuild_again();

@@ -12,18 +12,18 @@ use crate::slab::Slab;
 pub(super) struct Issue<O> {
     /// Sectors of the largest request.
     largest: u64,
-    jobs: Slab<Job<O>>,
+    errands: Slab<Errand<O>>,
     /// By tag.
     flying: Slab<Flying>,
     /// Of each volume: what is at the drive.
     lanes: Vec<Lane>,
-    /// Jobs that may have a request, in order.
+    /// Errands that may have a request, in order.
     ready: VecDeque<u32>,
-    /// Jobs whose next step overlaps what is at the drive.
+    /// Errands whose next step overlaps what is at the drive.
     held: Vec<u32>,
-    /// Jobs that wait for all writes before them ([`Wait::Writes`]).
+    /// Errands that wait for all writes before them ([`Wait::Writes`]).
     behind: Vec<u32>,
-    /// Jobs under way, the earliest first.
+    /// Errands under way, the earliest first.
     live: Vec<u32>,
     /// Those that are over: whose, and whether a request failed.
     ended: VecDeque<(O, bool)>,
@@ -32,7 +32,7 @@ pub(super) struct Issue<O> {
 }
 
 /// A plan under way.
-struct Job<O> {
+struct Errand<O> {
     owner: O,
     volume: u8,
     origin: u16,
@@ -50,8 +50,8 @@ struct Job<O> {
 /// What a tag stands for.
 #[derive(Clone, Copy)]
 enum Flying {
-    /// A step of a job, or a part of it.
-    Step { job: u32, step: u32 },
+    /// A step of an errand, or a part of it.
+    Step { errand: u32, step: u32 },
     /// Computing of a thread.
     Compute(u16),
 }
@@ -88,7 +88,7 @@ impl<O: Copy> Issue<O> {
     pub(super) fn new(volumes: usize, largest: u32) -> Issue<O> {
         Issue {
             largest: u64::from(largest),
-            jobs: Slab::with_capacity(16),
+            errands: Slab::with_capacity(16),
             flying: Slab::with_capacity(64),
             lanes: (0..volumes).map(|_| Lane::default()).collect(),
             ready: VecDeque::new(),
@@ -120,62 +120,71 @@ impl<O: Copy> Issue<O> {
     pub(super) fn begin(&mut self, owner: O, origin: u16, volume: u8, plan: Plan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
-        let job =
-            self.jobs.put(Job { owner, volume, origin, plan, next: 0, sent: 0, flying: 0, writes, failed: false });
-        self.live.push(job);
-        if wait == Wait::Writes && self.has_writes_before(job) {
-            self.behind.push(job);
+        let errand = self.errands.put(Errand {
+            owner,
+            volume,
+            origin,
+            plan,
+            next: 0,
+            sent: 0,
+            flying: 0,
+            writes,
+            failed: false,
+        });
+        self.live.push(errand);
+        if wait == Wait::Writes && self.has_writes_before(errand) {
+            self.behind.push(errand);
         } else {
-            self.go_on(job);
+            self.go_on(errand);
         }
     }
 
     /// Whether an earlier plan of the same volume has writes or flushes that are not complete.
-    fn has_writes_before(&self, job: u32) -> bool {
-        let volume = self.jobs[job].volume;
-        let before = self.live.iter().take_while(|&&live| live != job);
-        before.map(|&live| &self.jobs[live]).any(|before| before.volume == volume && before.writes > 0)
+    fn has_writes_before(&self, errand: u32) -> bool {
+        let volume = self.errands[errand].volume;
+        let before = self.live.iter().take_while(|&&live| live != errand);
+        before.map(|&live| &self.errands[live]).any(|before| before.volume == volume && before.writes > 0)
     }
 
-    /// A job with nothing at the drive goes on with its next phase, or ends.
-    fn go_on(&mut self, job: u32) {
-        let one = &self.jobs[job];
+    /// An errand with nothing at the drive goes on with its next phase, or ends.
+    fn go_on(&mut self, errand: u32) {
+        let one = &self.errands[errand];
         if one.next < one.plan.steps().len() && !one.failed {
-            self.ready.push_back(job);
+            self.ready.push_back(errand);
             return;
         }
-        let one = &mut self.jobs[job];
+        let one = &mut self.errands[errand];
         one.writes = 0;
         self.ended.push_back((one.owner, one.failed));
         let plan = core::mem::take(&mut one.plan);
         self.give_back(plan);
-        self.jobs.free(job);
-        self.live.retain(|&live| live != job);
+        self.errands.free(errand);
+        self.live.retain(|&live| live != errand);
         self.release();
     }
 
     /// What waited for writes before it begins where these are over.
     fn release(&mut self) {
-        while let Some(at) = self.behind.iter().position(|&job| !self.has_writes_before(job)) {
-            let job = self.behind.remove(at);
-            self.go_on(job);
+        while let Some(at) = self.behind.iter().position(|&errand| !self.has_writes_before(errand)) {
+            let errand = self.behind.remove(at);
+            self.go_on(errand);
         }
     }
 
     /// The next request for the drive.
     pub(super) fn poll(&mut self) -> Option<Request> {
-        while let Some(&job) = self.ready.front() {
-            let one = &mut self.jobs[job];
+        while let Some(&errand) = self.ready.front() {
+            let one = &mut self.errands[errand];
             let step = one.plan.steps()[one.next];
             let (lba, sectors) = (step.lba + one.sent, (step.sectors - one.sent).min(self.largest));
             let lane = &mut self.lanes[one.volume as usize];
             if lane.overlaps(step.op, lba, lba + sectors) {
                 self.ready.pop_front();
-                self.held.push(job);
+                self.held.push(errand);
                 continue;
             }
             let last = one.sent + sectors == step.sectors;
-            let tag = self.flying.put(Flying::Step { job, step: one.next as u32 });
+            let tag = self.flying.put(Flying::Step { errand, step: one.next as u32 });
             if step.op != Op::Flush {
                 lane.of(step.op).push((lba, lba + sectors, tag));
             }
@@ -213,7 +222,9 @@ impl<O: Copy> Issue<O> {
     /// What of the model asked for the request with this tag: volume and step; nothing where a thread computes.
     pub(super) fn step(&self, tag: u32) -> Option<(u8, &Step)> {
         match self.flying[tag] {
-            Flying::Step { job, step } => Some((self.jobs[job].volume, &self.jobs[job].plan.steps()[step as usize])),
+            Flying::Step { errand, step } => {
+                Some((self.errands[errand].volume, &self.errands[errand].plan.steps()[step as usize]))
+            }
             Flying::Compute(_) => None,
         }
     }
@@ -222,11 +233,11 @@ impl<O: Copy> Issue<O> {
     pub(super) fn complete(&mut self, tag: u32, failed: bool) -> Option<u16> {
         let flying = self.flying[tag];
         self.flying.free(tag);
-        let (job, step) = match flying {
+        let (errand, step) = match flying {
             Flying::Compute(thread) => return Some(thread),
-            Flying::Step { job, step } => (job, step),
+            Flying::Step { errand, step } => (errand, step),
         };
-        let one = &mut self.jobs[job];
+        let one = &mut self.errands[errand];
         let op = one.plan.steps()[step as usize].op;
         if op != Op::Flush {
             let extents = self.lanes[one.volume as usize].of(op);
@@ -237,14 +248,14 @@ impl<O: Copy> Issue<O> {
         one.failed |= failed;
         one.writes -= u32::from(op != Op::Read);
         self.ready.extend(self.held.drain(..));
-        let one = &self.jobs[job];
+        let one = &self.errands[errand];
         let begun =
             one.plan.steps().get(one.next).is_some_and(|next| {
                 one.sent > 0 || (one.next > 0 && one.plan.steps()[one.next - 1].phase == next.phase)
             });
         if one.flying == 0 && (!begun || one.failed) {
-            self.ready.retain(|&ready| ready != job);
-            self.go_on(job);
+            self.ready.retain(|&ready| ready != errand);
+            self.go_on(errand);
         } else if !self.behind.is_empty() {
             self.release();
         }

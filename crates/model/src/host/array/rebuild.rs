@@ -7,8 +7,8 @@
 
 use alloc::format;
 
-use super::jobs::{Job, Kind, NOBODY};
 use super::layout::{Level, Volume};
+use super::portions::{Kind, NOBODY, Portion};
 use super::{Array, Crank, numbering};
 use crate::block::{Control, ControlError, LandingKind, Op, SECTOR, Status};
 use crate::time::Instant;
@@ -78,7 +78,7 @@ impl Array {
 
     /// A new drive takes the place of the lost `member`, and its rebuild begins.
     pub(super) fn replace(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
-        let busy = (0..self.jobs.len()).any(|index| self.jobs[index].is_rebuild());
+        let busy = (0..self.portions.len()).any(|index| self.portions[index].is_rebuild());
         if self.failed >> member & 1 == 0 || self.rebuild.is_some() || busy {
             return Err(ControlError::BadValue);
         }
@@ -117,8 +117,8 @@ impl Array {
             && self.powered
         {
             rebuild.sealing = true;
-            let job = Job { kind: Kind::Seal, op: Op::Flush, ..Job::open(NOBODY, now) };
-            self.begin(crank, now, job);
+            let portion = Portion { kind: Kind::Seal, op: Op::Flush, ..Portion::open(NOBODY, now) };
+            self.begin(crank, now, portion);
         }
     }
 
@@ -145,8 +145,9 @@ impl Array {
         };
         let number = self.numbering.take_run(crank, now, &self.volumes, (rebuild.member, from, to));
         let span = (from, to);
-        let job = Job { kind: Kind::Rebuild, number, volume: index as u8, span, lanes, ..Job::open(NOBODY, now) };
-        self.begin(crank, now, job);
+        let portion =
+            Portion { kind: Kind::Rebuild, number, volume: index as u8, span, lanes, ..Portion::open(NOBODY, now) };
+        self.begin(crank, now, portion);
     }
 
     fn skip_to(&mut self, end: u64) {
@@ -157,37 +158,37 @@ impl Array {
 
     /// Reads what the others know of a run. Of more than it takes, which one is left out goes round.
     pub(super) fn read_run(&mut self, now: Instant, index: u32) {
-        let job = self.jobs[index];
-        let volume = self.volumes[usize::from(job.volume)];
+        let portion = self.portions[index];
+        let volume = self.volumes[usize::from(portion.volume)];
         let Some(member) = self.rebuild.map(|rebuild| rebuild.member) else {
-            self.jobs[index].status = Status::Aborted;
+            self.portions[index].status = Status::Aborted;
             return;
         };
-        let row = (job.span.0 - volume.first) / volume.chunk;
+        let row = (portion.span.0 - volume.first) / volume.chunk;
         let peers = match volume.level {
             Level::Raid10 => 1 << (member ^ 1),
             _ => ((1u64 << volume.members) - 1) & !(1 << member),
         };
-        let usable = self.usable(job.span.1) & !job.avoid & peers;
+        let usable = self.usable(portion.span.1) & !portion.avoid & peers;
         let needed = if volume.parities() > 0 { volume.columns() } else { 1 };
         let count = usable.count_ones();
         if count < needed {
-            self.jobs[index].status = Status::MediumError;
+            self.portions[index].status = Status::MediumError;
             return;
         }
         let all = (0..volume.members).filter(|member| usable >> member & 1 == 1);
         let turn = (row % u64::from(count)) as usize;
         for member in all.clone().chain(all).skip(turn).take(needed as usize) {
-            self.command(now, index, member, Op::Read, job.span.0, job.span.1);
+            self.command(now, index, member, Op::Read, portion.span.0, portion.span.1);
         }
     }
 
     /// A run is over, or the last flush.
-    pub(super) fn run_over(&mut self, crank: &mut Crank, now: Instant, job: &Job) {
+    pub(super) fn run_over(&mut self, crank: &mut Crank, now: Instant, portion: &Portion) {
         let Some(rebuild) = &mut self.rebuild else { return };
-        if job.kind == Kind::Seal {
+        if portion.kind == Kind::Seal {
             rebuild.sealing = false;
-            if job.status == Status::Done {
+            if portion.status == Status::Done {
                 self.failed &= !(1 << rebuild.member);
                 numbering::tell_member(crank, now, rebuild.member, LandingKind::Whole);
                 self.progress.sectors = rebuild.next;
@@ -196,11 +197,11 @@ impl Array {
             }
             return;
         }
-        if let Some(run) = rebuild.runs.iter_mut().find(|run| **run == job.span.0) {
+        if let Some(run) = rebuild.runs.iter_mut().find(|run| **run == portion.span.0) {
             *run = u64::MAX;
         }
-        if job.status == Status::MediumError {
-            self.progress.unread += job.span.1 - job.span.0;
+        if portion.status == Status::MediumError {
+            self.progress.unread += portion.span.1 - portion.span.0;
         }
     }
 

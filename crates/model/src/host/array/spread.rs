@@ -1,19 +1,19 @@
-//! From a request to jobs, and from a job to commands of the members.
+//! From a request to portions, and from a portion to commands of the members.
 
-use super::jobs::{Command, Job, Kind};
 use super::layout::{Level, Volume};
 use super::parity::Row;
+use super::portions::{Command, Kind, Portion};
 use super::{Array, Balance, Crank, Member, NOBODY, REFUSAL};
 use crate::block::{Op, Status};
 use crate::record::Effort;
 use crate::time::Instant;
 
 impl Array {
-    /// Splits a request into jobs and begins them.
+    /// Splits a request into portions and begins them.
     pub(super) fn spread(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
         let request = crank.slots[parent].request;
         let sectors: u64 = self.volumes.iter().map(Volume::capacity).sum();
-        let mut job = Job { op: request.op, ..Job::open(parent, now) };
+        let mut portion = Portion { op: request.op, ..Portion::open(parent, now) };
         let refused = match request.op {
             _ if !self.powered => Some(Status::PowerLost),
             Op::Flush => None,
@@ -26,10 +26,10 @@ impl Array {
             return;
         }
         if request.op == Op::Flush {
-            return self.begin(crank, now, job);
+            return self.begin(crank, now, portion);
         }
         if request.op == Op::Write {
-            job.number = self.numbering.take(crank, now, &request);
+            portion.number = self.numbering.take(crank, now, &request);
         }
         let mut start = 0;
         for index in 0..self.volumes.len() {
@@ -40,7 +40,7 @@ impl Array {
                     crank,
                     now,
                     &volume,
-                    Job { volume: index as u8, lba: lba - start, end: end - start, ..job },
+                    Portion { volume: index as u8, lba: lba - start, end: end - start, ..portion },
                 );
             }
             start += volume.capacity();
@@ -48,71 +48,71 @@ impl Array {
     }
 
     /// Splits what concerns one volume.
-    fn spread_in(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, job: Job) {
-        let plain = Job { kind: Kind::Plain, ..job };
-        match (volume.parities() > 0, job.op) {
-            _ if self.dead >> job.volume & 1 == 1 => self.begin(crank, now, plain),
+    fn spread_in(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
+        let plain = Portion { kind: Kind::Plain, ..portion };
+        match (volume.parities() > 0, portion.op) {
+            _ if self.dead >> portion.volume & 1 == 1 => self.begin(crank, now, plain),
             (false, Op::Write) if volume.copies() > 1 => self.begin(crank, now, holding(volume, plain)),
             (false, _) => self.begin(crank, now, plain),
-            (true, Op::Write) => self.spread_write(crank, now, volume, job),
+            (true, Op::Write) => self.spread_write(crank, now, volume, portion),
             (true, _) if self.failed == 0 => self.begin(crank, now, plain),
-            (true, _) => self.spread_read(crank, now, volume, job),
+            (true, _) => self.spread_read(crank, now, volume, portion),
         }
     }
 
     /// Rows one by one; whole ones together, for they need no reading.
-    fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, job: Job) {
-        let mut lba = job.lba;
-        while lba < job.end {
-            let (row, rest) = (volume.row(), job.end - lba);
+    fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
+        let mut lba = portion.lba;
+        while lba < portion.end {
+            let (row, rest) = (volume.row(), portion.end - lba);
             let end = match lba.is_multiple_of(row) && rest >= row {
                 true => lba + rest / row * row,
-                false => (lba / row * row + row).min(job.end),
+                false => (lba / row * row + row).min(portion.end),
             };
-            self.begin(crank, now, holding(volume, Job { kind: Kind::Update, lba, end, ..job }));
+            self.begin(crank, now, holding(volume, Portion { kind: Kind::Update, lba, end, ..portion }));
             lba = end;
         }
     }
 
     /// Rows of which something that is wanted is lost by themselves, the others together.
-    fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, job: Job) {
-        let (mut from, mut lba) = (job.lba, job.lba);
-        while lba < job.end {
-            let end = (lba / volume.row() * volume.row() + volume.row()).min(job.end);
+    fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
+        let (mut from, mut lba) = (portion.lba, portion.lba);
+        while lba < portion.end {
+            let end = (lba / volume.row() * volume.row() + volume.row()).min(portion.end);
             if part(volume, lba, end).misses(self.usable(member_end(volume, end))) {
                 if from < lba {
-                    self.begin(crank, now, Job { kind: Kind::Plain, lba: from, end: lba, ..job });
+                    self.begin(crank, now, Portion { kind: Kind::Plain, lba: from, end: lba, ..portion });
                 }
-                self.begin(crank, now, holding(volume, Job { kind: Kind::Recover, lba, end, ..job }));
+                self.begin(crank, now, holding(volume, Portion { kind: Kind::Recover, lba, end, ..portion }));
                 from = end;
             }
             lba = end;
         }
-        if from < job.end {
-            self.begin(crank, now, Job { kind: Kind::Plain, lba: from, end: job.end, ..job });
+        if from < portion.end {
+            self.begin(crank, now, Portion { kind: Kind::Plain, lba: from, end: portion.end, ..portion });
         }
     }
 
-    /// Takes up a job: it runs as soon as it holds its stretch.
-    pub(super) fn begin(&mut self, crank: &mut Crank, now: Instant, job: Job) {
-        if job.parent != NOBODY {
-            crank.slots[job.parent].note += 1;
+    /// Takes up a portion: it runs as soon as it holds its stretch.
+    pub(super) fn begin(&mut self, crank: &mut Crank, now: Instant, portion: Portion) {
+        if portion.parent != NOBODY {
+            crank.slots[portion.parent].note += 1;
         }
-        let index = self.jobs.put(job);
-        if self.turns.take(&self.jobs, index) {
+        let index = self.portions.put(portion);
+        if self.turns.take(&self.portions, index) {
             self.run(crank, now, index);
         }
     }
 
-    /// Sends the first commands of a job, or begins it again.
+    /// Sends the first commands of a portion, or begins it again.
     pub(super) fn run(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let job = &mut self.jobs[index];
-        job.begun = true;
-        let job = *job;
-        // So that a job whose commands come to nothing is not over before all are made.
-        self.jobs[index].left += 1;
-        match job.kind {
-            _ if self.is_lost(&job) => return self.failing.push_back((now + REFUSAL, index)),
+        let portion = &mut self.portions[index];
+        portion.begun = true;
+        let portion = *portion;
+        // So that a portion whose commands come to nothing is not over before all are made.
+        self.portions[index].left += 1;
+        match portion.kind {
+            _ if self.is_lost(&portion) => return self.failing.push_back((now + REFUSAL, index)),
             Kind::Flush | Kind::Seal => self.flush(now, index),
             Kind::Rebuild => self.read_run(now, index),
             Kind::Plain => self.plain(now, index),
@@ -122,50 +122,50 @@ impl Array {
         self.all_made(crank, now, index);
     }
 
-    /// The job is refused: what it asks for is on a volume that is lost. A flush is about all volumes, so it fails when
+    /// The portion is refused: what it asks for is on a volume that is lost. A flush is about all volumes, so it fails when
     /// any of them is lost: what that had acknowledged will never be durable.
-    pub(super) fn is_lost(&self, job: &Job) -> bool {
-        match job.kind {
+    pub(super) fn is_lost(&self, portion: &Portion) -> bool {
+        match portion.kind {
             Kind::Flush => self.dead != 0,
             Kind::Seal | Kind::Rebuild => false,
-            _ => self.dead >> job.volume & 1 == 1,
+            _ => self.dead >> portion.volume & 1 == 1,
         }
     }
 
     pub(super) fn all_made(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let job = &mut self.jobs[index];
-        job.left -= 1;
-        if job.left == 0 {
-            job.ledger.until(crate::record::Part::Driver, now);
+        let portion = &mut self.portions[index];
+        portion.left -= 1;
+        if portion.left == 0 {
+            portion.ledger.until(crate::record::Part::Driver, now);
             self.advance(crank, now, index);
         }
     }
 
     pub(super) fn fail(&mut self, index: u32) {
-        self.jobs[index].status = Status::MediumError;
+        self.portions[index].status = Status::MediumError;
     }
 
     fn flush(&mut self, now: Instant, index: u32) {
-        let only = self.jobs[index].kind == Kind::Seal;
+        let only = self.portions[index].kind == Kind::Seal;
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = if only { new } else { !self.failed | new };
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
             let lba = self.members[member as usize].head;
-            self.queue(now, Command { job: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
+            self.queue(now, Command { portion: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
         }
     }
 
     /// Reads from one copy, or writes to all: chunk by chunk, joined where they follow one another on a member.
     fn plain(&mut self, now: Instant, index: u32) {
-        let job = self.jobs[index];
-        let volume = self.volumes[usize::from(job.volume)];
-        let mut lba = job.lba;
-        while lba < job.end {
+        let portion = self.portions[index];
+        let volume = self.volumes[usize::from(portion.volume)];
+        let mut lba = portion.lba;
+        while lba < portion.end {
             let place = volume.place(lba);
-            let sectors = (volume.chunk - place.within).min(job.end - lba);
+            let sectors = (volume.chunk - place.within).min(portion.end - lba);
             let from = volume.row_start(place.row) + place.within;
             let to = from + sectors;
-            if job.op == Op::Write {
+            if portion.op == Op::Write {
                 let writable = self.writable(from);
                 for copy in 0..volume.copies() {
                     let member = volume.member(place.row, place.column, copy);
@@ -174,7 +174,7 @@ impl Array {
                     }
                 }
             } else {
-                match self.copy(&volume, place.row, place.column, (from, to), job.avoid) {
+                match self.copy(&volume, place.row, place.column, (from, to), portion.avoid) {
                     Some(member) => self.join(now, index, member, from, to),
                     None => self.fail(index),
                 }
@@ -183,7 +183,7 @@ impl Array {
         }
         for member in 0..self.spec.members {
             if let Some((from, to)) = self.open[member as usize].take() {
-                self.command(now, index, member, job.op, from, to);
+                self.command(now, index, member, portion.op, from, to);
             }
         }
     }
@@ -194,7 +194,7 @@ impl Array {
             Some(open) if open.1 == from => open.1 = to,
             open => {
                 if let Some((from, to)) = open.replace((from, to)) {
-                    let op = self.jobs[index].op;
+                    let op = self.portions[index].op;
                     self.command(now, index, member, op, from, to);
                 }
             }
@@ -230,16 +230,16 @@ impl Array {
 
     /// What a write to a row with parity reads first.
     fn read_before(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let job = self.jobs[index];
-        let volume = self.volumes[usize::from(job.volume)];
-        if job.end - job.lba > volume.row() {
-            return self.compute(crank, index, job.end - job.lba);
+        let portion = self.portions[index];
+        let volume = self.volumes[usize::from(portion.volume)];
+        if portion.end - portion.lba > volume.row() {
+            return self.compute(crank, index, portion.end - portion.lba);
         }
-        let row = part(&volume, job.lba, job.end);
-        let usable = self.usable(job.span.1) & !job.avoid;
-        match row.way(usable, self.writable(job.span.0), self.spec.parity) {
+        let row = part(&volume, portion.lba, portion.end);
+        let usable = self.usable(portion.span.1) & !portion.avoid;
+        match row.way(usable, self.writable(portion.span.0), self.spec.parity) {
             Some(way) => {
-                self.compute(crank, index, row.computed_from(way, self.writable(job.span.0)));
+                self.compute(crank, index, row.computed_from(way, self.writable(portion.span.0)));
                 row.reads(way, usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
             }
             None => self.fail(index),
@@ -248,10 +248,10 @@ impl Array {
 
     /// Reads a row in place of what is lost of it.
     fn recover(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let job = self.jobs[index];
-        let volume = self.volumes[usize::from(job.volume)];
-        let row = part(&volume, job.lba, job.end);
-        let usable = self.usable(job.span.1) & !job.avoid;
+        let portion = self.portions[index];
+        let volume = self.volumes[usize::from(portion.volume)];
+        let row = part(&volume, portion.lba, portion.end);
+        let usable = self.usable(portion.span.1) & !portion.avoid;
         if row.sources(usable).is_none() {
             return self.fail(index);
         }
@@ -260,9 +260,9 @@ impl Array {
         row.read_sources(usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
     }
 
-    /// The request of a job costs the processor this many sectors of parity.
+    /// The request of a portion costs the processor this many sectors of parity.
     fn compute(&mut self, crank: &mut Crank, index: u32, sectors: u64) {
-        let parent = self.jobs[index].parent;
+        let parent = self.portions[index].parent;
         if parent != NOBODY {
             let effort = Effort { parity: sectors as u32, ..Effort::default() };
             crank.slots[parent].effort.add(&effort);
@@ -271,21 +271,21 @@ impl Array {
 
     /// What is written when all that had to be read is read.
     pub(super) fn write_back(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        let job = self.jobs[index];
-        let volume = self.volumes[usize::from(job.volume)];
-        self.jobs[index].left += 1;
-        if job.kind == Kind::Rebuild {
+        let portion = self.portions[index];
+        let volume = self.volumes[usize::from(portion.volume)];
+        self.portions[index].left += 1;
+        if portion.kind == Kind::Rebuild {
             if let Some(rebuild) = self.rebuild {
-                self.command(now, index, rebuild.member, Op::Write, job.span.0, job.span.1);
+                self.command(now, index, rebuild.member, Op::Write, portion.span.0, portion.span.1);
             }
         } else {
-            let writable = self.writable(job.span.0);
-            if job.end - job.lba <= volume.row() {
-                let row = part(&volume, job.lba, job.end);
+            let writable = self.writable(portion.span.0);
+            if portion.end - portion.lba <= volume.row() {
+                let row = part(&volume, portion.lba, portion.end);
                 row.writes(writable, |member, from, to| self.command(now, index, member, Op::Write, from, to));
             } else {
                 for member in (0..volume.members).filter(|member| writable >> member & 1 == 1) {
-                    self.command(now, index, member, Op::Write, job.span.0, job.span.1);
+                    self.command(now, index, member, Op::Write, portion.span.0, portion.span.1);
                 }
             }
         }
@@ -294,11 +294,11 @@ impl Array {
 
     /// A command of a plain read has failed: another copy is read, or its rows are recovered.
     pub(super) fn fail_over(&mut self, crank: &mut Crank, now: Instant, command: &Command) {
-        let job = self.jobs[command.job];
-        let volume = self.volumes[usize::from(job.volume)];
+        let portion = self.portions[command.portion];
+        let volume = self.volumes[usize::from(portion.volume)];
         let (mut from, end) = (command.lba, command.lba + u64::from(command.sectors));
-        let avoid = job.avoid | 1 << command.member;
-        self.jobs[command.job].avoid = avoid;
+        let avoid = portion.avoid | 1 << command.member;
+        self.portions[command.portion].avoid = avoid;
         while from < end {
             let row = (from - volume.first) / volume.chunk;
             let to = (volume.row_start(row) + volume.chunk).min(end);
@@ -306,20 +306,21 @@ impl Array {
             let place = block.map(|block| volume.place(block));
             let copy = place.and_then(|place| self.copy(&volume, row, place.column, (from, to), avoid));
             match (copy, block) {
-                (Some(member), _) => self.command(now, command.job, member, Op::Read, from, to),
+                (Some(member), _) => self.command(now, command.portion, member, Op::Read, from, to),
                 (None, Some(block)) if volume.parities() > 0 => {
                     let end = block + (to - from);
-                    let recover = Job { kind: Kind::Recover, lba: block, end, avoid, left: 0, begun: false, ..job };
+                    let recover =
+                        Portion { kind: Kind::Recover, lba: block, end, avoid, left: 0, begun: false, ..portion };
                     self.begin(crank, now, holding(&volume, recover));
                 }
-                _ => self.fail(command.job),
+                _ => self.fail(command.portion),
             }
             from = to;
         }
     }
 
     /// Queues a command, or several where it is too long for one. A split falls between physical sectors.
-    pub(super) fn command(&mut self, now: Instant, job: u32, member: u32, op: Op, from: u64, to: u64) {
+    pub(super) fn command(&mut self, now: Instant, portion: u32, member: u32, op: Op, from: u64, to: u64) {
         let mut lba = from;
         while lba < to {
             let most = lba + u64::from(self.limits.max_transfer);
@@ -331,14 +332,14 @@ impl Array {
             } else {
                 most
             };
-            self.queue(now, Command { job, member, op, lba, sectors: (stop - lba) as u32, sent: false });
+            self.queue(now, Command { portion, member, op, lba, sectors: (stop - lba) as u32, sent: false });
             lba = stop;
         }
     }
 
     fn queue(&mut self, now: Instant, command: Command) {
         let tag = self.commands.put(command);
-        self.jobs[command.job].left += 1;
+        self.portions[command.portion].left += 1;
         let member = &mut self.members[command.member as usize];
         member.head = command.lba + u64::from(command.sectors);
         member.waiting.push(now, command.lba, tag);
@@ -357,9 +358,9 @@ fn member_end(volume: &Volume, end: u64) -> u64 {
     volume.row_start(end.div_ceil(volume.row()))
 }
 
-/// The job, holding the rows of its blocks; of mirrors only the pairs that it touches.
-fn holding(volume: &Volume, job: Job) -> Job {
-    let (first, last) = (volume.place(job.lba), volume.place(job.end - 1));
+/// The portion, holding the rows of its blocks; of mirrors only the pairs that it touches.
+fn holding(volume: &Volume, portion: Portion) -> Portion {
+    let (first, last) = (volume.place(portion.lba), volume.place(portion.end - 1));
     let span = match (volume.parities() > 0, first.row == last.row && first.column == last.column) {
         (false, true) => {
             let start = volume.row_start(first.row);
@@ -371,5 +372,5 @@ fn holding(volume: &Volume, job: Job) -> Job {
         Level::Raid10 if first.row == last.row => (first.column..=last.column).fold(0, |all, pair| all | 1 << pair),
         _ => u64::MAX,
     };
-    Job { span, lanes, ..job }
+    Portion { span, lanes, ..portion }
 }

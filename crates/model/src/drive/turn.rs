@@ -5,11 +5,11 @@
 //! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a
 //! command is or when its data cross the link.
 
+use super::access::Access;
 use super::cache::{Buffer, Lookup};
 use super::dirty::Dirty;
 use super::geometry::Extent;
 use super::mechanics::Arm;
-use super::media::Access;
 use super::profile::Profile;
 use super::queuing::Chosen;
 use super::stream::{Platter, Stream};

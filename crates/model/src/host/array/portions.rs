@@ -1,8 +1,8 @@
-//! What an array has in hand: requests from above, the jobs that they are split into, the commands of each job, and who
-//! holds which stretch of the members.
+//! What an array has in hand: requests from above, the portions that they are split into, the commands of each portion,
+//! and who holds which stretch of the members.
 //!
-//! A job that changes a row, or needs one as it stands, holds that stretch until it is over; others that meet it wait
-//! their turn, in order. So parity is brought up to date by one write after another, and copies do not part.
+//! A portion that changes a row, or needs one as it stands, holds that stretch until it is over; others that meet it
+//! wait their turn, in order. So parity is brought up to date by one write after another, and copies do not part.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,10 +12,10 @@ use crate::record::Ledger;
 use crate::slab::Slab;
 use crate::time::Instant;
 
-/// No job, no request: the array's own doing.
+/// No portion, no request: the array's own doing.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// What a job does.
+/// What a portion does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Commands to the members that hold the blocks: reads, and writes without parity.
@@ -34,7 +34,7 @@ pub(super) enum Kind {
 
 /// A part of a request, or of the rebuild.
 #[derive(Clone, Copy)]
-pub(super) struct Job {
+pub(super) struct Portion {
     /// The request, or [`NOBODY`].
     pub parent: u32,
     pub kind: Kind,
@@ -63,10 +63,10 @@ pub(super) struct Job {
     pub live: bool,
 }
 
-impl Job {
+impl Portion {
     /// A flush of nothing; a start for others.
-    pub fn open(parent: u32, at: Instant) -> Job {
-        Job {
+    pub fn open(parent: u32, at: Instant) -> Portion {
+        Portion {
             parent,
             kind: Kind::Flush,
             op: Op::Read,
@@ -88,7 +88,7 @@ impl Job {
     }
 
     /// Both would touch the same.
-    fn meets(&self, other: &Job) -> bool {
+    fn meets(&self, other: &Portion) -> bool {
         self.lanes & other.lanes != 0 && self.span.0 < other.span.1 && other.span.0 < self.span.1
     }
 
@@ -112,7 +112,7 @@ impl Job {
 #[derive(Clone, Copy)]
 pub(super) struct Command {
     /// [`NOBODY`] when the place is free.
-    pub job: u32,
+    pub portion: u32,
     pub member: u32,
     pub op: Op,
     pub lba: u64,
@@ -130,42 +130,42 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// True when `job` holds its stretch from now on; else it waits.
-    pub fn take(&mut self, jobs: &Slab<Job>, job: u32) -> bool {
-        let wanted = &jobs[job];
+    /// True when `portion` holds its stretch from now on; else it waits.
+    pub fn take(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
+        let wanted = &portions[portion];
         let free =
-            wanted.lanes == 0 || !self.holding.iter().chain(&self.waiting).any(|&other| jobs[other].meets(wanted));
+            wanted.lanes == 0 || !self.holding.iter().chain(&self.waiting).any(|&other| portions[other].meets(wanted));
         match free {
-            true if wanted.lanes != 0 => self.holding.push(job),
+            true if wanted.lanes != 0 => self.holding.push(portion),
             true => {}
-            false => self.waiting.push_back(job),
+            false => self.waiting.push_back(portion),
         }
         free
     }
 
-    /// `job` is over, or no longer waits.
-    pub fn let_go(&mut self, job: u32) {
-        if let Some(place) = self.holding.iter().position(|&other| other == job) {
+    /// `portion` is over, or no longer waits.
+    pub fn let_go(&mut self, portion: u32) {
+        if let Some(place) = self.holding.iter().position(|&other| other == portion) {
             self.holding.swap_remove(place);
             self.freed = true;
-        } else if let Some(place) = self.waiting.iter().position(|&other| other == job) {
+        } else if let Some(place) = self.waiting.iter().position(|&other| other == portion) {
             self.waiting.remove(place);
             self.freed = true;
         }
     }
 
-    /// The next job whose turn has come; it holds its stretch.
-    pub fn next(&mut self, jobs: &Slab<Job>) -> Option<u32> {
+    /// The next portion whose turn has come; it holds its stretch.
+    pub fn next(&mut self, portions: &Slab<Portion>) -> Option<u32> {
         if !self.freed {
             return None;
         }
         for place in 0..self.waiting.len() {
-            let job = self.waiting[place];
+            let portion = self.waiting[place];
             let before = self.holding.iter().chain(self.waiting.iter().take(place));
-            if !before.into_iter().any(|&other| jobs[other].meets(&jobs[job])) {
+            if !before.into_iter().any(|&other| portions[other].meets(&portions[portion])) {
                 self.waiting.remove(place);
-                self.holding.push(job);
-                return Some(job);
+                self.holding.push(portion);
+                return Some(portion);
             }
         }
         self.freed = false;
