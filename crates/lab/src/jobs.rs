@@ -132,6 +132,19 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("RW", "randread"), ("RUN", "16"), ("BS", "64k"), ("DEPTH", "1"), ("RUNTIME", "60s")],
     },
     BuiltInJob {
+        name: "mixed-blocks",
+        purpose: "reads and writes mixed, at random and in sequence, of several sizes",
+        text: include_str!("../../../studies/jobs/mixed-blocks.fio"),
+        variables: &[
+            ("READS", "60"),
+            ("RANDOM", "50"),
+            ("BLOCKS", "4k/50:16k/15:64k/35"),
+            ("SIZE", "10%"),
+            ("DEPTH", "2"),
+            ("RUNTIME", "60s"),
+        ],
+    },
+    BuiltInJob {
         name: "two-streams",
         purpose: "one stream is read and another written at once",
         text: include_str!("../../../studies/jobs/two-streams.fio"),
@@ -232,6 +245,26 @@ pub const SCENES: &[BuiltInScene] = &[
         name: "start",
         purpose: "a start of Windows XP, with its prefetcher",
         text: include_str!("../../../studies/jobs/start.toml"),
+    },
+    BuiltInScene {
+        name: "desktop-playback",
+        purpose: "what benchmarks of a desktop play back: a word processor, an image editor, files copied",
+        text: include_str!("../../../studies/jobs/desktop-playback.toml"),
+    },
+    BuiltInScene {
+        name: "applications",
+        purpose: "whole applications at a script's pace, one after another",
+        text: include_str!("../../../studies/jobs/applications.toml"),
+    },
+    BuiltInScene {
+        name: "image-editing",
+        purpose: "an image editor and its scratch file",
+        text: include_str!("../../../studies/jobs/image-editing.toml"),
+    },
+    BuiltInScene {
+        name: "defragment",
+        purpose: "a volume of files in pieces is defragmented",
+        text: include_str!("../../../studies/jobs/defragment.toml"),
     },
     BuiltInScene {
         name: "records",

@@ -204,8 +204,31 @@ fn file_system_system_and_program_are_told_apart() {
     assert_eq!(pair(&fs("fat32", "windows-nt"), &fs("ntfs", "windows-nt"), "'file-system'"), None);
     let cache = |mib: u32| format!("\"pagecache.mib\" = {mib}");
     assert_eq!(pair(&cache(0), &cache(64), "'page-cache'"), None);
+    let on = |fs: &str, mib: u32| format!("\"volume.c.fs\" = '{fs}', {}", cache(mib));
+    let why = pair(&on("fat32", 0), &on("ntfs", 64), "'file-system'").expect("refused");
+    assert!(why.contains("the page cache (pagecache.mib)"), "{why}");
     let block = |kib: u32| format!("\"program.copy.block_kib\" = {kib}");
     assert_eq!(pair(&block(32), &block(1024), "'program'"), None);
+}
+
+/// Windows ME on FAT32 against Windows 2000 on NTFS, as it was published, and with one of the two changed at a time.
+#[test]
+fn a_system_with_its_file_system_is_no_file_system() {
+    let text = include_str!("../../../studies/d-playback.toml");
+    let study = study::parse("d-playback", text).expect("a study");
+    let read = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+    let (inputs, cells) = (Inputs::today(&read), plan::cells(&study));
+    let prepare = |cell| plan::prepare("d-playback", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let prepared: Vec<_> = cells.iter().map(prepare).collect();
+    let made = MadeFrom::new(text, &study, &cells, &prepared, inputs.taken());
+    let evidence = Evidence::new(&study, &made, &[]);
+    let (findings, _) = evidence.findings();
+    for finding in &findings {
+        let published = study.compare[finding.compare].name == "Windows 2000 on NTFS against Windows ME on FAT32";
+        assert_eq!(finding.refused.is_some(), published, "{:?}", finding.refused);
+        assert!(finding.refused.iter().all(|why| why.contains("the system (system.family)")), "{:?}", finding.refused);
+    }
+    assert!(findings.iter().any(|finding| finding.refused.is_some()));
 }
 
 #[test]
