@@ -403,6 +403,16 @@ fn a_walk_over_a_volume_finds_what_is_there_when_it_comes_by() {
 }
 
 #[test]
+fn whoever_writes_pauses_before_each_save_but_the_first() {
+    let one = of_few_files().into_iter().find_map(|one| if let Doing::Document(it) = one.0 { Some(it) } else { None });
+    let spec = DocumentSpec { saves: 5, pause: Span::from_secs(7), ..one.expect("one of each") };
+    let ran = run(&scene(Family::WindowsNt, NTFS, [Doing::Document(spec)]));
+    let saves = ran.operations();
+    let pauses: Vec<Span> = saves.windows(2).map(|pair| pair[1].began.since(pair[0].ended)).collect();
+    assert_eq!((saves.len(), pauses), (5, vec![Span::from_secs(7); 4]));
+}
+
+#[test]
 fn a_scene_ends_when_it_is_to_and_with_the_last_that_it_waits_for() {
     let mut spec = scene(Family::WindowsNt, NTFS, [Doing::Database(database()), all()[2].0]);
     spec.runtime = Some(Span::from_millis(100));
