@@ -263,6 +263,11 @@ pub const SCENES: &[BuiltInScene] = &[
         purpose: "a set of files created, read or copied on a volume that begins at a third of the drive",
         text: include_str!("../../../studies/jobs/file-sets.toml"),
     },
+    BuiltInScene {
+        name: "read-twice",
+        purpose: "all files of a volume read twice, the second time from memory",
+        text: include_str!("../../../studies/jobs/read-twice.toml"),
+    },
 ];
 
 /// The text of a built-in job or scene.

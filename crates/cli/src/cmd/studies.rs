@@ -56,6 +56,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("f-defragment", include_str!("../../../../studies/f-defragment.toml")),
     ("f-start", include_str!("../../../../studies/f-start.toml")),
     ("q-file-sets", include_str!("../../../../studies/q-file-sets.toml")),
+    ("q-memory", include_str!("../../../../studies/q-memory.toml")),
     ("two-programs", include_str!("../../../../studies/two-programs.toml")),
     ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
     ("ide-channel", include_str!("../../../../studies/ide-channel.toml")),
