@@ -271,6 +271,36 @@ pub const SCENES: &[BuiltInScene] = &[
         purpose: "records posted into shared files, each made durable by itself",
         text: include_str!("../../../studies/jobs/records.toml"),
     },
+    BuiltInScene {
+        name: "base",
+        purpose: "a base of 223 MB read once, then records posted into it",
+        text: include_str!("../../../studies/jobs/base.toml"),
+    },
+    BuiltInScene {
+        name: "office",
+        purpose: "documents read, saved and made durable, then records posted into a base",
+        text: include_str!("../../../studies/jobs/office.toml"),
+    },
+    BuiltInScene {
+        name: "one-program",
+        purpose: "one program, any of them, on one volume of 8 GB",
+        text: include_str!("../../../studies/jobs/one-program.toml"),
+    },
+    BuiltInScene {
+        name: "scan-beside-copy",
+        purpose: "a scan of one volume while small files are copied on the other",
+        text: include_str!("../../../studies/jobs/scan-beside-copy.toml"),
+    },
+    BuiltInScene {
+        name: "file-sets",
+        purpose: "a set of files created, read or copied on a volume that begins at a third of the drive",
+        text: include_str!("../../../studies/jobs/file-sets.toml"),
+    },
+    BuiltInScene {
+        name: "read-twice",
+        purpose: "all files of a volume read twice, the second time from memory",
+        text: include_str!("../../../studies/jobs/read-twice.toml"),
+    },
 ];
 
 /// The text of a built-in job or scene.

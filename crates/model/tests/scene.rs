@@ -375,6 +375,43 @@ fn one_program_waits_for_another() {
     assert!(both.operations()[..30].iter().any(|operation| operation.program == 0), "at once");
 }
 
+/// A document that is saved is another file each time, and the one before is gone.
+#[test]
+fn a_walk_over_a_volume_finds_what_is_there_when_it_comes_by() {
+    let document = of_few_files().into_iter().find(|one| matches!(one.0, Doing::Document(_))).expect("one of each").0;
+    let walk = ScanSpec {
+        volume: 0,
+        set: set(0, 0),
+        block: 64 << 10,
+        head: 4096,
+        whole: 100,
+        handle: Handle::Cached,
+        file_time: MS,
+        mebibyte_time: Span::ZERO,
+    };
+    let shifts = DefragmentSpec { volume: 0, set: set(0, 0), file_time: MS, chunk_time: MS };
+    let walked = |walk: Doing, after: Vec<usize>| {
+        let mut spec = scene(Family::WindowsNt, FAT32, [document, walk]);
+        spec.volumes[0].files = set(20, 4 << 20);
+        spec.volumes[0].aging = Aging { fragments: 400, gap_kib: 64 };
+        spec.programs[1].after = after;
+        run(&spec).operations().iter().filter(|one| one.program == 1).count()
+    };
+    let of_twenty = |count: usize| (15..=22).contains(&count);
+    assert!(of_twenty(walked(Doing::Scan(walk), vec![])) && of_twenty(walked(Doing::Scan(walk), vec![0])));
+    assert!(of_twenty(walked(Doing::Defragment(shifts), vec![0])));
+}
+
+#[test]
+fn whoever_writes_pauses_before_each_save_but_the_first() {
+    let one = of_few_files().into_iter().find_map(|one| if let Doing::Document(it) = one.0 { Some(it) } else { None });
+    let spec = DocumentSpec { saves: 5, pause: Span::from_secs(7), ..one.expect("one of each") };
+    let ran = run(&scene(Family::WindowsNt, NTFS, [Doing::Document(spec)]));
+    let saves = ran.operations();
+    let pauses: Vec<Span> = saves.windows(2).map(|pair| pair[1].began.since(pair[0].ended)).collect();
+    assert_eq!((saves.len(), pauses), (5, vec![Span::from_secs(7); 4]));
+}
+
 #[test]
 fn a_scene_ends_when_it_is_to_and_with_the_last_that_it_waits_for() {
     let mut spec = scene(Family::WindowsNt, NTFS, [Doing::Database(database()), all()[2].0]);

@@ -58,6 +58,14 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
         return setting(key);
     }
     let mut key = name.to_owned();
+    // Before the words of a metric, to which `read.count` is the name of a program.
+    if name
+        .strip_prefix("operations.")
+        .and_then(|rest| rest.split_once('.'))
+        .is_some_and(|it| OPERATIONS.contains(&it.1))
+    {
+        return Ok(Node::Quantity(key));
+    }
     if let Some(figure) = name.parse::<Metric>().ok().and_then(|metric| metric.key()) {
         return Ok(Node::Quantity(figure));
     }

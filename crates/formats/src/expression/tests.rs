@@ -28,6 +28,9 @@ fn short_names_are_keys_of_a_result() {
     assert_eq!(quantity("p99.9"), "all.response_ms.p99_9");
     assert_eq!(quantity("flush"), "flush.response_ms.mean");
     assert_eq!(quantity("flush.iops"), "flush.iops");
+    assert_eq!(quantity("operations.read.count"), "operations.read.count");
+    assert_eq!(quantity("operations.read"), "operations.read.response_ms.mean");
+    assert_eq!(quantity("operations.read.p99"), "operations.read.response_ms.p99");
     assert_eq!(quantity("phases.1.write.iops"), "phases.1.write.iops");
     assert_eq!(quantity("anatomy_ms.rotation"), "anatomy_ms.rotation");
     assert_eq!(quantity("setting.drive.cache.segments"), "drive.cache.segments");

@@ -7,7 +7,7 @@ use super::lines::{self, Acts, Script, Seen};
 use super::set::FileSet;
 use super::{Place, Program, compute};
 use crate::files::call::{Call, File};
-use crate::files::volume::{MOVE_CHUNK, Refused};
+use crate::files::volume::{MOVE_CHUNK, Refused, Volume};
 use crate::time::Span;
 
 /// A defragmenter.
@@ -26,7 +26,8 @@ pub struct DefragmentSpec {
 #[derive(Debug)]
 struct Defragment {
     spec: DefragmentSpec,
-    files: Vec<File>,
+    /// Those in pieces; nothing until it has looked.
+    files: Option<Vec<File>>,
     at: usize,
     /// The file that is moved: the byte to go on from, and the first cluster that it goes to.
     moving: Option<(u64, u64)>,
@@ -36,18 +37,27 @@ pub(super) fn place(spec: &DefragmentSpec, place: &mut Place<'_>) -> Result<Box<
     if spec.set.files > 0 {
         place.set(&spec.set, spec.volume)?;
     }
-    let volume = &place.volumes[usize::from(spec.volume)];
-    let in_pieces = volume.files().filter(|&id| !volume.is_directory(id) && volume.runs(id).len() > 1);
-    let files = in_pieces.map(|id| File { volume: spec.volume, id }).collect();
-    Ok(lines::program(Defragment { spec: *spec, files, at: 0, moving: None }))
+    Ok(lines::program(Defragment { spec: *spec, files: None, at: 0, moving: None }))
+}
+
+/// The files of a volume that are in pieces.
+fn in_pieces(volume: &Volume, index: u8) -> Vec<File> {
+    let files = volume.files().filter(|&id| !volume.is_directory(id) && volume.runs(id).len() > 1);
+    files.map(|id| File { volume: index, id }).collect()
 }
 
 impl Script for Defragment {
     fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
-        let Some(&file) = self.files.get(self.at) else { return false };
-        let volume = seen.system.volume(file.volume);
-        let bytes = volume.bytes(file.id);
+        let volume = seen.system.volume(self.spec.volume);
+        let files = self.files.get_or_insert_with(|| in_pieces(volume, self.spec.volume));
+        let Some(&file) = files.get(self.at) else { return false };
+        // Nothing is left to move of a file that another program has deleted since.
+        let bytes = if volume.has(file.id) { volume.bytes(file.id) } else { 0 };
         let Some((from, to)) = self.moving else {
+            if bytes == 0 {
+                self.at += 1;
+                return true;
+            }
             // A file for which no run is long enough stays as it is.
             match volume.free_run(bytes) {
                 Some(to) => {

@@ -7,7 +7,7 @@ use super::lines::{self, Acts, Script, Seen};
 use super::{Place, Program, compute};
 use crate::files::call::{Call, File, Handle};
 use crate::files::volume::{Name, Refused, Sync};
-use crate::time::{Instant, Span};
+use crate::time::Span;
 
 /// Somebody who writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +65,7 @@ impl Script for Document {
             return false;
         }
         if self.at > 0 && self.spec.pause > Span::ZERO {
-            let from = seen.returned.map_or(Instant::ZERO, |it| it.at);
-            acts.call(Call::Wait(from + self.spec.pause));
+            acts.call(Call::Wait(seen.now + self.spec.pause));
         }
         acts.began(self.at);
         acts.calls(compute(self.spec.time));

@@ -38,6 +38,8 @@ impl Acts {
 
 /// What `more` finds.
 pub(super) struct Seen<'a> {
+    /// What time it is.
+    pub(super) now: Instant,
     /// What the last call brought; nothing at the beginning.
     pub(super) returned: Option<&'a Returned>,
     /// The system.
@@ -63,12 +65,12 @@ pub(super) fn program(script: impl Script + 'static) -> Box<dyn Program> {
 }
 
 impl<S: Script> Program for Lines<S> {
-    fn next(&mut self, _: u16, _: Instant, returned: Option<&Returned>, system: &System) -> Act {
+    fn next(&mut self, _: u16, now: Instant, returned: Option<&Returned>, system: &System) -> Act {
         loop {
             if let Some(act) = self.acts.next() {
                 return act;
             }
-            if !self.script.more(&Seen { returned, system }, &mut self.acts) {
+            if !self.script.more(&Seen { now, returned, system }, &mut self.acts) {
                 return Act::Over;
             }
         }

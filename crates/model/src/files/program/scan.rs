@@ -8,7 +8,7 @@ use super::lines::{self, Acts, Script, Seen};
 use super::set::FileSet;
 use super::{Place, Program, compute, compute_for};
 use crate::files::call::{Call, File, Handle};
-use crate::files::volume::Refused;
+use crate::files::volume::{Refused, Volume};
 use crate::rng::Rng;
 use crate::time::Span;
 
@@ -17,7 +17,7 @@ use crate::time::Span;
 pub struct ScanSpec {
     /// The volume.
     pub volume: u8,
-    /// Its own files; without any, the files that are on the volume before.
+    /// Its own files; without any, the files that are on the volume when it begins.
     pub set: FileSet,
     /// Bytes of a read.
     pub block: u64,
@@ -36,7 +36,8 @@ pub struct ScanSpec {
 #[derive(Debug)]
 struct Scan {
     spec: ScanSpec,
-    files: Vec<(File, u64)>,
+    /// Nothing until it has looked what is on the volume.
+    files: Option<Vec<(File, u64)>>,
     at: usize,
     from: u64,
     /// Where reading of this file ends; nothing before it is opened.
@@ -46,20 +47,30 @@ struct Scan {
 
 pub(super) fn place(spec: &ScanSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
     let files = match spec.set.files {
-        0 => {
-            let volume = &place.volumes[usize::from(spec.volume)];
-            let all = volume.files().map(|id| (File { volume: spec.volume, id }, volume.bytes(id)));
-            all.filter(|(file, _)| !volume.is_directory(file.id)).collect()
-        }
-        _ => place.set(&spec.set, spec.volume)?,
+        0 => None,
+        _ => Some(place.set(&spec.set, spec.volume)?),
     };
     Ok(lines::program(Scan { spec: *spec, files, at: 0, from: 0, until: None, rng: place.rng("scan") }))
 }
 
+/// The files on a volume, each with its length.
+fn on(volume: &Volume, index: u8) -> Vec<(File, u64)> {
+    let files = volume.files().filter(|&id| !volume.is_directory(id));
+    files.map(|id| (File { volume: index, id }, volume.bytes(id))).collect()
+}
+
 impl Script for Scan {
-    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
-        let Some(&(file, bytes)) = self.files.get(self.at) else { return false };
+    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+        let volume = seen.system.volume(self.spec.volume);
+        let files = self.files.get_or_insert_with(|| on(volume, self.spec.volume));
+        let Some(&(file, bytes)) = files.get(self.at) else { return false };
+        let there = volume.has(file.id);
         let Some(until) = self.until else {
+            if !there {
+                // Another program has deleted it since.
+                self.at += 1;
+                return true;
+            }
             acts.began(self.at as u32);
             acts.call(Call::Open(file));
             acts.calls(compute(self.spec.file_time));
@@ -67,7 +78,7 @@ impl Script for Scan {
             self.until = Some(if whole { bytes } else { bytes.min(self.spec.head) });
             return true;
         };
-        if self.from < until {
+        if self.from < until && there {
             let block = self.spec.block.min(until - self.from);
             acts.call(Call::Read { file, from: self.from, bytes: block, handle: self.spec.handle });
             acts.calls(compute_for(block, self.spec.mebibyte_time));
