@@ -641,13 +641,14 @@ impl Drive {
         }
     }
 
-    /// Puts a write into the buffer, at most a segment's length at a time, as far as there is room, and acknowledges it
-    /// when all of it is there. Answers whether it is.
+    /// Puts a write into the buffer, at most a segment's length at a time and what replaces dirty blocks apart from what does
+    /// not, as far as there is room, and acknowledges it when all of it is there. Answers whether it is.
     fn store(&mut self, now: Instant, slot: u16) -> bool {
         let Slot { request, mut stored, .. } = self.slots[usize::from(slot)];
         while stored < request.sectors {
             let lba = request.lba + u64::from(stored);
-            let sectors = self.share(lba, request.sectors - stored);
+            let sectors = (self.buffer.meets_the_same(lba, request.end()) - lba) as u32;
+            let sectors = self.share(lba, sectors);
             let most = self.saved_at_most();
             if most != u64::MAX && self.buffer.unwritten() + u64::from(sectors) > most {
                 return false;
