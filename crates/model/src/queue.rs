@@ -220,6 +220,14 @@ impl<T: Copy> Queue<T> {
         self.waiting.iter().map(|&number| (self.at(number).since, &self.at(number).item))
     }
 
+    /// The one that `rank` puts lowest, the oldest of equals; none of those to which it gives no rank. How many are older is
+    /// what it passes.
+    pub fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&T) -> Option<K>) -> Option<Choice> {
+        let ranked = self.waiting.iter().enumerate();
+        let ranked = ranked.filter_map(|(index, &number)| Some((rank(&self.at(number).item)?, index)));
+        ranked.min().map(|(_, index)| self.choice(index, 0))
+    }
+
     /// What was chosen, and since when it waits.
     pub fn chosen(&self, choice: &Choice) -> (Instant, &T) {
         let waiting = self.at(self.waiting[choice.index]);

@@ -177,6 +177,63 @@ fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
     assert!(held > 10, "some writes must come up to the limit: {held}");
 }
 
+/// Files read from front to end with so many reads outstanding, in the order of the files; how long all took.
+fn files(mut drive: Drive, places: &[u64], (reads, sectors): (u32, u32), depth: usize) -> Span {
+    let starts = places.iter().flat_map(|place| (0..reads).map(move |read| place + u64::from(read * sectors)));
+    let (mut now, mut outstanding) = (Instant::ZERO, 0);
+    for (tag, lba) in starts.enumerate() {
+        if outstanding == depth {
+            now = next(&mut drive).finished;
+            outstanding -= 1;
+        }
+        submit(&mut drive, now, request(tag as u32, Op::Read, lba, sectors));
+        outstanding += 1;
+    }
+    (0..outstanding).for_each(|_| now = next(&mut drive).finished);
+    now.since(Instant::ZERO)
+}
+
+/// Reads that wait while a read-ahead of their own stream passes go along with it, whatever it holds for: files at random
+/// places take no longer with several reads outstanding than with one. Served in order they lose nothing, within a revolution
+/// a file. By position a drive may begin in the midst of a file, where that comes first under the head, and fetches what
+/// lies before it later: there and back, two positionings of a revolution each, in the mean. (Where they waited until
+/// the segment was full, each was read again: up to 400 revolutions for a file of 31.)
+#[test]
+fn more_outstanding_is_no_slower() {
+    const FILES: u32 = 8;
+    for hold in [Hold::Never, Hold::Track, Hold::Segment, Hold::Stream] {
+        let mut lost = Vec::new();
+        for seed in 0..100 {
+            let mut rng = Seed(seed).stream("files");
+            let mut small = Small::default().buffered(4, [64, 128, 256][rng.below(3) as usize]);
+            small.zones = vec![(200, [64, 100, 128][rng.below(3) as usize])];
+            small.phase = rng.next_u64();
+            small.firmware.zero_latency = rng.percent(50);
+            small.firmware.dispatch = Span::from_micros(rng.below(3) * 100);
+            let sorted = rng.percent(50);
+            small = small.queued(32, if sorted { Policy::Sptf } else { Policy::Fcfs });
+            small.firmware.queue.max_wait = rng.percent(50).then_some(Span::from_millis(300));
+            small.cache.read_ahead.hold = hold;
+            let sectors = [4, 8, 16, 24][rng.below(4) as usize];
+            let file = (1_600 / sectors, sectors);
+            let last = small.drive().limits(0).sectors - 1_600;
+            let places: Vec<u64> = (0..FILES).map(|_| rng.below(last)).collect();
+            let one = files(small.drive(), &places, file, 1).nanos() as f64;
+            for depth in [2, 4, 16, 32] {
+                let more = files(small.drive(), &places, file, depth).nanos() as f64 - one;
+                let turns = more / REVOLUTION as f64 / f64::from(FILES);
+                assert!(
+                    sorted || turns <= 1.0,
+                    "seed {seed}, {depth} outstanding: {turns} revolutions a file\n{small:?}"
+                );
+                lost.extend(sorted.then_some(turns));
+            }
+        }
+        let mean = lost.iter().sum::<f64>() / lost.len() as f64;
+        assert!(mean <= 2.0, "{hold:?}: {mean} revolutions a file");
+    }
+}
+
 // Cached writes
 
 fn cached(segments: u32, sectors: u32) -> Small {
@@ -213,6 +270,46 @@ fn runs_are_limited_by_number_and_by_memory() {
     assert_eq!((runs(2, 8), runs(9, 8), runs(16, 8)), (2, 9, 16));
     // 128 sectors of memory hold sixteen runs of eight, and four of 32.
     assert_eq!((runs(100, 8), runs(100, 32)), (16, 4));
+}
+
+/// Writes of blocks that are dirty, or on their way to the medium, wait for nothing while there is room for another run: each
+/// takes its command and the link, 1 GB/s and no overhead here. A table's last sector, written with each record that is
+/// appended, is a part of such a write; one every few milliseconds meets its run at the medium again and again.
+#[test]
+fn written_again_is_no_slower_than_written() {
+    let (mut replaced, mut overtaken) = (0, 0);
+    for seed in 0..200 {
+        let mut rng = Seed(seed).stream("written again");
+        // Of an area of 24 blocks no more than twelve runs are apart.
+        let mut small = cached(16, 32);
+        small.cache.destage_idle = Span::from_micros(rng.below(3) * 500);
+        small.cache.fills_while_draining = rng.percent(50);
+        small.cache.dirty_runs = rng.percent(50).then_some(16);
+        small.physical_sector = [512, 4096][rng.below(2) as usize];
+        let mut drive = small.drive();
+        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        let mut now = Instant::ZERO;
+        let mut acknowledged = [Instant::ZERO; 24];
+        for tag in 0..200 {
+            let (lba, sectors) = (rng.below(20), 1 + rng.below(4) as u32);
+            submit(&mut drive, now, request(tag, Op::Write, 1_000 + lba, sectors));
+            let completion = next(&mut drive);
+            let took = completion.finished.since(now).nanos();
+            // A rounding for each part of it that lands in another run.
+            assert!(took.abs_diff(u64::from(sectors) * 512) <= 4, "seed {seed}, write {tag}: {completion:?}");
+            for landing in core::iter::from_fn(|| drive.poll_landing()) {
+                replaced += u32::from(landing.kind == LandingKind::Discarded);
+                let first = landing.lba as usize - 1_000;
+                let blocks = acknowledged[first..first + landing.sectors as usize].iter();
+                overtaken +=
+                    u32::from(landing.kind == LandingKind::Landed && blocks.clone().any(|&at| at > landing.from));
+            }
+            acknowledged[lba as usize..lba as usize + sectors as usize].fill(completion.finished);
+            now = completion.finished + Span::from_micros(rng.below(12_000));
+        }
+    }
+    // Both must occur: runs replaced in the buffer, and runs written again while they were on their way.
+    assert!(replaced > 1_000 && overtaken > 100, "{replaced}, {overtaken}");
 }
 
 /// A run may grow while its beginning is on its way to the medium: written at the medium's pace, a stream in a buffer of

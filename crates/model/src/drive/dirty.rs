@@ -2,7 +2,8 @@
 //! written out is the firmware's affair, which command waits for which is `queuing`'s.
 //!
 //! A run lies in a segment of its own, or, where `cache.dirty_runs` says how many there may be, takes as much of the
-//! buffer as it is long. A write that goes on where a run ends joins it. With `cache.fills_while_draining` a run is a ring:
+//! buffer as it is long. A write that goes on where a run ends joins it; one of blocks in it takes their place. What is on its
+//! way to the medium stays as it is: a write of the same blocks begins another run, which leaves after it. With `cache.fills_while_draining` a run is a ring:
 //! while its first part is on its way to the medium its end may go on growing, and what has left it makes room.
 
 use alloc::vec::Vec;
@@ -62,13 +63,31 @@ pub enum Room {
     Within(usize),
     /// Takes a segment of its own.
     New,
-    /// Must wait until a dirty segment has been destaged.
+    /// Must wait until a dirty segment has been destaged: there is no room.
     Wait,
 }
 
 impl Buffer {
-    /// What a write of `lba..end` meets; segments below `fence` take no more (a flush waits for them). Of the segment on
-    /// its way to the medium all before `passed` is there.
+    /// How far a write of `lba..end` meets the same from its start: the inside of one dirty run, or none. What is on its way
+    /// to the medium counts as none: a write of the same blocks goes to another segment, which leaves after it.
+    pub fn meets_the_same(&self, lba: u64, end: u64) -> u64 {
+        let open = self.dirty_about(lba, end).map(|segment| self.open(segment)).filter(|(from, to)| from < to);
+        open.fold(end, |end, (from, to)| match from <= lba {
+            true if lba < to => end.min(to),
+            true => end,
+            false => end.min(from),
+        })
+    }
+
+    /// What of a dirty segment is not on its way to the medium.
+    fn open(&self, segment: usize) -> (u64, u64) {
+        let (start, stop) = self.span(segment);
+        let leaving = self.dirty[segment].as_ref().and_then(|dirty| dirty.leaving);
+        (leaving.unwrap_or(start), stop)
+    }
+
+    /// What a write of `lba..end` meets that meets [the same](Buffer::meets_the_same) all along; segments below `fence` take
+    /// no more (a flush waits for them). Of the segment on its way to the medium all before `passed` is there.
     pub fn room(&self, lba: u64, end: u64, fence: u64, passed: u64) -> Room {
         let mut join = None;
         for segment in self.dirty_about(lba, end) {
@@ -76,9 +95,9 @@ impl Buffer {
             let Some(dirty) = &self.dirty[segment] else {
                 continue;
             };
-            if start < end && lba < stop {
-                let inside = start <= lba && end <= stop;
-                return if inside && dirty.leaving.is_none() { Room::Within(segment) } else { Room::Wait };
+            let (from, to) = self.open(segment);
+            if from <= lba && lba < to {
+                return Room::Within(segment);
             }
             let (serial, first) = match (dirty.leaving, dirty.tail) {
                 (None, _) => (dirty.serial, start),
@@ -237,6 +256,10 @@ impl Buffer {
         let Some((serial, since)) = self.dirty[segment].as_ref().and_then(|dirty| dirty.tail).filter(|_| until < stop)
         else {
             self.drop_dirty(segment);
+            // Written again meanwhile: another segment has what is newer.
+            while let Some((from, to)) = self.dirty_over(segment) {
+                self.invalidate(from, to);
+            }
             return false;
         };
         self.set_span(segment, until, stop);
@@ -253,6 +276,12 @@ impl Buffer {
             (dirty.serial, dirty.since, dirty.leaving, dirty.tail) = (serial, since, None, None);
         }
         true
+    }
+
+    /// A dirty run that holds blocks of a clean segment too.
+    fn dirty_over(&self, segment: usize) -> Option<(u64, u64)> {
+        let (start, stop) = self.span(segment);
+        self.dirty_about(start, stop).map(|dirty| self.span(dirty)).find(|&(_, to)| start < to)
     }
 
     /// A segment's data are on the medium, or lost; its blocks stay as clean ones.

@@ -17,6 +17,7 @@
 use super::cache::Lookup;
 use super::dirty::{Piece, Room};
 use super::profile::{Hold, Until};
+use super::queuing::Chosen;
 use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
 use super::{Activity, Drive, Power, Purpose, Slot, Stage, Target};
@@ -188,18 +189,56 @@ impl Drive {
             false => self.look_up(slot),
         };
         match lookup {
-            Lookup::Hit(segment) if !self.puts_off(now, request, segment) => {
+            Lookup::Hit(segment) if !self.puts_off(now, request, segment, None) => {
                 self.read_hit(now, slot, request, segment);
             }
             Lookup::Extends(segment)
                 if self.streams_into(now, segment, request)
                     && !self.is_held_up()
-                    && !self.puts_off(now, request, segment) =>
+                    && !self.puts_off(now, request, segment, None) =>
             {
                 self.read_hit(now, slot, request, segment);
             }
             _ => self.enqueue(now, slot, request),
         }
+        self.take_along(now);
+    }
+
+    /// Commands that waited when a read-ahead began go along with it as if they came now: those that begin in what it brings
+    /// before it gives way to them. Nobody else could have the medium until then; to pass over one that ends behind that would
+    /// cost it a revolution, for its beginning has passed by then.
+    pub(super) fn take_along(&mut self, now: Instant) {
+        while let Some((chosen, segment)) = self.next_along(now) {
+            let slot = self.commands.take(chosen).slot;
+            let request = self.slots[usize::from(slot)].request;
+            self.slots[usize::from(slot)].ledger.until(Part::Queue, now);
+            self.read_hit(now, slot, &request, segment);
+        }
+    }
+
+    /// The command that goes along with the read-ahead next, in the order in which their blocks pass, and the segment.
+    fn next_along(&mut self, now: Instant) -> Option<(Chosen, usize)> {
+        if self.commands.is_empty() {
+            return None;
+        }
+        let segment = self.filling(now)?;
+        let (Activity::Prefetch(stream) | Activity::Access { then: Some(stream), .. }) = &self.activity else {
+            return None;
+        };
+        if stream.held <= now {
+            return None;
+        }
+        let until = self.breaks_off(stream, self.fed_up());
+        let (start, end) = self.buffer.span(segment);
+        let (chosen, slot) = self.commands.lowest_by(|target| {
+            let request = &self.slots[usize::from(target.slot)].request;
+            let within = start <= request.lba && request.lba < end && !target.write && !request.flags.has(Flags::FUA);
+            let goes = within && stream.when(self.platter(), request.lba + 1) <= until;
+            goes.then_some((request.end(), request.lba))
+        })?;
+        let request = self.slots[usize::from(slot)].request;
+        let readable = request.end() <= end || self.streams_into(now, segment, &request);
+        (readable && !self.puts_off(now, &request, segment, Some(chosen))).then_some((chosen, segment))
     }
 
     /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.
@@ -230,9 +269,10 @@ impl Drive {
             && self.first_weak(end, request.end()).is_none()
     }
 
-    /// True when a read that goes along with a prefetch would keep the medium from what waits for it, and must not: that
-    /// would be waiting beyond its limit by then, or is a command that counts for more by rank or age.
-    fn puts_off(&mut self, now: Instant, request: &Request, segment: usize) -> bool {
+    /// True when a read that goes along with a prefetch, one that arrives or was `chosen` among those that wait, would keep the
+    /// medium from what waits for it, and must not: that would be waiting beyond its limit by then, or is a command that counts
+    /// for more by rank or age.
+    fn puts_off(&mut self, now: Instant, request: &Request, segment: usize, chosen: Option<Chosen>) -> bool {
         let waits = !self.commands.is_empty() || self.buffer.dirty_count() > 0;
         if !waits || self.heads_queue(request) || self.filling(now) != Some(segment) {
             return false;
@@ -252,7 +292,7 @@ impl Drive {
         }
         let costs = self.costs(here);
         let cost = |target: &Target| costs(target, u64::MAX);
-        self.commands.overdue(here) || self.commands.outweighs(here, self.has_priority(request), cost)
+        self.commands.overdue(here) || self.commands.outweighs(here, self.has_priority(request), chosen, cost)
     }
 
     /// The segment that the medium is filling, by a read or the prefetch that follows it.
@@ -601,13 +641,14 @@ impl Drive {
         }
     }
 
-    /// Puts a write into the buffer, at most a segment's length at a time, as far as there is room, and acknowledges it
-    /// when all of it is there. Answers whether it is.
+    /// Puts a write into the buffer, at most a segment's length at a time and what replaces dirty blocks apart from what does
+    /// not, as far as there is room, and acknowledges it when all of it is there. Answers whether it is.
     fn store(&mut self, now: Instant, slot: u16) -> bool {
         let Slot { request, mut stored, .. } = self.slots[usize::from(slot)];
         while stored < request.sectors {
             let lba = request.lba + u64::from(stored);
-            let sectors = self.share(lba, request.sectors - stored);
+            let sectors = (self.buffer.meets_the_same(lba, request.end()) - lba) as u32;
+            let sectors = self.share(lba, sectors);
             let most = self.saved_at_most();
             if most != u64::MAX && self.buffer.unwritten() + u64::from(sectors) > most {
                 return false;

@@ -150,6 +150,17 @@ impl Candidates {
         due.is_some_and(|due| self.preferred.deadline().is_none_or(|other| due < other))
     }
 
+    /// The one that `rank` puts lowest, heads of the queue apart, and its slot.
+    pub(super) fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&Target) -> Option<K>) -> Option<(Chosen, u16)> {
+        let among = [(Standing::Preferred, &self.preferred), (Standing::Plain, &self.plain)];
+        let lowest = among.into_iter().filter_map(|(standing, queue)| {
+            let choice = queue.lowest_by(&mut rank)?;
+            let target = queue.chosen(&choice).1;
+            Some((rank(target), Chosen { standing, choice: Some(choice), cost: 0 }, target.slot))
+        });
+        lowest.min_by(|one, other| one.0.cmp(&other.0)).map(|(_, chosen, slot)| (chosen, slot))
+    }
+
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub(super) fn take(&mut self, chosen: Chosen) -> Target {
         match (chosen.standing, chosen.choice) {
@@ -159,19 +170,26 @@ impl Candidates {
         }
     }
 
-    /// One of them goes before a command that arrives and costs no positioning: a head of the queue, one with priority
-    /// against one without, one whose wait outweighs what it costs, or any where the arrival would not be among those
-    /// chosen from.
-    pub(super) fn outweighs(&self, at: Instant, priority: bool, cost: impl Fn(&Target) -> u64) -> bool {
+    /// One of them goes before a command that costs no positioning, one that arrives or was `chosen` among them: a head of the
+    /// queue, one with priority against one without, one whose wait outweighs what it costs, or any where the command is not
+    /// among those chosen from.
+    pub(super) fn outweighs(
+        &self,
+        at: Instant,
+        priority: bool,
+        chosen: Option<Chosen>,
+        cost: impl Fn(&Target) -> u64,
+    ) -> bool {
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
-        let closed = policy == Policy::Fcfs || (window > 0 && rivals.len() >= window as usize);
+        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| choice.passed as usize);
+        let closed = policy == Policy::Fcfs || (window > 0 && older >= window as usize);
         let heavy = |(since, target): (Instant, &Target)| {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > cost(target)
         };
         !self.heads.is_empty()
             || (!priority && !self.preferred.is_empty())
-            || rivals.iter().next().is_some_and(|oldest| closed || heavy(oldest))
+            || rivals.iter().next().is_some_and(|oldest| older > 0 && (closed || heavy(oldest)))
     }
 }
 

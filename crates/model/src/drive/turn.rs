@@ -346,6 +346,7 @@ impl Drive {
                 self.read_into(now, slot, &request, first, |drive| drive.buffer.allocate(request.lba, None));
             }
         }
+        self.take_along(now);
     }
 
     /// Reads from the block at `first` to the request's end into the segment that `take` names, and plans the read-ahead
