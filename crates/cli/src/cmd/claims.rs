@@ -11,6 +11,7 @@ use std::path::Path;
 
 use seekwise_formats::diagnostic::nearest;
 use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
+use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{Evidence, Vote};
 use seekwise_lab::inputs::Inputs;
@@ -19,7 +20,6 @@ use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::study::Earlier;
 use serde::Serialize;
 
-use super::studies::BUILT_IN;
 use super::study::{self, Held, held_line};
 use super::{print, print_json, warn};
 use crate::args;

@@ -11,11 +11,11 @@ use clap_complete::env::Shells;
 use seekwise_formats::keys::sections;
 use seekwise_formats::program::programs;
 use seekwise_formats::stack::layers;
+use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::{catalogue, jobs};
 use seekwise_targets::place::PLACES;
 
 use super::print;
-use super::studies::BUILT_IN;
 use crate::args::{self, Cli, Shell};
 use crate::exit::{Answer, Failure, Outcome};
 

@@ -3,6 +3,7 @@
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::flatten;
 use seekwise_formats::study::{Factor, Study, parse};
+use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::demand;
 use serde_json::{Value, json};
 
@@ -12,45 +13,6 @@ use crate::exit::{Answer, Failure, Outcome};
 use crate::planned;
 use crate::screen::{self, wrapped};
 use crate::tables;
-
-/// The built-in studies: name and text.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    ("ncq-alone", include_str!("../../../../studies/ncq-alone.toml")),
-    ("q-two-revolutions", include_str!("../../../../studies/q-two-revolutions.toml")),
-    ("q-arrays", include_str!("../../../../studies/q-arrays.toml")),
-    ("q-matrix", include_str!("../../../../studies/q-matrix.toml")),
-    ("q-repeat", include_str!("../../../../studies/q-repeat.toml")),
-    ("q-tcq-and-ncq", include_str!("../../../../studies/q-tcq-and-ncq.toml")),
-    ("n-power-cut", include_str!("../../../../studies/n-power-cut.toml")),
-    ("segments-access", include_str!("../../../../studies/segments-access.toml")),
-    ("segments-random", include_str!("../../../../studies/segments-random.toml")),
-    ("f-interface", include_str!("../../../../studies/f-interface.toml")),
-    ("d-surface", include_str!("../../../../studies/d-surface.toml")),
-    ("d-modes", include_str!("../../../../studies/d-modes.toml")),
-    ("n-write-cache", include_str!("../../../../studies/n-write-cache.toml")),
-    ("n-curve", include_str!("../../../../studies/n-curve.toml")),
-    ("n-blocks", include_str!("../../../../studies/n-blocks.toml")),
-    ("n-distance", include_str!("../../../../studies/n-distance.toml")),
-    ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),
-    ("segments-streams", include_str!("../../../../studies/segments-streams.toml")),
-    ("segments-servers", include_str!("../../../../studies/segments-servers.toml")),
-    ("segments-large-files", include_str!("../../../../studies/segments-large-files.toml")),
-    ("segments-small-files", include_str!("../../../../studies/segments-small-files.toml")),
-    ("segments-two-streams", include_str!("../../../../studies/segments-two-streams.toml")),
-    ("segments-doubled", include_str!("../../../../studies/segments-doubled.toml")),
-    ("segments-and-makers", include_str!("../../../../studies/segments-and-makers.toml")),
-    ("d-drivers", include_str!("../../../../studies/d-drivers.toml")),
-    ("f-flush", include_str!("../../../../studies/f-flush.toml")),
-    ("f-heads", include_str!("../../../../studies/f-heads.toml")),
-    ("f-host-cache", include_str!("../../../../studies/f-host-cache.toml")),
-    ("f-power", include_str!("../../../../studies/f-power.toml")),
-    ("f-switch", include_str!("../../../../studies/f-switch.toml")),
-    ("f-option", include_str!("../../../../studies/f-option.toml")),
-    ("two-programs", include_str!("../../../../studies/two-programs.toml")),
-    ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
-    ("ide-channel", include_str!("../../../../studies/ide-channel.toml")),
-    ("scsi-bus", include_str!("../../../../studies/scsi-bus.toml")),
-];
 
 /// Lists them, or shows one.
 pub fn studies(args: &args::Named, json: bool) -> Outcome {

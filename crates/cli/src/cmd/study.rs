@@ -5,6 +5,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::{Compare, Study};
+use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::compose::{self, Material};
 use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
 use seekwise_lab::made::{Made, MadeFrom};
@@ -13,7 +14,6 @@ use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
 use seekwise_lab::study::Earlier;
 use serde_json::json;
 
-use super::studies::BUILT_IN;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
