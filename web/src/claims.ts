@@ -8,14 +8,6 @@ import type { Claim, Report } from "./report";
 
 export function claims({ claims: all }: Report): HTMLElement | null {
   if (all.length === 0) return null;
-  const run = all.filter(({ reproduced }) => reproduced !== null);
-  const held = run.filter(({ reproduced }) => reproduced === true).length;
-  const said =
-    (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
-    (run.length === 0 || run.length === all.length ? "" : "; ") +
-    (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
-    ".";
-  const lead = sentence(said);
   const csv = csvButton("claims", () => ({
     head: ["id", "class", "finding", "counts as reproduced when", "figure", "result", "rests on"],
     rows: all.map((claim) => [
@@ -29,7 +21,19 @@ export function claims({ claims: all }: Report): HTMLElement | null {
     ]),
   }));
   const list = el("ul", { class: "claims" }, ...all.map((claim) => el("li", {}, ...card(claim))));
-  return section("claims", "Findings of the source studies", lead, files(csv), list);
+  return section("claims", "Findings of the source studies", cameAgain(all), files(csv), list);
+}
+
+/** How many came out again, in a sentence. */
+export function cameAgain(all: Claim[]): string {
+  const run = all.filter(({ reproduced }) => reproduced !== null);
+  const held = run.filter(({ reproduced }) => reproduced === true).length;
+  const said =
+    (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
+    (run.length === 0 || run.length === all.length ? "" : "; ") +
+    (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
+    ".";
+  return sentence(said);
 }
 
 /** More lines of figures than this are folded. */
@@ -60,7 +64,8 @@ function words(reproduced: boolean | null): string {
   return reproduced === null ? "shown" : reproduced ? "reproduced" : "not reproduced";
 }
 
-function badge(reproduced: boolean | null): HTMLElement {
+/** What came of a finding. */
+export function badge(reproduced: boolean | null): HTMLElement {
   const kind = reproduced === null ? "not-enough-data" : reproduced ? "faster" : "slower";
   const mark = reproduced === null ? null : el("span", { "aria-hidden": "true" }, reproduced ? "✓ " : "✗ ");
   return el("span", { class: `badge ${kind}` }, mark, words(reproduced));

@@ -18,9 +18,10 @@ import { distribution } from "./distribution";
 import { el } from "./dom";
 import { followPrinting } from "./chart";
 import { heading, mainFigures, unfinished, warnings } from "./overview";
+import { type Choices, review } from "./review";
 import { method } from "./method";
 import { percentiles } from "./percentiles";
-import { readReport, type Report } from "./report";
+import { readReport, type Report, type Review } from "./report";
 import { requestsFigure } from "./requests";
 import { told } from "./stretch";
 import { themeSwitch } from "./theme";
@@ -84,10 +85,22 @@ function unfoldInPrint(whole: HTMLInputElement): void {
   });
 }
 
-function build(report: Report): void {
-  document.title = `${report.title} · Seekwise`;
+/** One report: what stands on its page, and what can be chosen there. */
+function single(report: Report): { all: (HTMLElement | null)[]; choice: Choice } {
   const choice = new Choice(report);
-  const all = sections(report, choice);
+  const parts = sections(report, choice);
+  return { all: [unfinished(report), heading(report), contents(parts), ...parts], choice };
+}
+
+/** The same of several in one. */
+function several(report: Review): { all: HTMLElement[]; choice: Choices } {
+  const { sections: all, choices: choice } = review(report);
+  return { all, choice };
+}
+
+function build(report: Report | Review): void {
+  document.title = `${report.title} · Seekwise`;
+  const { all, choice } = "chapters" in report ? several(report) : single(report);
   const whole = el("input", { type: "checkbox" });
   const print = el("button", { type: "button" }, "Print");
   print.addEventListener("click", () => window.print());
@@ -99,7 +112,7 @@ function build(report: Report): void {
     {},
     "Made by Seekwise. Charts by Apache ECharts; its licences stand at the end of this file.",
   );
-  const main = el("main", { id: "main" }, unfinished(report), heading(report), contents(all), ...all, foot);
+  const main = el("main", { id: "main" }, ...all, foot);
   document
     .getElementById("page")
     ?.replaceChildren(el("a", { class: "skip", href: "#main" }, "To the report"), bar, main);

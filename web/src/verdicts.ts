@@ -155,6 +155,18 @@ function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge, 
   return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, more);
 }
 
+/** What leads each of several reports, each with a link to its place, on a common scale. */
+export function leading(all: { place: string; words: string; report: Report }[]): HTMLElement {
+  const first = all.map(({ report }) => report.verdicts[0]!);
+  const scale = scaleOf(first);
+  const rows = all.map(({ place, words, report }, index) => {
+    const made = row(first[index]!, scale, null, badges(report));
+    made.querySelector(".saying")!.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
+    return made;
+  });
+  return el("ul", { class: "verdicts" }, ...rows);
+}
+
 /** The sides and the metric of a verdict, where they are not the headline's. */
 function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): string | null {
   const { side_a, side_b, metric } = verdict;

@@ -16,6 +16,7 @@ use crate::stats::response::Response;
 
 mod page;
 mod plain;
+pub mod review;
 
 pub use page::html;
 
@@ -68,6 +69,13 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Where the figures come from.
     pub provenance: Provenance,
+}
+
+impl Report {
+    /// The same without the moving picture, which is most of a page.
+    pub fn without_picture(self) -> Report {
+        Report { stretches: Vec::new(), ..self }
+    }
 }
 
 /// An estimate and its interval.

@@ -38,3 +38,12 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("ide-channel", include_str!("../../../../studies/ide-channel.toml")),
     ("scsi-bus", include_str!("../../../../studies/scsi-bus.toml")),
 ];
+
+/// The built-in reviews, each a source study whole, made of studies above: name and text.
+pub const REVIEWS: &[(&str, &str)] = &[
+    ("drivers", include_str!("../../../../studies/drivers.toml")),
+    ("ncq-ahci", include_str!("../../../../studies/ncq-ahci.toml")),
+    ("flush", include_str!("../../../../studies/flush.toml")),
+    ("ncq-arrays", include_str!("../../../../studies/ncq-arrays.toml")),
+    ("segments", include_str!("../../../../studies/segments.toml")),
+];
