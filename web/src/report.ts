@@ -181,6 +181,7 @@ export interface Claim {
   figure: string;
   reproduced: boolean | null;
   mechanism: string;
+  pending: string | null;
 }
 
 export interface Provenance {

@@ -4,7 +4,7 @@
 import { bars } from "./bars";
 import { anatomy } from "./anatomy";
 import { Choice, type State } from "./choice";
-import { badge, cameAgain, claims } from "./claims";
+import { badge, cameAgain, claims, result } from "./claims";
 import { curves } from "./curves";
 import { csvButton, files } from "./download";
 import { el, section } from "./dom";
@@ -81,13 +81,14 @@ function answers({ chapters }: Review): HTMLElement | null {
 function findings({ chapters }: Review): HTMLElement | null {
   const all = chapters.flatMap((chapter) => chapter.report.claims.map((claim) => ({ claim, chapter })));
   if (all.length === 0) return null;
+  all.sort((a, b) => place(a.claim.id) - place(b.claim.id));
   const rows = all.map(({ claim, chapter: { folder, heading: words } }) =>
     el(
-      "tr",
+      "li",
       {},
-      el("th", { scope: "row" }, claim.id),
-      el("td", { class: "text" }, claim.finding, " ", el("a", { class: "small", href: `#${folder}` }, words)),
-      el("td", {}, badge(claim.reproduced)),
+      el("strong", {}, claim.id),
+      el("p", {}, claim.finding, " ", el("a", { class: "small", href: `#${folder}` }, words)),
+      badge(claim),
     ),
   );
   const csv = csvButton("findings", () => ({
@@ -97,11 +98,16 @@ function findings({ chapters }: Review): HTMLElement | null {
       claim.class,
       claim.finding,
       part,
-      claim.reproduced === null ? "shown" : claim.reproduced ? "reproduced" : "not reproduced",
+      result(claim),
     ]),
   }));
-  const table = el("table", { class: "findings" }, el("tbody", {}, ...rows));
-  return section("findings", "Findings of the source study", cameAgain(all.map(({ claim }) => claim)), files(csv), table);
+  const list = el("ul", { class: "findings" }, ...rows);
+  return section("findings", "Findings of the source study", cameAgain(all.map(({ claim }) => claim)), files(csv), list);
+}
+
+/** Where a finding stands in its source: the number in its name. */
+function place(id: string): number {
+  return Number(id.replace(/\D/g, ""));
 }
 
 function chapter({ folder, heading: words, why, report }: Chapter, number: number, choice: Choice): HTMLElement {

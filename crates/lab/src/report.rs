@@ -387,6 +387,8 @@ pub struct Claim {
     pub reproduced: Option<bool>,
     /// The mechanism of the model that it rests on.
     pub mechanism: String,
+    /// Of one whose checks hold: what else must come out, which the study alone does not try.
+    pub pending: Option<String>,
 }
 
 /// Where the figures come from.

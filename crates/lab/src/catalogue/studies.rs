@@ -47,3 +47,34 @@ pub const REVIEWS: &[(&str, &str)] = &[
     ("ncq-arrays", include_str!("../../../../studies/ncq-arrays.toml")),
     ("segments", include_str!("../../../../studies/segments.toml")),
 ];
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::study::parse;
+    use seekwise_formats::study::review::Review;
+
+    use super::*;
+
+    /// Which review a finding belongs to, by its letter.
+    const SOURCES: [(&str, &str); 5] =
+        [("D", "drivers"), ("N", "ncq-ahci"), ("F", "flush"), ("Q", "ncq-arrays"), ("C", "segments")];
+
+    #[test]
+    fn every_finding_stands_in_the_review_of_its_source() {
+        let reviews: Vec<(&str, Review)> =
+            REVIEWS.iter().map(|(name, text)| (*name, Review::parse(name, text).unwrap())).collect();
+        for (name, text) in BUILT_IN {
+            for claim in parse(name, text).unwrap().claim {
+                let (_, source) = SOURCES.iter().find(|(letter, _)| claim.id.starts_with(letter)).expect("its source");
+                let review = &reviews.iter().find(|(name, _)| name == source).expect("its review").1;
+                let there = review.part.iter().any(|part| part.study == *name);
+                assert!(there, "studies/{source}.toml has no part `{name}`, which carries {}", claim.id);
+            }
+        }
+        for (name, review) in &reviews {
+            for part in &review.part {
+                assert!(BUILT_IN.iter().any(|(known, _)| *known == part.study), "{name}: {}", part.study);
+            }
+        }
+    }
+}
