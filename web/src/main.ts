@@ -70,12 +70,13 @@ function contents(all: HTMLElement[]): HTMLElement {
   return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...links));
 }
 
-/** What is folded away on the screen is unfolded on paper; the stack's settings only if the reader wants them. */
+/** What is folded away on the screen is unfolded on paper; the stack's settings only if the reader wants them, and a chapter's
+    single verdicts only on the part's own page. */
 function unfoldInPrint(whole: HTMLInputElement): void {
   const opened: HTMLDetailsElement[] = [];
   window.addEventListener("beforeprint", () => {
     document.documentElement.classList.toggle("print-whole", whole.checked);
-    for (const details of document.querySelectorAll("details:not([open])")) {
+    for (const details of document.querySelectorAll("details:not([open], .chapter .others details)")) {
       (details as HTMLDetailsElement).open = true;
       opened.push(details as HTMLDetailsElement);
     }

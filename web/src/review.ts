@@ -13,6 +13,9 @@ import { unfinished, warnings } from "./overview";
 import type { Chapter, Review } from "./report";
 import { leading, verdicts } from "./verdicts";
 
+/** Verdicts of a chapter beside its first, before the rest is folded away: comparisons come before their single cells. */
+const SHOWN = 3;
+
 /** The choices of all chapters as one: in the address each stands under its chapter's name. */
 export class Choices {
   constructor(private readonly all: Map<string, Choice>) {}
@@ -115,7 +118,7 @@ function chapter({ folder, heading: words, why, report }: Chapter, number: numbe
   const compared = report.verdicts.length > 0;
   const parts = [
     unfinished(report),
-    compared ? verdicts(report, beware) : beware,
+    compared ? verdicts(report, beware, SHOWN) : beware,
     report.cells.length > 1 ? bars(choice) : null,
     report.cells.length > 0 ? curves(choice) : null,
     report.cells.length > 0 ? anatomy(choice) : null,
