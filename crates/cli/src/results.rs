@@ -152,6 +152,11 @@ pub fn kept_review(folder: &Path) -> Result<Option<KeptReview>, FolderError> {
     Ok(Some(KeptReview { text, made }))
 }
 
+/// Whether a folder says that it holds the parts of a review.
+fn is_review(folder: &Path) -> bool {
+    fs::read_to_string(folder.join(MADE)).is_ok_and(|made| serde_json::from_str::<MadeOfParts>(&made).is_ok())
+}
+
 /// Whether a review's results may go to `folder`: with `resume`, on from those of the same review; with `force`, instead
 /// of what it holds.
 pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
@@ -234,13 +239,14 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
         let there = files.map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok());
         return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
     }
-    if !holds(folder) {
+    if !holds(folder) && !is_review(folder) {
         return Ok(());
     }
     if !force {
         return Err(FolderError::Holds(folder.to_owned()));
     }
-    let lines = fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))?;
+    let lines =
+        if holds(folder) { fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))? } else { Vec::new() };
     let runs = whole(&lines).split_inclusive(|&byte| byte == b'\n').count();
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     say(format!("note: the results in {} ({runs}) are replaced", folder.display()));

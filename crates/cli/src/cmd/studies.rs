@@ -17,6 +17,9 @@ use crate::planned;
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table};
 
+/// Cells of a study that are probed for how long it takes: few, for the list is of all studies.
+const PROBED: usize = 4;
+
 /// Lists them, or shows one.
 pub fn studies(args: &args::Named, json: bool) -> Outcome {
     if let Some(name) = &args.name {
@@ -56,7 +59,7 @@ struct Listed {
 impl Listed {
     fn study(name: &str, text: &str) -> Result<Listed, Failure> {
         let planned = planned::plan_file(name, text)?;
-        let takes = bounds::forecast(&planned.extent(1))?;
+        let takes = bounds::forecast(&planned.extent(1), PROBED)?;
         let runs = planned.prepared.len() as u64 * u64::from(planned.study.runs);
         let Study { title, question, .. } = planned.study;
         Ok(Listed { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
