@@ -96,7 +96,7 @@ impl Bounds {
         if plan.cells.iter().map(short).sum::<f64>() * times / (cores as f64) < 1.0 {
             return Ok(());
         }
-        let seconds = forecast(plan, PROBED)? / cores as f64;
+        let seconds = forecast(plan)? / cores as f64;
         if seconds > LONG {
             let hours = seconds / 3600.0;
             let forecast =
@@ -107,9 +107,9 @@ impl Bounds {
     }
 }
 
-/// Wall seconds that a plan takes on one core, as the first requests of at most `probed` of its cells do.
-pub fn forecast(plan: &Plan<'_>, probed: usize) -> Result<f64, Failure> {
-    let step = plan.cells.len().div_ceil(probed);
+/// Wall seconds that a plan takes on one core, as the first requests of some of its cells do.
+pub fn forecast(plan: &Plan<'_>) -> Result<f64, Failure> {
+    let step = plan.cells.len().div_ceil(PROBED);
     let mut took = Vec::new();
     for cell in plan.cells.iter().step_by(step.max(1)) {
         took.push(demand::forecast(&cell.target, &cell.job, plan.seed)?);

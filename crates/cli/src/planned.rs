@@ -128,19 +128,16 @@ impl Opening<'_> {
 
     /// Whether a plan keeps within the bounds, and on how many cores.
     fn admit(&self, planned: &Planned) -> Result<usize, Failure> {
-        self.bounds.admit(&planned.extent(self.threads))
+        self.bounds.admit(&extent(&planned.study, &planned.prepared, self.threads))
     }
 }
 
-impl Planned {
-    /// What it is about to run.
-    pub fn extent(&self, threads: usize) -> Plan<'_> {
-        let Planned { study, prepared, .. } = self;
-        let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
-        // Cuts run a job twice more, each orderly power-off once.
-        let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-        Plan { cells: prepared, runs, cuts, times, threads, seed: study.seed }
-    }
+/// What `cells` of a study are about to run.
+pub fn extent<'a>(study: &Study, cells: &'a [Prepared], threads: usize) -> Plan<'a> {
+    let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
+    // Cuts run a job twice more, each orderly power-off once.
+    let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
+    Plan { cells, runs, cuts, times, threads, seed: study.seed }
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {

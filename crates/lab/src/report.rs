@@ -72,9 +72,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// The same without the moving picture, which is most of a page.
-    pub fn without_picture(self) -> Report {
-        Report { stretches: Vec::new(), ..self }
+    /// What a chapter of a review shows of it: all but the moving picture and the spread, which are most of a page.
+    pub fn as_chapter(self) -> Report {
+        let cells = self.cells.into_iter().map(|cell| Cell { histogram: Vec::new(), ..cell });
+        Report { stretches: Vec::new(), cells: cells.collect(), ..self }
     }
 }
 

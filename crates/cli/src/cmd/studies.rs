@@ -7,17 +7,20 @@ use seekwise_formats::study::review::{Part, Review};
 use seekwise_formats::study::{Factor, Study, parse};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::demand;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan;
 use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args;
 use crate::bounds;
 use crate::exit::{Answer, Failure, Outcome};
+use crate::files;
 use crate::planned;
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table};
 
-/// Cells of a study that are probed for how long it takes: few, for the list is of all studies.
+/// Cells of a study that are prepared and probed for how long it takes: few, for the list is of all studies.
 const PROBED: usize = 4;
 
 /// Lists them, or shows one.
@@ -58,10 +61,17 @@ struct Listed {
 
 impl Listed {
     fn study(name: &str, text: &str) -> Result<Listed, Failure> {
-        let planned = planned::plan_file(name, text)?;
-        let takes = bounds::forecast(&planned.extent(1), PROBED)?;
-        let runs = planned.prepared.len() as u64 * u64::from(planned.study.runs);
-        let Study { title, question, .. } = planned.study;
+        let study = parse(name, text)?;
+        let cells = plan::cells(&study);
+        let inputs = Inputs::today(&files::text);
+        // One further each time, so that they are not all of one level of the last factor.
+        let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
+        let some = (0..probed).map(|place| plan::prepare(name, &cells[place * step % cells.len()], &inputs));
+        let some = some.collect::<Result<Vec<_>, _>>()?;
+        let share = some.len() as f64 / cells.len() as f64;
+        let takes = bounds::forecast(&planned::extent(&study, &some, 1))? / share;
+        let runs = cells.len() as u64 * u64::from(study.runs);
+        let Study { title, question, .. } = study;
         Ok(Listed { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
     }
 

@@ -35,7 +35,7 @@ pub struct Chapter {
     pub heading: String,
     /// What it adds.
     pub why: Option<String>,
-    /// Its report, without the moving picture: that is on its own page.
+    /// Its report, without the moving picture and the spread: those are on its own page.
     pub report: Report,
 }
 

@@ -125,7 +125,7 @@ impl<'a> Answers<'a> {
         claims_of(&mut self.claims, part.folder(), &evidence);
         self.held.extend(evidence.claims().iter().map(|judged| (judged.claim.id.clone(), judged.reproduced())));
         self.refused |= refused(&evidence);
-        let (folder, why, report) = (part.folder().to_owned(), part.why.clone(), report.without_picture());
+        let (folder, why, report) = (part.folder().to_owned(), part.why.clone(), report.as_chapter());
         self.chapters.push(Chapter { folder, heading, why, report });
         Ok(())
     }
