@@ -65,7 +65,8 @@ async function copy(line: string, code: HTMLElement, button: HTMLElement): Promi
   setTimeout(() => (button.textContent = "Copy"), 2000);
 }
 
-function words({ verdicts, meanings, cells }: Report): HTMLElement {
+/** What the words of a report mean. */
+export function words({ verdicts, meanings, cells }: Report): HTMLElement {
   const compared = verdicts.length > 0;
   const outcomes = meanings.map(({ word, says }): [string, string] => [`${markOf(word)} ${word}`, says]);
   const all = [...(compared ? [...outcomes, ...COMPARED] : []), ...ALWAYS, ...(cells.length > 1 ? VARIED : [])];

@@ -8,7 +8,7 @@ import { badge, cameAgain, claims, result } from "./claims";
 import { curves } from "./curves";
 import { csvButton, files } from "./download";
 import { el, section } from "./dom";
-import { facts, command } from "./method";
+import { command, facts, words } from "./method";
 import { unfinished, warnings } from "./overview";
 import type { Chapter, Review } from "./report";
 import { leading, verdicts } from "./verdicts";
@@ -61,8 +61,8 @@ function heading({ title, question, introduction }: Review): HTMLElement {
 }
 
 function contents({ chapters }: Review): HTMLElement {
-  const links = chapters.map(({ folder, heading: words }, index) =>
-    el("li", {}, el("a", { href: `#${folder}` }, `${index + 1} ${words}`)),
+  const links = chapters.map(({ folder, heading: title }, index) =>
+    el("li", {}, el("a", { href: `#${folder}` }, `${index + 1} ${title}`)),
   );
   const named = (id: string, words: string): HTMLElement => el("li", {}, el("a", { href: `#${id}` }, words));
   const all = [named("answers", "Answers"), named("findings", "Findings"), ...links, named("method", "Method")];
@@ -76,7 +76,7 @@ function answers({ chapters }: Review): HTMLElement | null {
   const lead =
     "The leading comparison of each part. Over several cells the ratio is their geometric mean; the grey band is the " +
     "margin within which sides count as equal.";
-  const list = leading(compared.map(({ folder, heading: words, report }) => ({ place: folder, words, report })));
+  const list = leading(compared.map(({ folder, heading: title, report }) => ({ place: folder, words: title, report })));
   return section("answers", "What was compared", lead, list);
 }
 
@@ -85,12 +85,12 @@ function findings({ chapters }: Review): HTMLElement | null {
   const all = chapters.flatMap((chapter) => chapter.report.claims.map((claim) => ({ claim, chapter })));
   if (all.length === 0) return null;
   all.sort((a, b) => place(a.claim.id) - place(b.claim.id));
-  const rows = all.map(({ claim, chapter: { folder, heading: words } }) =>
+  const rows = all.map(({ claim, chapter: { folder, heading: title } }) =>
     el(
       "li",
       {},
       el("strong", {}, claim.id),
-      el("p", {}, claim.finding, " ", el("a", { class: "small", href: `#${folder}` }, words)),
+      el("p", {}, claim.finding, " ", el("a", { class: "small", href: `#${folder}` }, title)),
       badge(claim),
     ),
   );
@@ -113,7 +113,7 @@ function place(id: string): number {
   return Number(id.replace(/\D/g, ""));
 }
 
-function chapter({ folder, heading: words, why, report }: Chapter, number: number, choice: Choice): HTMLElement {
+function chapter({ folder, heading: title, why, report }: Chapter, number: number, choice: Choice): HTMLElement {
   const beware = warnings(report);
   const compared = report.verdicts.length > 0;
   const parts = [
@@ -130,7 +130,7 @@ function chapter({ folder, heading: words, why, report }: Chapter, number: numbe
   const body = el(
     "section",
     { id: folder, class: "chapter", "aria-labelledby": `${folder}-heading` },
-    el("h2", { id: `${folder}-heading` }, `${number} ${words}`),
+    el("h2", { id: `${folder}-heading` }, `${number} ${title}`),
     why === null ? null : el("p", { class: "asked" }, why),
     el("p", { class: "lead" }, report.question),
     report.expectation === null ? null : el("p", { class: "expected" }, `Expected beforehand: ${report.expectation}`),
@@ -171,15 +171,19 @@ function settle(body: HTMLElement, folder: string, page: string): void {
 function method({ command: line, hash, chapters }: Review): HTMLElement {
   const notes = [...new Set(chapters.flatMap(({ report }) => report.provenance.notes))];
   const version = [...new Set(chapters.map(({ report }) => report.version))].join(", ");
+  const intervals = [...new Set(chapters.map(({ report }) => report.interval))];
+  const compared = chapters.find(({ report }) => report.verdicts.length > 0) ?? chapters[0];
   return section(
     "method",
     "How it was measured",
     null,
     facts([
       ["run it again", command(line)],
+      ...intervals.map((said): [string, string] => ["intervals", said]),
       ["version", `Seekwise ${version}`],
       ["made-from.json", el("code", {}, hash)],
       ...notes.map((note): [string, string] => ["note", note]),
     ]),
+    compared === undefined ? null : words(compared.report),
   );
 }
