@@ -1,9 +1,14 @@
 // The reader's choice in the address, behind the place that is read: `#curves&metric=p99&hide=off`. It comes back when
 // the page is loaded again, sent to someone, or left by "back".
 
-import type { Choice } from "./choice";
+import type { State } from "./choice";
 
-type State = [name: string, value: string][];
+/** What can be chosen on the page. */
+interface Chosen {
+  watch(watcher: () => void): void;
+  state(): State;
+  restore(state: State): void;
+}
 
 /** What an address says: the place on the page, and the choice. */
 export function parse(hash: string): { place: string; state: State } {
@@ -21,7 +26,7 @@ export function write(place: string, state: State): string {
 }
 
 /** Keeps the address and the choice in step. */
-export function follow(choice: Choice): void {
+export function follow(choice: Chosen): void {
   let restoring = false;
   const restore = (): void => {
     const { place, state } = parse(location.hash);

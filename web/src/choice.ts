@@ -13,6 +13,9 @@ export interface Side {
   index: number;
 }
 
+/** What a reader chose, as words for an address. */
+export type State = [name: string, value: string][];
+
 /** The name of a figure's own option. Those of the page's choice have no such form, but for a factor's level. */
 const OPTION = /^(?!at\.)[a-z]+\.[a-z]+[0-9]*$/;
 
@@ -74,13 +77,13 @@ export class Choice {
   }
 
   /** All that differs from what the page opens with, as words for an address. */
-  state(): [name: string, value: string][] {
+  state(): State {
     const changed = [...this.whole()].filter(([name, value]) => this.opening.get(name) !== value);
     return [...changed, ...[...this.hidden].map((level): [string, string] => ["hide", level])];
   }
 
   /** The other way round: what `state` does not name is as the page opens with it. What does not fit is left out. */
-  restore(state: [name: string, value: string][]): void {
+  restore(state: State): void {
     const wanted = new Map([...this.opening, ...state]);
     const place = (name: string): number => this.factors.findIndex((factor) => factor.name === wanted.get(name));
     this.change(() => {

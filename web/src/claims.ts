@@ -8,14 +8,6 @@ import type { Claim, Report } from "./report";
 
 export function claims({ claims: all }: Report): HTMLElement | null {
   if (all.length === 0) return null;
-  const run = all.filter(({ reproduced }) => reproduced !== null);
-  const held = run.filter(({ reproduced }) => reproduced === true).length;
-  const said =
-    (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
-    (run.length === 0 || run.length === all.length ? "" : "; ") +
-    (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
-    ".";
-  const lead = sentence(said);
   const csv = csvButton("claims", () => ({
     head: ["id", "class", "finding", "counts as reproduced when", "figure", "result", "rests on"],
     rows: all.map((claim) => [
@@ -24,28 +16,42 @@ export function claims({ claims: all }: Report): HTMLElement | null {
       claim.finding,
       claim.condition,
       claim.figure,
-      words(claim.reproduced),
+      result(claim),
       claim.mechanism,
     ]),
   }));
   const list = el("ul", { class: "claims" }, ...all.map((claim) => el("li", {}, ...card(claim))));
-  return section("claims", "Findings of the source studies", lead, files(csv), list);
+  return section("claims", "Findings of the source studies", cameAgain(all), files(csv), list);
+}
+
+/** How many came out again, in a sentence. */
+export function cameAgain(all: Claim[]): string {
+  const run = all.filter(({ reproduced }) => reproduced !== null);
+  const held = run.filter(({ reproduced }) => reproduced === true).length;
+  const said =
+    (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
+    (run.length === 0 || run.length === all.length ? "" : "; ") +
+    (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
+    ".";
+  return sentence(said);
 }
 
 /** More lines of figures than this are folded. */
 const LINES = 4;
 
-function card({ id, class: kind, finding, condition, figure: figures, reproduced, mechanism }: Claim): Child[] {
+function card(claim: Claim): Child[] {
+  const { id, class: kind, finding, condition, figure: figures, mechanism, pending } = claim;
   const lines = figures.split("\n");
   const shown = el("div", { class: "figures" }, ...lines.map(figure));
   const folded = el("details", {}, el("summary", {}, `${counted(lines.length, "line")} of figures`), shown);
   const facts: [string, Child][] = [
     ["counts as reproduced when", condition],
     ["rests on", mechanism],
+    ...(pending === null ? [] : [["holds so far", pending] as [string, Child]]),
     ["figures", lines.length > LINES ? folded : shown],
   ];
   return [
-    el("h3", {}, `${id}  `, badge(reproduced)),
+    el("h3", {}, `${id}  `, badge(claim)),
     el("p", {}, finding, el("span", { class: "soft small" }, ` (${kind})`)),
     el("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
   ];
@@ -56,12 +62,16 @@ function figure(line: string): HTMLElement {
   return el("div", line.startsWith("  ") ? { class: "below" } : {}, line.trim());
 }
 
-function words(reproduced: boolean | null): string {
-  return reproduced === null ? "shown" : reproduced ? "reproduced" : "not reproduced";
+/** What came of a finding, in words. */
+export function result({ reproduced, pending }: Claim): string {
+  if (reproduced === null) return pending === null ? "shown" : "holds so far";
+  return reproduced ? "reproduced" : "not reproduced";
 }
 
-function badge(reproduced: boolean | null): HTMLElement {
+/** The same as a badge. */
+export function badge(claim: Claim): HTMLElement {
+  const { reproduced, pending } = claim;
   const kind = reproduced === null ? "not-enough-data" : reproduced ? "faster" : "slower";
   const mark = reproduced === null ? null : el("span", { "aria-hidden": "true" }, reproduced ? "✓ " : "✗ ");
-  return el("span", { class: `badge ${kind}` }, mark, words(reproduced));
+  return el("span", { class: `badge ${kind}`, title: pending }, mark, result(claim));
 }

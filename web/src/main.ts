@@ -18,9 +18,10 @@ import { distribution } from "./distribution";
 import { el } from "./dom";
 import { followPrinting } from "./chart";
 import { heading, mainFigures, unfinished, warnings } from "./overview";
+import { type Choices, review } from "./review";
 import { method } from "./method";
 import { percentiles } from "./percentiles";
-import { readReport, type Report } from "./report";
+import { readReport, type Report, type Review } from "./report";
 import { requestsFigure } from "./requests";
 import { told } from "./stretch";
 import { themeSwitch } from "./theme";
@@ -69,12 +70,13 @@ function contents(all: HTMLElement[]): HTMLElement {
   return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...links));
 }
 
-/** What is folded away on the screen is unfolded on paper; the stack's settings only if the reader wants them. */
+/** What is folded away on the screen is unfolded on paper; the stack's settings only if the reader wants them, and a chapter's
+    single verdicts only on the part's own page. */
 function unfoldInPrint(whole: HTMLInputElement): void {
   const opened: HTMLDetailsElement[] = [];
   window.addEventListener("beforeprint", () => {
     document.documentElement.classList.toggle("print-whole", whole.checked);
-    for (const details of document.querySelectorAll("details:not([open])")) {
+    for (const details of document.querySelectorAll("details:not([open], .chapter .others details)")) {
       (details as HTMLDetailsElement).open = true;
       opened.push(details as HTMLDetailsElement);
     }
@@ -84,10 +86,22 @@ function unfoldInPrint(whole: HTMLInputElement): void {
   });
 }
 
-function build(report: Report): void {
-  document.title = `${report.title} · Seekwise`;
+/** One report: what stands on its page, and what can be chosen there. */
+function single(report: Report): { all: (HTMLElement | null)[]; choice: Choice } {
   const choice = new Choice(report);
-  const all = sections(report, choice);
+  const parts = sections(report, choice);
+  return { all: [unfinished(report), heading(report), contents(parts), ...parts], choice };
+}
+
+/** The same of several in one. */
+function several(report: Review): { all: HTMLElement[]; choice: Choices } {
+  const { sections: all, choices: choice } = review(report);
+  return { all, choice };
+}
+
+function build(report: Report | Review): void {
+  document.title = `${report.title} · Seekwise`;
+  const { all, choice } = "chapters" in report ? several(report) : single(report);
   const whole = el("input", { type: "checkbox" });
   const print = el("button", { type: "button" }, "Print");
   print.addEventListener("click", () => window.print());
@@ -99,7 +113,7 @@ function build(report: Report): void {
     {},
     "Made by Seekwise. Charts by Apache ECharts; its licences stand at the end of this file.",
   );
-  const main = el("main", { id: "main" }, unfinished(report), heading(report), contents(all), ...all, foot);
+  const main = el("main", { id: "main" }, ...all, foot);
   document
     .getElementById("page")
     ?.replaceChildren(el("a", { class: "skip", href: "#main" }, "To the report"), bar, main);

@@ -26,7 +26,7 @@ export function method(report: Report): HTMLElement {
   const clock = report.virtual_time ? "of virtual time" : "by the wall clock";
   const each = report.cells.length > 1 ? " in each cell" : "";
   const apiece = report.runs_planned > 1 ? " each" : "";
-  const facts: [string, Child][] = [
+  const all: [string, Child][] = [
     ["run it again", command(report.command)],
     ["runs", `${counted(report.runs_per_cell, "run")}${each}, ${quantity(report.runtime_s, "s")} ${clock}${apiece}`],
     ["intervals", report.interval],
@@ -36,15 +36,17 @@ export function method(report: Report): HTMLElement {
     ["made-from.json", el("code", {}, provenance.hash)],
     ...provenance.notes.map((note): [string, Child] => ["note", note]),
   ];
-  return section("method", "How it was measured", null, list(facts), words(report));
+  return section("method", "How it was measured", null, facts(all), words(report));
 }
 
-function list(facts: [string, Child][]): HTMLElement {
-  const given = facts.filter(([, value]) => value !== "" && (value as Node).textContent !== "");
+/** What can be said of how it was measured, without what is empty. */
+export function facts(all: [string, Child][]): HTMLElement {
+  const given = all.filter(([, value]) => value !== "" && (value as Node).textContent !== "");
   return el("dl", { class: "facts" }, ...given.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 
-function command(line: string): HTMLElement {
+/** A command that can be copied. */
+export function command(line: string): HTMLElement {
   const code = el("code", { class: "command" }, line);
   const button = el("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", () => void copy(line, code, button));
@@ -63,7 +65,8 @@ async function copy(line: string, code: HTMLElement, button: HTMLElement): Promi
   setTimeout(() => (button.textContent = "Copy"), 2000);
 }
 
-function words({ verdicts, meanings, cells }: Report): HTMLElement {
+/** What the words of a report mean. */
+export function words({ verdicts, meanings, cells }: Report): HTMLElement {
   const compared = verdicts.length > 0;
   const outcomes = meanings.map(({ word, says }): [string, string] => [`${markOf(word)} ${word}`, says]);
   const all = [...(compared ? [...outcomes, ...COMPARED] : []), ...ALWAYS, ...(cells.length > 1 ? VARIED : [])];

@@ -181,6 +181,7 @@ export interface Claim {
   figure: string;
   reproduced: boolean | null;
   mechanism: string;
+  pending: string | null;
 }
 
 export interface Provenance {
@@ -213,8 +214,25 @@ export interface Report {
   provenance: Provenance;
 }
 
+export interface Chapter {
+  folder: string;
+  heading: string;
+  why: string | null;
+  report: Report;
+}
+
+/** Several reports that answer one question: crates/lab/src/report/review.rs. */
+export interface Review {
+  title: string;
+  question: string;
+  introduction: string[];
+  command: string;
+  hash: string;
+  chapters: Chapter[];
+}
+
 /** The report that Rust put into the page; null in the bare template. */
-export function readReport(document: Document): Report | null {
+export function readReport(document: Document): Report | Review | null {
   const data = document.getElementById("report-data")?.textContent ?? "";
-  return data.startsWith("{") ? (JSON.parse(data) as Report) : null;
+  return data.startsWith("{") ? (JSON.parse(data) as Report | Review) : null;
 }

@@ -26,13 +26,14 @@ const LONG = 110;
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
 
-/** The verdicts of a report, with what to beware of right below the first; null when nothing was compared. */
-export function verdicts(report: Report, beware: HTMLElement | null): HTMLElement | null {
+/** The verdicts of a report, with what to beware of right below the first; null when nothing was compared. Of the others so
+    many are shown, and the rest is folded away. */
+export function verdicts(report: Report, beware: HTMLElement | null, shown = SHOWN): HTMLElement | null {
   const [headline, ...others] = report.verdicts;
   if (headline === undefined) return null;
   const badge = badges(report);
   const name = sideNames(report);
-  const rest = others.length > 0 ? list(headline, others, scaleOf(report.verdicts), badge, name) : null;
+  const rest = others.length > 0 ? list(headline, others, shown, badge, name) : null;
   const csv = csvButton("verdicts", () => table(report.verdicts));
   return section("verdict", "Answer", null, hero(headline, badge, name), beware, rest, files(csv));
 }
@@ -141,11 +142,12 @@ function margin({ margin_percent }: Verdict): string {
   return margin_percent === null ? "" : ` · margin\u00a0±\u00a0${plain(margin_percent)}\u00a0%`;
 }
 
-function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge, name: SideName): HTMLElement {
+function list(headline: Verdict, others: Verdict[], shown: number, badge: Badge, name: SideName): HTMLElement {
+  const scale = scaleOf([headline, ...others]);
   const listed = (some: Verdict[]): HTMLElement =>
     el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one, name), badge)));
-  const rest = others.slice(SHOWN);
-  const first = listed(others.slice(0, SHOWN));
+  const rest = others.slice(shown);
+  const first = listed(others.slice(0, shown));
   const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
   const words =
     "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
@@ -153,6 +155,20 @@ function list(headline: Verdict, others: Verdict[], scale: Scale, badge: Badge, 
     "corrected for the number of comparisons.";
   const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
   return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, more);
+}
+
+/** What leads each of several reports, each with a link to its place, on a common scale. */
+export function leading(all: { place: string; words: string; report: Report }[]): HTMLElement {
+  const first = all.map(({ report }) => report.verdicts[0]!);
+  const scale = scaleOf(first);
+  const rows = all.map(({ place, words, report }, index) => {
+    const { metric, better } = first[index]!;
+    const judged = better === "lower" ? `${metric}, of which less is better` : metric;
+    const made = row(first[index]!, scale, judged, badges(report));
+    made.querySelector(".saying")!.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
+    return made;
+  });
+  return el("ul", { class: "verdicts" }, ...rows);
 }
 
 /** The sides and the metric of a verdict, where they are not the headline's. */

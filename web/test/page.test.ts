@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 
 import { Choice } from "../src/choice";
-import { anatomy, PARTS } from "../src/anatomy";
+import { anatomy } from "../src/anatomy";
 import { arm } from "../src/arm";
 import { cells, sorted } from "../src/cells";
 import { claims } from "../src/claims";
@@ -15,7 +15,7 @@ import { method } from "../src/method";
 import { differences, stack } from "../src/stack";
 import { verdicts } from "../src/verdicts";
 import { percentiles } from "../src/percentiles";
-import { readReport, type Anatomy, type Cell, type Report, type Stretch } from "../src/report";
+import { readReport, type Cell, type Report } from "../src/report";
 import { requestsFigure } from "../src/requests";
 import { at, current, ending, movedFor, movements, requests, told, writtenOut } from "../src/stretch";
 import { apart } from "../src/chart";
@@ -24,139 +24,7 @@ import { csv } from "../src/csv";
 import { standalone } from "../src/download";
 import { named } from "../src/palette";
 import { partOf, show } from "../src/zoom";
-
-const HOSTILE = '<img src=x onerror="alert(1)">&amp;{value}';
-
-const interval = (estimate: number) => ({ estimate, low: estimate * 0.9, high: estimate * 1.1 });
-
-function cell(levels: string[], iops: number): Cell {
-  const parts = Object.fromEntries(PARTS.map(([part]) => [part, 1])) as unknown as Anatomy;
-  return {
-    id: levels.join("/"),
-    levels,
-    runs: 3,
-    ios: 1000,
-    iops: interval(iops),
-    bytes_per_s: interval(iops * 4096),
-    response_ms: { mean: 11, p50: 10, p90: 20, p99: 30, p99_9: 40, p99_99: 50, max: 60 },
-    reads: null,
-    writes: null,
-    flushes: null,
-    flushes_per_s: 0,
-    histogram: [
-      [10, 500],
-      [20, 400],
-      [60, 100],
-    ],
-    anatomy_ms: parts,
-    cpu: null,
-    flags: [HOSTILE],
-  };
-}
-
-/** Two requests of a drive of a thousand cylinders that turns in 8 ms; the second is answered by the buffer. */
-function stretch(of: string): Stretch {
-  return {
-    cell: of,
-    begin_ns: "5000000000",
-    cylinders: 1000,
-    heads: 2,
-    sectors: 1_000_000,
-    platters: [{ revolution_ns: 8_000_000, turned: 0.25 }],
-    parts: ["seek", "rotation", "transfer", "link"],
-    requests: {
-      worker: [0, 0],
-      op: ["read", "write"],
-      failed: [],
-      lba: [5000, 7000],
-      sectors: [8, 8],
-      due_ns: [0, 9_000_000],
-      parts_ns: [
-        [4_000_000, 1_500_000, 500_000, 100_000],
-        [0, 0, 0, 100_000],
-      ],
-    },
-    movements: {
-      drive: [0, 0],
-      errand: ["read", "destage"],
-      from: [0, 500],
-      to: [500, 700],
-      head: [1, 0],
-      lba: [5000, 6990],
-      sectors: [8, 32],
-      angle: [0.9375, 0.5],
-      arc: [0.0625, 0.25],
-      course_us: [
-        [0, 4000, 0, 2000, 0],
-        [10_000, 3000, 1000, 4000, 0],
-      ],
-    },
-  };
-}
-
-function report(): Report {
-  const sides = [HOSTILE, "on"];
-  return {
-    title: HOSTILE,
-    question: HOSTILE,
-    expectation: HOSTILE,
-    command: HOSTILE,
-    version: HOSTILE,
-    seed: "18446744073709551615",
-    runs_per_cell: 3,
-    runs_planned: 18,
-    runs_done: 18,
-    runtime_s: 60,
-    virtual_time: true,
-    interval: HOSTILE,
-    meanings: [{ word: "faster", says: HOSTILE }],
-    verdicts: [1, 2].map(() => ({
-      headline: HOSTILE,
-      factor: HOSTILE,
-      side_a: HOSTILE,
-      side_b: "on",
-      cell: HOSTILE,
-      cell_ids: [`${HOSTILE}/8`, "on/8"],
-      metric: HOSTILE,
-      better: "higher" as const,
-      ratio: interval(1.2),
-      verdict: "faster" as const,
-      p_adjusted: 0.01,
-      margin_percent: 2,
-      differs: [HOSTILE],
-      note: HOSTILE,
-      cause: { of: HOSTILE, from_ms: 1, to_ms: 2, parts: { seek: 1 }, text: `cause ${HOSTILE}` },
-      beside: [`beside ${HOSTILE}`],
-      place: {
-        text: HOSTILE,
-        regions: [
-          { place: HOSTILE, verdict: "no difference" as const, cells: 1, undecided: 0, ratio: { low: 1, high: 1.01 } },
-        ],
-        turns: [HOSTILE],
-      },
-    })),
-    stack: [{ role: HOSTILE, name: HOSTILE, settings: [{ key: HOSTILE, value: HOSTILE, source: HOSTILE }] }],
-    factors: [
-      { name: HOSTILE, unit: null, levels: sides },
-      { name: "depth", unit: HOSTILE, levels: ["1", "8", "64"] },
-    ],
-    cells: sides.flatMap((side) => ["1", "8", "64"].map((depth) => cell([side, depth], 100 + Number(depth)))),
-    stretches: [stretch(`${HOSTILE}/8`), stretch("on/8")],
-    claims: [
-      {
-        id: HOSTILE,
-        class: HOSTILE,
-        finding: HOSTILE,
-        condition: HOSTILE,
-        figure: HOSTILE,
-        reproduced: null,
-        mechanism: HOSTILE,
-      },
-    ],
-    warnings: [HOSTILE],
-    provenance: { hash: HOSTILE, drive: HOSTILE, notes: [HOSTILE] },
-  };
-}
+import { cell, HOSTILE, report, stretch } from "./sample";
 
 describe("names from files", () => {
   it("stay text wherever they stand", () => {

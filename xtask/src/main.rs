@@ -12,6 +12,7 @@
 //! | `bench` | simulated requests a second, beside DiskSim's |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `mutate` | changed inputs of every kind through the program |
+//! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `score` | the claims run, and what is committed of them rewritten |
 //! | `dist` | archives of the program, for other machines |
 //! | `links` | links and headings of Markdown |
@@ -28,6 +29,7 @@ mod excerpt;
 mod links;
 mod mutate;
 mod readme;
+mod robust;
 mod score;
 mod site;
 mod steps;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["site"] => site::site(),
         ["validation"] => validation::validation(),
         ["score"] => score::score(),
+        ["robust", ref options @ ..] => robust::robust(options),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
             let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
             steps::run(&named)
@@ -70,6 +73,9 @@ fn main() -> ExitCode {
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
             eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");
             eprintln!("cargo xtask score   run all claims, rewrite validation/claims.toml and the README (not in ci)");
+            eprintln!(
+                "cargo xtask robust   the claims in 15 draws of what is inferred, rewrite docs/robust.md (not in ci)"
+            );
             ExitCode::from(2)
         }
     }

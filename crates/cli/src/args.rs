@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_lab::made::Program;
+use seekwise_lab::plan::draw::Draw;
 use seekwise_model::time::Span;
 use seekwise_targets::place::PLACES;
 use seekwise_targets::serve::Address;
@@ -122,6 +123,7 @@ Exit code 1: a comparison is refused, because the sides differ in more than what
 Examples:
   seekwise claims Q3 Q4 --ablate
   seekwise claims --out claims --resume
+  seekwise claims Q3 --draw 3/15
 
 A claim of class M comes with the one setting that switches its mechanism off; with --ablate its cells run again so, and
 the claim must then fail. A claim of class N (no difference) counts only when the same cells show a planted one. Exit code
@@ -526,6 +528,9 @@ pub struct Claims {
     /// Independent runs of each cell, whatever the studies say.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: Option<u32>,
+    /// Draw every figure that is inferred within ±10 %: the first, second … of so many draws (Latin hypercube).
+    #[arg(long, value_name = "NUMBER/DRAWS")]
+    pub draw: Option<Draw>,
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,

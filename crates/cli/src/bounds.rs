@@ -96,13 +96,7 @@ impl Bounds {
         if plan.cells.iter().map(short).sum::<f64>() * times / (cores as f64) < 1.0 {
             return Ok(());
         }
-        let step = plan.cells.len().div_ceil(PROBED);
-        let mut probed = Vec::new();
-        for cell in plan.cells.iter().step_by(step.max(1)) {
-            probed.push(demand::forecast(&cell.target, &cell.job, plan.seed)?);
-        }
-        let mean = probed.iter().sum::<f64>() / probed.len().max(1) as f64;
-        let seconds = mean * times * plan.cells.len() as f64 / cores as f64;
+        let seconds = forecast(plan)? / cores as f64;
         if seconds > LONG {
             let hours = seconds / 3600.0;
             let forecast =
@@ -111,6 +105,17 @@ impl Bounds {
         }
         Ok(())
     }
+}
+
+/// Wall seconds that a plan takes on one core, as the first requests of some of its cells do.
+pub fn forecast(plan: &Plan<'_>) -> Result<f64, Failure> {
+    let step = plan.cells.len().div_ceil(PROBED);
+    let mut took = Vec::new();
+    for cell in plan.cells.iter().step_by(step.max(1)) {
+        took.push(demand::forecast(&cell.target, &cell.job, plan.seed)?);
+    }
+    let mean = took.iter().sum::<f64>() / took.len().max(1) as f64;
+    Ok(mean * plan.runs as f64 * plan.times as f64 * plan.cells.len() as f64)
 }
 
 /// Bytes in words.

@@ -7,6 +7,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Study, parse, placed};
 use seekwise_lab::inputs::{Inputs, difference};
 use seekwise_lab::made::{MadeFrom, Program};
+use seekwise_lab::plan::draw::Draw;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::run::RunRecord;
 
@@ -127,12 +128,16 @@ impl Opening<'_> {
 
     /// Whether a plan keeps within the bounds, and on how many cores.
     fn admit(&self, planned: &Planned) -> Result<usize, Failure> {
-        let Planned { study, prepared, .. } = planned;
-        let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
-        // Cuts run a job twice more, each orderly power-off once.
-        let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-        self.bounds.admit(&Plan { cells: prepared, runs, cuts, times, threads: self.threads, seed: study.seed })
+        self.bounds.admit(&extent(&planned.study, &planned.prepared, self.threads))
     }
+}
+
+/// What `cells` of a study are about to run.
+pub fn extent<'a>(study: &Study, cells: &'a [Prepared], threads: usize) -> Plan<'a> {
+    let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
+    // Cuts run a job twice more, each orderly power-off once.
+    let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
+    Plan { cells, runs, cuts, times, threads, seed: study.seed }
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {
@@ -153,6 +158,15 @@ fn plan_kept(folder: &Path, Kept { study: text, made }: Kept) -> Result<Planned,
 pub fn plan_file(name: &str, text: &str) -> Result<Planned, Failure> {
     let placed = |fault| placed(name, text, fault);
     plan(name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
+}
+
+/// Reads and prepares a study with every figure that is inferred as `draw` has it.
+pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Failure> {
+    let study = parse(name, text)?;
+    let inputs = Inputs::today(&files::text);
+    let cells = plan::cells(&study);
+    let cells = cells.iter().map(|cell| draw.of_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
+    Ok(prepare(name, text.to_owned(), study, cells, &inputs)?)
 }
 
 /// Reads and prepares a study as it is now.

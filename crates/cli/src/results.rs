@@ -8,13 +8,16 @@
 //! out/report.html      made from the three
 //! ```
 //!
-//! Nothing else is read to make the report again or to go on: a folder can be carried anywhere.
+//! Nothing else is read to make the report again or to go on: a folder can be carried anywhere. A review's folder holds
+//! `study.toml` (the review), `made-from.json` (the hash of what made each part), `report.html`, and a result folder for
+//! each part.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use seekwise_lab::made::MadeFrom;
+use seekwise_lab::made::parts::MadeOfParts;
 use seekwise_lab::run::RunRecord;
 
 use crate::interrupt::hold;
@@ -127,6 +130,60 @@ pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
     Ok(Kept { study, made })
 }
 
+/// What a folder says of a review's results.
+pub struct KeptReview {
+    /// The review's text.
+    pub text: String,
+    /// What made its parts.
+    pub made: MadeOfParts,
+}
+
+/// What a folder says of a review's results; nothing where it is a study's. Each part must be what the review was made of.
+pub fn kept_review(folder: &Path) -> Result<Option<KeptReview>, FolderError> {
+    let (path, of_study) = (folder.join(MADE), folder.join(STUDY));
+    let made = fs::read_to_string(&path).map_err(io_error(&path))?;
+    let Ok(made) = serde_json::from_str::<MadeOfParts>(&made) else { return Ok(None) };
+    let text = fs::read_to_string(&of_study).map_err(io_error(&of_study))?;
+    made.check(&text).map_err(|why| FolderError::Unfit(path.clone(), why))?;
+    for (place, part) in made.parts.iter().enumerate() {
+        made.fits(place, &kept(&folder.join(&part.folder))?.made)
+            .map_err(|why| FolderError::Unfit(path.clone(), why))?;
+    }
+    Ok(Some(KeptReview { text, made }))
+}
+
+/// Whether a folder says that it holds the parts of a review.
+fn is_review(folder: &Path) -> bool {
+    fs::read_to_string(folder.join(MADE)).is_ok_and(|made| serde_json::from_str::<MadeOfParts>(&made).is_ok())
+}
+
+/// Whether a review's results may go to `folder`: with `resume`, on from those of the same review; with `force`, instead
+/// of what it holds.
+pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
+    if !says(folder) || holds(folder) {
+        return free(folder, text, force);
+    }
+    let there = fs::read_to_string(folder.join(STUDY)).unwrap_or_default();
+    match (resume, force) {
+        (_, true) => Ok(()),
+        (true, _) if there == text => Ok(()),
+        (true, _) => {
+            let why = "cannot go on, for it holds the results of another study; use another --out".to_owned();
+            Err(FolderError::Unfit(folder.to_owned(), why))
+        }
+        _ => Err(FolderError::Holds(folder.to_owned())),
+    }
+}
+
+/// Writes a review, and what made its parts, beside them.
+pub fn say_review(folder: &Path, text: &str, made: &MadeOfParts) -> Result<(), FolderError> {
+    for (name, text) in [(STUDY, text), (MADE, &made.text())] {
+        let path = folder.join(name);
+        write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
+    }
+    Ok(())
+}
+
 impl Results {
     /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already give way only by `force`,
     /// and what Seekwise did not write never.
@@ -182,13 +239,14 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
         let there = files.map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok());
         return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
     }
-    if !holds(folder) {
+    if !holds(folder) && !is_review(folder) {
         return Ok(());
     }
     if !force {
         return Err(FolderError::Holds(folder.to_owned()));
     }
-    let lines = fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))?;
+    let lines =
+        if holds(folder) { fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))? } else { Vec::new() };
     let runs = whole(&lines).split_inclusive(|&byte| byte == b'\n').count();
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     say(format!("note: the results in {} ({runs}) are replaced", folder.display()));

@@ -128,6 +128,10 @@ const STUDY: &[Plain] = &[
     ("claim.with", "{ claim, same }", "none", "another claim that must hold beside it"),
     ("claim.ablate", "a key and its value, and `in`", "none", "what switches the mechanism off"),
     ("claim.plant", "a key and its value, and `in`", "none", "a difference that the same cells must show"),
+    ("introduction", "a text", "", "of a review: what was asked and on what; a free line ends a paragraph"),
+    ("part.study", "a study's name or file", "", "of a review: its studies in order, one [[part]] each"),
+    ("part.title", "a text", "the study's title", "the heading of its chapter"),
+    ("part.why", "a text", "none", "what it adds"),
 ];
 
 /// Keys of a drive's file beside its figures.
@@ -224,6 +228,41 @@ fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {
 /// The keys of the figures of a layer of this name.
 pub(crate) fn keys_of(layer: &str) -> &'static [Key] {
     KINDS.iter().find(|kind| kind.name == unnumbered(layer)).map_or(KEYS, |kind| kind.keys)
+}
+
+/// What the figure called `key` takes, in a stack or in a scene.
+fn accepts(key: &str) -> Option<Accepts> {
+    let (root, below) = key.split_once('.')?;
+    let in_scene = || {
+        let below = if matches!(root, "program" | "volume") { below.split_once('.')?.1 } else { below };
+        let sections = scene::sections().into_iter().filter(|(name, _)| name.split('.').next() == Some(root));
+        sections.flat_map(|(_, keys)| keys).find(|key| key.path == below)
+    };
+    let known = match scene::ROOTS.contains(&root) {
+        true => in_scene(),
+        false if stack::layers().any(|layer| layer == unnumbered(root)) => {
+            keys_of(root).iter().find(|key| key.path == below)
+        }
+        false => None,
+    };
+    known.map(|key| key.accepts)
+}
+
+/// The number `value` of the figure called `key`, times `factor`: whole where the key takes whole numbers, and within what
+/// it takes. Nothing where it takes no number.
+pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
+    let number: f64 = value.parse().ok()?;
+    match accepts(key)? {
+        Accepts::Whole(low, high) => {
+            Some(((number * factor).round().max(low as f64) as u64).clamp(low, high).to_string())
+        }
+        // Six digits say more than any figure that is inferred.
+        Accepts::Number(low, high) => {
+            let digits = format!("{:.5e}", (number * factor).clamp(low, high));
+            digits.parse::<f64>().ok().map(|number| number.clamp(low, high).to_string())
+        }
+        _ => None,
+    }
 }
 
 /// All dotted keys of a stack's figures, each with its key.

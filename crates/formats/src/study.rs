@@ -17,6 +17,10 @@
 //! [[claim]]
 //! id = "Q5"              class = "M"             …
 //! ```
+//!
+//! Several studies that answer one question together: [`review`].
+
+pub mod review;
 
 use std::fmt;
 

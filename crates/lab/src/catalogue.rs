@@ -1,4 +1,4 @@
-//! The built-in drives: their profiles, what can be checked of each, their curves as text and as pictures.
+//! What is built in. Drives: their profiles, what can be checked of each, their curves as text and as pictures. Studies.
 //!
 //! | room | what it is |
 //! |---|---|
@@ -6,6 +6,7 @@
 //! | [`everyday`] | everyday work on the model's drive, against arithmetic from its figures |
 //! | [`curves`] | seek times and transfer rates as points |
 //! | [`show`] | the list of drives and one drive in full, as values |
+//! | [`studies`] | the built-in studies |
 //!
 //! The figures themselves stand in `drives/*.toml`, each with its source.
 
@@ -13,6 +14,7 @@ pub mod check;
 pub mod curves;
 pub mod everyday;
 pub mod show;
+pub mod studies;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::{self, DriveFile};

@@ -368,6 +368,7 @@ fn claim(judged: &Judged<'_>) -> report::Claim {
         figure: judged.figures().join("\n"),
         reproduced: judged.reproduced(),
         mechanism: judged.claim.mechanism.clone(),
+        pending: judged.pending(),
     }
 }
 

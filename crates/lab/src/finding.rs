@@ -156,6 +156,16 @@ impl Judged<'_> {
         let alone = self.claim.class != Class::N && self.claim.with.is_none();
         self.holds.filter(|holds| alone || !holds)
     }
+
+    /// Of a claim whose checks hold: what else must come out, which `seekwise claims` tries.
+    pub fn pending(&self) -> Option<String> {
+        let id = &self.claim.id;
+        match (self.holds, self.reproduced(), &self.claim.with) {
+            (Some(true), None, Some(with)) => Some(format!("if {} holds beside it (seekwise claims {id})", with.claim)),
+            (Some(true), None, None) => Some(format!("if a planted difference is detected (seekwise claims {id})")),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Evidence<'a> {

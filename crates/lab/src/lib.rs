@@ -2,7 +2,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`catalogue`] | the built-in drives, and what can be checked of each |
+//! | [`catalogue`] | the built-in drives, what can be checked of each, and the built-in studies |
 //! | [`inputs`] | what a plan is read from, kept in the words it had |
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`plan`] | a study's cells, and what each one runs |

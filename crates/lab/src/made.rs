@@ -2,6 +2,8 @@
 //! that were read, and of each cell every setting of its stack and its job. Reports and claims are made of this and of
 //! the records; they read no drive, stack or job again.
 
+pub mod parts;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_formats::stack::Setting;

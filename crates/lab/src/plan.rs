@@ -4,6 +4,8 @@
 //! runs, all others change the modelled stack. Runs with the same index use the same seed in every cell, so that sides
 //! are compared on the same chance.
 
+pub mod draw;
+
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain};
 use seekwise_formats::duration::Duration;

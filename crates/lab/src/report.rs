@@ -16,6 +16,7 @@ use crate::stats::response::Response;
 
 mod page;
 mod plain;
+pub mod review;
 
 pub use page::html;
 
@@ -68,6 +69,14 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Where the figures come from.
     pub provenance: Provenance,
+}
+
+impl Report {
+    /// What a chapter of a review shows of it: all but the moving picture and the spread, which are most of a page.
+    pub fn as_chapter(self) -> Report {
+        let cells = self.cells.into_iter().map(|cell| Cell { histogram: Vec::new(), ..cell });
+        Report { stretches: Vec::new(), cells: cells.collect(), ..self }
+    }
 }
 
 /// An estimate and its interval.
@@ -379,6 +388,8 @@ pub struct Claim {
     pub reproduced: Option<bool>,
     /// The mechanism of the model that it rests on.
     pub mechanism: String,
+    /// Of one whose checks hold: what else must come out, which the study alone does not try.
+    pub pending: Option<String>,
 }
 
 /// Where the figures come from.

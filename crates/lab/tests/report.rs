@@ -1,6 +1,7 @@
 //! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the
 //! page agree on its data.
 
+use seekwise_lab::report::review::{Chapter, Review};
 use seekwise_lab::report::{Report, html};
 use serde_json::Value;
 
@@ -84,6 +85,15 @@ fn collect_missing(value: &Value, missing: &mut Vec<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect_missing(item, missing)),
         _ => {}
     }
+}
+
+#[test]
+fn page_types_name_every_field_of_a_review() {
+    let chapter = Chapter { why: Some(String::new()), ..Chapter::default() };
+    let review = Review { chapters: vec![chapter], ..Review::default() };
+    let mut missing = Vec::new();
+    collect_missing(&serde_json::to_value(&review).expect("plain data"), &mut missing);
+    assert!(missing.is_empty(), "web/src/report.ts does not know {missing:?}");
 }
 
 #[test]

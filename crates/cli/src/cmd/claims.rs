@@ -11,6 +11,7 @@ use std::path::Path;
 
 use seekwise_formats::diagnostic::nearest;
 use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
+use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{Evidence, Vote};
 use seekwise_lab::inputs::Inputs;
@@ -19,7 +20,6 @@ use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::study::Earlier;
 use serde::Serialize;
 
-use super::studies::BUILT_IN;
 use super::study::{self, Held, held_line};
 use super::{print, print_json, warn};
 use crate::args;
@@ -122,7 +122,11 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     together(&mut verdicts)?;
     match json {
         true => {
-            print_json(&serde_json::json!({ "program": Program::this(), "claims": verdicts }))?;
+            let mut said = serde_json::json!({ "program": Program::this(), "claims": verdicts });
+            if let Some(draw) = args.draw {
+                said["draw"] = draw.to_string().into();
+            }
+            print_json(&said)?;
             say(last_line(&verdicts));
         }
         false => print(&text(&verdicts, &args.columns.names)?)?,
@@ -167,6 +171,7 @@ fn going_on(args: &args::Claims, out: &Path) -> String {
     words.extend(args.ids.iter().map(|id| quoted(id)));
     words.extend(args.ablate.then(|| "--ablate".to_owned()));
     words.extend(args.runs.iter().map(|runs| format!("--runs {runs}")));
+    words.extend(args.draw.iter().map(|draw| format!("--draw {draw}")));
     words.push(format!("--out {} --resume", quoted(&out.display().to_string())));
     words.join(" ")
 }
@@ -264,8 +269,13 @@ impl Running<'_> {
     /// Runs a study and what its wanted claims need beside it.
     fn study(&self, name: &str, text: &str, wanted: &[&Known]) -> Result<Vec<Verdict>, Failure> {
         let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
+        // Kept beside the results, so that one draw is not resumed as another.
+        let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
         let folder = self.folder.join(name);
-        let opened = self.opening(&folder).open(name, &text, || planned::plan_file(name, &text))?;
+        let opened = self.opening(&folder).open(name, &text, || match self.args.draw {
+            Some(draw) => planned::plan_drawn(name, &text, draw),
+            None => planned::plan_file(name, &text),
+        })?;
         let Opened { planned, results, done, threads } = opened;
         self.progress.aside(|| warn(&planned.made.warnings));
         self.progress.what(name);
@@ -512,6 +522,7 @@ mod tests {
                 force: false,
                 threads: 0,
                 runs: None,
+                draw: None,
                 columns: args::Columns::default(),
             };
             let ids: Vec<&str> = wanted(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();

@@ -11,11 +11,11 @@ use clap_complete::env::Shells;
 use seekwise_formats::keys::sections;
 use seekwise_formats::program::programs;
 use seekwise_formats::stack::layers;
+use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::{catalogue, jobs};
 use seekwise_targets::place::PLACES;
 
 use super::print;
-use super::studies::BUILT_IN;
 use crate::args::{self, Cli, Shell};
 use crate::exit::{Answer, Failure, Outcome};
 
@@ -68,7 +68,7 @@ fn command() -> Command {
         let names: Vec<String> = programs().iter().map(|program| program.name.clone()).collect();
         ArgValueCompleter::new(move |current: &OsStr| named(current, &names))
     };
-    let studies = || words_and_files(BUILT_IN.iter().map(|study| study.0.to_owned()).collect());
+    let studies = || words_and_files(REVIEWS.iter().chain(BUILT_IN).map(|study| study.0.to_owned()).collect());
     let set = || ArgValueCompleter::new(|current: &OsStr| settings(current));
     let keys = || ArgValueCompleter::new(|current: &OsStr| named(current, &all_keys()));
     let on_target = move |command: Command| {

@@ -2,18 +2,23 @@
 
 use seekwise_formats::study::parse;
 
-use super::study::{Said, finish};
+use super::study::{Said, finish, review};
 use super::warn;
 use crate::args;
 use crate::exit::Outcome;
-use crate::results;
+use crate::results::{self, KeptReview};
 
 /// Runs the command.
 pub fn report(args: &args::Report, json: bool) -> Outcome {
+    let said = Said { json, strict: args.strict, columns: &args.columns.names };
+    if results::says(&args.folder)
+        && let Some(KeptReview { text, made }) = results::kept_review(&args.folder)?
+    {
+        return review::report_again(&args.folder, &text, &made, said);
+    }
     let kept = results::kept(&args.folder)?;
     let study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
     let records = results::records(&args.folder, &kept.made)?;
     warn(&kept.made.warnings);
-    let said = Said { json, strict: args.strict, columns: &args.columns.names };
     finish(&study, &kept.made, &records, &args.folder, said)
 }

@@ -1,102 +1,142 @@
-//! `seekwise studies`: the built-in studies; of one, what it asks, varies, compares and claims, and how long it is.
+//! `seekwise studies`: the built-in reviews with their parts, and the other studies: what each asks, and how long it takes.
+//! Of one, what it varies, compares and claims.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::flatten;
+use seekwise_formats::study::review::{Part, Review};
 use seekwise_formats::study::{Factor, Study, parse};
+use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::demand;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan;
 use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args;
+use crate::bounds;
 use crate::exit::{Answer, Failure, Outcome};
+use crate::files;
 use crate::planned;
 use crate::screen::{self, wrapped};
-use crate::tables;
+use crate::tables::{self, Table};
 
-/// The built-in studies: name and text.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    ("ncq-alone", include_str!("../../../../studies/ncq-alone.toml")),
-    ("q-two-revolutions", include_str!("../../../../studies/q-two-revolutions.toml")),
-    ("q-arrays", include_str!("../../../../studies/q-arrays.toml")),
-    ("q-matrix", include_str!("../../../../studies/q-matrix.toml")),
-    ("q-repeat", include_str!("../../../../studies/q-repeat.toml")),
-    ("q-tcq-and-ncq", include_str!("../../../../studies/q-tcq-and-ncq.toml")),
-    ("n-power-cut", include_str!("../../../../studies/n-power-cut.toml")),
-    ("segments-access", include_str!("../../../../studies/segments-access.toml")),
-    ("segments-random", include_str!("../../../../studies/segments-random.toml")),
-    ("f-interface", include_str!("../../../../studies/f-interface.toml")),
-    ("d-surface", include_str!("../../../../studies/d-surface.toml")),
-    ("d-modes", include_str!("../../../../studies/d-modes.toml")),
-    ("n-write-cache", include_str!("../../../../studies/n-write-cache.toml")),
-    ("n-curve", include_str!("../../../../studies/n-curve.toml")),
-    ("n-blocks", include_str!("../../../../studies/n-blocks.toml")),
-    ("n-distance", include_str!("../../../../studies/n-distance.toml")),
-    ("segments-one-block", include_str!("../../../../studies/segments-one-block.toml")),
-    ("segments-streams", include_str!("../../../../studies/segments-streams.toml")),
-    ("segments-servers", include_str!("../../../../studies/segments-servers.toml")),
-    ("segments-large-files", include_str!("../../../../studies/segments-large-files.toml")),
-    ("segments-small-files", include_str!("../../../../studies/segments-small-files.toml")),
-    ("segments-two-streams", include_str!("../../../../studies/segments-two-streams.toml")),
-    ("segments-doubled", include_str!("../../../../studies/segments-doubled.toml")),
-    ("segments-and-makers", include_str!("../../../../studies/segments-and-makers.toml")),
-    ("segments-playback", include_str!("../../../../studies/segments-playback.toml")),
-    ("segments-traces", include_str!("../../../../studies/segments-traces.toml")),
-    ("segments-image-editor", include_str!("../../../../studies/segments-image-editor.toml")),
-    ("segments-copies", include_str!("../../../../studies/segments-copies.toml")),
-    ("segments-defragment", include_str!("../../../../studies/segments-defragment.toml")),
-    ("segments-modes", include_str!("../../../../studies/segments-modes.toml")),
-    ("d-drivers", include_str!("../../../../studies/d-drivers.toml")),
-    ("d-playback", include_str!("../../../../studies/d-playback.toml")),
-    ("d-applications", include_str!("../../../../studies/d-applications.toml")),
-    ("f-flush", include_str!("../../../../studies/f-flush.toml")),
-    ("f-heads", include_str!("../../../../studies/f-heads.toml")),
-    ("f-host-cache", include_str!("../../../../studies/f-host-cache.toml")),
-    ("f-power", include_str!("../../../../studies/f-power.toml")),
-    ("f-switch", include_str!("../../../../studies/f-switch.toml")),
-    ("f-option", include_str!("../../../../studies/f-option.toml")),
-    ("n-copy", include_str!("../../../../studies/n-copy.toml")),
-    ("n-scan", include_str!("../../../../studies/n-scan.toml")),
-    ("n-start", include_str!("../../../../studies/n-start.toml")),
-    ("n-which-cache", include_str!("../../../../studies/n-which-cache.toml")),
-    ("f-records", include_str!("../../../../studies/f-records.toml")),
-    ("f-everyday", include_str!("../../../../studies/f-everyday.toml")),
-    ("f-playback", include_str!("../../../../studies/f-playback.toml")),
-    ("f-defragment", include_str!("../../../../studies/f-defragment.toml")),
-    ("f-start", include_str!("../../../../studies/f-start.toml")),
-    ("q-file-sets", include_str!("../../../../studies/q-file-sets.toml")),
-    ("q-memory", include_str!("../../../../studies/q-memory.toml")),
-    ("two-programs", include_str!("../../../../studies/two-programs.toml")),
-    ("reader-beside-stream", include_str!("../../../../studies/reader-beside-stream.toml")),
-    ("ide-channel", include_str!("../../../../studies/ide-channel.toml")),
-    ("scsi-bus", include_str!("../../../../studies/scsi-bus.toml")),
-];
+/// Cells of a study that are prepared and probed for how long it takes: few, for the list is of all studies.
+const PROBED: usize = 4;
 
 /// Lists them, or shows one.
 pub fn studies(args: &args::Named, json: bool) -> Outcome {
     if let Some(name) = &args.name {
-        return one(name, json);
+        return match REVIEWS.iter().find(|(known, _)| known == name) {
+            Some(&(name, text)) => review(name, text, json),
+            None => one(name, json),
+        };
     }
-    let mut rows = Vec::new();
-    for &(name, text) in BUILT_IN {
-        rows.push((name, parse(name, text)?));
-    }
+    let reviews = REVIEWS.iter().map(|&(name, text)| Listed::review(name, text)).collect::<Result<Vec<_>, _>>()?;
+    let in_one = |name: &str| reviews.iter().flat_map(|review| &review.parts).any(|part| part.name == name);
+    let others = BUILT_IN.iter().filter(|(name, _)| !in_one(name));
+    let others = others.map(|&(name, text)| Listed::study(name, text)).collect::<Result<Vec<_>, _>>()?;
     if json {
-        let list =
-            rows.iter().map(|(name, study)| json!({"name": name, "title": study.title, "question": study.question}));
-        print_json(&list.collect::<Vec<_>>())?;
+        print_json(&reviews.iter().chain(&others).map(Listed::json).collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
-    let mut table = tables::table(["study", "runs a cell", "factors", "question"]);
-    for (name, study) in &rows {
-        let factors: Vec<String> = study
-            .factor
-            .iter()
-            .map(|factor| tables::whole(&format!("{} ({})", factor.name, factor.level_names().len())))
-            .collect();
-        table.add_row([(*name).to_owned(), study.runs.to_string(), factors.join(", "), study.question.clone()]);
+    let mut table = listed();
+    for study in reviews.iter().chain(&others) {
+        study.row(&mut table, "");
+        study.parts.iter().for_each(|part| part.row(&mut table, "  "));
     }
-    tables::figures(&mut table, &["runs a cell"]);
     print(&table.to_string())?;
+    Ok(Answer::Done)
+}
+
+/// A study or a review, as it is listed.
+struct Listed {
+    name: String,
+    title: String,
+    question: String,
+    runs: u64,
+    /// Wall seconds on one core here, as the first requests of some cells do.
+    takes: f64,
+    parts: Vec<Listed>,
+}
+
+impl Listed {
+    fn study(name: &str, text: &str) -> Result<Listed, Failure> {
+        let study = parse(name, text)?;
+        let cells = plan::cells(&study);
+        let inputs = Inputs::today(&files::text);
+        // One further each time, so that they are not all of one level of the last factor.
+        let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
+        let some = (0..probed).map(|place| plan::prepare(name, &cells[place * step % cells.len()], &inputs));
+        let some = some.collect::<Result<Vec<_>, _>>()?;
+        let share = some.len() as f64 / cells.len() as f64;
+        let takes = bounds::forecast(&planned::extent(&study, &some, 1))? / share;
+        let runs = cells.len() as u64 * u64::from(study.runs);
+        let Study { title, question, .. } = study;
+        Ok(Listed { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
+    }
+
+    fn review(name: &str, text: &str) -> Result<Listed, Failure> {
+        let Review { title, question, part, .. } = Review::parse(name, text)?;
+        let find = |part: &Part| {
+            let known = BUILT_IN.iter().find(|(known, _)| *known == part.study);
+            let &(name, text) = known.ok_or_else(|| Failure::new(format!("{name}: no study `{}`", part.study)))?;
+            Listed::study(name, text)
+        };
+        let parts = part.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let (runs, takes) = (parts.iter().map(|part| part.runs).sum(), parts.iter().map(|part| part.takes).sum());
+        Ok(Listed { name: name.to_owned(), title, question, runs, takes, parts })
+    }
+
+    fn row(&self, table: &mut Table, indent: &str) {
+        let name = format!("{indent}{}", self.name);
+        table.add_row([name, self.runs.to_string(), about(self.takes), self.question.clone()]);
+    }
+
+    fn json(&self) -> Value {
+        let parts: Vec<Value> = self.parts.iter().map(Listed::json).collect();
+        json!({"name": self.name, "title": self.title, "question": self.question, "runs": self.runs,
+               "takes_about_s": self.takes, "parts": parts})
+    }
+}
+
+fn listed() -> Table {
+    let mut table = tables::table(["study", "runs", "takes about", "question"]);
+    tables::figures(&mut table, &["runs", "takes about"]);
+    tables::unbroken(&mut table, &["study"]);
+    table
+}
+
+/// A forecast in words, no finer than it is.
+fn about(seconds: f64) -> String {
+    tables::whole(&match seconds {
+        ..1.0 => "a second".to_owned(),
+        ..90.0 => format!("{seconds:.0} s"),
+        ..5400.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    })
+}
+
+/// Shows a review: what it is about, and its parts.
+fn review(name: &str, text: &str, json: bool) -> Outcome {
+    let listed_review = Listed::review(name, text)?;
+    let review = Review::parse(name, text)?;
+    if json {
+        let mut value = listed_review.json();
+        value["introduction"] = review.paragraphs().collect::<Vec<_>>().into();
+        print_json(&value)?;
+        return Ok(Answer::Done);
+    }
+    let prose = |text: &str| wrapped(text, screen::width());
+    print(&format!("{}\n\n{}", prose(&format!("{name}: {}", review.title)), prose(&review.question)))?;
+    for paragraph in review.paragraphs() {
+        print(&format!("\n{}", prose(&paragraph)))?;
+    }
+    let mut table = listed();
+    listed_review.parts.iter().for_each(|part| part.row(&mut table, ""));
+    print(&format!("\n{table}\n"))?;
+    let (runs, takes) = (listed_review.runs, about(listed_review.takes));
+    print(&prose(&format!("{runs} runs; on one core they take about {takes} here, as their first requests do.")))?;
+    print(&format!("Run it: seekwise study {name} --out {name}"))?;
     Ok(Answer::Done)
 }
 
@@ -113,7 +153,7 @@ struct Extent {
 fn one(name: &str, json: bool) -> Outcome {
     let Some(&(name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
         let fault = Diagnostic::at(name, 0, "no built-in study of that name");
-        return Err(fault.nearest_to(name, BUILT_IN.iter().map(|study| study.0)).into());
+        return Err(fault.nearest_to(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0)).into());
     };
     let study = parse(name, text)?;
     let extent = extent(name, text, &study)?;

@@ -1,10 +1,13 @@
-//! `seekwise study`: runs a factorial study, keeps each run as it ends, and writes the report.
+//! `seekwise study`: runs a factorial study, keeps each run as it ends, and writes the report. Of a review, all its studies.
 
+pub mod review;
 mod text;
 
 use std::path::{Path, PathBuf};
 
+use seekwise_formats::study::review::Review;
 use seekwise_formats::study::{Compare, Study};
+use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, Material};
 use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
 use seekwise_lab::made::{Made, MadeFrom};
@@ -13,7 +16,6 @@ use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
 use seekwise_lab::study::Earlier;
 use serde_json::json;
 
-use super::studies::BUILT_IN;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::bounds::Bounds;
@@ -35,10 +37,17 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
     let &args::Study { resume, force, threads, .. } = args;
     let opening = Opening { folder: out, resume, force, bounds, threads };
+    let said = Said { json, strict: args.strict, columns: &args.columns.names };
     let opened = match results::says(folder) {
-        true => opening.of_folder(folder)?,
+        true => match results::kept_review(folder)? {
+            Some(kept) => return review::study(&kept.text, &args.study, Some(folder), &opening, said),
+            None => opening.of_folder(folder)?,
+        },
         false => {
             let (name, text) = named(&args.study)?;
+            if Review::looks_like(&text) {
+                return review::study(&text, &name, None, &opening, said);
+            }
             opening.open(&name, &text, || planned::plan_file(&name, &text))?
         }
     };
@@ -50,13 +59,7 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     let records = run(&planned, &Earlier::default(), results, done, threads, &progress)?;
     drop(progress);
     say(format!("Again: {}", again(out)));
-    finish(
-        &planned.study,
-        &planned.made,
-        &records,
-        out,
-        Said { json, strict: args.strict, columns: &args.columns.names },
-    )
+    finish(&planned.study, &planned.made, &records, out, said)
 }
 
 /// The command that runs again what is kept in `folder`.
@@ -77,9 +80,10 @@ pub fn runs(planned: &Planned) -> u64 {
     planned.prepared.len() as u64 * u64::from(planned.study.runs)
 }
 
-/// A study by the name of a built-in one, or of a file: its name and its text.
+/// A study or a review by the name of a built-in one, or of a file: its name and its text.
 fn named(name: &str) -> Result<(String, String), Failure> {
-    if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+    let known = || REVIEWS.iter().chain(BUILT_IN);
+    if let Some((name, text)) = known().find(|(known, _)| *known == name) {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
     match files::find(name)? {
@@ -88,7 +92,7 @@ fn named(name: &str) -> Result<(String, String), Failure> {
             Ok((name.to_owned(), text))
         }
         None => {
-            let near = seekwise_formats::diagnostic::nearest(name, BUILT_IN.iter().map(|(name, _)| *name));
+            let near = seekwise_formats::diagnostic::nearest(name, known().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             Err(Failure::new(format!("{name}: no such study file, and no built-in study of that name{hint}")))
         }
@@ -130,7 +134,11 @@ pub fn run(
 /// Writes the report into `folder` and answers its path.
 pub fn write_report(study: &Study, made: &MadeFrom, records: &[RunRecord], folder: &Path) -> Result<PathBuf, Failure> {
     let material = Material { study, made, records, command: COMMAND };
-    let page = report::html(&compose::report(&material));
+    write_page(folder, &report::html(&compose::report(&material)))
+}
+
+/// Writes a page into `folder` and answers its path.
+fn write_page(folder: &Path, page: &str) -> Result<PathBuf, Failure> {
     let path = folder.join(PAGE);
     write_whole(&path, page.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     Ok(path)
@@ -163,10 +171,13 @@ pub fn finish(study: &Study, made: &MadeFrom, records: &[RunRecord], out: &Path,
         line.iter().try_for_each(|line| print(line))?;
     }
     let fails = said.strict && held.iter().any(|claim| claim.holds == Some(false));
-    // A claim that does not come out is an answer in the report, not a failure of the study; a headline that may not
-    // be drawn is.
-    let refused = |overall: &Overall| overall.refused.is_some() && study.compare[overall.compare].headline;
-    Ok(if fails || evidence.findings().1.iter().any(refused) { Answer::No } else { Answer::Done })
+    Ok(if fails || refused(&evidence) { Answer::No } else { Answer::Done })
+}
+
+/// Whether a headline may not be drawn: a failure of the study, where a claim that does not come out is an answer.
+fn refused(evidence: &Evidence<'_>) -> bool {
+    let refused = |overall: &Overall| overall.refused.is_some() && evidence.study.compare[overall.compare].headline;
+    evidence.findings().1.iter().any(refused)
 }
 
 /// Whether a claim holds; nothing where it has no answer.

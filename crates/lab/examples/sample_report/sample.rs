@@ -457,6 +457,7 @@ fn claims() -> Vec<Claim> {
             figure: figure.to_owned(),
             reproduced,
             mechanism: mechanism.to_owned(),
+            pending: None,
         })
         .collect()
 }

@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::{Report, plain};
 
 const TEMPLATE: &str = include_str!("../../../../web/dist/report.html");
@@ -17,9 +19,13 @@ const DATA: &str = "/*report-data*/";
 
 /// The report as one HTML file that needs nothing else: no network, no other file.
 pub fn html(report: &Report) -> String {
-    let title = format!("<title>{}</title>", escape_text(&report.title));
-    let fills = [(TITLE, title), (PLAIN, plain::html(report)), (DATA, escape_json(report))];
-    fill(TEMPLATE, &fills)
+    filled(&report.title, plain::html(report), report)
+}
+
+/// The template with a title, its plain form and its data.
+pub(super) fn filled(title: &str, plain: String, data: &impl Serialize) -> String {
+    let title = format!("<title>{}</title>", escape_text(title));
+    fill(TEMPLATE, &[(TITLE, title), (PLAIN, plain), (DATA, escape_json(data))])
 }
 
 /// Copies the template with each place replaced. Goes forward only, so what was put in is never searched again.
@@ -38,7 +44,7 @@ fn fill(template: &str, fills: &[(&str, String)]) -> String {
 
 /// The report as JSON that cannot leave a script element: `<`, `>`, `&` and the two line separators of JavaScript
 /// become `\u` escapes. Outside strings JSON has none of them, so the value is the same.
-fn escape_json(report: &Report) -> String {
+fn escape_json(report: &impl Serialize) -> String {
     let json = serde_json::to_string(report).expect("a report has only text keys and plain values");
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

@@ -9,13 +9,17 @@ use super::{Cell, Factor, Interval, Report, Verdict};
 
 /// The plain form of a report.
 pub(super) fn html(report: &Report) -> String {
+    format!("<h1>{}</h1>\n{}", escape_text(&report.title), body(report))
+}
+
+/// All below its heading.
+pub(super) fn body(report: &Report) -> String {
     let mut out = String::new();
     write_all(&mut out, report).expect("writing to a String cannot fail");
     out
 }
 
 fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
-    writeln!(out, "<h1>{}</h1>", escape_text(&report.title))?;
     writeln!(out, "<p>{}</p>", escape_text(&report.question))?;
     if !report.verdicts.is_empty() {
         writeln!(out, "<h2>Verdicts</h2>\n<ul>")?;

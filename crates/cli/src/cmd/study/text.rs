@@ -2,7 +2,7 @@
 
 use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, ratio_text};
-use seekwise_lab::finding::Evidence;
+use seekwise_lab::finding::{Evidence, Finding, Judged, Overall};
 use seekwise_lab::run::{Cpu, Response, by_group, pooled};
 
 use crate::exit::Failure;
@@ -69,21 +69,56 @@ fn comparisons(evidence: &Evidence<'_>) -> Table {
     let (findings, overall) = evidence.findings();
     let mut table = comparison();
     for summary in &overall {
-        let name = &evidence.study.compare[summary.compare].name;
-        let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
-        let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
-        let end = |pick: fn(f64, f64) -> f64| match ratios.iter().copied().reduce(pick) {
-            Some(ratio) => format!("{ratio:.3} ×"),
-            None => "–".to_owned(),
-        };
-        let (ratio, verdict) = match &summary.judgement {
-            _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
-            Some(judgement) => (whole(&ratio_text(judgement)), judgement.verdict.to_string()),
-            None => ("–".to_owned(), "not enough data".to_owned()),
-        };
-        table.add_row([name.clone(), ratio, verdict, end(f64::min), end(f64::max)]);
+        table.add_row(compared(evidence, &findings, summary));
     }
     table
+}
+
+/// A comparison over all its cells.
+fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &Overall) -> [String; 5] {
+    let name = &evidence.study.compare[summary.compare].name;
+    let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
+    let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
+    let end = |pick: fn(f64, f64) -> f64| match ratios.iter().copied().reduce(pick) {
+        Some(ratio) => format!("{ratio:.3} ×"),
+        None => "–".to_owned(),
+    };
+    let (ratio, verdict) = match &summary.judgement {
+        _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
+        Some(judgement) => (whole(&ratio_text(judgement)), judgement.verdict.to_string()),
+        None => ("–".to_owned(), "not enough data".to_owned()),
+    };
+    [name.clone(), ratio, verdict, end(f64::min), end(f64::max)]
+}
+
+/// An empty table of the comparisons that lead the parts of a review.
+pub fn headlines() -> Table {
+    let mut table = table(["part", "comparison", "over all cells", "verdict", "least", "most"]);
+    figures(&mut table, &["least", "most"]);
+    table
+}
+
+/// Adds the comparisons that lead a part.
+pub fn headlines_of(table: &mut Table, part: &str, evidence: &Evidence<'_>) {
+    let (findings, overall) = evidence.findings();
+    for summary in overall.iter().filter(|summary| evidence.study.compare[summary.compare].headline) {
+        table.add_row([part.to_owned()].into_iter().chain(compared(evidence, &findings, summary)));
+    }
+}
+
+/// An empty table of the claims of a review.
+pub fn claimed() -> Table {
+    let mut table = table(["claim", "class", "part", "reproduced", "finding"]);
+    tables::unbroken(&mut table, &["part"]);
+    table
+}
+
+/// Adds the claims of a part.
+pub fn claims_of(table: &mut Table, part: &str, evidence: &Evidence<'_>) {
+    for judged in &evidence.claims() {
+        let (claim, class) = (judged.claim, judged.claim.class.letter());
+        table.add_row([claim.id.as_str(), class, part, &reproduced(judged), &claim.finding]);
+    }
 }
 
 fn comparison() -> Table {
@@ -152,15 +187,18 @@ fn cells(evidence: &Evidence<'_>) -> Table {
 fn claims(evidence: &Evidence<'_>) -> Table {
     let mut table = table(CLAIM);
     for claim in &evidence.claims() {
-        let reproduced = match (claim.reproduced(), claim.holds, &claim.claim.with) {
-            (Some(true), ..) => "yes".to_owned(),
-            (Some(false), ..) => "NO".to_owned(),
-            (None, Some(_), Some(with)) => format!("if {} holds beside it", with.claim),
-            (None, Some(_), None) => "if a planted difference is detected".to_owned(),
-            (None, None, _) => "shown".to_owned(),
-        };
         let class = claim.claim.class.letter().to_owned();
-        table.add_row([claim.claim.id.clone(), class, reproduced, claim.figures().join("\n")]);
+        table.add_row([claim.claim.id.clone(), class, reproduced(claim), claim.figures().join("\n")]);
     }
     table
+}
+
+/// Whether a claim is reproduced, in a few words.
+fn reproduced(judged: &Judged<'_>) -> String {
+    match (judged.reproduced(), judged.pending()) {
+        (Some(true), _) => "yes".to_owned(),
+        (Some(false), _) => "NO".to_owned(),
+        (None, Some(pending)) => pending,
+        (None, None) => "shown".to_owned(),
+    }
 }

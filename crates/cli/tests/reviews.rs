@@ -1,0 +1,161 @@
+//! Reviews: several studies that answer one question, in one folder and on one page. They go on where they were stopped,
+//! run again from what is kept, and do not speak for parts that they were not made of.
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::{Said, seekwise};
+use serde_json::Value;
+
+/// A study of one cell or two; `claim` is what it claims, if anything.
+fn part(title: &str, depths: &str, claim: &str) -> String {
+    format!(
+        "title = '{title}'\nquestion = 'q'\nruns = 2\nruntime = '1 s'\njob = 'random-read'\n\
+         [stack]\ndrive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = {depths}\n{claim}"
+    )
+}
+
+const REVIEW: &str = "title = 'Two questions in one'\nquestion = 'Is it deep?'\nintroduction = \"\"\"\nFirst.\n\nSecond.\"\"\"\n\
+                      [[part]]\nstudy = \"shallow.toml\"\nwhy = 'a beginning'\n\
+                      [[part]]\nstudy = \"deep.toml\"\ntitle = 'Deeper'\n";
+
+const CLAIM: &str = "[[compare]]\nname = 'deeper'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n\
+                     [[claim]]\nid = 'T1'\nclass = 'I'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+                     check = ['iops[depth=8] > iops[depth=1]']\n";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("review.toml"), REVIEW).unwrap();
+    fs::write(folder.path().join("shallow.toml"), part("Shallow", "[1]", "")).unwrap();
+    fs::write(folder.path().join("deep.toml"), part("Deep", "[1, 8]", CLAIM)).unwrap();
+    folder
+}
+
+fn study(folder: &Path, words: &[&str]) -> Said {
+    seekwise(folder, &[&["study"], words].concat())
+}
+
+/// The data of a page.
+fn data(page: &Path) -> Value {
+    let page = fs::read_to_string(page).unwrap();
+    let (_, rest) = page.split_once(r#"id="report-data">"#).unwrap();
+    serde_json::from_str(rest.split_once("</script").unwrap().0).unwrap()
+}
+
+#[test]
+fn a_review_is_one_folder_and_one_page_with_a_chapter_for_each_part() {
+    let folder = folder();
+    let path = folder.path();
+    let said = study(path, &["review.toml", "--out", "r"]).done();
+    assert!(said.contains("Is it deep?") && said.contains("Report: r/report.html"), "{said}");
+    assert!(said.contains("1 of 1 claim holds") && said.contains("Deeper"), "{said}");
+    for part in ["shallow", "deep"] {
+        for file in ["study.toml", "made-from.json", "results.jsonl", "report.html"] {
+            assert!(path.join("r").join(part).join(file).is_file(), "{part}/{file}");
+        }
+    }
+    let page = data(&path.join("r/report.html"));
+    assert_eq!(
+        (page["title"].as_str(), page["introduction"][1].as_str()),
+        (Some("Two questions in one"), Some("Second."))
+    );
+    let chapters = page["chapters"].as_array().unwrap();
+    let headings: Vec<&str> = chapters.iter().map(|chapter| chapter["heading"].as_str().unwrap()).collect();
+    assert_eq!(headings, ["Shallow", "Deeper"], "in the review's order, under their titles");
+    assert_eq!(chapters[1]["report"]["claims"][0]["reproduced"], true);
+    assert_eq!(chapters[1]["report"]["stretches"].as_array().map(Vec::len), Some(0), "that is on the part's own page");
+    assert!(!data(&path.join("r/deep/report.html"))["stretches"].as_array().unwrap().is_empty());
+    // A part is the folder that the study alone makes.
+    study(path, &["deep.toml", "--out", "alone"]).done();
+    let of = |folder: &str| fs::read(path.join(folder).join("results.jsonl")).unwrap();
+    assert!(of("alone") == of("r/deep"));
+}
+
+#[test]
+fn it_goes_on_and_runs_again_from_what_is_kept_alone() {
+    let folder = folder();
+    let path = folder.path();
+    study(path, &["review.toml", "--out", "r"]).done();
+    let whole = |folder: &str| {
+        let below = ["shallow/results.jsonl", "deep/results.jsonl", "made-from.json", "report.html"];
+        below.map(|file| fs::read(path.join(folder).join(file)).unwrap())
+    };
+    let first = whole("r");
+    // Torn off in its second part, whose page and the review's are gone.
+    let lines = fs::read_to_string(path.join("r/deep/results.jsonl")).unwrap();
+    fs::write(path.join("r/deep/results.jsonl"), lines.lines().next().unwrap().to_owned() + "\n{\"cell\"").unwrap();
+    fs::remove_file(path.join("r/report.html")).unwrap();
+    study(path, &["review.toml", "--out", "r", "--resume"]).done();
+    assert!(whole("r") == first, "resumed as if it had not been stopped");
+    for name in ["review.toml", "shallow.toml", "deep.toml"] {
+        fs::remove_file(path.join(name)).unwrap();
+    }
+    study(path, &["r", "--out", "again", "--threads", "1"]).done();
+    assert!(whole("again") == first, "the same from the folder alone");
+    fs::remove_file(path.join("r/report.html")).unwrap();
+    assert!(seekwise(path, &["report", "r"]).done().contains("1 of 1 claim holds"));
+    assert!(whole("r") == first);
+    assert_eq!(seekwise(path, &["report", "r", "--json"]).json()["parts"][1]["claims"][0]["id"], "T1");
+    study(path, &["r", "--resume"]).done();
+}
+
+#[test]
+fn parts_that_it_was_not_made_of_are_refused() {
+    let folder = folder();
+    let path = folder.path();
+    study(path, &["review.toml", "--out", "r"]).done();
+    let held = study(path, &["review.toml", "--out", "r"]);
+    assert!(held.code == 2 && held.err.contains("holds results already"), "{}", held.err);
+    let over = study(path, &["deep.toml", "--out", "r"]);
+    assert!(over.code == 2 && over.err.contains("holds results already"), "a study over a review: {}", over.err);
+    study(path, &["review.toml", "--out", "r", "--force"]).done();
+    // Another study's results in the place of a part.
+    fs::write(path.join("deep.toml"), part("Deep", "[1, 8, 64]", CLAIM)).unwrap();
+    let changed = study(path, &["review.toml", "--out", "r", "--resume"]);
+    assert!(changed.code == 2 && changed.err.contains("holds the results of another study"), "{}", changed.err);
+    study(path, &["deep.toml", "--out", "r/deep", "--force"]).done();
+    let foreign = seekwise(path, &["report", "r"]);
+    assert!(
+        foreign.code == 2 && foreign.err.contains("the part in deep is not what the review was made of"),
+        "{}",
+        foreign.err
+    );
+    fs::write(path.join("review.toml"), REVIEW.replace("Two questions", "Three")).unwrap();
+    let other = study(path, &["review.toml", "--out", "r", "--resume"]);
+    assert!(other.code == 2 && other.err.contains("holds the results of another study"), "{}", other.err);
+}
+
+#[test]
+fn a_slip_is_answered_with_its_line_and_nothing_is_touched() {
+    let folder = folder();
+    let path = folder.path();
+    let said = |text: &str| {
+        fs::write(path.join("review.toml"), text).unwrap();
+        let said = study(path, &["review.toml", "--out", "r"]);
+        assert!(said.code == 2 && !path.join("r/report.html").exists(), "{}", said.err);
+        said.err
+    };
+    assert!(said(&REVIEW.replace("why", "whi")).contains("did you mean `why`?"));
+    assert!(said(&REVIEW.replace("shallow.toml", "d-mode")).contains("did you mean `d-modes`?"));
+    assert!(said(&REVIEW.replace("shallow.toml", "drivers")).contains("is a review; expected a study"));
+}
+
+#[test]
+fn built_in_reviews_are_listed_first_with_their_parts() {
+    let here = tempfile::tempdir().unwrap();
+    let all = seekwise(here.path(), &["studies", "--json"]).json();
+    let names: Vec<&str> = all.as_array().unwrap().iter().map(|study| study["name"].as_str().unwrap()).collect();
+    assert_eq!(names[..5], ["drivers", "ncq-ahci", "flush", "ncq-arrays", "segments"]);
+    let parts = all[0]["parts"].as_array().unwrap();
+    assert!(parts.iter().any(|part| part["name"] == "d-modes") && !names.contains(&"d-modes"));
+    let sum: u64 = parts.iter().map(|part| part["runs"].as_u64().unwrap()).sum();
+    assert_eq!(all[0]["runs"].as_u64(), Some(sum));
+    assert!(all[0]["takes_about_s"].as_f64().unwrap() > 0.0);
+    let one = seekwise(here.path(), &["studies", "drivers"]).done();
+    assert!(
+        one.contains("Pentium III") && one.contains("d-surface") && one.contains("seekwise study drivers --out"),
+        "{one}"
+    );
+}

@@ -1,0 +1,116 @@
+//! Review files: a question that takes several studies to answer. They are its parts, in the order in which a reader
+//! meets them, each with what it is there for. TOML; an unknown key is an error.
+//!
+//! ```toml
+//! title = "…"            question = "…"
+//! introduction = """…""" # what was asked and on what; a line left free begins another paragraph
+//! [[part]]
+//! study = "d-modes"      # a built-in study, or a study's file
+//! title = "…"            # of the chapter; without it, the study's own
+//! why = "…"              # what this part adds, in a sentence or two
+//! ```
+
+use serde::Deserialize;
+
+use super::{line_of, located};
+use crate::diagnostic::{Diagnostic, is_plain};
+
+/// A question and the studies that answer it together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Review {
+    /// Its name for a reader.
+    pub title: String,
+    /// What it asks.
+    pub question: String,
+    /// What was asked, by whom and on what, in paragraphs.
+    pub introduction: String,
+    /// The studies, in order.
+    pub part: Vec<Part>,
+}
+
+/// A study of a review.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The name of a built-in study, or a file.
+    pub study: String,
+    /// The heading of its chapter; without it, the study's title.
+    pub title: Option<String>,
+    /// What it adds.
+    pub why: Option<String>,
+}
+
+impl Part {
+    /// The name of its folder below the review's: that of its file, without what is before and behind.
+    pub fn folder(&self) -> &str {
+        let name = self.study.rsplit(['/', '\\']).next().unwrap_or(&self.study);
+        name.strip_suffix(".toml").unwrap_or(name)
+    }
+}
+
+impl Review {
+    /// The introduction's paragraphs.
+    pub fn paragraphs(&self) -> impl Iterator<Item = String> {
+        let parts = self.introduction.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+        parts.filter(|part| !part.is_empty())
+    }
+
+    /// Whether `text` is a review's, and no study's: it names parts.
+    pub fn looks_like(text: &str) -> bool {
+        text.lines().any(|line| line.trim_start().starts_with("[[part]]"))
+    }
+
+    /// Reads a review. `file` names it in errors.
+    pub fn parse(file: &str, text: &str) -> Result<Review, Vec<Diagnostic>> {
+        let review: Review = toml::from_str(text).map_err(|error| vec![located(file, text, &error)])?;
+        let mut faults = Vec::new();
+        for (place, part) in review.part.iter().enumerate() {
+            let line = line_of(text, &format!("\"{}\"", part.study));
+            let folder = part.folder();
+            if folder.is_empty() || folder.starts_with('.') || !is_plain(folder) {
+                let fault = Diagnostic::at(file, line, format!("`{}` names no study", part.study)).key("study");
+                faults.push(fault.expected("the name of a built-in study, or a study's file"));
+            }
+            if review.part[..place].iter().any(|before| before.folder() == folder) {
+                let message = format!("two parts are called `{folder}`, and each has a folder of its name");
+                faults.push(Diagnostic::at(file, line, message).key("study"));
+            }
+        }
+        let names = [&review.title].into_iter().chain(review.part.iter().filter_map(|part| part.title.as_ref()));
+        for name in names.filter(|name| !is_plain(name)) {
+            faults.push(Diagnostic::at(
+                file,
+                line_of(text, "title"),
+                format!("the name {name:?} holds control characters"),
+            ));
+        }
+        if faults.is_empty() { Ok(review) } else { Err(faults) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "title = 't'\nquestion = 'q'\nintroduction = \"\"\"\none\ntwo\n\nthree\n\"\"\"\n[[part]]\n\
+                        study = \"d-modes\"\n[[part]]\nstudy = \"own/queue.toml\"\ntitle = 'The queue'\n";
+
+    #[test]
+    fn parts_in_order_and_paragraphs() {
+        assert!(Review::looks_like(TEXT));
+        let review = Review::parse("r.toml", TEXT).unwrap();
+        assert_eq!(review.part.iter().map(Part::folder).collect::<Vec<_>>(), ["d-modes", "queue"]);
+        assert_eq!(review.paragraphs().collect::<Vec<_>>(), ["one two", "three"]);
+    }
+
+    #[test]
+    fn faults_name_line_and_nearest_word() {
+        let said = |text: &str| Review::parse("r.toml", text).unwrap_err()[0].to_string();
+        let twice = said(&TEXT.replace("own/queue.toml", "own/d-modes.toml"));
+        assert!(twice.starts_with("r.toml:11: ") && twice.contains("two parts are called `d-modes`"), "{twice}");
+        assert!(said(&TEXT.replace("study = \"d-modes\"", "stduy = \"d-modes\"")).contains("did you mean `study`?"));
+        assert!(said(&TEXT.replace("d-modes", "..")).contains("`..` names no study; expected the name of"));
+        assert!(said("title = 't'\nquestion = 'q'\nintroduction = ''\n").contains("missing field `part`"));
+    }
+}

@@ -1,0 +1,73 @@
+//! What made the results of a review: the program, the review's text, and of each part the hash of what made it, as it
+//! stands in the part's own folder.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MadeFrom, Program};
+use crate::inputs::sha256;
+
+/// What made the results of a review.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MadeOfParts {
+    /// The program.
+    pub program: Program,
+    /// SHA-256 of the review's text.
+    pub study_sha256: String,
+    /// Its parts, in order.
+    pub parts: Vec<MadePart>,
+}
+
+/// A part of a review.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MadePart {
+    /// Its folder below the review's.
+    pub folder: String,
+    /// SHA-256 of the part's own `made-from.json`.
+    pub made_sha256: String,
+}
+
+impl MadeOfParts {
+    /// What makes the results of the review whose words are `text`, of parts by folder.
+    pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, &'a MadeFrom)>) -> MadeOfParts {
+        let part = |(folder, made): (&str, &MadeFrom)| MadePart { folder: folder.to_owned(), made_sha256: made.hash() };
+        MadeOfParts {
+            program: Program::this(),
+            study_sha256: sha256(text.as_bytes()),
+            parts: parts.map(part).collect(),
+        }
+    }
+
+    /// As it is written beside the parts.
+    pub fn text(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("it has no keys but strings");
+        text.push('\n');
+        text
+    }
+
+    /// SHA-256 of that text.
+    pub fn hash(&self) -> String {
+        sha256(self.text().as_bytes())
+    }
+
+    /// Whether it is what was written beside `review`; else what does not fit.
+    pub fn check(&self, review: &str) -> Result<(), String> {
+        match sha256(review.as_bytes()) == self.study_sha256 {
+            true => Ok(()),
+            false => Err("study.toml is not the review that it was made from: its SHA-256 differs".to_owned()),
+        }
+    }
+
+    /// Whether `made`, found in the folder of the part at `place`, made that part's results; else what does not fit.
+    pub fn fits(&self, place: usize, made: &MadeFrom) -> Result<(), String> {
+        let part = &self.parts[place];
+        match made.hash() == part.made_sha256 {
+            true => Ok(()),
+            false => Err(format!(
+                "what made the part in {} is not what the review was made of: its SHA-256 differs",
+                part.folder
+            )),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Draws of the figures that nobody measured: each is taken within ±10 % of what was inferred, to see which answers rest on
+//! it. Latin hypercube: over so many draws each figure is once in each of as many equal slices of its range, in an order
+//! of its own.
+//!
+//! A figure is the same wherever key, value and source are: what one drive has from its sibling is drawn as the sibling's,
+//! and two cells of a study differ in nothing that they did not differ in before. Only numbers are drawn; words, switches
+//! and lists of rows stay.
+
+use std::fmt;
+use std::str::FromStr;
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::keys::scaled;
+use seekwise_formats::profile::figure::Kind;
+use seekwise_formats::stack::{Setting, unnumbered};
+use seekwise_model::rng::Seed;
+
+use super::{Cell, prepare};
+use crate::inputs::Inputs;
+
+/// How far a figure is drawn from what was inferred, either way, as a share of it.
+pub const WITHIN: f64 = 0.1;
+
+/// The most draws.
+const MOST: u32 = 1_000;
+
+/// The seed of all draws; which of them it is decides the rest.
+const SEED: Seed = Seed(1);
+
+/// A place within a slice is one of so many.
+const FINE: u64 = 1 << 20;
+
+/// One of a number of draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// Which, from 1.
+    number: u32,
+    /// Of how many.
+    of: u32,
+}
+
+impl FromStr for Draw {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Draw, String> {
+        let wrong = || format!("`{text}` is no draw; expected NUMBER/DRAWS such as 3/15, up to {MOST} draws");
+        let (number, of) = text.split_once('/').ok_or_else(wrong)?;
+        let (number, of) = (number.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
+        match (1..=MOST).contains(&of) && (1..=of).contains(&number) {
+            true => Ok(Draw { number, of }),
+            false => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Draw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl Draw {
+    /// The cell with each figure that is inferred as it is drawn. Of figures that only go together, those stay that do
+    /// not fit what was drawn before them.
+    pub fn of_cell(self, file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Cell, Vec<Diagnostic>> {
+        let settings = prepare(file, cell, inputs)?.settings;
+        let drawn: Vec<(String, String)> = settings.iter().filter_map(|setting| self.drawn(setting)).collect();
+        let with = |some: &[(String, String)]| {
+            let mut cell = cell.clone();
+            cell.settings.extend_from_slice(some);
+            cell
+        };
+        let whole = with(&drawn);
+        if prepare(file, &whole, inputs).is_ok() {
+            return Ok(whole);
+        }
+        let mut fits: Vec<(String, String)> = Vec::new();
+        for figure in drawn {
+            fits.push(figure);
+            if prepare(file, &with(&fits), inputs).is_err() {
+                fits.pop();
+            }
+        }
+        Ok(with(&fits))
+    }
+
+    /// A figure as drawn, if it is one that is inferred and a number.
+    fn drawn(self, setting: &Setting) -> Option<(String, String)> {
+        let value =
+            is_drawn(setting).then(|| scaled(&setting.key, &setting.value, self.factor(&identity(setting))))??;
+        (value != setting.value).then(|| (setting.key.clone(), value))
+    }
+
+    /// By what the figure called so is taken.
+    fn factor(self, identity: &str) -> f64 {
+        let mut chance = SEED.stream(identity);
+        let mut slices: Vec<u32> = (0..self.of).collect();
+        for last in (1..slices.len()).rev() {
+            slices.swap(last, chance.below(last as u64 + 1) as usize);
+        }
+        let within: Vec<u64> = slices.iter().map(|_| chance.below(FINE)).collect();
+        let place = self.number as usize - 1;
+        let share = (f64::from(slices[place]) + within[place] as f64 / FINE as f64) / f64::from(self.of);
+        1.0 + WITHIN * (2.0 * share - 1.0)
+    }
+}
+
+/// Whether a figure is one that is drawn.
+pub fn is_drawn(setting: &Setting) -> bool {
+    setting.kind == Kind::Inferred && scaled(&setting.key, &setting.value, 1.0).is_some()
+}
+
+/// What makes a figure the same in two places: its key without numbers and names of the stack's or the scene's own, its
+/// value and its source.
+pub fn identity(setting: &Setting) -> String {
+    let mut words: Vec<&str> = setting.key.split('.').collect();
+    if let ["program" | "volume", _, ..] = words[..] {
+        words.remove(1);
+    }
+    words[0] = unnumbered(words[0]);
+    format!("{} = {}: {}", words.join("."), setting.value, setting.source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(key: &str, value: &str, kind: Kind) -> Setting {
+        let (key, value, source) = (key.to_owned(), value.to_owned(), "s".to_owned());
+        Setting { key, value, unit: String::new(), kind, source }
+    }
+
+    #[test]
+    fn each_slice_once_over_all_draws() {
+        for identity in ["a", "b", "c"] {
+            let factors = (1..=15).map(|number| Draw { number, of: 15 }.factor(identity));
+            let mut slices: Vec<u32> = factors.map(|factor| ((factor - 0.9) / 0.2 * 15.0) as u32).collect();
+            slices.sort_unstable();
+            assert_eq!(slices, (0..15).collect::<Vec<_>>(), "{identity}");
+        }
+        let first = |identity| Draw { number: 1, of: 15 }.factor(identity);
+        assert!(first("a") != first("b") && first("a") == first("a"));
+    }
+
+    #[test]
+    fn numbers_that_are_inferred_and_no_others() {
+        let draw = Draw { number: 2, of: 15 };
+        let drawn = |key: &str, value: &str, kind| draw.drawn(&setting(key, value, kind));
+        let (key, value) = drawn("drive.mechanics.head_switch_ms", "2", Kind::Inferred).unwrap();
+        let value: f64 = value.parse().unwrap();
+        assert!(key == "drive.mechanics.head_switch_ms" && (1.8..=2.2).contains(&value) && value != 2.0, "{value}");
+        assert_eq!(drawn("drive.mechanics.head_switch_ms", "2", Kind::Datasheet), None);
+        assert_eq!(drawn("drive.cache.write_back", "true", Kind::Inferred), None);
+        assert_eq!(drawn("drive.geometry.zones", "16 zones", Kind::Inferred), None);
+        // A whole number stays one, and a small one what it is.
+        assert_eq!(drawn("drive.geometry.heads", "2", Kind::Inferred), None);
+        let (_, tracks) = drawn("drive.geometry.run_tracks", "128", Kind::Inferred).unwrap();
+        assert!(tracks.parse::<u32>().is_ok(), "{tracks}");
+    }
+
+    #[test]
+    fn a_figure_is_the_same_in_every_program_and_layer_of_its_kind() {
+        let same = |a: &str, b: &str| {
+            let of = |key: &str| identity(&setting(key, "64", Kind::Inferred));
+            of(a) == of(b)
+        };
+        assert!(same("program.copy.block_kib", "program.other.block_kib"));
+        assert!(same("driver.request_us", "driver-2.request_us"));
+        assert!(!same("driver.request_us", "controller.request_us"));
+    }
+
+    #[test]
+    fn a_cell_is_drawn_whole_and_twice_alike() {
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let asked = [("drive", "barracuda-7200.7-ncq"), ("driver", "windows-xp"), ("job", "random-read")];
+        let settings = asked.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let cell = Cell { levels: Vec::new(), settings };
+        let draw: Draw = "3/15".parse().unwrap();
+        let drawn = draw.of_cell("s.toml", &cell, &inputs).unwrap();
+        assert_eq!(draw.of_cell("s.toml", &cell, &inputs).unwrap(), drawn);
+        let before = prepare("s.toml", &cell, &inputs).unwrap();
+        let after = prepare("s.toml", &drawn, &inputs).unwrap();
+        let inferred = before.settings.iter().filter(|setting| is_drawn(setting)).count();
+        let changed = drawn.settings.len() - cell.settings.len();
+        assert!(changed > 5 && changed <= inferred && before.hash != after.hash, "{changed} of {inferred}");
+    }
+
+    #[test]
+    fn what_is_no_draw() {
+        for text in ["3", "0/15", "16/15", "1/1001", "a/b"] {
+            assert!(text.parse::<Draw>().unwrap_err().contains("expected NUMBER/DRAWS"), "{text}");
+        }
+        assert_eq!("15/15".parse::<Draw>().unwrap().to_string(), "15/15");
+    }
+}

@@ -1,0 +1,83 @@
+//! A review's page: what it asks and on what, one summary of all findings and answers, then a chapter for each part.
+//!
+//! [`Review`] is all that the page knows of it; the page makes the summary of the chapters.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::page::{escape_text, filled};
+use super::{Report, plain};
+
+/// The report of a review.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Review {
+    /// A few words; the page's heading and the window's title.
+    pub title: String,
+    /// What was asked, as one sentence.
+    pub question: String,
+    /// What was asked, by whom and on what, paragraph by paragraph.
+    pub introduction: Vec<String>,
+    /// The command line that gives the same again.
+    pub command: String,
+    /// SHA-256 of what made the results of all parts.
+    pub hash: String,
+    /// The parts, in order.
+    pub chapters: Vec<Chapter>,
+}
+
+/// A part of a review.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Chapter {
+    /// Its folder beside the page; its own page lies there.
+    pub folder: String,
+    /// Its heading.
+    pub heading: String,
+    /// What it adds.
+    pub why: Option<String>,
+    /// Its report, without the moving picture and the spread: those are on its own page.
+    pub report: Report,
+}
+
+/// The review as one HTML file that needs nothing else.
+pub fn html(review: &Review) -> String {
+    filled(&review.title, without_scripts(review), review)
+}
+
+/// The review for readers that run no scripts: every chapter's plain form.
+fn without_scripts(review: &Review) -> String {
+    let mut out = format!("<h1>{}</h1>\n<p>{}</p>\n", escape_text(&review.title), escape_text(&review.question));
+    for paragraph in &review.introduction {
+        writeln!(out, "<p>{}</p>", escape_text(paragraph)).expect("writing to a String cannot fail");
+    }
+    for chapter in &review.chapters {
+        writeln!(out, "<h1>{}</h1>", escape_text(&chapter.heading)).expect("writing to a String cannot fail");
+        out.push_str(&plain::body(&chapter.report));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_files_stay_text() {
+        let hostile = "</noscript></script><img src=x onerror=alert(1)>".to_owned();
+        let report = Report { title: hostile.clone(), question: hostile.clone(), ..Report::default() };
+        let (folder, heading, why) = (hostile.clone(), hostile.clone(), Some(hostile.clone()));
+        let review = Review {
+            title: hostile.clone(),
+            question: hostile.clone(),
+            introduction: vec![hostile.clone()],
+            command: hostile.clone(),
+            hash: String::new(),
+            chapters: vec![Chapter { folder, heading, why, report }],
+        };
+        let (page, bare) = (html(&review), html(&Review::default()));
+        for tag in ["<img", "</script", "</noscript"] {
+            assert_eq!(page.matches(tag).count(), bare.matches(tag).count(), "{tag}");
+        }
+        assert!(page.matches("&lt;/noscript&gt;").count() >= 5);
+    }
+}

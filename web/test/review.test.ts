@@ -1,0 +1,90 @@
+// @vitest-environment happy-dom
+import { describe, expect, it } from "vitest";
+
+import { parse, write } from "../src/address";
+import type { Chapter, Claim, Review, Verdict } from "../src/report";
+import { review } from "../src/review";
+import { report } from "./sample";
+
+const HOSTILE = '<img src=x onerror="alert(1)">';
+
+const claim = (id: string, reproduced: boolean | null, pending: string | null = null): Claim => ({
+  ...{ id, class: "M", finding: HOSTILE, condition: "c", figure: "f", mechanism: "m" },
+  reproduced,
+  pending,
+});
+
+function chapter(folder: string, claims: Claim[]): Chapter {
+  return { folder, heading: `About ${folder}`, why: HOSTILE, report: { ...report(), claims } };
+}
+
+function sample(): Review {
+  const chapters = [
+    chapter("late", [claim("Q10", false), claim("Q2", true)]),
+    chapter("early", [claim("Q9", null), claim("Q1", null, "if more comes out")]),
+  ];
+  return { title: "Two in one", question: HOSTILE, introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
+}
+
+/** The page's parts in one element. */
+function page(of: Review): HTMLElement {
+  const main = document.createElement("main");
+  main.append(...review(of).sections);
+  return main;
+}
+
+describe("a review", () => {
+  it("begins with all findings in the source's order, each with its chapter and what came of it", () => {
+    const rows = [...page(sample()).querySelectorAll(".findings > li")];
+    expect(rows.map((row) => row.querySelector("strong")?.textContent)).toEqual(["Q1", "Q2", "Q9", "Q10"]);
+    const came = rows.map((row) => row.querySelector(".badge")?.textContent);
+    expect(came).toEqual(["holds so far", "✓ reproduced", "shown", "✗ not reproduced"]);
+    expect(rows[0]!.querySelector("a")?.getAttribute("href")).toBe("#early");
+    expect(page(sample()).querySelector("#findings .lead")?.textContent).toMatch(/^1 of 2 findings/);
+  });
+
+  it("gives every place one name, and no link leads nowhere", () => {
+    const all = page(sample());
+    const names = [...all.querySelectorAll("[id]")].map(({ id }) => id);
+    expect(new Set(names).size).toBe(names.length);
+    for (const link of all.querySelectorAll("a")) {
+      const href = link.getAttribute("href")!;
+      if (href.startsWith("#")) expect(names).toContain(href.slice(1));
+      else expect(href).toMatch(/^(late|early)\/report\.html/);
+    }
+    for (const named of all.querySelectorAll("[aria-labelledby]")) {
+      expect(names).toContain(named.getAttribute("aria-labelledby"));
+    }
+  });
+
+  it("has headings of one level below another", () => {
+    const late = page(sample()).querySelector("#late")!;
+    expect([...late.querySelectorAll("h2")].map(({ textContent }) => textContent)).toEqual(["1 About late"]);
+    expect(late.querySelectorAll(":scope > section > h3").length).toBeGreaterThan(2);
+  });
+
+  it("keeps each chapter's choice apart in the address", () => {
+    const { choices } = review(sample());
+    const address = "#early-bars&early:metric=p99&late:at.depth=64";
+    choices.restore(parse(address).state);
+    expect(new Set(parse(write("", choices.state())).state)).toEqual(new Set(parse(address).state));
+    choices.restore([]);
+    expect(choices.state()).toEqual([]);
+  });
+
+  it("lets names from files stay text", () => {
+    const all = page(sample());
+    expect(all.textContent).toContain(HOSTILE);
+    expect(all.querySelector("img")).toBeNull();
+  });
+
+  it("has chapters without comparisons, claims and cells", () => {
+    const bare = sample();
+    const none: { verdicts: Verdict[]; claims: Claim[] } = { verdicts: [], claims: [] };
+    bare.chapters = bare.chapters.map((one) => ({ ...one, report: { ...one.report, ...none, cells: [] } }));
+    const all = page(bare);
+    expect(all.querySelector("#answers")).toBeNull();
+    expect(all.querySelector("#findings")).toBeNull();
+    expect(all.querySelectorAll(".chapter").length).toBe(2);
+  });
+});

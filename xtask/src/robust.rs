@@ -1,0 +1,87 @@
+//! `cargo xtask robust`: runs the claims as they stand, then once a draw with every figure that is inferred drawn within
+//! ±10 % (`seekwise claims --draw`), and rewrites `docs/robust.md`: which verdicts flip, by which draw. Goes on with what an
+//! earlier run left in `target/xtask/robust-DRAWS`. Decides nothing: the test that compares is the one that rewrites.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::steps::{Ended, command};
+use crate::{cargo, target};
+
+/// What is asked of it.
+struct Asked<'a> {
+    draws: u32,
+    claims: Vec<&'a str>,
+}
+
+/// Runs the command with its own `arguments`: `--draws N`, `--claims ID,ID…`.
+pub fn robust(arguments: &[&str]) -> ExitCode {
+    let Some(asked) = read(arguments) else {
+        eprintln!("cargo xtask robust [--draws N] [--claims ID,ID…]   (15 draws of all claims)");
+        return ExitCode::from(2);
+    };
+    match draw(&asked) {
+        Ended::Passed => {
+            println!("Rewritten: docs/robust.md. See what changed before committing it.");
+            ExitCode::SUCCESS
+        }
+        Ended::Skipped(reason) | Ended::Failed(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read<'a>(arguments: &[&'a str]) -> Option<Asked<'a>> {
+    let mut asked = Asked { draws: 15, claims: Vec::new() };
+    for pair in arguments.chunks(2) {
+        match *pair {
+            ["--draws", number] => asked.draws = number.parse().ok().filter(|draws| (1..=1000).contains(draws))?,
+            ["--claims", list] => asked.claims = list.split(',').filter(|id| !id.is_empty()).collect(),
+            _ => return None,
+        }
+    }
+    Some(asked)
+}
+
+fn draw(asked: &Asked<'_>) -> Ended {
+    let built = cargo::release();
+    if !matches!(built, Ended::Passed) {
+        return built;
+    }
+    let folder = target().join("xtask").join(format!("robust-{}", asked.draws));
+    if let Err(error) = fs::create_dir_all(&folder) {
+        return Ended::Failed(format!("{}: {error}", folder.display()));
+    }
+    for number in 0..=asked.draws {
+        if let Err(reason) = claims(asked, number, &folder) {
+            return Ended::Failed(reason);
+        }
+    }
+    let path = folder.to_string_lossy();
+    let test = ["cargo", "test", "-p", "seekwise", "--locked", "--test", "robust", "the_page_says"];
+    command(&test, &[("SEEKWISE_UPDATE", "1"), ("SEEKWISE_ROBUST", &path)])
+}
+
+/// The claims in one draw; 0 is as they stand.
+fn claims(asked: &Asked<'_>, number: u32, folder: &Path) -> Result<(), String> {
+    println!("draw {number} of {}", asked.draws);
+    let said = folder.join(format!("draw-{number}.json"));
+    let file = File::create(&said).map_err(|error| format!("{}: {error}", said.display()))?;
+    let mut claims = Command::new(target().join("release/seekwise"));
+    claims.arg("claims").args(&asked.claims).args(["--json", "--resume", "--out"]);
+    claims.arg(folder.join(format!("draw-{number}"))).stdout(Stdio::from(file));
+    if number > 0 {
+        claims.arg("--draw").arg(format!("{number}/{}", asked.draws));
+    }
+    // 1: a claim fails, which is what this is about.
+    match claims.status().map(|status| status.code()) {
+        Ok(Some(0 | 1)) => Ok(()),
+        Ok(code) => Err(format!(
+            "draw {number} ended with {code:?}. What another program left is not gone on with: remove {}",
+            folder.display()
+        )),
+        Err(error) => Err(error.to_string()),
+    }
+}
