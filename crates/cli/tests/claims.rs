@@ -82,7 +82,7 @@ fn cuts_are_counted() {
 #[test]
 fn what_no_study_carries_is_not_run() {
     let folder = tempfile::tempdir().unwrap();
-    let found = claims(folder.path(), &["D3"], 0);
+    let found = claims(folder.path(), &["F14"], 0);
     assert_eq!((&found[0]["reproduced"], &found[0]["ablated"]), (&serde_json::Value::Null, &serde_json::Value::Null));
     assert_eq!(found[0]["reason"], "no study carries it yet");
     let said = seekwise(folder.path(), &["claims", "Q99"]);
