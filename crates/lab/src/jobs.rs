@@ -272,9 +272,9 @@ pub const SCENES: &[BuiltInScene] = &[
         text: include_str!("../../../studies/jobs/records.toml"),
     },
     BuiltInScene {
-        name: "base",
+        name: "posting",
         purpose: "a base of 223 MB read once, then records posted into it",
-        text: include_str!("../../../studies/jobs/base.toml"),
+        text: include_str!("../../../studies/jobs/posting.toml"),
     },
     BuiltInScene {
         name: "office",
