@@ -333,6 +333,30 @@ fn a_copy_reads_as_each_system_reads_ahead() {
     }
 }
 
+/// However long its calls are, a file that is read from front to end is read in that order, each page once: what is read
+/// ahead is not in the way of what is asked for.
+#[test]
+fn a_file_is_read_in_order_whatever_the_block() {
+    for family in ALL {
+        for handle in [Handle::Cached, Handle::Sequential] {
+            for block in [4, 32, 64, 96, 128, 256, 320, 1024, 3000].map(|kib| kib * KIB) {
+                let (mut rig, files) = Rig::cached(family, &[8 * MIB]);
+                for from in (0..8 * MIB).step_by(block as usize) {
+                    rig.wait(Call::Read { file: files[0], from, bytes: block, handle });
+                }
+                let mut at = 0;
+                for (_, request, role) in rig.log.iter().filter(|one| one.1.op == Op::Read) {
+                    if let Some(Role::Data { from, .. }) = *role {
+                        assert_eq!(from, at, "{family:?} {handle:?} {block}");
+                        at += u64::from(request.sectors) * 512;
+                    }
+                }
+                assert_eq!(at, 8 * MIB, "{family:?} {handle:?} {block}");
+            }
+        }
+    }
+}
+
 #[test]
 fn dirty_pages_go_out_as_each_system_writes_back() {
     // Windows 98: everything after 2 s. Windows NT: an eighth a second after 3 s. Linux: at 30 s, in one piece.

@@ -39,16 +39,20 @@ impl Wanted {
     pub fn new(file: File, bytes: u64, (from, to, end): (u64, u64, u64), sequential: bool) -> Wanted {
         Wanted { file, pages: bytes.div_ceil(PAGE), from, to, end, sequential, at: from / PAGE }
     }
+
+    /// Who says that it reads from front to end has twice as much read ahead.
+    fn doubled(&self) -> u64 {
+        if self.sequential { 2 } else { 1 }
+    }
 }
 
 impl Stream {
     /// What to read now, a range of pages at a time, some of which may be in memory already; `cache` must have each
     /// before the next is asked for.
     pub fn next(&mut self, rule: Ahead, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
-        let doubled = if wanted.sequential { 2 } else { 1 };
         let (from, to) = match rule {
-            Ahead::Granule { bytes, after } => self.granule(bytes / PAGE * doubled, after, cache, wanted)?,
-            Ahead::Window(bytes) => self.window(bytes / PAGE * doubled, cache, wanted)?,
+            Ahead::Granule { .. } => Stream::needed(cache, wanted)?,
+            Ahead::Window(bytes) => self.window(bytes / PAGE * wanted.doubled(), cache, wanted)?,
         };
         Some((from, to.min(wanted.pages)))
     }
@@ -72,22 +76,29 @@ impl Stream {
         }
     }
 
-    /// Windows: what is needed; then, where so many reads have gone on at the end of the one before, up to the end of the
-    /// granule behind its own. Strides and reading backwards, which the cache manager finds too, are not modelled.
-    fn granule(&mut self, granule: u64, after: u32, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
-        let to = wanted.to.div_ceil(PAGE);
-        if let Some((from, _)) = cache.missing(wanted.file, wanted.at, to) {
-            wanted.at = to;
-            return Some((from, to));
-        }
+    /// Windows: what is needed.
+    fn needed(cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+        let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
         wanted.at = to;
-        let goes_on = wanted.sequential || self.row_with(wanted) >= after;
-        let target = to.next_multiple_of(granule) + granule;
-        if !goes_on || target == self.start {
+        cache.missing(wanted.file, at, to).map(|(from, _)| (from, to))
+    }
+
+    /// Windows, once all of a call of so many bytes is there: where so many reads have gone on at the end of the one before, as
+    /// much as it read, in whole granules, behind the granule in which it ends. That is when a file's one read-ahead begins
+    /// (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is at work): one that began while
+    /// the call's own pages are read would be in their way. Strides and reading backwards, which the cache manager finds
+    /// too, are not modelled.
+    pub fn beyond(&mut self, rule: Ahead, wanted: &Wanted, bytes: u64) -> Option<(u64, u64)> {
+        let Ahead::Granule { bytes: granule, after } = rule else { return None };
+        let granule = granule / PAGE * wanted.doubled();
+        let to = wanted.end.div_ceil(PAGE);
+        let target = to.next_multiple_of(granule) + bytes.div_ceil(PAGE).next_multiple_of(granule);
+        let goes_on = wanted.sequential || self.row >= after;
+        if !goes_on || wanted.to < wanted.end || to >= wanted.pages || target == self.start {
             return None;
         }
         self.start = target;
-        (to < wanted.pages).then_some((to, target))
+        Some((to, target.min(wanted.pages)))
     }
 
     /// Linux: `ondemand_readahead` of mm/readahead.c, but for its look at what is cached around a random read.
@@ -195,6 +206,9 @@ mod tests {
                 }
             }
             stream.note(&wanted);
+            let beyond = stream.beyond(rule, &wanted, to - from);
+            beyond.into_iter().for_each(|(from, to)| cache.insert(FILE, from, to));
+            asked.extend(beyond);
             all.push(asked);
         }
         all
@@ -231,6 +245,9 @@ mod tests {
         // Said to be sequential: 128 KiB, from the first read on.
         let all = asked(rule, true, &reads[..2]);
         assert_eq!(all, [[(0, 8), (8, 64)].as_slice(), &[]].map(<[_]>::to_vec));
+        // As much as is read, in whole granules.
+        assert_eq!(asked(rule, true, &[(0, 256)])[0], [(0, 256), (256, 512)]);
+        assert_eq!(asked(rule, true, &[(0, 40)])[0], [(0, 40), (40, 128)]);
         // At random: nothing but what is asked.
         assert_eq!(asked(rule, false, &[(64, 8), (8, 8)]), [[(64, 72)], [(8, 16)]]);
     }

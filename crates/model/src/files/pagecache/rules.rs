@@ -27,7 +27,7 @@ pub struct PageCacheSpec {
 /// Read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// Windows: one granule beyond the one in which a sequential read ends.
+    /// Windows: as many granules as a sequential read has, beyond the one in which it ends.
     Granule {
         /// Bytes of a granule.
         bytes: u64,

@@ -312,10 +312,16 @@ impl System {
         self.has_cache().fills.free(fill);
     }
 
-    /// A piece is in memory: the program gets a copy.
+    /// A piece is in memory: the program gets a copy, and Windows reads ahead behind the last.
     pub(super) fn take(&mut self, thread: Thread, to: u64) {
-        let (file, _) = self.target(thread);
-        let Caller { at: from, seen, .. } = self.callers[thread as usize];
+        let (file, handle) = self.target(thread);
+        let Caller { at: from, end, bytes: called, seen, .. } = self.callers[thread as usize];
+        let bytes = self.volumes[file.volume as usize].bytes(file.id);
+        let wanted = Wanted::new(file, bytes, (from, to, end), handle == Handle::Sequential);
+        let rule = self.has_cache().spec.ahead;
+        if let Some((first, last)) = self.has_cache().stream(thread, file).beyond(rule, &wanted, called) {
+            self.fill(thread, file, first, last);
+        }
         let (first, last) = (from / PAGE + u64::from(seen), to.div_ceil(PAGE));
         if first < last {
             self.has_cache().cache.touch(file, first, last);
