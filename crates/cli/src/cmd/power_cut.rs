@@ -2,6 +2,7 @@
 
 use std::slice::from_ref;
 
+use seekwise_lab::cut::files::report::Count;
 use seekwise_lab::cut::view;
 use seekwise_lab::cut::{Losses, Report, When, judge, modelled, plot};
 use seekwise_lab::inputs::Inputs;
@@ -18,7 +19,7 @@ use crate::files::{self, spoken};
 use crate::output::{admit, write_picture};
 use crate::progress::Progress;
 use crate::screen::{self, wrapped};
-use crate::tables::{Table, choose, dispensable, figures_from, table};
+use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
 use crate::target;
 
 /// Columns of the curve at most, and its lines.
@@ -26,7 +27,7 @@ const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
-    choose(&mut [&mut headed()], &args.columns.names)?;
+    choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
     let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &Inputs::today(&files::text))?;
     warn(&prepared.warnings);
     let when = when(args);
@@ -126,6 +127,48 @@ fn headed() -> Table {
     losses
 }
 
+/// A row: what is counted of files or of operations.
+type Row<'a> = (&'static str, &'a Count);
+
+fn headed_files() -> Table {
+    let mut left = table(["a mount would find", "cuts", "mean", "most", "the first"]);
+    figures(&mut left, &["cuts", "mean", "most"]);
+    dispensable(&mut left, &["the first", "mean"]);
+    left
+}
+
+/// What is counted of files and operations, where the job has any.
+fn rows(report: &Report) -> Vec<Row<'_>> {
+    let (Some(files), Some(operations)) = (&report.files, &report.operations) else { return Vec::new() };
+    let mut rows = vec![
+        ("files promised to stay: lost", &files.promised_lost),
+        ("files never promised: lost", &files.unpromised_lost),
+        ("files in neither place", &files.in_neither_place),
+        ("files with older contents", &files.stale),
+    ];
+    if report.cut_sector == "unreadable" {
+        rows.push(("files with an unreadable sector", &files.unreadable));
+        rows.push(("metadata with an unreadable sector", &files.metadata_unreadable));
+    }
+    rows.extend([
+        ("operations promised to stay: lost", &operations.promised_lost),
+        ("operations never promised: lost", &operations.unpromised_lost),
+        ("operations in part", &operations.in_part),
+    ]);
+    rows
+}
+
+fn files_table(report: &Report) -> Option<Table> {
+    let rows = rows(report);
+    let mut left = headed_files();
+    for (name, count) in &rows {
+        let first = count.example.as_ref().map_or(String::new(), |it| format!("{} at {:.3} s", it.name, it.at_s));
+        let mean = format!("{:.1}", count.count_mean);
+        left.add_row([name.to_string(), count.cuts_with_loss.to_string(), mean, count.count_max.to_string(), first]);
+    }
+    (!rows.is_empty()).then_some(left)
+}
+
 fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[String]) -> Result<String, Failure> {
     let width = screen::width();
     let Report { cuts, elapsed_s, writes, flushes, .. } = report;
@@ -141,7 +184,9 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
     {
         losses.add_row(row(name, side));
     }
-    choose(&mut [&mut losses], columns)?;
+    let mut files = files_table(report);
+    let mut tables: Vec<&mut Table> = [Some(&mut losses), files.as_mut()].into_iter().flatten().collect();
+    choose(&mut tables, columns)?;
     let heading = format!(
         "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes",
         match when {
@@ -150,6 +195,9 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
         }
     );
     let mut text = format!("{}\n\n{}\n\n", wrapped(&heading, width), losses.draw(width));
+    if let Some(files) = files {
+        text.push_str(&format!("{}\n\n", files.draw(width)));
+    }
     for line in words(report, when, stack) {
         text.push_str(&format!("{}\n", wrapped(&line, width)));
     }
