@@ -33,7 +33,7 @@ use seekwise_model::time::Instant;
 
 use self::report::{Kind, Left, Losses};
 pub use self::seen::Overlay;
-use self::seen::{Mounts, STAMP, Seen};
+use self::seen::{Mounts, Seen};
 use self::told::{Effect, Operation, Thread, Told};
 use super::runs::Runs;
 
@@ -54,12 +54,10 @@ pub struct Files {
     operations: Vec<Operation>,
     /// What operations under way rest on that other threads wrote.
     relied: BTreeMap<(u16, u32), Vec<Effect>>,
-    /// By tag.
-    issued: Vec<Option<(Issued, u64)>>,
-    /// What devices hold that are not watched: all that they acknowledged.
-    beside: Runs<u64>,
-    /// The latest stamp of a ledger.
-    clock: u64,
+    /// By tag: what is issued, and not taken by the device yet.
+    issued: BTreeMap<u32, Issued>,
+    /// The latest stamp of a write.
+    stamp: u64,
     /// Acknowledgements.
     number: u64,
     kept: usize,
@@ -79,9 +77,8 @@ impl Files {
             threads: Vec::new(),
             operations: Vec::new(),
             relied: BTreeMap::new(),
-            issued: Vec::new(),
-            beside: Runs::default(),
-            clock: 0,
+            issued: BTreeMap::new(),
+            stamp: 0,
             number: 0,
             kept: 0,
             losses: Losses::default(),
@@ -126,35 +123,16 @@ impl Files {
             }
             Note::Issued(issued) => {
                 self.kept += 1;
-                let tag = issued.tag as usize;
-                if tag >= self.issued.len() {
-                    self.issued.resize(tag + 1, None);
-                }
-                self.issued[tag] = Some((issued, 0));
-                if issued.unit > 0 {
-                    self.submit(issued.tag, self.clock + 1);
-                }
-            }
-            Note::Done(tag) => {
-                if let Some((issued, stamp)) = self.issued.get_mut(tag as usize).and_then(Option::take)
-                    && issued.unit > 0
-                {
-                    self.beside.raise((issued.lba, issued.lba + u64::from(issued.sectors)), stamp);
-                }
+                self.issued.insert(issued.tag, issued);
             }
             Note::Over => {}
         }
     }
 
-    /// The watched device took the write under this tag.
+    /// The device took the write under this tag.
     pub fn submitted(&mut self, tag: u32, stamp: u64) {
-        self.submit(tag, stamp * STAMP);
-    }
-
-    fn submit(&mut self, tag: u32, stamp: u64) {
-        self.clock = stamp;
-        if let Some(Some((issued, number))) = self.issued.get_mut(tag as usize) {
-            *number = stamp;
+        self.stamp = stamp;
+        if let Some(issued) = self.issued.remove(&tag) {
             let ledger = &mut self.ledgers[usize::from(issued.volume)];
             ledger.issued(stamp, &issued.step, issued.lba, u64::from(issued.sectors));
         }
@@ -175,7 +153,7 @@ impl Files {
 
     fn called(&mut self, thread: u16, call: Call) {
         let change = call.volume().map_or(0, |volume| self.ledgers[usize::from(volume)].latest());
-        let since = Since { stamp: self.clock + 1, change: change + 1 };
+        let since = Since { stamp: self.stamp + 1, change: change + 1 };
         let number = self.number;
         self.thread(thread).calling = Some((call, since, number));
         match call {
@@ -273,7 +251,7 @@ impl Files {
     /// What a cut at `at` leaves, where the watched device holds `image`.
     pub fn judge(&mut self, at: Instant, image: &Runs<u64>, overlay: &Overlay) {
         self.settle(image);
-        let seen = Seen { image, beside: &self.beside, overlay };
+        let seen = Seen { image, overlay };
         let mounts = Mounts::new(&self.ledgers, seen);
         let mut left = Left::new(at);
         for &file in &self.open {
@@ -298,7 +276,7 @@ impl Files {
     /// Takes out what is on the medium and stays there.
     fn settle(&mut self, image: &Runs<u64>) {
         let overlay = Overlay::default();
-        let seen = Seen { image, beside: &self.beside, overlay: &overlay };
+        let seen = Seen { image, overlay: &overlay };
         self.ledgers.iter_mut().for_each(|ledger| ledger.settle(seen));
         let mounts = Mounts::new(&self.ledgers, seen);
         let (told, mut closed) = (&mut self.told, Vec::new());
@@ -370,7 +348,7 @@ impl Files {
     fn judge_torn(&self, image: &Runs<u64>, overlay: &Overlay, left: &mut Left) {
         let mut roles = BTreeSet::new();
         let mut note = |stamp: u64| {
-            let role = |(volume, ledger): (usize, &Ledger)| Some((volume, ledger.role(stamp * STAMP)?));
+            let role = |(volume, ledger): (usize, &Ledger)| Some((volume, ledger.role(stamp)?));
             roles.extend(self.ledgers.iter().enumerate().find_map(role));
         };
         for &(run, stamp) in &overlay.torn {
@@ -391,7 +369,7 @@ impl Files {
         }
         let lost: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.held(run).map(|it| it.1)).collect();
         let role = |stamp: u64| {
-            let of = |(volume, ledger): (usize, &Ledger)| Some((volume as u8, ledger.role(stamp * STAMP)?));
+            let of = |(volume, ledger): (usize, &Ledger)| Some((volume as u8, ledger.role(stamp)?));
             self.ledgers.iter().enumerate().find_map(of)
         };
         let files: BTreeSet<File> = lost

@@ -29,8 +29,6 @@ pub enum Note {
     Changed(u8, Vec<Change>),
     /// A write is issued.
     Issued(Issued),
-    /// The request under this tag is complete.
-    Done(u32),
     /// The last program that the scene waits for is over.
     Over,
 }
@@ -40,8 +38,6 @@ pub enum Note {
 pub struct Issued {
     /// Its tag, its own until it is complete.
     pub tag: u32,
-    /// The device's unit.
-    pub unit: u8,
     /// The volume.
     pub volume: u8,
     /// What it is a part of.

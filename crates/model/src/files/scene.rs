@@ -546,8 +546,8 @@ impl Scene {
             && request.op == Op::Write
             && let Some((volume, &step)) = self.system.step(request.tag)
         {
-            let Request { tag, unit, lba, sectors, .. } = *request;
-            self.tell(now, Note::Issued(Issued { tag, unit, volume, step, lba, sectors }));
+            let Request { tag, lba, sectors, .. } = *request;
+            self.tell(now, Note::Issued(Issued { tag, volume, step, lba, sectors }));
         }
     }
 }
@@ -593,9 +593,6 @@ impl Source for Scene {
         }
         let Flying { origin, issued: intended, forced, .. } = *flying;
         self.in_flight -= 1;
-        if completion.status == Status::Done {
-            self.tell(now, Note::Done(completion.tag));
-        }
         self.system.complete(now, completion);
         // Whoever no thread waits for stands behind all programs.
         let worker = self.threads.get(usize::from(origin)).map_or(self.programs.len() as u16, |it| it.program);

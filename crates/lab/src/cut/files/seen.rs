@@ -8,9 +8,6 @@ use seekwise_model::files::volume::{Data, Extent, Found, Held, Ledger, Mounted, 
 
 use super::super::runs::{Run, Runs, overlap};
 
-/// Stamps of ledgers: those of requests, with room between them for writes to devices that no judge watches.
-pub const STAMP: u64 = 1 << 20;
-
 /// What a cut does beside what has landed.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
@@ -39,45 +36,21 @@ impl Overlay {
 /// The drives' sectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// Of the judged device.
     pub image: &'a Runs<u64>,
-    /// Of devices beside it; by their own stamps.
-    pub beside: &'a Runs<u64>,
     pub overlay: &'a Overlay,
 }
 
 impl Seen<'_> {
     fn one(&self, lba: u64) -> Held {
         let run = (lba, lba + 1);
-        let hits = |other: &Run| overlap(*other, run).is_some();
-        if self.overlay.torn.iter().any(|it| hits(&it.0)) || self.overlay.gone.iter().any(hits) {
+        let hits = |other: Run| overlap(other, run).is_some();
+        let Overlay { besides, torn, gone } = self.overlay;
+        if torn.iter().any(|it| hits(it.0)) || gone.iter().any(|&it| hits(it)) {
             return Held::Unreadable;
         }
-        let beside = self.overlay.besides.iter().filter(|it| hits(&it.0)).map(|it| it.1 * STAMP).max();
-        let mut held = beside.map_or(Held::Before, Held::Stamp);
-        self.landed(lba, lba + 1, &mut |_, _, landed| {
-            if let (Held::Stamp(landed), false) =
-                (landed, matches!((landed, held), (Held::Stamp(a), Held::Stamp(b)) if a < b))
-            {
-                held = Held::Stamp(landed);
-            }
-        });
-        held
-    }
-
-    fn landed(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held)) {
-        let (mut beside, stamps) = (false, |stamp: Option<u64>, times: u64| match stamp {
-            Some(stamp) => Held::Stamp(stamp * times),
-            None => Held::Before,
-        });
-        if !self.beside.is_empty() {
-            self.beside.each((from, to), &mut |_, stamp| beside |= stamp.is_some());
-        }
-        if beside {
-            self.beside.each((from, to), &mut |run, stamp| tell(run.0, run.1, stamps(stamp, 1)));
-        } else {
-            self.image.each((from, to), &mut |run, stamp| tell(run.0, run.1, stamps(stamp, STAMP)));
-        }
+        let finished = besides.iter().filter(|it| hits(it.0)).map(|it| it.1);
+        let landed = self.image.held(run).map(|it| it.1);
+        finished.chain(landed).max().map_or(Held::Before, Held::Stamp)
     }
 }
 
@@ -85,7 +58,9 @@ impl Surface for Seen<'_> {
     fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held)) {
         match self.overlay.touches((from, to)) {
             true => (from..to).for_each(|lba| tell(lba, lba + 1, self.one(lba))),
-            false => self.landed(from, to, tell),
+            false => self.image.each((from, to), &mut |run, stamp| {
+                tell(run.0, run.1, stamp.map_or(Held::Before, Held::Stamp));
+            }),
         }
     }
 }
