@@ -206,6 +206,19 @@ pub fn modelled(target: &Target) -> Result<&Stack, String> {
     target.stack().ok_or_else(|| format!("power cuts are of modelled stacks: nothing is known of what `{place}` keeps"))
 }
 
+/// The drives that cuts of `work` hit, or why these are not judged.
+pub fn judged(stack: &Stack, work: &Work) -> Result<Plan, String> {
+    let plan = Plan::of(stack)?;
+    match work.scene().is_some() && plan.sets().len() > 1 {
+        true => {
+            Err("power cuts of a scene are not judged where drives of an array are lost or replaced during the run \
+                     (`array.lose`, `array.replace`): what its files are made of then is not followed"
+                .to_owned())
+        }
+        false => Ok(plan),
+    }
+}
+
 /// `n` cuts of one run at random instants; see [`When::Random`].
 pub fn cuts(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<Report, RunError> {
     judge(stack, work, seed, &When::Random(n), &|_, _| ())
@@ -225,12 +238,7 @@ const STEP: u64 = 1 << 16;
 /// Runs `work` and judges cuts.
 pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
     let terms = Terms::of(stack);
-    let plan = Plan::of(stack).map_err(RunError::Unfit)?;
-    if work.scene().is_some() && plan.sets().len() > 1 {
-        let what = "power cuts of a scene are not judged where drives of an array are lost or replaced during the run: \
-                    what a file is made of then, one run does not show";
-        return Err(RunError::Unfit(what.to_owned()));
-    }
+    let plan = judged(stack, work).map_err(RunError::Unfit)?;
     let new = |cuts, pause| Judge::new(terms, plan.clone(), cuts, pause);
     let (linger, ends) = (Ending::Linger, Closing::Ends);
     let runs = match when {

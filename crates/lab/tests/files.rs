@@ -59,7 +59,9 @@ fn scene(rng: &mut Rng, way: Way) -> String {
     let (family, fs) = match way {
         Way::NoBarrier => ("linux", "ext4"),
         // Windows 98 never asks for the medium.
-        Way::Off => pick(rng, &[("windows-98", "fat32"), ("windows-nt", "fat32"), ("windows-nt", "ntfs"), ("linux", "ext4")]),
+        Way::Off => {
+            pick(rng, &[("windows-98", "fat32"), ("windows-nt", "fat32"), ("windows-nt", "ntfs"), ("linux", "ext4")])
+        }
         _ => pick(rng, &[("windows-nt", "fat32"), ("windows-nt", "ntfs"), ("linux", "ext4")]),
     };
     let barrier = if way == Way::NoBarrier { "barrier = false\n" } else { "" };

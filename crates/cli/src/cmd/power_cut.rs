@@ -3,8 +3,7 @@
 use std::slice::from_ref;
 
 use seekwise_lab::cut::files::report::Count;
-use seekwise_lab::cut::view;
-use seekwise_lab::cut::{Losses, Report, When, judge, modelled, plot};
+use seekwise_lab::cut::{Losses, Report, When, judge, judged, modelled, plot};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
 use seekwise_model::drive::profile::Faults;
@@ -32,7 +31,7 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     warn(&prepared.warnings);
     let when = when(args);
     let stack = modelled(&prepared.target).map_err(Failure::new)?;
-    view::Plan::of(stack).map_err(Failure::new)?;
+    judged(stack, &prepared.job).map_err(Failure::new)?;
     // At random instants the job runs twice: once to learn how long it is.
     let (runs, times, threads) = match when {
         When::Random(_) => (1, 2, 1),
@@ -232,6 +231,7 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 /// What the figures mean.
 fn words(report: &Report, when: &When, stack: &Stack) -> Vec<String> {
     let mut words = vec![if let When::Off(_) = when { shutdown(report) } else { verdict(report, stack) }];
+    words.extend(files(report));
     if report.at_risk_summary.bytes_max > 0 {
         let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
         words.push(format!(
@@ -279,7 +279,35 @@ fn shutdown(report: &Report) -> String {
     }
 }
 
-/// Whether the stack kept its word, and what it never promised.
+/// What became of files, in a sentence; nothing of a job without.
+fn files(report: &Report) -> Option<String> {
+    let (files, operations) = (report.files.as_ref()?, report.operations.as_ref()?);
+    let cuts = report.cuts;
+    let (file, operation) = (&files.promised_lost, &operations.promised_lost);
+    let broken = match (file.count, operation.count) {
+        (0, 0) => "Files: nothing that was promised to stay was lost".to_owned(),
+        (0, _) => {
+            format!("Operations: {} of {cuts} cuts lost some that had been promised to stay", operation.cuts_with_loss)
+        }
+        _ => format!(
+            "Files: {} of {cuts} cuts lost some that had been promised to stay, {} lost such operations",
+            file.cuts_with_loss, operation.cuts_with_loss
+        ),
+    };
+    let neither = match &files.in_neither_place {
+        Count { count: 0, .. } => String::new(),
+        count => format!(" At {} cuts files were in neither place.", count.cuts_with_loss),
+    };
+    let why = match (file.count + operation.count > 0, report.promised_lost.writes) {
+        (true, 0) => {
+            "; the drive kept its word: whoever flushes for the program did not ask it (Windows 98; ext4 with `barrier` \
+             off; a flush that a layer below the program answers)"
+        }
+        _ => "",
+    };
+    Some(format!("{broken}{why}.{neither}"))
+}
+
 /// Rows with parity lose a drive: what a row under way hides then is the array's doing.
 fn loses_rows(stack: &Stack) -> bool {
     let loses = stack.array().is_some_and(|spec| spec.lost != 0)
@@ -288,9 +316,10 @@ fn loses_rows(stack: &Stack) -> bool {
     loses && parity
 }
 
+/// Whether the stack kept its word, and what it never promised.
 fn verdict(report: &Report, stack: &Stack) -> String {
     let Report { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
-    if !report.promise_kept {
+    if broken.writes > 0 {
         let kind = match (report.flushed_lost.writes > 0, report.fua_lost.writes > 0) {
             (true, _) => "flushed",
             (_, true) => "marked FUA",

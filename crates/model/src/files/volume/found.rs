@@ -18,7 +18,7 @@ use core::cell::RefCell;
 use super::Volume;
 use super::change::{Change, Fact};
 use super::plan::{Role, Step};
-use super::tree::FileId;
+use super::tree::{FileId, ROOT};
 use crate::block::SECTOR;
 
 /// What a sector of the drive holds.
@@ -401,7 +401,7 @@ impl<S: Surface> Mounted<'_, S> {
 
     /// Whether a directory is found; nothing is said of those that the run did not make or move.
     fn is_there(&self, directory: FileId) -> bool {
-        let is_known = self.ledger.files.contains_key(&directory);
+        let is_known = directory != ROOT && self.ledger.files.contains_key(&directory);
         !is_known || !self.find(directory).listed.is_empty()
     }
 
