@@ -131,22 +131,29 @@ fn who_drops_flushes_or_asks_for_none_is_found_out() {
     }
 }
 
-/// A move that flushes each copy before it deletes the first.
+/// A move of small files, each copy flushed before its source is deleted.
 const MOVE: &str = "[system]\nfamily = 'windows-nt'\n[volume.c]\nfs = 'ntfs'\nsize_gib = 0.6\n[volume.d]\nfs = 'fat32'\n\
-    size_gib = 0.6\n[program.move]\nname = 'explorer'\non = 'd'\nto = 'c'\nfiles = 200\ntotal_mb = 8\nmove = true\n";
+    size_gib = 0.6\n[program.move]\nname = 'explorer'\non = 'd'\nto = 'c'\nfiles = 400\ntotal_mb = 8\nmove = true\n\
+    sync_each = true\nfile_ms = 20\n";
 
-fn moved(way: Way, sync: bool) -> u64 {
-    let mut rng = Seed(5).stream("move");
-    let stack = stack(&mut rng, way);
-    let text = format!("{MOVE}sync_each = {sync}\nfile_ms = 30\n");
-    let report = judge(&stack, &work(&text, &stack), 5, &When::Random(400), &|_, _| ()).unwrap();
+/// Files in neither place, of a drive that keeps data in its buffer for seconds: a page of the source's directory that is
+/// written again there goes out in its old place, before copies that came after it.
+fn moved(way: Way) -> u64 {
+    let small = Small { zones: vec![(3_000, 512)], ..Small::default() };
+    let mut small = small.buffered(256, 64).write_back(240);
+    small.cache.destage_idle = Span::from_secs(5);
+    small.cache.write_back = way != Way::Off;
+    let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 128);
+    let flush = if way == Way::Drops { FlushPolicy::Never } else { FlushPolicy::Forward };
+    let stack = Stack::bare(small.profile()).under(Layer::Driver(DriverSpec { flush, ..plain }));
+    let report = judge(&stack, &work(MOVE, &stack), 5, &When::Random(400), &|_, _| ()).unwrap();
     report.files.unwrap().in_neither_place.count
 }
 
 #[test]
 fn a_moved_file_is_in_neither_place_only_where_its_flush_is_lost() {
-    assert_eq!((moved(Way::Honest, true), moved(Way::Off, true)), (0, 0));
-    assert!(moved(Way::Drops, true) > 0);
+    assert_eq!((moved(Way::Honest), moved(Way::Off)), (0, 0));
+    assert!(moved(Way::Drops) > 0);
 }
 
 #[test]

@@ -40,6 +40,9 @@ use super::runs::Runs;
 /// Writes and changes of a run at most that are kept: about 80 bytes each.
 const MOST: usize = 4_000_000;
 
+/// Operations that may end between one and another that relies on it: as many as a program has clients at most.
+const CLIENTS: usize = 4096;
+
 /// The judge of files.
 pub struct Files {
     family: Family,
@@ -209,17 +212,14 @@ impl Files {
         }
     }
 
-    /// The bytes that some thread wrote last at this place, since it called for that.
+    /// These bytes, as new as the operation wrote them that ended last and did: who relies on them ends behind it.
     fn written_last(&self, file: File, from: u64, to: u64) -> Extent {
-        let same =
-            |effect: &&Effect| effect.file == file && effect.extent.is_some_and(|it| it.from <= from && to <= it.to);
-        let written = self
-            .threads
-            .iter()
-            .flat_map(|thread| &thread.effects)
-            .chain(self.operations.iter().rev().take(1 << 8).flat_map(|operation| &operation.effects));
-        let since =
-            written.filter(same).filter_map(|effect| effect.extent).map(|it| it.since).max_by_key(|it| it.stamp);
+        let covers = |effect: &Effect| {
+            let extent = effect.extent.filter(|it| effect.file == file && it.from <= from && to <= it.to)?;
+            Some(extent.since)
+        };
+        let of = |operation: &Operation| operation.effects.iter().find_map(covers);
+        let since = self.operations.iter().rev().take(CLIENTS).find_map(of);
         Extent { from, to, since: since.unwrap_or_default() }
     }
 

@@ -71,8 +71,9 @@ struct Database {
     durable: u64,
     /// Somebody writes the log; up to here.
     writing: Option<u64>,
-    /// The bytes of the log that were written last: from, and how many.
+    /// The bytes of the log that were written last, and made durable last: from, and how many.
     written: (u64, u64),
+    rests: (u64, u64),
     dirty: BTreeSet<u64>,
     checkpoint: Checkpoint,
 }
@@ -132,6 +133,7 @@ pub(super) fn place(spec: &DatabaseSpec, place: &mut Place<'_>) -> Result<Box<dy
         durable: 0,
         writing: None,
         written: (0, 0),
+        rests: (0, 0),
         dirty: BTreeSet::new(),
         checkpoint: Checkpoint {
             due: None,
@@ -203,7 +205,7 @@ impl Database {
             }
             Stage::Commit if spec.group && self.durable >= client.end => {
                 client.stage = Stage::Done;
-                let (from, bytes) = self.written;
+                let (from, bytes) = self.rests;
                 Some(Act::Relies(client.number, self.log, from, bytes))
             }
             Stage::Commit if self.writing.is_some() => Some(Act::Park),
@@ -218,7 +220,7 @@ impl Database {
                 Some(Act::Call(Call::Sync(self.log, Sync::Data)))
             }
             Stage::Synced => {
-                self.durable = self.writing.take().expect("it wrote");
+                (self.durable, self.rests) = (self.writing.take().expect("it wrote"), self.written);
                 client.stage = Stage::Done;
                 None
             }
