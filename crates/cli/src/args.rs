@@ -154,8 +154,14 @@ Example:
   seekwise power-cut job.fio --on caviar-wd400jb --set driver=windows-98 --shutdown --cuts 100
   seekwise power-cut job.fio --on cheetah-15k.4 --set array=raid-5 --cuts 1000
 
+  seekwise power-cut database-beside-copy --on barracuda-7200.7 --set volume.data.barrier=off
+
+Of a scene it also says what a mount would find: files and operations promised to stay (a flush of theirs returned) and lost;
+acknowledged only and lost; deleted or renamed and in neither place; with older contents; in part.
+
 Exit code 1: the stack broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
-cache off; with --shutdown, any that were acknowledged. What the figures mean stands in docs/power-cut.md.")]
+cache off, or a scene's files or operations that were promised; with --shutdown, any that were acknowledged. What the
+figures mean stands in docs/power-cut.md.")]
     PowerCut(PowerCut),
     /// Serve a modelled stack as a network block device, in real time.
     #[command(after_help = "\
@@ -620,7 +626,7 @@ pub enum Replay {
 /// Arguments of `power-cut`.
 #[derive(Args, Debug)]
 pub struct PowerCut {
-    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    /// A fio job file, an Iometer .icf, a scene, `-` (standard input), or a built-in pattern or scene.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.

@@ -235,3 +235,32 @@ fn a_synchronous_write_is_acknowledged_with_its_flush_and_none_is_lost() {
     let said: Value = serde_json::from_str(&said.out).unwrap();
     assert!(number(&said, "/promised_lost/writes") > 0.0 && said["promise_kept"] == Value::Bool(false), "{said}");
 }
+
+/// A database on ext4 that commits through its log.
+const DATABASE: &str = "[system]\nfamily = \"linux\"\n[pagecache]\nmib = 64\n[volume.data]\nfs = \"ext4\"\nsize_gib = 4\n\
+    [program.database]\nname = \"database\"\ndata_mb = 100\nlog_mb = 50\ncommits = 300\n";
+
+#[test]
+fn of_a_scene_it_says_what_a_mount_would_find() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("db.toml"), DATABASE).unwrap();
+    let on = ["power-cut", "db.toml", "--on", "barracuda-7200.7", "--cuts", "200"];
+    let honest = seekwise(folder.path(), &[&on[..], &["--json"]].concat()).json();
+    assert_eq!((number(&honest, "/files/promised_lost/count"), &honest["promise_kept"]), (0.0, &true.into()));
+    assert_eq!(number(&honest, "/operations/promised_lost/count"), 0.0);
+    let bare = seekwise(folder.path(), &[&on[..], &["--json", "--set", "volume.data.barrier=off"]].concat());
+    assert_eq!(bare.code, 1);
+    let bare = bare.json();
+    let lost = |key: &str| number(&bare, &format!("/operations/promised_lost/{key}"));
+    assert!(lost("cuts_with_loss") > 0.0 && lost("cuts_with_loss") <= 200.0 && lost("count") >= lost("cuts_with_loss"));
+    assert!((lost("count_mean") - lost("count") / 200.0).abs() < 1e-9 && lost("count_max") <= lost("count"));
+    let example = &bare["operations"]["promised_lost"]["example"];
+    assert!(example["name"].as_str().unwrap().starts_with("database "), "{example}");
+    assert!(number(example, "/at_s") <= number(&bare, "/elapsed_s"));
+    assert_eq!(number(&bare, "/promised_lost/writes"), 0.0, "the drive kept its word");
+    let text = seekwise(folder.path(), &[&on[..], &["--set", "volume.data.barrier=off"]].concat()).out;
+    assert!(text.contains("operations promised to stay: lost") && text.contains("the drive kept its word"), "{text}");
+    // A job without files has none of this.
+    fs::write(folder.path().join("w.fio"), JOB).unwrap();
+    assert_eq!(cut(folder.path(), "w.fio", &["--cuts", "5", "--json"]).json()["files"], Value::Null);
+}

@@ -188,7 +188,9 @@ impl Scene {
         let cache = self.page_cache(family)?;
         settings.extend(self.pagecache.figures.iter().map(|figure| recorded("pagecache", figure)));
         let system = SystemSpec { family, largest: u32::MAX, cache };
-        let spec = SceneSpec { name: self.file.clone(), system, alignment, volumes, programs, runtime };
+        let volume_names = self.names(&self.volumes);
+        let name = self.file.clone();
+        let spec = SceneSpec { name, system, alignment, volumes, volume_names, programs, runtime };
         spec.check(sectors).map_err(|unfit| vec![self.unfit(unfit)])?;
         Ok(BuiltScene { spec, settings })
     }

@@ -16,6 +16,7 @@
 //! | age | the time from a lost write's acknowledgement until the cut |
 
 pub mod curve;
+pub mod files;
 mod heads;
 pub mod judge;
 pub mod loss;
@@ -31,6 +32,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use seekwise_model::block::{Completion, Landing, Request, SECTOR};
+use seekwise_model::files::note::Notes;
+use seekwise_model::files::scene::Closing;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
@@ -40,6 +43,8 @@ use seekwise_targets::work::Work;
 use serde::Serialize;
 
 use self::curve::{Point, Summary};
+use self::files::Files;
+use self::files::report::{FileLosses, OperationLosses};
 use self::judge::{Judge, Judgement};
 use self::loss::{Class, Cut, Lost};
 use self::terms::Terms;
@@ -82,7 +87,7 @@ pub struct Report {
     pub saves_buffer: bool,
     /// What a cut does to the sector under the head: `finished`, `old` or `unreadable`.
     pub cut_sector: &'static str,
-    /// Nothing was lost of which the drive had promised that it is durable.
+    /// Nothing was lost of which the drive, or the system, had promised that it is durable.
     pub promise_kept: bool,
     /// Writes acknowledged and lost.
     pub acknowledged_lost: Losses,
@@ -104,6 +109,10 @@ pub struct Report {
     pub at_risk_summary: Summary,
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk_ms: f64,
+    /// What a mount would find of files; nothing of a job without files.
+    pub files: Option<FileLosses>,
+    /// What would be left of operations; nothing of a job without files.
+    pub operations: Option<OperationLosses>,
     /// Data at risk over time.
     pub at_risk: Vec<Point>,
     /// Every cut.
@@ -197,6 +206,19 @@ pub fn modelled(target: &Target) -> Result<&Stack, String> {
     target.stack().ok_or_else(|| format!("power cuts are of modelled stacks: nothing is known of what `{place}` keeps"))
 }
 
+/// The drives that cuts of `work` hit, or why these are not judged.
+pub fn judged(stack: &Stack, work: &Work) -> Result<Plan, String> {
+    let plan = Plan::of(stack)?;
+    match work.scene().is_some() && plan.sets().len() > 1 {
+        true => {
+            Err("power cuts of a scene are not judged where drives of an array are lost or replaced during the run \
+                     (`array.lose`, `array.replace`): what its files are made of then is not followed"
+                .to_owned())
+        }
+        false => Ok(plan),
+    }
+}
+
 /// `n` cuts of one run at random instants; see [`When::Random`].
 pub fn cuts(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<Report, RunError> {
     judge(stack, work, seed, &When::Random(n), &|_, _| ())
@@ -216,9 +238,9 @@ const STEP: u64 = 1 << 16;
 /// Runs `work` and judges cuts.
 pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
     let terms = Terms::of(stack);
-    let plan = Plan::of(stack).map_err(RunError::Unfit)?;
+    let plan = judged(stack, work).map_err(RunError::Unfit)?;
     let new = |cuts, pause| Judge::new(terms, plan.clone(), cuts, pause);
-    let linger = Ending::Linger;
+    let (linger, ends) = (Ending::Linger, Closing::Ends);
     let runs = match when {
         When::Random(n) => {
             // The instants lie all over a run whose length is not known before.
@@ -226,19 +248,20 @@ pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Prog
             let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
             let before = sim::run(stack, work.source(Seed(seed)), u64::MAX, Seed(seed), tell)?;
             let judge = new(instants(Seed(seed), *n, before.end), None);
-            vec![watch(stack, work, Seed(seed), linger, judge, &|n| progress(n, Some(before.issued)))?]
+            vec![watch(stack, work, Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?]
         }
         When::At(at) => {
-            vec![watch(stack, work, Seed(seed), linger, new(at.clone(), None), &|n| progress(n, None))?]
+            vec![watch(stack, work, Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?]
         }
         When::After { cuts, pause } => {
-            several(stack, work, Seed(seed), *cuts, linger, &|| new(Vec::new(), Some(*pause)), progress)?
+            let ending = (linger, Closing::GoesOn(*pause));
+            several(stack, work, Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
         }
         When::Off(cuts) => {
             // Whoever switches off in order is promised all that was acknowledged.
             let terms = terms.promising_all();
             let new = || Judge::new(terms, plan.clone(), Vec::new(), None);
-            several(stack, work, Seed(seed), *cuts, Ending::PowerOff, &new, progress)?
+            several(stack, work, Seed(seed), *cuts, (Ending::PowerOff, Closing::Unmounts), &new, progress)?
         }
     };
     Ok(report(terms, &plan, runs))
@@ -253,7 +276,7 @@ fn several(
     work: &Work,
     seed: Seed,
     cuts: u32,
-    ending: Ending,
+    ending: (Ending, Closing),
     new: &(dyn Fn() -> Judge + Sync),
     progress: &Progress<'_>,
 ) -> Result<Vec<Judged>, RunError> {
@@ -288,17 +311,25 @@ fn watch(
     stack: &Stack,
     work: &Work,
     seed: Seed,
-    ending: Ending,
+    ending: (Ending, Closing),
     judge: Judge,
     tell: &dyn Fn(u64),
 ) -> Result<Judged, RunError> {
+    let ((ending, closing), notes) = (ending, Notes::default());
+    let judge = match work.scene() {
+        Some(scene) => judge.watching(Files::new(scene), notes.clone()),
+        None => judge,
+    };
     let mut telling = Telling { judge, seen: 0, tell };
-    let (outcome, off) = sim::witness(stack, work.source(seed), seed, ending, &mut telling)?;
+    let (outcome, off) = sim::witness(stack, work.telling(seed, notes, closing), seed, ending, &mut telling)?;
     let found = match ending {
         Ending::Linger => telling.judge.finish(outcome.end),
         Ending::PowerOff => telling.judge.finish_off(off),
     };
-    Ok((outcome.end, found))
+    match &found.files {
+        Some(Err(many)) => Err(RunError::Unfit(many.clone())),
+        _ => Ok((outcome.end, found)),
+    }
 }
 
 /// A judge whose requests are counted as they go by.
@@ -337,6 +368,15 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
     let most = |value: fn(&Cut) -> u64| each.iter().map(value).max().unwrap_or(0);
     let curve = runs.first().map(|(_, found)| found.curve.clone()).unwrap_or_default();
     let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
+    let mut left: Option<files::report::Losses> = None;
+    for (_, found) in &runs {
+        if let Some(Ok(more)) = &found.files {
+            left.get_or_insert_default().merge(more);
+        }
+    }
+    let (files, operations) = (left.as_ref().map(|left| left.files()), left.as_ref().map(|left| left.operations()));
+    let kept = files.as_ref().is_none_or(|files| files.promised_lost.count == 0)
+        && operations.as_ref().is_none_or(|operations| operations.promised_lost.count == 0);
     Report {
         cuts: each.len() as u32,
         elapsed_s: runs.first().map_or(0.0, |(end, _)| end.nanos() as f64 / 1e9),
@@ -345,7 +385,7 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
         volatile_cache: terms.volatile,
         saves_buffer: terms.saves,
         cut_sector: terms.cut_sector_name(),
-        promise_kept: promised_lost.writes == 0,
+        promise_kept: promised_lost.writes == 0 && kept,
         acknowledged_lost,
         flushed_lost,
         fua_lost,
@@ -367,6 +407,8 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
         }),
         at_risk_summary: curve.summary(),
         longest_at_risk_ms: ms(longest.unwrap_or(Span::ZERO)),
+        files,
+        operations,
         at_risk: curve.points(),
         each,
     }

@@ -242,6 +242,11 @@ pub const SCENES: &[BuiltInScene] = &[
         text: include_str!("../../../studies/jobs/small-files.toml"),
     },
     BuiltInScene {
+        name: "move",
+        purpose: "a hundred files of a megabyte moved from one volume to another",
+        text: include_str!("../../../studies/jobs/move.toml"),
+    },
+    BuiltInScene {
         name: "start",
         purpose: "a start of Windows XP, with its prefetcher",
         text: include_str!("../../../studies/jobs/start.toml"),

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::operations::OperationRecord;
 use self::troubles::troubles;
+use crate::cut::files::report::{Count, FileLosses, OperationLosses};
 use crate::cut::{self, Losses};
 use crate::stats::histogram::Histogram;
 use crate::stats::quality::{self, Ceiling, Flag};
@@ -300,6 +301,77 @@ pub struct Cuts {
     /// Cuts that left rows with parity that does not belong to their data.
     #[serde(default, deserialize_with = "count")]
     pub hole_cuts: u64,
+    /// Of a scene: what a mount would find of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileCuts>,
+    /// Of a scene: what would be left of operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<OperationCuts>,
+}
+
+/// What cuts left of files; as [`FileLosses`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct FileCuts {
+    /// Promised to stay, and lost.
+    pub promised_lost: Left,
+    /// Never promised, and lost.
+    pub unpromised_lost: Left,
+    /// In neither place.
+    pub in_neither_place: Left,
+    /// With older contents.
+    pub stale: Left,
+    /// With an unreadable sector.
+    pub unreadable: Left,
+}
+
+/// What cuts left of operations; as [`OperationLosses`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct OperationCuts {
+    /// Promised to stay, and lost.
+    pub promised_lost: Left,
+    /// Acknowledged, and lost as far as it was never promised.
+    pub unpromised_lost: Left,
+    /// On the medium in part.
+    pub in_part: Left,
+}
+
+/// Counts of one kind over all cuts of a run.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Left {
+    /// Cuts that left any.
+    #[serde(deserialize_with = "count")]
+    pub cuts_with_loss: u64,
+    /// Of all cuts together.
+    #[serde(deserialize_with = "count")]
+    pub count: u64,
+}
+
+impl From<&Count> for Left {
+    fn from(count: &Count) -> Left {
+        Left { cuts_with_loss: count.cuts_with_loss, count: count.count }
+    }
+}
+
+impl From<&FileLosses> for FileCuts {
+    fn from(losses: &FileLosses) -> FileCuts {
+        FileCuts {
+            promised_lost: (&losses.promised_lost).into(),
+            unpromised_lost: (&losses.unpromised_lost).into(),
+            in_neither_place: (&losses.in_neither_place).into(),
+            stale: (&losses.stale).into(),
+            unreadable: (&losses.unreadable).into(),
+        }
+    }
+}
+
+impl From<&OperationLosses> for OperationCuts {
+    fn from(losses: &OperationLosses) -> OperationCuts {
+        OperationCuts {
+            promised_lost: (&losses.promised_lost).into(),
+            unpromised_lost: (&losses.unpromised_lost).into(),
+            in_part: (&losses.in_part).into(),
+        }
+    }
 }
 
 /// Losses of one class of writes over all cuts of a run.
@@ -327,6 +399,8 @@ impl Cuts {
             promised_lost: loss(&report.promised_lost),
             torn_cuts: report.torn.cuts,
             hole_cuts: report.stripes.map_or(0, |stripes| stripes.cuts),
+            files: report.files.as_ref().map(FileCuts::from),
+            operations: report.operations.as_ref().map(OperationCuts::from),
         }
     }
 }

@@ -10,7 +10,7 @@ use seekwise_formats::metric::Whose;
 use seekwise_formats::study::Study;
 use seekwise_targets::place::RunError;
 
-use crate::cut::{self, view::Plan};
+use crate::cut;
 use crate::made::MadeFrom;
 use crate::plan::Prepared;
 use crate::run::{Cuts, Measured, RunRecord, measure};
@@ -41,10 +41,11 @@ impl Earlier {
 
 /// Whether the cuts that `study` asks for can be judged in every cell: known before the first run. `file` names it in errors.
 pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
-    for Prepared { target, .. } in prepared {
+    for Prepared { target, job, .. } in prepared {
         for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
             if count.is_some() {
-                cut::modelled(target).and_then(Plan::of).map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
+                let plan = cut::modelled(target).and_then(|stack| cut::judged(stack, job));
+                plan.map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
             }
         }
     }

@@ -4,6 +4,7 @@
 //! | part | what it is |
 //! |---|---|
 //! | [`call`] | what a program asks of the system, and what it gets back |
+//! | [`note`] | what a scene tells a judge of power cuts |
 //! | [`pagecache`] | which pages of files are in memory, and what is read ahead |
 //! | [`program`] | what programs ask, call by call |
 //! | [`scene`] | programs on a system with its volumes, as a source of requests |
@@ -13,6 +14,7 @@
 //! No bytes of data are kept, only where they lie, as everywhere in the model.
 
 pub mod call;
+pub mod note;
 pub mod pagecache;
 pub mod program;
 pub mod scene;

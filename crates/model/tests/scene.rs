@@ -102,6 +102,7 @@ fn scene(family: Family, format: Format, doing: impl IntoIterator<Item = Doing>)
         system: SystemSpec { family, largest: 1024, cache: None },
         alignment: Alignment::Mebibytes,
         volumes: vec![volume(format), volume(format)],
+        volume_names: vec!["c".to_owned(), "d".to_owned()],
         programs: doing.into_iter().enumerate().map(plan).collect(),
         runtime: None,
     }

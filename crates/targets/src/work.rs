@@ -1,7 +1,8 @@
 //! What a run does: a job of workers, or a scene of programs. Whoever runs it need not know which.
 
 use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
-use seekwise_model::files::scene::{Operation, Scene, SceneSpec, Trouble};
+use seekwise_model::files::note::Notes;
+use seekwise_model::files::scene::{Closing, Operation, Scene, SceneSpec, Trouble, Unfit};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::{Job, Window, Worker, Workload};
@@ -78,11 +79,28 @@ impl Work {
     pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
             Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?)),
-            Work::Scene(scene) => match Scene::new(scene, limits, seed) {
-                Ok(made) => Ok(Issuer::Scene(Box::new(made))),
-                Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit:?}"))),
-            },
+            Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
         }
+    }
+
+    /// The same for a judge of power cuts: a scene tells what it does, and closes like this.
+    pub fn telling(
+        &self,
+        seed: Seed,
+        notes: Notes,
+        closing: Closing,
+    ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+        move |limits| match self {
+            Work::Job(_) => self.source(seed)(limits),
+            Work::Scene(scene) => made(Scene::telling(scene, limits, seed, notes).map(|scene| scene.closing(closing))),
+        }
+    }
+}
+
+fn made(scene: Result<Scene, Unfit>) -> Result<Issuer, RunError> {
+    match scene {
+        Ok(made) => Ok(Issuer::Scene(Box::new(made))),
+        Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit:?}"))),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::slice::from_ref;
 
-use seekwise_lab::cut::view;
-use seekwise_lab::cut::{Losses, Report, When, judge, modelled, plot};
+use seekwise_lab::cut::files::report::Count;
+use seekwise_lab::cut::{Losses, Report, When, judge, judged, modelled, plot};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
 use seekwise_model::drive::profile::Faults;
@@ -18,7 +18,7 @@ use crate::files::{self, spoken};
 use crate::output::{admit, write_picture};
 use crate::progress::Progress;
 use crate::screen::{self, wrapped};
-use crate::tables::{Table, choose, dispensable, figures_from, table};
+use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
 use crate::target;
 
 /// Columns of the curve at most, and its lines.
@@ -26,12 +26,12 @@ const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
-    choose(&mut [&mut headed()], &args.columns.names)?;
+    choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
     let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &Inputs::today(&files::text))?;
     warn(&prepared.warnings);
     let when = when(args);
     let stack = modelled(&prepared.target).map_err(Failure::new)?;
-    view::Plan::of(stack).map_err(Failure::new)?;
+    judged(stack, &prepared.job).map_err(Failure::new)?;
     // At random instants the job runs twice: once to learn how long it is.
     let (runs, times, threads) = match when {
         When::Random(_) => (1, 2, 1),
@@ -126,6 +126,48 @@ fn headed() -> Table {
     losses
 }
 
+/// A row: what is counted of files or of operations.
+type Row<'a> = (&'static str, &'a Count);
+
+fn headed_files() -> Table {
+    let mut left = table(["a mount would find", "cuts", "mean", "most", "the first"]);
+    figures(&mut left, &["cuts", "mean", "most"]);
+    dispensable(&mut left, &["the first", "mean"]);
+    left
+}
+
+/// What is counted of files and operations, where the job has any.
+fn rows(report: &Report) -> Vec<Row<'_>> {
+    let (Some(files), Some(operations)) = (&report.files, &report.operations) else { return Vec::new() };
+    let mut rows = vec![
+        ("files promised to stay: lost", &files.promised_lost),
+        ("files never promised: lost", &files.unpromised_lost),
+        ("files in neither place", &files.in_neither_place),
+        ("files with older contents", &files.stale),
+    ];
+    if report.cut_sector == "unreadable" {
+        rows.push(("files with an unreadable sector", &files.unreadable));
+        rows.push(("metadata with an unreadable sector", &files.metadata_unreadable));
+    }
+    rows.extend([
+        ("operations promised to stay: lost", &operations.promised_lost),
+        ("operations never promised: lost", &operations.unpromised_lost),
+        ("operations in part", &operations.in_part),
+    ]);
+    rows
+}
+
+fn files_table(report: &Report) -> Option<Table> {
+    let rows = rows(report);
+    let mut left = headed_files();
+    for (name, count) in &rows {
+        let first = count.example.as_ref().map_or(String::new(), |it| format!("{} at {:.3} s", it.name, it.at_s));
+        let mean = format!("{:.1}", count.count_mean);
+        left.add_row([name.to_string(), count.cuts_with_loss.to_string(), mean, count.count_max.to_string(), first]);
+    }
+    (!rows.is_empty()).then_some(left)
+}
+
 fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[String]) -> Result<String, Failure> {
     let width = screen::width();
     let Report { cuts, elapsed_s, writes, flushes, .. } = report;
@@ -141,7 +183,9 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
     {
         losses.add_row(row(name, side));
     }
-    choose(&mut [&mut losses], columns)?;
+    let mut files = files_table(report);
+    let mut tables: Vec<&mut Table> = [Some(&mut losses), files.as_mut()].into_iter().flatten().collect();
+    choose(&mut tables, columns)?;
     let heading = format!(
         "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes",
         match when {
@@ -150,6 +194,9 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
         }
     );
     let mut text = format!("{}\n\n{}\n\n", wrapped(&heading, width), losses.draw(width));
+    if let Some(files) = files {
+        text.push_str(&format!("{}\n\n", files.draw(width)));
+    }
     for line in words(report, when, stack) {
         text.push_str(&format!("{}\n", wrapped(&line, width)));
     }
@@ -184,6 +231,7 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 /// What the figures mean.
 fn words(report: &Report, when: &When, stack: &Stack) -> Vec<String> {
     let mut words = vec![if let When::Off(_) = when { shutdown(report) } else { verdict(report, stack) }];
+    words.extend(files(report));
     if report.at_risk_summary.bytes_max > 0 {
         let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
         words.push(format!(
@@ -231,7 +279,35 @@ fn shutdown(report: &Report) -> String {
     }
 }
 
-/// Whether the stack kept its word, and what it never promised.
+/// What became of files, in a sentence; nothing of a job without.
+fn files(report: &Report) -> Option<String> {
+    let (files, operations) = (report.files.as_ref()?, report.operations.as_ref()?);
+    let cuts = report.cuts;
+    let (file, operation) = (&files.promised_lost, &operations.promised_lost);
+    let broken = match (file.count, operation.count) {
+        (0, 0) => "Files: nothing that was promised to stay was lost".to_owned(),
+        (0, _) => {
+            format!("Operations: {} of {cuts} cuts lost some that had been promised to stay", operation.cuts_with_loss)
+        }
+        _ => format!(
+            "Files: {} of {cuts} cuts lost some that had been promised to stay, {} lost such operations",
+            file.cuts_with_loss, operation.cuts_with_loss
+        ),
+    };
+    let neither = match &files.in_neither_place {
+        Count { count: 0, .. } => String::new(),
+        count => format!(" At {} cuts files were in neither place.", count.cuts_with_loss),
+    };
+    let why = match (file.count + operation.count > 0, report.promised_lost.writes) {
+        (true, 0) => {
+            "; the drive kept its word: whoever flushes for the program did not ask it (Windows 98; ext4 with `barrier` \
+             off; a flush that a layer below the program answers)"
+        }
+        _ => "",
+    };
+    Some(format!("{broken}{why}.{neither}"))
+}
+
 /// Rows with parity lose a drive: what a row under way hides then is the array's doing.
 fn loses_rows(stack: &Stack) -> bool {
     let loses = stack.array().is_some_and(|spec| spec.lost != 0)
@@ -240,9 +316,10 @@ fn loses_rows(stack: &Stack) -> bool {
     loses && parity
 }
 
+/// Whether the stack kept its word, and what it never promised.
 fn verdict(report: &Report, stack: &Stack) -> String {
     let Report { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
-    if !report.promise_kept {
+    if broken.writes > 0 {
         let kind = match (report.flushed_lost.writes > 0, report.fua_lost.writes > 0) {
             (true, _) => "flushed",
             (_, true) => "marked FUA",

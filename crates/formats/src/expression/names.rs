@@ -36,6 +36,18 @@ const CUTS: [&str; 5] = ["cuts", "writes", "flushes", "torn_cuts", "hole_cuts"];
 /// Classes of writes that they can lose, each counted in cuts and in writes.
 const LOST: [&str; 4] = ["acknowledged_lost", "flushed_lost", "fua_lost", "promised_lost"];
 
+/// What a mount finds of files, and what is left of operations, each counted by itself and in cuts.
+const LEFT: [&str; 8] = [
+    "files.promised_lost",
+    "files.unpromised_lost",
+    "files.in_neither_place",
+    "files.stale",
+    "files.unreadable",
+    "operations.promised_lost",
+    "operations.unpromised_lost",
+    "operations.in_part",
+];
+
 /// The figures of a run that an expression can name, by their keys in its record.
 pub fn quantities() -> Vec<String> {
     let mut known: Vec<String> = WHOLE.map(str::to_owned).to_vec();
@@ -46,13 +58,14 @@ pub fn quantities() -> Vec<String> {
     for end in ENDS {
         known.extend(CUTS.map(|count| format!("{end}.{count}")));
         known.extend(LOST.iter().flat_map(|lost| ["writes", "cuts_with_loss"].map(|of| format!("{end}.{lost}.{of}"))));
+        known.extend(LEFT.iter().flat_map(|left| ["count", "cuts_with_loss"].map(|of| format!("{end}.{left}.{of}"))));
     }
     known.extend(Spent::ALL.map(|part| format!("anatomy_ms.{}", part.name())));
     known
 }
 
 /// What a name stands for. Short forms: those of a comparison's [`Metric`] (`iops`, `read.p99`, `flush`), and
-/// `cuts.flushed_lost` for its writes.
+/// `cuts.flushed_lost` for its writes, `cuts.files.stale` for how many there are.
 pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     if let Some(key) = name.strip_prefix("setting.") {
         return setting(key);
@@ -77,6 +90,9 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     }
     if name.split_once('.').is_some_and(|(end, lost)| ENDS.contains(&end) && LOST.contains(&lost)) {
         key.push_str(".writes");
+    }
+    if name.split_once('.').is_some_and(|(end, left)| ENDS.contains(&end) && LEFT.contains(&left)) {
+        key.push_str(".count");
     }
     // `operations.copy.per_s`: a program of a scene, whose name the scene gives.
     if let Some((_, figure)) = key.strip_prefix("operations.").and_then(|rest| rest.split_once('.')) {

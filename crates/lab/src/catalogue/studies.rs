@@ -44,6 +44,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("f-flush", include_str!("../../../../studies/f-flush.toml")),
     ("f-heads", include_str!("../../../../studies/f-heads.toml")),
     ("f-host-cache", include_str!("../../../../studies/f-host-cache.toml")),
+    ("f-move", include_str!("../../../../studies/f-move.toml")),
     ("f-power", include_str!("../../../../studies/f-power.toml")),
     ("f-switch", include_str!("../../../../studies/f-switch.toml")),
     ("f-option", include_str!("../../../../studies/f-option.toml")),

@@ -19,15 +19,18 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
+use seekwise_model::files::note::{Note, Notes};
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::sim::Witness;
 
 use super::curve::Curve;
+use super::files::Files;
+use super::files::report::Losses;
 use super::heads::{self, Heads, Part};
 use super::loss::Cut;
 use super::rebuilds::Rebuilds;
 use super::risk::Level;
-use super::runs::overlap;
+use super::runs::{Runs, overlap};
 use super::terms::Terms;
 use super::view::{Plan, View};
 use crate::stats::histogram::Histogram;
@@ -37,8 +40,10 @@ use crate::stats::histogram::Histogram;
 const LONGEST_ACCESS: Span = Span::from_secs(10);
 
 /// What a client does that matters here.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Doing {
+    /// What a scene tells.
+    Told(Note),
     Submit(Request),
     /// A write or flush ended; true: as it should.
     End(Request, bool),
@@ -50,6 +55,8 @@ enum Doing {
     Turn,
     /// The rebuild of a drive is over.
     Whole(u32),
+    /// The system is switched off in order.
+    Off,
 }
 
 /// The witness of a run, and the judge of its cuts.
@@ -83,6 +90,9 @@ pub struct Judge {
     ages: [Histogram; 4],
     acknowledged: u64,
     flushes: u64,
+    /// Of a scene.
+    files: Option<Files>,
+    notes: Notes,
 }
 
 /// What a judge has found.
@@ -99,6 +109,8 @@ pub struct Judgement {
     pub flushes: u64,
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk: Span,
+    /// What was left of files; an error where there were too many.
+    pub files: Option<Result<Losses, String>>,
 }
 
 impl Judge {
@@ -126,6 +138,8 @@ impl Judge {
             ages: Default::default(),
             acknowledged: 0,
             flushes: 0,
+            files: None,
+            notes: Notes::default(),
         }
     }
 
@@ -140,6 +154,7 @@ impl Judge {
 
     /// The run is over and the device has nothing more to report that matters.
     pub fn finish(mut self, end: Instant) -> Judgement {
+        self.listen();
         self.end(end);
         self.heads.close();
         self.settle(self.horizon + Span::from_nanos(1));
@@ -153,12 +168,15 @@ impl Judge {
             curve: self.curve,
             acknowledged: self.acknowledged,
             flushes: self.flushes,
+            files: self.files.map(Files::finish),
         }
     }
 
     /// The run is over and the power is gone since `off`: the one cut is that.
     pub fn finish_off(mut self, off: Instant) -> Judgement {
         self.cuts = vec![off];
+        self.listen();
+        self.queue.push_back((self.latest, Doing::Off));
         self.finish(off)
     }
 
@@ -244,9 +262,10 @@ impl Judge {
     /// The doing or the cut that is due at `at`, with these parts under the head.
     fn step(&mut self, at: Instant, under: &[Part]) {
         match self.queue.front() {
-            Some(&(due, doing)) if due == at => {
-                self.queue.pop_front();
-                self.perform(at, doing);
+            Some((due, _)) if *due == at => {
+                if let Some((_, doing)) = self.queue.pop_front() {
+                    self.perform(at, doing);
+                }
             }
             _ => {
                 self.next += 1;
@@ -257,9 +276,15 @@ impl Judge {
 
     fn perform(&mut self, at: Instant, doing: Doing) {
         match doing {
+            Doing::Told(note) => {
+                if let Some(files) = &mut self.files {
+                    files.note(note);
+                }
+            }
             Doing::Submit(request) if request.op == Op::Flush => self.each(|view| view.risk.flush(request.stamp)),
             Doing::Submit(request) => {
                 self.queued_writes -= 1;
+                self.files.iter_mut().for_each(|files| files.submitted(request.tag, request.stamp));
                 let sure = !self.caching;
                 self.each(|view| view.risk.submit(&request, sure));
             }
@@ -279,6 +304,7 @@ impl Judge {
                     self.each(|view| view.risk.unsure());
                 }
             }
+            Doing::Off => self.files.iter_mut().for_each(Files::promise_all),
             Doing::Turn => self.turn(at, Plan::go_on),
             Doing::Whole(member) => {
                 self.turn(at, |plan| plan.is_whole(member));
@@ -307,6 +333,31 @@ impl Judge {
         let cut = self.view().judge(at, &under, &mut ages);
         self.ages = ages;
         self.found.push(cut);
+        if let Some(mut files) = self.files.take() {
+            let view = self.view();
+            let overlay = view.overlay(&under);
+            files.judge(at, view.surface.as_ref().expect("files are judged"), &overlay);
+            self.files = Some(files);
+        }
+    }
+
+    /// Judges files as well, of a scene that tells of them.
+    pub fn watching(mut self, files: Files, notes: Notes) -> Judge {
+        (self.files, self.notes) = (Some(files), notes);
+        self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
+        self
+    }
+
+    /// Reads what the scene told since this was last done.
+    fn listen(&mut self) {
+        while let Some((at, note)) = self.notes.poll() {
+            if let (Note::Over, Some(pause)) = (&note, self.pause) {
+                self.pause = None;
+                self.cuts = vec![at + pause];
+            }
+            self.latest = self.latest.max(at);
+            self.queue.push_back((self.latest, Doing::Told(note)));
+        }
     }
 
     /// An array took a write, or a run of a rebuild.
@@ -334,6 +385,7 @@ fn matters(op: Op) -> bool {
 
 impl Witness for Judge {
     fn submitted(&mut self, now: Instant, request: &Request) {
+        self.listen();
         if matters(request.op) {
             self.queued_writes += usize::from(request.op != Op::Flush);
             self.note(now, Doing::Submit(*request));
@@ -341,6 +393,7 @@ impl Witness for Judge {
     }
 
     fn completed(&mut self, request: &Request, completion: &Completion) {
+        self.listen();
         if matters(request.op) {
             let now = completion.finished.max(self.latest);
             self.note(now, Doing::End(*request, completion.status == Status::Done));
@@ -348,6 +401,7 @@ impl Witness for Judge {
     }
 
     fn landed(&mut self, landing: &Landing) {
+        self.listen();
         match landing.kind {
             LandingKind::Landed => {
                 if self.heads.take(landing) {
@@ -371,6 +425,7 @@ impl Witness for Judge {
     }
 
     fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        self.listen();
         if let Some(on) = Terms::switched(key, value) {
             self.note(now, Doing::Caches(on));
         } else if matches!(key, "array.lose" | "array.replace") {
@@ -382,6 +437,7 @@ impl Witness for Judge {
     }
 
     fn lingers(&mut self, end: Instant, next: Instant) -> bool {
+        self.listen();
         self.end(end);
         self.close_run();
         !self.is_idle() && self.next < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS

@@ -45,6 +45,23 @@ impl<T> Default for Runs<T> {
     }
 }
 
+impl Runs<u64> {
+    /// The write `stamp` comes to `run`; where a later one is, that stays.
+    pub fn raise(&mut self, run: Run, stamp: u64) {
+        let later: Vec<Run> = self.held(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
+        all_without(run, &later).into_iter().for_each(|part| self.join(part, stamp));
+    }
+
+    /// `run` holds this now; one entry with what lies before it and holds the same.
+    pub fn join(&mut self, run: Run, stamp: u64) {
+        self.clear(run);
+        match self.0.range_mut(..run.0).next_back() {
+            Some((_, (end, held))) if *end == run.0 && *held == stamp => *end = run.1,
+            _ => drop(self.0.insert(run.0, (run.1, stamp))),
+        }
+    }
+}
+
 impl<T: Copy> Runs<T> {
     /// `run` holds this now.
     pub fn land(&mut self, run: Run, held: T) {
@@ -83,6 +100,28 @@ impl<T: Copy> Runs<T> {
     /// What lies in `run`: sectors, cut to it, and what they hold. Sectors that the job has not written are left out.
     pub fn held(&self, run: Run) -> impl Iterator<Item = (Run, T)> {
         self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
+    }
+
+    /// Nothing is known of any.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What lies in `run`, in order and without gaps; nothing where nothing is known.
+    pub fn each(&self, run: Run, tell: &mut dyn FnMut(Run, Option<T>)) {
+        let mut at = run.0;
+        let before = self.0.range(..run.0).next_back();
+        for (&lba, &(end, held)) in before.into_iter().chain(self.0.range(run.0..run.1)) {
+            let Some(part) = overlap((lba, end), run) else { continue };
+            if at < part.0 {
+                tell((at, part.0), None);
+            }
+            tell(part, Some(held));
+            at = part.1;
+        }
+        if at < run.1 {
+            tell((at, run.1), None);
+        }
     }
 
     /// The entries that touch `run`, whole.

@@ -17,6 +17,7 @@ use seekwise_model::host::array::layout::Volume;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
+use super::files::Overlay;
 use super::heads::Part;
 use super::loss::{Cut, losses};
 use super::risk::{Acknowledged, Held, Risk, Standing, Write};
@@ -169,6 +170,8 @@ pub struct View {
     image: Option<Runs<Held>>,
     /// Kept where blocks of a lost drive may not be given back.
     relied: Option<Runs<Relied>>,
+    /// Which write each sector holds, kept where files are judged.
+    pub surface: Option<Runs<u64>>,
 }
 
 impl View {
@@ -182,6 +185,7 @@ impl View {
             stripes: plan.has_parity().then(|| Stripes::new(&plan.volumes, lost)),
             image: (terms.cut_sector == CutSector::Unreadable).then(Runs::default),
             relied: (plan.has_parity() && lost != 0).then(Runs::default),
+            surface: None,
         }
     }
 
@@ -228,6 +232,12 @@ impl View {
         if let Some(image) = &mut self.image {
             image.land(run, self.risk.held(stamp, self.terms.volatile));
         }
+        match &mut self.surface {
+            // A buffer that outlives the cut has brought what is newer.
+            Some(surface) if self.terms.saves => surface.raise(run, stamp),
+            Some(surface) => surface.join(run, stamp),
+            None => {}
+        }
         self.risk.land(at, run, stamp);
     }
 
@@ -243,6 +253,7 @@ impl View {
         let (run, stamp) = ((request.lba, request.end()), request.stamp);
         if self.terms.saves {
             self.risk.land(at, run, stamp);
+            self.surface.iter_mut().for_each(|surface| surface.raise(run, stamp));
         }
         let marks = self.risk.marks(stamp);
         let number = self.risk.acknowledge(at, stamp);
@@ -264,6 +275,18 @@ impl View {
         let mut seen: Vec<(Run, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
         seen.sort_unstable();
         seen
+    }
+
+    /// What a cut makes of the sectors under the heads, for whoever judges files.
+    pub fn overlay(&mut self, under: &[Part]) -> Overlay {
+        let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
+        let hidden = known.map_or_else(Hidden::default, |stripes| stripes.hidden(under, self.terms.cut_sector));
+        let seen = self.seen(under);
+        let (finished, unreadable) =
+            (self.terms.cut_sector == CutSector::Finished, self.terms.cut_sector == CutSector::Unreadable);
+        let besides = seen.iter().copied().filter(|_| finished).chain(hidden.besides.iter().copied()).collect();
+        let torn = seen.iter().map(|it| (it.0, Some(it.1))).chain(hidden.torn.iter().map(|&run| (run, None)));
+        Overlay { besides, torn: torn.filter(|_| unreadable).collect(), gone: hidden.gone }
     }
 
     /// What a cut at `at` leaves, with these parts under the heads.

@@ -16,6 +16,12 @@ const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\
 const IOPS: [[f64; 2]; 6] =
     [[100.0, 102.0], [150.0, 153.0], [200.0, 210.0], [100.0, 100.0], [90.0, 110.0], [120.0, 120.0]];
 
+/// What cuts left of files and operations.
+const FILES: &str = r#""files":{"promised_lost":{"cuts_with_loss":1,"count":2},"unpromised_lost":{"cuts_with_loss":0,"count":0},
+    "in_neither_place":{"cuts_with_loss":0,"count":0},"stale":{"cuts_with_loss":0,"count":0},
+    "unreadable":{"cuts_with_loss":0,"count":0}},"operations":{"promised_lost":{"cuts_with_loss":0,"count":0},
+    "unpromised_lost":{"cuts_with_loss":0,"count":0},"in_part":{"cuts_with_loss":0,"count":0}}"#;
+
 fn record(cell: usize, run: usize) -> RunRecord {
     let text = format!(
         r#"{{"cell":{cell},"run":{run},"target":"d","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,
@@ -26,10 +32,10 @@ fn record(cell: usize, run: usize) -> RunRecord {
         "p99_99":0.0,"max":0.0}}}},"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},"cost":{{"wall_ns":500.0,"processor_ns":400.0}},
         "cuts":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":{{"cuts_with_loss":1,"writes":3}},
         "flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":{{"cuts_with_loss":0,"writes":0}},
-        "promised_lost":{{"cuts_with_loss":0,"writes":0}}}},
+        "promised_lost":{{"cuts_with_loss":0,"writes":0}},{FILES}}},
         "shutdowns":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":
         {{"cuts_with_loss":0,"writes":0}},"flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":
-        {{"cuts_with_loss":0,"writes":0}},"promised_lost":{{"cuts_with_loss":0,"writes":0}}}},
+        {{"cuts_with_loss":0,"writes":0}},"promised_lost":{{"cuts_with_loss":0,"writes":0}},{FILES}}},
         "anatomy_ms":{{"processor":0.0,"driver":0.0,"flush":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
         "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#,
         IOPS[cell][run]
@@ -151,6 +157,7 @@ fn every_figure_of_an_expression_is_in_a_record() {
         assert!(number(&record, &key).is_some(), "{key}");
     }
     assert_eq!(number(&record, "warnings"), Some(2.0));
+    assert_eq!(number(&record, "cuts.files.promised_lost.count"), Some(2.0));
 }
 
 /// One comparison of one cell, asked for twice: by its cell and over all cells.

@@ -111,17 +111,28 @@ pub enum Call {
 }
 
 impl Call {
+    /// The file that it is about, where there is one already.
+    pub fn file(&self) -> Option<File> {
+        match *self {
+            Call::Open(file)
+            | Call::List(file)
+            | Call::Sync(file, _)
+            | Call::Close(file)
+            | Call::Delete(file)
+            | Call::Read { file, .. }
+            | Call::Write { file, .. }
+            | Call::Shift { file, .. }
+            | Call::Rename { file, .. } => Some(file),
+            Call::Create { directory, .. } | Call::CreateDirectory { directory, .. } => Some(directory),
+            Call::SyncVolume(_) | Call::DropCaches | Call::Compute(_) | Call::Wait(_) => None,
+        }
+    }
+
     /// The volume that serves it, where one does.
     pub fn volume(&self) -> Option<u8> {
         match *self {
-            Call::Open(file) | Call::List(file) | Call::Sync(file, _) | Call::Close(file) | Call::Delete(file) => {
-                Some(file.volume)
-            }
-            Call::Create { directory, .. } | Call::CreateDirectory { directory, .. } => Some(directory.volume),
-            Call::Read { file, .. } | Call::Write { file, .. } | Call::Shift { file, .. } => Some(file.volume),
-            Call::Rename { file, .. } => Some(file.volume),
             Call::SyncVolume(volume) => Some(volume),
-            Call::DropCaches | Call::Compute(_) | Call::Wait(_) => None,
+            call => call.file().map(|file| file.volume),
         }
     }
 }

@@ -62,6 +62,8 @@ pub enum Act {
     Call(Call),
     /// An operation begins; the number tells those that are under way at once apart.
     Began(u32),
+    /// The operation under way rests on these bytes of a file (from, and how many) that another thread wrote for it.
+    Relies(u32, File, u64, u64),
     /// It ended.
     Ended(u32),
     /// Waits until another thread of the program has gone on.

@@ -2,14 +2,15 @@
 //! reports operations: what a user would name, a file copied, a commit.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::call::{Call, Returned};
+use super::call::{Call, File, Returned};
+use super::note::{Issued, Note, Notes};
 use super::program::{Act, Doing, FileSet, Place, Program};
 use super::system::{System, SystemSpec};
-use super::volume::{Aging, Alignment, Format, Misfit, Plan, Refused, Volume, VolumeSpec, partitions};
+use super::volume::{Aging, Alignment, Format, Misfit, Plan, Refused, There, Volume, VolumeSpec, partitions};
 use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -55,10 +56,24 @@ pub struct SceneSpec {
     pub alignment: Alignment,
     /// The volumes, in the order in which they lie on the drive.
     pub volumes: Vec<VolumePlan>,
+    /// What they are called.
+    pub volume_names: Vec<String>,
     /// The programs.
     pub programs: Vec<ProgramPlan>,
     /// The scene ends then, whatever its programs do.
     pub runtime: Option<Span>,
+}
+
+/// What becomes of a scene when the last program that it waits for is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Closing {
+    /// It ends; what is dirty stays so.
+    #[default]
+    Ends,
+    /// The system goes on for so long with what it does by itself.
+    GoesOn(Span),
+    /// All volumes are written out, as before an orderly power-off.
+    Unmounts,
 }
 
 /// Why a scene cannot be made. Volumes and programs by their places.
@@ -111,9 +126,17 @@ pub struct Scene {
     in_flight: u32,
     /// Programs that the scene waits for.
     left: usize,
+    closing: Closing,
+    closes: bool,
+    /// Volumes that were written out at the end.
+    unmounted: u8,
     stop: Instant,
     began: bool,
     over: bool,
+    /// Whom it tells what it does, and by volume the number of the first file that the run makes.
+    notes: Option<(Notes, Vec<u32>)>,
+    /// Files from before the run that were told of.
+    known: BTreeSet<File>,
 }
 
 /// A request that is on its way.
@@ -180,11 +203,11 @@ type Placed = (Vec<Volume>, Vec<Box<dyn Program>>);
 impl SceneSpec {
     /// Whether it can be made on a drive of so many sectors, and what its programs write finds room.
     pub fn check(&self, sectors: u64) -> Result<(), Unfit> {
-        self.place(sectors, Seed(0), true).map(|_| ())
+        self.place(sectors, Seed(0), true, false).map(|_| ())
     }
 
     /// The volumes with all files that are there before, and the programs.
-    fn place(&self, sectors: u64, seed: Seed, trial: bool) -> Result<Placed, Unfit> {
+    fn place(&self, sectors: u64, seed: Seed, trial: bool, history: bool) -> Result<Placed, Unfit> {
         let bytes: Vec<u64> = self.volumes.iter().map(|volume| volume.bytes).collect();
         let partitions = |count: usize| partitions(sectors, self.alignment, &bytes[..count]);
         let lie = match partitions(bytes.len()) {
@@ -197,7 +220,7 @@ impl SceneSpec {
         let mut volumes = Vec::with_capacity(lie.len());
         for (at, (plan, partition)) in self.volumes.iter().zip(lie).enumerate() {
             let seed = Seed(seed.numbered("volume", at as u64).next_u64());
-            let spec = VolumeSpec { partition, format: plan.format, aging: plan.aging, history: false, seed };
+            let spec = VolumeSpec { partition, format: plan.format, aging: plan.aging, history, seed };
             let mut volume = Volume::format(&spec).map_err(|misfit| Unfit::Volume(at, misfit))?;
             let placed = plan.files.place(&mut volume, at as u8, &mut seed.stream("files"));
             placed.map_err(|refused| Unfit::Files(at, refused))?;
@@ -221,7 +244,18 @@ impl SceneSpec {
 impl Scene {
     /// A scene on a device with these limits, at the beginning of time.
     pub fn new(spec: &SceneSpec, limits: &Limits, seed: Seed) -> Result<Scene, Unfit> {
-        let (volumes, programs) = spec.place(limits.sectors, seed, false)?;
+        Scene::told(spec, limits, seed, None)
+    }
+
+    /// The same, which tells what it does.
+    pub fn telling(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Notes) -> Result<Scene, Unfit> {
+        Scene::told(spec, limits, seed, Some(notes))
+    }
+
+    fn told(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Option<Notes>) -> Result<Scene, Unfit> {
+        let (volumes, programs) = spec.place(limits.sectors, seed, false, notes.is_some())?;
+        let next = |volume: &Volume| volume.files().last().map_or(0, |last| last.0 + 1);
+        let notes = notes.map(|notes| (notes, volumes.iter().map(next).collect()));
         let (mut threads, mut running) = (Vec::new(), Vec::new());
         for (at, (program, plan)) in programs.into_iter().zip(&spec.programs).enumerate() {
             let (first, busy) = (threads.len() as u16, program.threads());
@@ -255,7 +289,53 @@ impl Scene {
             stop: spec.runtime.map_or(Instant::FAR, |runtime| Instant::ZERO + runtime),
             began: false,
             over: false,
+            closing: Closing::Ends,
+            closes: false,
+            unmounted: 0,
+            notes,
+            known: BTreeSet::new(),
         })
+    }
+
+    /// What becomes of it at its end.
+    #[must_use]
+    pub fn closing(mut self, closing: Closing) -> Scene {
+        self.closing = closing;
+        if closing == Closing::Unmounts {
+            // The thread of the system's own calls.
+            self.threads.push(Thread { program: self.programs.len() as u16, state: Does::Nothing });
+            self.system.add_thread();
+        }
+        self
+    }
+
+    fn tell(&self, at: Instant, note: Note) {
+        if let Some((notes, _)) = &self.notes {
+            notes.tell(at, note);
+        }
+    }
+
+    /// Tells what changed on pages since this was last done.
+    fn tell_changes(&mut self, now: Instant) {
+        if let Some((notes, _)) = &self.notes {
+            for volume in 0..self.volumes {
+                let changes = self.system.volume_mut(volume).take_changes();
+                if !changes.is_empty() {
+                    notes.tell(now, Note::Changed(volume, changes));
+                }
+            }
+        }
+    }
+
+    /// Tells of a call, and of a file that was there before the run when it is first used.
+    fn tell_call(&mut self, now: Instant, thread: u16, call: Call) {
+        let Some((notes, first)) = &self.notes else { return };
+        if let Some(file) = call.file().filter(|file| file.id.0 < first[usize::from(file.volume)])
+            && self.known.insert(file)
+        {
+            notes.tell(now, Note::There(file, There::new(self.system.volume(file.volume), file.id)));
+        }
+        notes.tell(now, Note::Called(thread, call));
     }
 
     /// What the programs did so far, in order of end.
@@ -321,6 +401,7 @@ impl Scene {
 
     fn call(&mut self, now: Instant, thread: u16, call: Call) {
         self.threads[usize::from(thread)].state = Does::Calls;
+        self.tell_call(now, thread, call);
         self.system.call(now, thread, call);
     }
 
@@ -328,6 +409,11 @@ impl Scene {
     fn returned(&mut self, now: Instant, returned: &Returned) {
         let (thread, at) = (returned.thread, usize::from(self.threads[usize::from(returned.thread)].program));
         self.threads[usize::from(thread)].state = Does::Nothing;
+        let done = returned.refused.is_none() && !returned.failed;
+        self.tell(now, Note::Returned(thread, returned.file, done));
+        if at == self.programs.len() {
+            return self.unmount(now);
+        }
         let program = &mut self.programs[at];
         let refused = returned.refused.map(Trouble::Refused);
         let trouble = refused.or(returned.failed.then_some(Trouble::Failed));
@@ -364,11 +450,18 @@ impl Scene {
             match program.program.next(thread - program.first, now, returned.take(), &self.system) {
                 Act::Call(call) => return self.call(now, thread, call),
                 Act::Park => return self.threads[usize::from(thread)].state = Does::Parks,
-                Act::Began(number) => program.open.push((number, now)),
+                Act::Began(number) => {
+                    program.open.push((number, now));
+                    self.tell(now, Note::Began(thread, at as u16, number));
+                }
+                Act::Relies(number, file, from, bytes) => {
+                    self.tell(now, Note::Relies(at as u16, number, file, from, bytes));
+                }
                 Act::Ended(number) => {
                     let place = program.open.iter().position(|open| open.0 == number);
                     let (_, began) = program.open.swap_remove(place.expect("what ends has begun"));
                     self.operations.push(Operation { program: at as u16, began, ended: now });
+                    self.tell(now, Note::Ended(thread, at as u16, number));
                 }
                 Act::Over => {
                     self.threads[usize::from(thread)].state = Does::Nothing;
@@ -397,8 +490,32 @@ impl Scene {
         let program = &mut self.programs[at];
         (program.state, program.ended) = (State::Over, Some(now));
         self.left -= usize::from(!program.plan.background);
-        self.over |= self.left == 0;
+        if self.left == 0 && !self.closes {
+            self.closes = true;
+            self.close(now);
+        }
         self.begin(now);
+    }
+
+    /// The last program that is waited for is over.
+    fn close(&mut self, now: Instant) {
+        self.tell(now, Note::Over);
+        match self.closing {
+            Closing::Ends => self.over = true,
+            Closing::GoesOn(span) => self.stop = self.stop.min(now + span),
+            Closing::Unmounts => self.unmount(now),
+        }
+    }
+
+    /// The next volume is written out.
+    fn unmount(&mut self, now: Instant) {
+        if self.unmounted == self.volumes {
+            self.over = true;
+            return;
+        }
+        let call = Call::SyncVolume(self.unmounted);
+        self.unmounted += 1;
+        self.call(now, self.threads.len() as u16 - 1, call);
     }
 }
 
@@ -420,7 +537,18 @@ impl Scene {
         }
         self.flying[tag] = flying;
         self.in_flight += 1;
+        self.tell_issued(now, &request);
         request
+    }
+
+    fn tell_issued(&self, now: Instant, request: &Request) {
+        if self.notes.is_some()
+            && request.op == Op::Write
+            && let Some((volume, &step)) = self.system.step(request.tag)
+        {
+            let Request { tag, lba, sectors, .. } = *request;
+            self.tell(now, Note::Issued(Issued { tag, volume, step, lba, sectors }));
+        }
     }
 }
 
@@ -432,6 +560,7 @@ impl Source for Scene {
         }
         self.over |= now >= self.stop;
         loop {
+            self.tell_changes(now);
             if self.over {
                 return Next::Done;
             }

@@ -156,6 +156,11 @@ impl System {
         self
     }
 
+    /// One thread more, behind all others.
+    pub fn add_thread(&mut self) {
+        self.callers.push(Caller::calling(None, Span::ZERO));
+    }
+
     /// Where requests come from that no thread waits for: the number behind the last thread's.
     pub fn origin(&self) -> u16 {
         self.callers.len() as u16

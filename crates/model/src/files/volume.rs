@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 pub use self::change::{Change, Fact};
 pub use self::ext4::Ext4Spec;
 pub use self::fat32::{Fat32Spec, Host};
-pub use self::found::{Data, Found, Held, Ledger, Mounted};
+pub use self::found::{Data, Extent, Found, Held, Ledger, Mounted, Since, Surface, There};
 pub use self::lazy::WriteBack;
 pub use self::ntfs::NtfsSpec;
 pub use self::partition::{Alignment, Partition, partitions};
@@ -234,6 +234,7 @@ impl Volume {
         self.grow(now, file, plan);
         if self.system.is_resident(&self.contents, file) {
             self.system.sized(&mut self.contents, now, file, plan);
+            self.system.kept_inside(&mut self.contents, file);
         } else {
             self.contents.data(file, from, bytes, Some(flags), plan);
         }
@@ -320,6 +321,11 @@ impl Volume {
     /// Whether it is there.
     pub fn has(&self, file: FileId) -> bool {
         self.contents.tree.has(file)
+    }
+
+    /// The directory that it is in; the root is in none.
+    pub fn directory(&self, file: FileId) -> Option<FileId> {
+        self.contents.tree.get(file).directory
     }
 
     /// Whether it is a directory.

@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use seekwise_model::block::{
-    Completion, Control, Counted, Device, Flags, LandingKind, Next, Op, Request, Source, Status,
-};
+use seekwise_model::block::{Completion, Control, Counted, Device, Flags, LandingKind, Next, Op, Request, Source};
 use seekwise_model::engine::Engine;
 use seekwise_model::files::volume::{
-    Aging, Alignment, FileId, Format, Held, Ledger, Name, Plan, ROOT, Step, Sync, Volume, VolumeSpec, Wait, partitions,
+    Aging, Alignment, Data, Extent, FileId, Format, Held, Ledger, Name, Plan, ROOT, Since, Step, Sync, There, Volume,
+    VolumeSpec, Wait, partitions,
 };
 use seekwise_model::host::driver::{Driver, DriverSpec, FlushPolicy};
 use seekwise_model::host::layer::Layered;
@@ -52,7 +51,6 @@ struct Flying {
     op: Op,
     lba: u64,
     end: u64,
-    stamp: u64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -100,8 +98,8 @@ impl Program {
         });
         let place = |_| volumes[0].place(ROOT, Name::long(20), bytes).expect("room");
         let files: Vec<FileId> = (0..count).map(place).collect();
-        let mut ledgers = [0, 1].map(|i| Ledger::new(volumes[i].cluster_bytes()));
-        files.iter().for_each(|&file| ledgers[0].was_there(file, ROOT, bytes));
+        let mut ledgers = [Ledger::default(), Ledger::default()];
+        files.iter().for_each(|&file| ledgers[0].was_there(file, There::new(&volumes[0], file)));
         for volume in &mut volumes {
             volume.settle();
             volume.mount(&mut Plan::new());
@@ -165,7 +163,7 @@ impl Program {
 
     fn note(&mut self) {
         for (volume, ledger) in self.volumes.iter_mut().zip(&mut self.ledgers) {
-            ledger.changed(volume.take_changes());
+            ledger.changed(&volume.take_changes());
         }
     }
 
@@ -208,7 +206,7 @@ impl Program {
             self.ledgers[usize::from(second)].issued(self.stamp, &step, step.lba, sectors);
         }
         let end = step.lba + sectors;
-        self.flying[tag] = Some(Flying { lane: index, op: step.op, lba: step.lba, end, stamp: self.stamp });
+        self.flying[tag] = Some(Flying { lane: index, op: step.op, lba: step.lba, end });
         let (tag, flags, sectors) = (tag as u32, step.flags, sectors as u32);
         Some(Request { tag, unit: 0, origin: 0, op: step.op, flags, lba: step.lba, sectors, stamp: 0 })
     }
@@ -237,9 +235,6 @@ impl Source for Program {
     fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
         let flying = self.flying[completion.tag as usize].take().expect("in flight");
         self.lanes[flying.lane].flying -= 1;
-        if completion.status == Status::Done {
-            self.ledgers.iter_mut().for_each(|ledger| ledger.acknowledged(flying.stamp));
-        }
         Counted::In { worker: 0, intended: completion.submitted, served: None }
     }
 }
@@ -271,6 +266,11 @@ fn image(device: &mut Layered<Driver>) -> BTreeMap<u64, Held> {
         });
     }
     image
+}
+
+/// All bytes of a file of so many, however old.
+fn whole(bytes: u64) -> Extent {
+    Extent { from: 0, to: bytes, since: Since::default() }
 }
 
 /// What a run leaves: its engine, what each sector of the platter holds, and all requests.
@@ -306,10 +306,10 @@ fn files_are_copied_from_one_partition_to_another() {
         assert!((30 * 196..30 * 200 + 600).contains(&data), "{data} sectors read");
         let found = program.ledgers[1].mount(|lba| image.get(&lba).copied().unwrap_or(Held::Before));
         for &copy in &program.copies {
-            let found = found.find(copy);
-            assert_eq!((found.listed, found.bytes), (vec![ROOT], 100_000), "{format:?}");
-            // ext4 writes whole blocks; what lies behind the end is not counted as data.
-            assert_eq!((found.data.fresh, found.data.stale + found.data.missing + found.data.torn), (196, 0));
+            let one = found.find(copy);
+            let data = found.data(copy, &one, &whole(100_000));
+            assert_eq!((one.listed, one.bytes), (vec![ROOT], 100_000), "{format:?}");
+            assert_eq!(data, Data { fresh: 196, ..Data::default() });
         }
         let again = run();
         assert_eq!((again.engine.now(), &again.image), (engine.now(), &image), "the same each time");
@@ -332,9 +332,9 @@ fn in_neither_place(format: Format, flush: FlushPolicy) -> (u32, usize) {
         let (first, second) =
             (program.ledgers[0].mount(|lba| on(&stick, lba)), program.ledgers[1].mount(|lba| on(&drive, lba)));
         for (&file, &copy) in program.files.iter().zip(&program.copies).take(program.done.len()) {
-            let (file, copy) = (first.find(file), second.find(copy));
-            let whole = !copy.listed.is_empty() && copy.bytes == 20_000 && copy.data.fresh == 40;
-            neither += u32::from(file.listed.is_empty() && !whole);
+            let (file, found) = (first.find(file), second.find(copy));
+            let is_whole = found.bytes == 20_000 && second.data(copy, &found, &whole(20_000)).fresh == 40;
+            neither += u32::from(file.listed.is_empty() && !is_whole);
         }
         moved += program.done.len();
     }

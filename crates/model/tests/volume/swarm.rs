@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use seekwise_model::block::{Flags, Op};
 use seekwise_model::files::volume::{
-    Aging, Ext4Spec, FileId, Format, Held, Ledger, Name, NtfsSpec, Partition, Plan, ROOT, Role, Sync, Volume,
-    VolumeSpec,
+    Aging, Data, Ext4Spec, Extent, FileId, Format, Held, Ledger, Name, NtfsSpec, Partition, Plan, ROOT, Role, Since,
+    Sync, There, Volume, VolumeSpec,
 };
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
@@ -22,6 +22,8 @@ struct Swarm {
     folders: Vec<FileId>,
     files: Vec<FileId>,
     ledger: Ledger,
+    /// What was written to files.
+    written: Vec<(FileId, Extent)>,
     image: BTreeMap<u64, u64>,
     stamp: u64,
     /// Of NTFS and ext4: the latest change in the log.
@@ -34,17 +36,18 @@ impl Swarm {
         let spec = VolumeSpec { partition: PARTITION, format, aging, history: true, seed: Seed(seed) };
         let mut volume = Volume::format(&spec).expect("fits");
         let mut rng = Seed(seed).stream("swarm");
-        let mut ledger = Ledger::new(volume.cluster_bytes());
+        let mut ledger = Ledger::default();
         let mut files = Vec::new();
         for _ in 0..30 {
             let bytes = rng.below(300_000);
             let file = volume.place(ROOT, Name::long(20), bytes).expect("room");
-            ledger.was_there(file, ROOT, bytes);
+            ledger.was_there(file, There::new(&volume, file));
             files.push(file);
         }
         volume.settle();
         let (image, now) = (BTreeMap::new(), Instant::ZERO);
-        Swarm { volume, rng, now, folders: vec![ROOT], files, ledger, image, stamp: 0, logged: 0 }
+        let written = Vec::new();
+        Swarm { volume, rng, now, folders: vec![ROOT], files, ledger, written, image, stamp: 0, logged: 0 }
     }
 
     fn pick(&mut self, of: &[FileId]) -> FileId {
@@ -66,7 +69,12 @@ impl Swarm {
         let volume = &mut self.volume;
         match kind {
             25..30 if folders.len() < 40 => self.folders.extend(volume.create_directory(now, folder, name, plan)),
-            30..55 => _ = volume.write(now, file, at, bytes, Flags::NONE, plan),
+            30..55 => {
+                let since = Since { stamp: self.stamp + 1, change: self.ledger.latest() + 1 };
+                if volume.write(now, file, at, bytes, Flags::NONE, plan).is_ok() {
+                    self.written.push((file, Extent { from: at, to: at + bytes, since }));
+                }
+            }
             55..60 => volume.close(now, file, plan),
             60..68 => volume.fsync(now, file, if at % 2 == 0 { Sync::All } else { Sync::Data }, plan),
             68..76 => volume.rename(now, file, folder, name, plan).expect("room"),
@@ -101,7 +109,7 @@ impl Swarm {
 
     /// What must hold of every plan; then all of it lands.
     fn check(&mut self, plan: &Plan) {
-        self.ledger.changed(self.volume.take_changes());
+        self.ledger.changed(&self.volume.take_changes());
         let phases: Vec<u32> = plan.steps().iter().map(|step| step.phase).collect();
         assert!(phases.is_sorted(), "phases rise");
         let end = PARTITION.first + PARTITION.sectors;
@@ -126,7 +134,6 @@ impl Swarm {
             }
             self.stamp += 1;
             self.ledger.issued(self.stamp, step, step.lba, step.sectors);
-            self.ledger.acknowledged(self.stamp);
             (step.lba..step.lba + step.sectors).for_each(|lba| {
                 self.image.insert(lba, self.stamp);
             });
@@ -151,7 +158,10 @@ impl Swarm {
         for &file in &self.files {
             let found = mounted.find(file);
             assert_eq!((found.listed.len(), found.bytes), (1, self.volume.bytes(file)), "{what}, {file:?}");
-            assert_eq!(found.data.stale + found.data.missing + found.data.torn, 0, "{what}, {file:?}: {found:?}");
+        }
+        for (file, extent) in self.written.iter().filter(|(file, _)| self.files.contains(file)) {
+            let data = mounted.data(*file, &mounted.find(*file), extent);
+            assert_eq!(data, Data { fresh: data.sectors(), ..Data::default() }, "{what}, {file:?}, {extent:?}");
         }
     }
 }

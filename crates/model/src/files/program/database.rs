@@ -71,6 +71,9 @@ struct Database {
     durable: u64,
     /// Somebody writes the log; up to here.
     writing: Option<u64>,
+    /// The bytes of the log that were written last, and made durable last: from, and how many.
+    written: (u64, u64),
+    rests: (u64, u64),
     dirty: BTreeSet<u64>,
     checkpoint: Checkpoint,
 }
@@ -129,6 +132,8 @@ pub(super) fn place(spec: &DatabaseSpec, place: &mut Place<'_>) -> Result<Box<dy
         made: 0,
         durable: 0,
         writing: None,
+        written: (0, 0),
+        rests: (0, 0),
         dirty: BTreeSet::new(),
         checkpoint: Checkpoint {
             due: None,
@@ -200,7 +205,8 @@ impl Database {
             }
             Stage::Commit if spec.group && self.durable >= client.end => {
                 client.stage = Stage::Done;
-                None
+                let (from, bytes) = self.rests;
+                Some(Act::Relies(client.number, self.log, from, bytes))
             }
             Stage::Commit if self.writing.is_some() => Some(Act::Park),
             Stage::Commit => {
@@ -214,7 +220,7 @@ impl Database {
                 Some(Act::Call(Call::Sync(self.log, Sync::Data)))
             }
             Stage::Synced => {
-                self.durable = self.writing.take().expect("it wrote");
+                (self.durable, self.rests) = (self.writing.take().expect("it wrote"), self.written);
                 client.stage = Stage::Done;
                 None
             }
@@ -226,12 +232,13 @@ impl Database {
     }
 
     /// The blocks of the log from what is durable to `until`; where they would go beyond its end, at its beginning.
-    fn log_write(&self, until: u64) -> Call {
+    fn log_write(&mut self, until: u64) -> Call {
         let DatabaseSpec { log_block: block, log_bytes, log_handle: handle, .. } = self.spec;
         let first = self.durable / block * block;
         let bytes = (until.next_multiple_of(block) - first).clamp(block, log_bytes);
         let from = first % log_bytes;
         let from = if from + bytes > log_bytes { 0 } else { from };
+        self.written = (from, bytes);
         Call::Write { file: self.log, from, bytes, handle }
     }
 

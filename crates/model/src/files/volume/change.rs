@@ -17,8 +17,12 @@ pub enum Fact {
     Unrecorded,
     /// It is so long.
     Sized(u64),
-    /// Its bytes from, up to, are found on the volume.
-    Mapped(u64, u64),
+    /// Its bytes from, up to, lie at this sector of the drive and on.
+    Mapped(u64, u64, u64),
+    /// Its bytes from, up to, lie nowhere any more.
+    Unmapped(u64, u64),
+    /// Its first so many bytes stand in its record, as they were then.
+    Inside(u64),
 }
 
 /// One fact, on one page. An entry that lies on two pages is two facts of one number; it holds when both do.

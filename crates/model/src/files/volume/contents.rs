@@ -128,6 +128,18 @@ impl Contents {
         }
     }
 
+    /// Notes on `page` where the bytes of `file` lie from byte `from` on.
+    pub(super) fn note_runs(&mut self, page: (u64, u64), file: FileId, from: u64) {
+        let bytes = self.cluster_bytes();
+        let first = from / bytes;
+        for run in self.tree.get(file).runs.iter().filter(|run| run.from + run.len > first) {
+            let skipped = first.saturating_sub(run.from);
+            let fact =
+                Fact::Mapped((run.from + skipped) * bytes, (run.from + run.len) * bytes, self.lba(run.start + skipped));
+            self.changes.note(page, file, fact);
+        }
+    }
+
     /// Gives free clusters to a file.
     pub(super) fn give(&mut self, file: FileId, start: u64, len: u64) {
         self.space.take(start, len);

@@ -339,8 +339,7 @@ impl FileSystem for Ext4 {
             self.touch_blocks(contents, start, len, number);
             want -= len;
         }
-        let to = contents.tree.get(file).clusters() * contents.cluster_bytes();
-        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, Fact::Mapped(from, to));
+        contents.note_runs((self.lba(self.inode_block(inode)), BLOCK), file, from);
         self.keep(contents, now, file);
     }
 
@@ -458,7 +457,9 @@ impl FileSystem for Ext4 {
             self.touch_blocks(contents, run.start, run.len, number);
         }
         self.fit_tree(contents, file, number);
-        self.touch_inode(contents, contents.tree.get(file).record, number);
+        let record = contents.tree.get(file).record;
+        self.touch_inode(contents, record, number);
+        contents.note_runs((self.lba(self.inode_block(record)), BLOCK), file, 0);
         let node = contents.tree.get_mut(file);
         (node.changed, node.shaped) = (number, number);
     }

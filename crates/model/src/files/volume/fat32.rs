@@ -16,7 +16,7 @@ use super::contents::{Contents, PAGE};
 use super::lazy::{Lazy, WriteBack};
 use super::pages::{self, Dirty};
 use super::plan::{Plan, Role};
-use super::space::Space;
+use super::space::{Run, Space};
 use super::system::FileSystem;
 use super::tree::{FileId, Name, ROOT};
 use super::{Misfit, Refused, Sync, VolumeSpec};
@@ -158,6 +158,26 @@ impl Fat32 {
         }
     }
 
+    /// The sectors of a table that `len` clusters from `start` on have their entries in: each with the first of these
+    /// clusters and the one behind the last, counted from `start`.
+    fn entries(&self, start: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> + use<> {
+        let table = self.table;
+        (self.sector(start)..=self.sector(start + len - 1)).map(move |sector| {
+            let entry = (sector - table) * ENTRIES;
+            let (first, end) = (entry.saturating_sub(2), entry + ENTRIES - 2);
+            (sector, first.max(start) - start, end.min(start + len) - start)
+        })
+    }
+
+    /// Notes that the clusters of a run do not follow one another any more.
+    fn note_freed(&self, contents: &mut Contents, file: FileId, run: Run) {
+        let bytes = contents.cluster_bytes();
+        for (sector, head, tail) in self.entries(run.start, run.len) {
+            let fact = Fact::Unmapped((run.from + head) * bytes, (run.from + tail) * bytes);
+            contents.changes.note((sector, 1), file, fact);
+        }
+    }
+
     /// Writes dirty pages: of tables both copies, from the first to the last dirty sector of neighbouring pages of 4 KiB.
     fn write(&self, dirty: &[Dirty], flags: Flags, plan: &mut Plan) {
         let is_table = |page: &&Dirty| page.role == Role::Fat(0);
@@ -276,13 +296,10 @@ impl FileSystem for Fat32 {
             let from = contents.tree.get(file).clusters() * contents.cluster_bytes();
             contents.give(file, start, len);
             self.touch_entries(contents, start, len, number);
-            for sector in self.sector(start)..=self.sector(start + len - 1) {
-                // The clusters whose entries stand in this sector.
-                let entry = (sector - self.table) * ENTRIES;
-                let (first, end) = (entry.saturating_sub(2), entry + ENTRIES - 2);
-                let (head, tail) = (first.max(start) - start, end.min(start + len) - start);
-                let bytes = contents.cluster_bytes();
-                contents.changes.note((sector, 1), file, Fact::Mapped(from + head * bytes, from + tail * bytes));
+            let bytes = contents.cluster_bytes();
+            for (sector, head, tail) in self.entries(start, len) {
+                let fact = Fact::Mapped(from + head * bytes, from + tail * bytes, contents.lba(start + head));
+                contents.changes.note((sector, 1), file, fact);
             }
             (hint, want, self.next) = (start + len, want - len, start + len);
         }
@@ -370,6 +387,7 @@ impl FileSystem for Fat32 {
         self.leave(contents, file, number);
         for run in contents.tree.get(file).runs.clone() {
             self.touch_entries(contents, run.start, run.len, number);
+            self.note_freed(contents, file, run);
         }
         contents.take_all(file);
         self.slots.remove(&file);
@@ -402,14 +420,20 @@ impl FileSystem for Fat32 {
             self.touch_entries(contents, to + len - 1, 1, number);
             self.settle_table(contents, &[self.sector(to + len - 1)], plan);
         }
+        // Whoever links to the first cluster says where it is.
+        let fact = Fact::Mapped(first * bytes, (first + len) * bytes, contents.lba(to));
         match before {
             Some(cluster) => {
                 self.touch_entries(contents, cluster, 1, number);
+                contents.changes.note((self.sector(cluster), 1), file, fact);
                 self.settle_table(contents, &[self.sector(cluster)], plan);
             }
             None => {
                 self.touch_entry(contents, file, number);
                 let directory = contents.tree.get(file).directory.expect("the root stays where it is");
+                let entry = contents.tree.get(file).entry;
+                let page = contents.page_at(directory, entry.0 + u64::from(entry.1) - ENTRY);
+                contents.changes.note((page, contents.page()), file, fact);
                 plan.then();
                 self.write(&contents.pages.take_if(|role| role == Role::Directory(directory)), self.through(), plan);
                 self.flush(plan);

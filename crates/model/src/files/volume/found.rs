@@ -1,17 +1,24 @@
-//! What a mount finds after a cut, from acknowledgements and what the drive holds alone: the judge of files.
+//! What a mount finds after a cut, from what the drive holds and what was written to it alone: the judge of files.
 //!
-//! It knows which request wrote what ([`Step::role`], [`Step::holds`]), which of them were acknowledged, and what changed on
-//! which page ([`Change`]); of the platter only which write each sector holds. It does not ask the volume.
+//! It knows which request wrote what ([`Step::role`], [`Step::holds`]) and what changed on which page ([`Change`]); of
+//! the platter only which write each sector holds. It does not ask the volume, but for what lay where before the run.
 //!
 //! A page of metadata is as new as its oldest sector, or as the log brings it: up to the last transaction that is whole on
-//! the drive with all before it. A log that would bring a newer page back to an older state is not modelled.
+//! the drive with all before it. A log that would bring a newer page back to an older state is not modelled, nor one that
+//! was overwritten before what it told of was home. A file is read as far as its clusters follow one another from its
+//! beginning.
+//!
+//! What is on the drive once stays there, so [`Ledger::settle`] folds it away: a mount looks through what was not there
+//! yet when that was last called.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::cell::RefCell;
 
+use super::Volume;
 use super::change::{Change, Fact};
 use super::plan::{Role, Step};
-use super::tree::FileId;
+use super::tree::{FileId, ROOT};
 use crate::block::SECTOR;
 
 /// What a sector of the drive holds.
@@ -25,10 +32,44 @@ pub enum Held {
     Unreadable,
 }
 
-/// Sectors of a file's data, by what became of the last acknowledged write of each.
+/// What the sectors of the drive hold.
+pub trait Surface {
+    /// Tells of the sectors from `from` up to `to`, run by run, in order and without gaps: first sector, the one behind the
+    /// last, and what they hold.
+    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held));
+}
+
+/// Sector by sector.
+impl<F: Fn(u64) -> Held> Surface for F {
+    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held)) {
+        (from..to).for_each(|lba| tell(lba, lba + 1, self(lba)));
+    }
+}
+
+/// Bytes of a file that a program wrote: from, up to, and since when they may be on the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte.
+    pub from: u64,
+    /// The byte behind the last.
+    pub to: u64,
+    /// When.
+    pub since: Since,
+}
+
+/// A moment: what was issued, and changed, from it on. The default lies before all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Since {
+    /// The first stamp.
+    pub stamp: u64,
+    /// The first change ([`Change::number`]).
+    pub change: u64,
+}
+
+/// Sectors of a file's data, by what stands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// There, or newer ones.
+    /// What is looked for, or newer.
     pub fresh: u64,
     /// Older data of this file, or what it held before the run.
     pub stale: u64,
@@ -38,6 +79,21 @@ pub struct Data {
     pub torn: u64,
 }
 
+impl Data {
+    /// All of them together.
+    pub fn sectors(&self) -> u64 {
+        self.fresh + self.stale + self.missing + self.torn
+    }
+
+    /// Counts others in.
+    pub fn add(&mut self, other: Data) {
+        self.fresh += other.fresh;
+        self.stale += other.stale;
+        self.missing += other.missing;
+        self.torn += other.torn;
+    }
+}
+
 /// One file as a mount finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -45,185 +101,382 @@ pub struct Found {
     pub listed: Vec<FileId>,
     /// How long it is by its entry or record; 0 where it is in no directory.
     pub bytes: u64,
-    /// What was written to it and acknowledged.
-    pub data: Data,
+    places: Places,
+}
+
+/// Where a file's bytes lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Places {
+    /// Bytes from, up to, and the sector of the first; in order.
+    runs: Vec<(u64, u64, u64)>,
+    /// Bytes that stand in its record, as of which change.
+    inside: (u64, u64),
+}
+
+/// A file that is there before the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct There {
+    directory: Option<FileId>,
+    /// How long it is.
+    pub bytes: u64,
+    places: Places,
+}
+
+impl There {
+    /// The directory that it is in.
+    pub fn directory(&self) -> Option<FileId> {
+        self.directory
+    }
+
+    /// As `volume` has it now.
+    pub fn new(volume: &Volume, file: FileId) -> There {
+        let cluster = volume.cluster_bytes();
+        let run = |run: &super::Run| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
+        let bytes = volume.bytes(file);
+        let runs: Vec<(u64, u64, u64)> = volume.runs(file).iter().map(run).collect();
+        let inside = if runs.is_empty() { bytes } else { 0 };
+        There { directory: volume.directory(file), bytes, places: Places { runs, inside: (inside, 0) } }
+    }
 }
 
 /// A write, as it was issued.
 #[derive(Clone, Copy, Debug)]
 struct Write {
+    stamp: u64,
     lba: u64,
     sectors: u64,
     role: Role,
     holds: u64,
-    done: bool,
 }
 
-/// What a file was before the run.
-#[derive(Clone, Copy, Debug)]
-struct Before {
-    directory: FileId,
+/// What is known of a file.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// What stands on the drive.
+    listed: Vec<FileId>,
+    recorded: bool,
     bytes: u64,
+    places: Places,
+    /// Its file system keeps records, and one of this file changed.
+    keeps_record: bool,
+    /// What was noted since, in order.
+    pending: Vec<Change>,
+    /// Where its bytes lay before the run.
+    before: Places,
 }
 
 /// All that the judge is told.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// Bytes of a cluster.
-    cluster: u64,
     /// By stamp.
-    writes: BTreeMap<u64, Write>,
-    /// Stamps of writes to the log, and of data by file; they rise.
-    logs: Vec<u64>,
-    data: BTreeMap<FileId, Vec<u64>>,
-    changes: BTreeMap<FileId, Vec<Change>>,
-    before: BTreeMap<FileId, Before>,
+    writes: Vec<Write>,
+    /// Writes to the log, by their places above; how many of them are on the drive, and the last change they bring.
+    logs: Vec<usize>,
+    passed: (usize, u64),
+    files: BTreeMap<FileId, Known>,
+    /// Files with something pending.
+    open: BTreeSet<FileId>,
+    /// The latest change.
+    latest: u64,
 }
 
-/// A volume as a mount finds it; `F` says what each sector of the drive holds.
-#[derive(Clone, Debug)]
-pub struct Mounted<'a, F> {
+/// A volume as a mount finds it.
+#[derive(Debug)]
+pub struct Mounted<'a, S> {
     ledger: &'a Ledger,
-    on: F,
+    on: S,
     /// The last change that the log brings.
     log: u64,
+    /// By first sector: up to which change pages are there, as far as that was asked.
+    pages: RefCell<BTreeMap<u64, u64>>,
 }
 
-impl Ledger {
-    /// Nothing told yet, of a volume with clusters of so many bytes.
-    pub fn new(cluster_bytes: u64) -> Ledger {
-        Ledger { cluster: cluster_bytes, ..Ledger::default() }
-    }
-
-    /// A file that was there before the run.
-    pub fn was_there(&mut self, file: FileId, directory: FileId, bytes: u64) {
-        self.before.insert(file, Before { directory, bytes });
-    }
-
-    /// What [`super::Volume::take_changes`] gave, in its order.
-    pub fn changed(&mut self, changes: Vec<Change>) {
-        for change in changes {
-            self.changes.entry(change.file).or_default().push(change);
+impl Places {
+    fn map(&mut self, from: u64, to: u64, lba: u64) {
+        self.unmap(from, to);
+        let at = self.runs.partition_point(|run| run.0 < from);
+        if let Some(last) = at.checked_sub(1).map(|before| &mut self.runs[before])
+            && last.1 == from
+            && last.2 + (from - last.0) / SECTOR == lba
+        {
+            last.1 = to;
+        } else {
+            self.runs.insert(at, (from, to, lba));
         }
     }
 
-    /// A write of these sectors of `step` was issued under `stamp`.
+    fn unmap(&mut self, from: u64, to: u64) {
+        if self.runs.iter().all(|run| run.1 <= from || to <= run.0) {
+            return;
+        }
+        let old = core::mem::take(&mut self.runs);
+        for (first, end, lba) in old {
+            if first < end.min(from) {
+                self.runs.push((first, end.min(from), lba));
+            }
+            if first.max(to) < end {
+                self.runs.push((first.max(to), end, lba + (first.max(to) - first) / SECTOR));
+            }
+        }
+    }
+
+    /// Where a byte lies.
+    fn find(&self, byte: u64) -> Option<u64> {
+        let run = self.runs.iter().find(|run| (run.0..run.1).contains(&byte))?;
+        Some(run.2 + (byte - run.0) / SECTOR)
+    }
+}
+
+impl Known {
+    fn apply(&mut self, fact: Fact) {
+        match fact {
+            Fact::Listed(directory) if self.listed.contains(&directory) => {}
+            Fact::Listed(directory) => self.listed.push(directory),
+            Fact::Unlisted(directory) => self.listed.retain(|&listed| listed != directory),
+            Fact::Recorded => self.recorded = true,
+            Fact::Unrecorded => self.recorded = false,
+            Fact::Sized(bytes) => self.bytes = bytes,
+            Fact::Mapped(from, to, lba) => self.places.map(from, to, lba),
+            Fact::Unmapped(from, to) => self.places.unmap(from, to),
+            Fact::Inside(_) => {}
+        }
+    }
+
+    /// Applies a change, which says what its record holds.
+    fn apply_change(&mut self, change: &Change) {
+        self.apply(change.fact);
+        if let Fact::Inside(bytes) = change.fact {
+            self.places.inside = (bytes, change.number);
+        }
+    }
+}
+
+/// Changes that hold together: an entry that lies on two pages.
+fn groups(changes: &[Change]) -> impl Iterator<Item = &[Change]> {
+    changes.chunk_by(|a, b| a.number == b.number && a.fact == b.fact)
+}
+
+impl Ledger {
+    /// A file that was there before the run.
+    pub fn was_there(&mut self, file: FileId, there: There) {
+        let There { directory, bytes, places } = there;
+        let listed = directory.into_iter().collect();
+        let (before, recorded) = (places.clone(), true);
+        self.files.insert(file, Known { listed, recorded, bytes, places, before, ..Known::default() });
+    }
+
+    /// What [`super::Volume::take_changes`] gave, in its order.
+    pub fn changed(&mut self, changes: &[Change]) {
+        for change in changes {
+            let known = self.files.entry(change.file).or_default();
+            known.keeps_record |= matches!(change.fact, Fact::Recorded | Fact::Unrecorded);
+            known.pending.push(*change);
+            self.open.insert(change.file);
+            self.latest = self.latest.max(change.number);
+        }
+    }
+
+    /// A write of these sectors of `step` was issued under `stamp`; stamps rise.
     pub fn issued(&mut self, stamp: u64, step: &Step, lba: u64, sectors: u64) {
         let role = match step.role {
             Role::Data { file, from } => Role::Data { file, from: from + (lba - step.lba) * SECTOR },
             role => role,
         };
-        match role {
-            Role::Data { file, .. } => self.data.entry(file).or_default().push(stamp),
-            role if role.is_log() => self.logs.push(stamp),
-            _ => {}
+        if role.is_log() {
+            self.logs.push(self.writes.len());
         }
-        self.writes.insert(stamp, Write { lba, sectors, role, holds: step.holds, done: false });
+        self.writes.push(Write { stamp, lba, sectors, role, holds: step.holds });
     }
 
-    /// It was acknowledged.
-    pub fn acknowledged(&mut self, stamp: u64) {
-        if let Some(write) = self.writes.get_mut(&stamp) {
-            write.done = true;
+    /// The latest change that it was told of.
+    pub fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// Writes and changes that it was told of and keeps.
+    pub fn kept(&self) -> usize {
+        self.writes.len() + self.open.iter().map(|file| self.files[file].pending.len()).sum::<usize>()
+    }
+
+    /// Whether something of a file is not on the drive yet, as far as [`Ledger::settle`] has seen.
+    pub fn is_open(&self, file: FileId) -> bool {
+        self.open.contains(&file)
+    }
+
+    /// What the write with this stamp was for.
+    pub fn role(&self, stamp: u64) -> Option<Role> {
+        self.write(stamp).map(|write| write.role)
+    }
+
+    fn write(&self, stamp: u64) -> Option<&Write> {
+        let at = self.writes.binary_search_by_key(&stamp, |write| write.stamp).ok()?;
+        Some(&self.writes[at])
+    }
+
+    /// What a mount finds where the drive holds this.
+    pub fn mount<S: Surface>(&self, on: S) -> Mounted<'_, S> {
+        let (_, log) = self.log(&on);
+        Mounted { ledger: self, on, log, pages: RefCell::default() }
+    }
+
+    /// Takes what is on the drive as what is known of each file from now on. Nothing that `on` holds may be lost again.
+    pub fn settle(&mut self, on: impl Surface) {
+        let passed = self.log(&on);
+        self.passed = passed;
+        let mut known: Vec<(FileId, usize)> = Vec::new();
+        let mounted = self.mount(on);
+        for &file in &self.open {
+            let there = groups(&self.files[&file].pending).take_while(|group| mounted.has(group));
+            known.push((file, there.map(<[Change]>::len).sum()));
+        }
+        for (file, count) in known {
+            let one = self.files.get_mut(&file).expect("it was open");
+            let there: Vec<Change> = one.pending.drain(..count).collect();
+            groups(&there).for_each(|group| one.apply_change(&group[0]));
+            if one.pending.is_empty() {
+                self.open.remove(&file);
+            }
         }
     }
 
-    /// What a mount finds where `on` says what each sector of the drive holds.
-    pub fn mount<F: Fn(u64) -> Held>(&self, on: F) -> Mounted<'_, F> {
-        let log = self.log(&on);
-        Mounted { ledger: self, on, log }
-    }
-
-    /// How far the log goes: the last change of the last transaction that is there with all before it. A log page that was
-    /// overwritten by a later one had served.
-    fn log(&self, on: &impl Fn(u64) -> Held) -> u64 {
-        let mut reached = 0;
-        for stamp in &self.logs {
-            let write = &self.writes[stamp];
-            let there = |lba: u64| matches!(on(lba), Held::Stamp(held) if held >= *stamp);
-            if !(write.lba..write.lba + write.sectors).all(there) {
+    /// How many writes of the log are there with all before them, and the last change of the last whole transaction among
+    /// them. A log page that was overwritten by a later one had served.
+    fn log(&self, on: &impl Surface) -> (usize, u64) {
+        let (mut count, mut reached) = self.passed;
+        for &at in &self.logs[count..] {
+            let write = &self.writes[at];
+            let mut there = true;
+            on.held(write.lba, write.lba + write.sectors, &mut |_, _, held| {
+                there &= matches!(held, Held::Stamp(held) if held >= write.stamp);
+            });
+            if !there {
                 break;
             }
             if write.role != Role::JournalBlocks {
                 reached = reached.max(write.holds);
             }
+            count += 1;
         }
-        reached
+        (count, reached)
     }
 }
 
-impl<F: Fn(u64) -> Held> Mounted<'_, F> {
-    /// Whether a change is there: the log brings it, or its page holds it.
-    fn has(&self, change: &Change) -> bool {
-        let is_on = |lba: u64| match (self.on)(lba) {
-            Held::Stamp(stamp) => self.ledger.writes.get(&stamp).is_some_and(|write| write.holds >= change.number),
-            Held::Before | Held::Unreadable => false,
-        };
-        change.number <= self.log || (change.page..change.page + change.sectors).all(is_on)
+impl<S: Surface> Mounted<'_, S> {
+    /// Whether a change is there: the log brings it, or all its pages hold it.
+    fn has(&self, group: &[Change]) -> bool {
+        group.iter().all(|change| change.number <= self.log || self.page(change) >= change.number)
+    }
+
+    /// Up to which change the page of this one is there.
+    fn page(&self, change: &Change) -> u64 {
+        *self.pages.borrow_mut().entry(change.page).or_insert_with(|| {
+            let mut least = u64::MAX;
+            self.on.held(change.page, change.page + change.sectors, &mut |_, _, held| {
+                let holds = match held {
+                    Held::Stamp(stamp) => self.ledger.write(stamp).map_or(0, |write| write.holds),
+                    Held::Before | Held::Unreadable => 0,
+                };
+                least = least.min(holds);
+            });
+            least
+        })
     }
 
     /// One file.
     pub fn find(&self, file: FileId) -> Found {
-        let before = self.ledger.before.get(&file).copied();
-        let changes = self.ledger.changes.get(&file).map_or(&[][..], Vec::as_slice);
-        let mut listed: BTreeSet<FileId> = before.map(|before| before.directory).into_iter().collect();
-        let (mut recorded, mut bytes) = (before.is_some(), before.map_or(0, |before| before.bytes));
-        let mut mapped: Vec<(u64, u64)> =
-            before.map(|before| (0, before.bytes.next_multiple_of(self.ledger.cluster))).into_iter().collect();
-        let keeps_records = changes.iter().any(|c| matches!(c.fact, Fact::Recorded | Fact::Unrecorded));
-        for same in changes.chunk_by(|a, b| a.number == b.number && a.fact == b.fact) {
-            if !same.iter().all(|change| self.has(change)) {
-                continue;
-            }
-            match same[0].fact {
-                Fact::Listed(directory) => _ = listed.insert(directory),
-                Fact::Unlisted(directory) => _ = listed.remove(&directory),
-                Fact::Recorded => recorded = true,
-                Fact::Unrecorded => recorded = false,
-                Fact::Sized(length) => bytes = length,
-                Fact::Mapped(from, to) => mapped.push((from, to)),
-            }
+        let Some(known) = self.ledger.files.get(&file) else {
+            return Found { listed: Vec::new(), bytes: 0, places: Places::default() };
+        };
+        let pending = groups(&known.pending).filter(|group| self.has(group));
+        let mut found = Known { before: Places::default(), pending: Vec::new(), ..known.clone() };
+        pending.for_each(|group| found.apply_change(&group[0]));
+        let Known { mut listed, recorded, mut bytes, keeps_record, places, .. } = found;
+        listed.retain(|&directory| self.is_there(directory));
+        listed.sort_unstable();
+        if listed.is_empty() || (keeps_record && !recorded) {
+            (listed, bytes) = (Vec::new(), 0);
         }
-        if listed.is_empty() || (keeps_records && !recorded) {
-            (listed, bytes) = (BTreeSet::new(), 0);
-        }
-        let reaches = |at: u64| at < bytes && mapped.iter().any(|&(from, to)| from <= at && at < to);
-        Found { listed: listed.into_iter().collect(), bytes, data: self.data(file, &reaches) }
+        Found { listed, bytes, places }
     }
 
-    /// What became of the data of `file`.
-    fn data(&self, file: FileId, reaches: &impl Fn(u64) -> bool) -> Data {
-        // By sector of the file: where it was last written and acknowledged, under which stamp.
-        let mut last: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for stamp in self.ledger.data.get(&file).map_or(&[][..], Vec::as_slice) {
-            let write = &self.ledger.writes[stamp];
-            if let (Role::Data { from, .. }, true) = (write.role, write.done) {
-                last.extend((0..write.sectors).map(|i| (from / SECTOR + i, (write.lba + i, *stamp))));
-            }
+    /// Whether a directory is found; nothing is said of those that the run did not make or move.
+    fn is_there(&self, directory: FileId) -> bool {
+        let is_known = directory != ROOT && self.ledger.files.contains_key(&directory);
+        !is_known || !self.find(directory).listed.is_empty()
+    }
+
+    /// What stands where a mount finds these bytes of `file`, which `found` tells of.
+    pub fn data(&self, file: FileId, found: &Found, extent: &Extent) -> Data {
+        let (from, to) = (extent.from / SECTOR * SECTOR, extent.to.next_multiple_of(SECTOR));
+        let (mut data, mut at) = (Data::default(), from);
+        // What is behind the length, or behind a gap, is not read.
+        let end = to.min(found.bytes.next_multiple_of(SECTOR)).min(found.reach());
+        while at < end {
+            let run = found.places.runs.iter().find(|run| (run.0..run.1).contains(&at)).expect("it reaches so far");
+            let until = run.1.min(end);
+            let lba = run.2 + (at - run.0) / SECTOR;
+            self.on.held(lba, lba + (until - at) / SECTOR, &mut |first, end, held| {
+                let byte = at + (first - lba) * SECTOR;
+                data.add(self.judge(file, found, extent.since, (byte, first, end - first), held));
+            });
+            at = until;
         }
-        let had = self.ledger.before.get(&file).map_or(0, |before| before.bytes);
-        let lengths = self.ledger.changes.get(&file).into_iter().flatten();
-        let length = |change: &Change| if let Fact::Sized(bytes) = change.fact { bytes } else { 0 };
-        // Behind the end, up to the end of its cluster, stands what was written with the rest.
-        let longest = lengths.map(length).fold(had, u64::max);
-        let behind = longest.div_ceil(SECTOR)..longest.next_multiple_of(self.ledger.cluster) / SECTOR;
-        let mut data = Data::default();
-        for (sector, (lba, stamp)) in last.into_iter().filter(|(sector, _)| !behind.contains(sector)) {
-            let count = match (self.on)(lba) {
-                _ if !reaches(sector * SECTOR) => &mut data.missing,
-                Held::Unreadable => &mut data.torn,
-                Held::Stamp(held) if held >= stamp => &mut data.fresh,
-                Held::Stamp(held) if self.is_of(held, file) => &mut data.stale,
-                Held::Before if sector * SECTOR < had => &mut data.stale,
-                Held::Before | Held::Stamp(_) => &mut data.missing,
-            };
-            *count += 1;
-        }
+        let inside = if found.is_inside(extent.since) { found.places.inside.0.next_multiple_of(SECTOR) } else { 0 };
+        let beyond = to.max(at) - at.max(from);
+        let kept = inside.min(to).saturating_sub(at.max(from));
+        data.fresh += kept / SECTOR;
+        data.missing += (beyond - kept) / SECTOR;
         data
     }
 
-    fn is_of(&self, stamp: u64, file: FileId) -> bool {
-        let role = self.ledger.writes.get(&stamp).map(|write| write.role);
-        matches!(role, Some(Role::Data { file: whose, .. }) if whose == file)
+    /// What some sectors in a row are, that hold the same, the first of them the file's from a byte on.
+    fn judge(
+        &self,
+        file: FileId,
+        found: &Found,
+        since: Since,
+        (byte, lba, sectors): (u64, u64, u64),
+        held: Held,
+    ) -> Data {
+        let own = |write: &&Write| match write.role {
+            Role::Data { file: whose, from } => whose == file && from + (lba - write.lba) * SECTOR == byte,
+            _ => false,
+        };
+        let one = |count: fn(&mut Data) -> &mut u64| {
+            let mut data = Data::default();
+            *count(&mut data) = sectors;
+            data
+        };
+        if found.is_inside(since) && byte < found.places.inside.0 && !matches!(held, Held::Stamp(_)) {
+            return one(|data| &mut data.fresh);
+        }
+        match held {
+            Held::Unreadable => one(|data| &mut data.torn),
+            Held::Stamp(stamp) => match self.ledger.write(stamp).filter(own) {
+                Some(_) if stamp >= since.stamp => one(|data| &mut data.fresh),
+                Some(_) => one(|data| &mut data.stale),
+                None => one(|data| &mut data.missing),
+            },
+            Held::Before => {
+                let known = self.ledger.files.get(&file);
+                match known.and_then(|known| known.before.find(byte)) == Some(lba) {
+                    true if since.stamp == 0 => one(|data| &mut data.fresh),
+                    true => one(|data| &mut data.stale),
+                    false => one(|data| &mut data.missing),
+                }
+            }
+        }
+    }
+}
+
+impl Found {
+    /// How far its clusters follow one another.
+    fn reach(&self) -> u64 {
+        self.places.runs.iter().fold(0, |reach, run| if run.0 <= reach { reach.max(run.1) } else { reach })
+    }
+
+    /// Whether what stands in its record is new enough.
+    fn is_inside(&self, since: Since) -> bool {
+        self.places.inside.0 > 0 && self.places.inside.1 >= since.change
     }
 }

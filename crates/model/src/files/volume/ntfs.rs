@@ -325,8 +325,7 @@ impl FileSystem for Ntfs {
         self.touch_record(contents, record, number);
         // UpdateMappingPairs, SetNewAttributeSizes, ForgetTransaction.
         self.log.append(3, 2 * 16 + 2 * 32, number);
-        let to = contents.tree.get(file).clusters() * contents.cluster_bytes();
-        contents.changes.note((self.record_page(record), PAGE), file, Fact::Mapped(from, to));
+        contents.note_runs((self.record_page(record), PAGE), file, from);
         self.keep_log_open(contents, plan);
     }
 
@@ -347,6 +346,12 @@ impl FileSystem for Ntfs {
         // SetNewAttributeSizes, UpdateResidentValue of the times, ForgetTransaction.
         self.log.append(3, 2 * 32 + 2 * 56, number);
         self.keep_log_open(contents, plan);
+    }
+
+    fn kept_inside(&mut self, contents: &mut Contents, file: FileId) {
+        let node = contents.tree.get(file);
+        let (page, bytes) = (self.record_page(node.record), node.bytes);
+        contents.changes.note((page, PAGE), file, Fact::Inside(bytes));
     }
 
     fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
@@ -441,7 +446,9 @@ impl FileSystem for Ntfs {
             contents.space.release(run.start, run.len);
             self.touch_clusters(contents, run.start, run.len, number);
         }
-        self.touch_record(contents, contents.tree.get(file).record, number);
+        let record = contents.tree.get(file).record;
+        self.touch_record(contents, record, number);
+        contents.note_runs((self.record_page(record), PAGE), file, 0);
         let runs = 1 + gone.len() as u64;
         self.log.append(2 + runs, runs * 2 * 8 + 2 * 32, number);
         self.log.flush(Flags::FUA, plan);

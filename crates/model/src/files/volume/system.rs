@@ -34,6 +34,8 @@ pub(super) trait FileSystem: fmt::Debug {
     fn laid(&mut self, contents: &Contents, file: FileId, next: u64);
     /// Its length or its times changed, and are to be kept.
     fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    /// Data without clusters were written to its record, by the latest change.
+    fn kept_inside(&mut self, _base: &mut Contents, _file: FileId) {}
     /// The last handle is closed.
     fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
     /// All that keeps the file, after its data.

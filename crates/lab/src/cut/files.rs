@@ -1,0 +1,438 @@
+//! What a cut leaves of files and operations: what programs were told, held against what a mount would find.
+//!
+//! The judge sees calls and their returns, which request was for what, what changed on which page, and what landed. It does
+//! not know what a cache holds, be it the drive's or the system's.
+//!
+//! | word | meaning here |
+//! |---|---|
+//! | promised | a flush of the file or its volume returned after it, or a write through returned |
+//! | lost | not found, too short, or other bytes than those acknowledged or later ones |
+//! | in neither place | deleted or renamed in an operation that made or renamed a file, and neither is found whole |
+//! | stale | found with older bytes of its own than were acknowledged |
+//! | unreadable | a sector of it was under a head and is torn |
+//! | in part | of an operation some bytes are on the medium and others not |
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `told` | what programs were told |
+//! | `seen` | what a mount reads |
+//! | [`report`] | what is counted, over all cuts |
+
+pub mod report;
+mod seen;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use seekwise_model::files::call::{Call, File, Handle};
+use seekwise_model::files::note::{Issued, Note};
+use seekwise_model::files::scene::SceneSpec;
+use seekwise_model::files::system::Family;
+use seekwise_model::files::volume::{Data, Extent, Ledger, Role, Since};
+use seekwise_model::time::Instant;
+
+use self::report::{Kind, Left, Losses};
+pub use self::seen::Overlay;
+use self::seen::{Mounts, Seen};
+use self::told::{Effect, Operation, Thread, Told};
+use super::runs::Runs;
+
+/// Writes and changes of a run at most that are kept: about 80 bytes each.
+const MOST: usize = 4_000_000;
+
+/// Operations that may end between one and another that relies on it: as many as a program has clients at most.
+const CLIENTS: usize = 4096;
+
+/// The judge of files.
+pub struct Files {
+    family: Family,
+    volumes: Vec<String>,
+    programs: Vec<String>,
+    ledgers: Vec<Ledger>,
+    told: BTreeMap<File, Told>,
+    /// Files of which something is not on the medium, as far as was seen.
+    open: BTreeSet<File>,
+    threads: Vec<Thread>,
+    /// Operations that ended and are not wholly on the medium, as far as was seen.
+    operations: Vec<Operation>,
+    /// What operations under way rest on that other threads wrote.
+    relied: BTreeMap<(u16, u32), Vec<Effect>>,
+    /// By tag: what is issued, and not taken by the device yet.
+    issued: BTreeMap<u32, Issued>,
+    /// The latest stamp of a write.
+    stamp: u64,
+    /// Acknowledgements.
+    number: u64,
+    kept: usize,
+    losses: Losses,
+}
+
+impl Files {
+    /// A judge of a scene.
+    pub fn new(spec: &SceneSpec) -> Files {
+        Files {
+            family: spec.system.family,
+            volumes: spec.volume_names.clone(),
+            programs: spec.programs.iter().map(|program| program.name.clone()).collect(),
+            ledgers: spec.volumes.iter().map(|_| Ledger::default()).collect(),
+            told: BTreeMap::new(),
+            open: BTreeSet::new(),
+            threads: Vec::new(),
+            operations: Vec::new(),
+            relied: BTreeMap::new(),
+            issued: BTreeMap::new(),
+            stamp: 0,
+            number: 0,
+            kept: 0,
+            losses: Losses::default(),
+        }
+    }
+
+    /// What was found; an error where the run changed more than is kept.
+    pub fn finish(self) -> Result<Losses, String> {
+        match self.kept > MOST {
+            true => Err(format!(
+                "the scene makes more than {MOST} writes and changes to files, and what cuts leave of so many is not kept: \
+                 give its programs fewer files or bytes"
+            )),
+            false => Ok(self.losses),
+        }
+    }
+
+    /// Something happened.
+    pub fn note(&mut self, note: Note) {
+        if self.kept > MOST {
+            return;
+        }
+        match note {
+            Note::There(file, there) => {
+                let told = self.told.entry(file).or_default();
+                (told.there, told.kept, told.found, told.length) = (true, true, true, there.bytes);
+                told.directory = there.directory().map(|directory| directory.0);
+                self.ledgers[usize::from(file.volume)].was_there(file.id, there);
+            }
+            Note::Called(thread, call) => self.called(thread, call),
+            Note::Returned(thread, made, done) => self.returned(thread, made, done),
+            Note::Began(thread, program, number) => self.thread(thread).began = Some((program, number)),
+            Note::Relies(program, number, file, from, bytes) => {
+                let extent = self.written_last(file, from, from + bytes);
+                let effect = Effect { file, extent: Some(extent), promised: true };
+                self.relied.entry((program, number)).or_default().push(effect);
+            }
+            Note::Ended(thread, program, number) => self.ended(thread, program, number),
+            Note::Changed(volume, changes) => {
+                self.kept += changes.len();
+                self.ledgers[usize::from(volume)].changed(&changes);
+            }
+            Note::Issued(issued) => {
+                self.kept += 1;
+                self.issued.insert(issued.tag, issued);
+            }
+            Note::Over => {}
+        }
+    }
+
+    /// The device took the write under this tag.
+    pub fn submitted(&mut self, tag: u32, stamp: u64) {
+        self.stamp = stamp;
+        if let Some(issued) = self.issued.remove(&tag) {
+            let ledger = &mut self.ledgers[usize::from(issued.volume)];
+            ledger.issued(stamp, &issued.step, issued.lba, u64::from(issued.sectors));
+        }
+    }
+
+    fn thread(&mut self, thread: u16) -> &mut Thread {
+        let thread = usize::from(thread);
+        if thread >= self.threads.len() {
+            self.threads.resize(thread + 1, Thread::default());
+        }
+        &mut self.threads[thread]
+    }
+
+    fn touch(&mut self, file: File) -> &mut Told {
+        self.open.insert(file);
+        self.told.entry(file).or_default()
+    }
+
+    fn called(&mut self, thread: u16, call: Call) {
+        let change = call.volume().map_or(0, |volume| self.ledgers[usize::from(volume)].latest());
+        let since = Since { stamp: self.stamp + 1, change: change + 1 };
+        let number = self.number;
+        self.thread(thread).calling = Some((call, since, number));
+        match call {
+            Call::Delete(file) => {
+                self.touch(file).deleting = true;
+                if let Some(made) = self.thread(thread).made {
+                    self.touch(made).replaces = Some(file);
+                }
+            }
+            Call::Rename { file, directory, .. } => {
+                let told = self.touch(file);
+                (told.renamed, told.kept, told.directory) = (true, false, Some(directory.id.0));
+            }
+            Call::Shift { file, .. } => self.touch(file).shifted(),
+            Call::Write { file, from, bytes, .. } => {
+                self.thread(thread).wrote(file, Extent { from, to: from + bytes, since });
+            }
+            _ => {}
+        }
+    }
+
+    fn returned(&mut self, thread: u16, made: Option<File>, done: bool) {
+        let Some((call, since, before)) = self.thread(thread).calling.take() else { return };
+        if !done {
+            return;
+        }
+        self.number += 1;
+        let number = self.number;
+        match call {
+            Call::Create { directory, .. } => {
+                let file = made.expect("it was made");
+                let told = self.touch(file);
+                (told.created, told.directory) = (true, Some(directory.id.0));
+                let thread = self.thread(thread);
+                thread.made = Some(file);
+                thread.effects.push(Effect { file, extent: None, promised: false });
+            }
+            Call::Write { file, from, bytes, handle } => {
+                // Windows 98 only waits for the drive: what grew is found when its tables go out.
+                let promised = handle == Handle::WriteThrough && self.family != Family::Windows98;
+                self.touch(file).wrote(number, Extent { from, to: from + bytes, since }, promised);
+            }
+            Call::Sync(file, _) => self.touch(file).promise(before),
+            Call::SyncVolume(volume) => {
+                for file in self.open.iter().filter(|file| file.volume == volume) {
+                    self.told.get_mut(file).expect("it is open").promise(before);
+                }
+            }
+            Call::Rename { file, .. } => {
+                self.thread(thread).effects.push(Effect { file, extent: None, promised: false });
+            }
+            _ => {}
+        }
+    }
+
+    /// These bytes, as new as the operation wrote them that ended last and did: who relies on them ends behind it.
+    fn written_last(&self, file: File, from: u64, to: u64) -> Extent {
+        let covers = |effect: &Effect| {
+            let extent = effect.extent.filter(|it| effect.file == file && it.from <= from && to <= it.to)?;
+            Some(extent.since)
+        };
+        let of = |operation: &Operation| operation.effects.iter().find_map(covers);
+        let since = self.operations.iter().rev().take(CLIENTS).find_map(of);
+        Extent { from, to, since: since.unwrap_or_default() }
+    }
+
+    fn ended(&mut self, thread: u16, program: u16, number: u32) {
+        let it = self.thread(thread);
+        it.made = None;
+        let mut effects = std::mem::take(&mut it.effects);
+        for effect in &mut effects {
+            let Some(told) = self.told.get_mut(&effect.file) else { continue };
+            effect.promised = effect.extent.map_or(told.kept, |extent| told.is_promised(&extent));
+            told.by.get_or_insert((program, number));
+        }
+        effects.extend(self.relied.remove(&(program, number)).unwrap_or_default());
+        if !effects.is_empty() {
+            self.operations.push(Operation { program, number, effects });
+        }
+    }
+
+    /// All that was acknowledged is promised, as before an orderly power-off.
+    pub fn promise_all(&mut self) {
+        for file in &self.open {
+            let told = self.told.get_mut(file).expect("it is open");
+            told.promise(self.number);
+        }
+        let effects = self.operations.iter_mut().flat_map(|operation| &mut operation.effects);
+        effects.for_each(|effect| effect.promised = true);
+    }
+
+    /// What a cut at `at` leaves, where the watched device holds `image`.
+    pub fn judge(&mut self, at: Instant, image: &Runs<u64>, overlay: &Overlay) {
+        self.settle(image);
+        let seen = Seen { image, overlay };
+        let mounts = Mounts::new(&self.ledgers, seen);
+        let mut left = Left::new(at);
+        for &file in &self.open {
+            self.judge_file(&mounts, file, &mut left);
+        }
+        self.judge_torn(image, overlay, &mut left);
+        for operation in &self.operations {
+            let weight = self.weigh(&mounts, &operation.effects);
+            let name = || self.operation(operation.program, operation.number);
+            left.count(weight.promised, Kind::OperationPromised, name);
+            left.count(!weight.promised && weight.acknowledged, Kind::OperationUnpromised, name);
+            left.count(weight.in_part(), Kind::OperationInPart, name);
+        }
+        for thread in self.threads.iter().filter(|thread| thread.began.is_some()) {
+            let weight = self.weigh(&mounts, &thread.effects);
+            let name = || thread.began.map_or(String::new(), |(program, number)| self.operation(program, number));
+            left.count(weight.in_part(), Kind::OperationInPart, name);
+        }
+        self.losses.add(left);
+    }
+
+    /// Takes out what is on the medium and stays there.
+    fn settle(&mut self, image: &Runs<u64>) {
+        let overlay = Overlay::default();
+        let seen = Seen { image, overlay: &overlay };
+        self.ledgers.iter_mut().for_each(|ledger| ledger.settle(seen));
+        let mounts = Mounts::new(&self.ledgers, seen);
+        let (told, mut closed) = (&mut self.told, Vec::new());
+        for &file in &self.open {
+            let told = told.get_mut(&file).expect("it is open");
+            let lists = mounts.lists(file);
+            if lists && !told.deleting {
+                told.found = true;
+                told.promised.retain(|extent| !mounts.has(file, extent));
+                told.pending.retain(|(_, extent)| !mounts.has(file, extent));
+            }
+            let rests = self.ledgers[usize::from(file.volume)].is_open(file.id);
+            if told.deleting || lists && !rests && told.promised.is_empty() && told.pending.is_empty() {
+                told.replaces = told.replaces.filter(|_| told.deleting);
+                closed.push(file);
+            }
+        }
+        let told = &self.told;
+        let rests = |effect: &Effect| {
+            let there = || effect.extent.map_or_else(|| mounts.lists(effect.file), |it| mounts.has(effect.file, &it));
+            !told.get(&effect.file).is_some_and(|told| told.deleting) && !there()
+        };
+        self.operations.retain(|operation| operation.effects.iter().any(rests));
+        self.open.retain(|file| closed.binary_search(file).is_err());
+    }
+
+    fn judge_file(&self, mounts: &Mounts<'_>, file: File, left: &mut Left) {
+        let told = &self.told[&file];
+        let lists = mounts.lists(file);
+        let sum = |extents: &mut dyn Iterator<Item = &Extent>| {
+            extents.fold(Data::default(), |mut sum, extent| {
+                sum.add(mounts.data(file, extent));
+                sum
+            })
+        };
+        let promised = sum(&mut told.promised.iter());
+        let pending = sum(&mut told.pending.iter().map(|it| &it.1));
+        let is_lost = |data: &Data| data.stale + data.missing > 0;
+        let breaks = match lists {
+            true => is_lost(&promised),
+            false => told.kept,
+        };
+        let lacks = if lists { is_lost(&pending) } else { told.created && !told.kept };
+        let name = || self.file(file, told);
+        left.count(breaks, Kind::FilePromised, name);
+        left.count(!breaks && lacks, Kind::FileUnpromised, name);
+        let whole = lists && promised.fresh + pending.fresh == promised.sectors() + pending.sectors();
+        let nowhere = told.renamed && told.found && !lists;
+        left.count(nowhere || !whole && self.is_replaced(mounts, told), Kind::FileNeither, name);
+        left.count(lists && promised.stale + pending.stale > 0, Kind::FileStale, name);
+        left.count(promised.torn + pending.torn > 0, Kind::FileUnreadable, name);
+    }
+
+    /// A file that is not whole took the place of another, and neither that is whole nor whatever it had replaced.
+    fn is_replaced(&self, mounts: &Mounts<'_>, told: &Told) -> bool {
+        let mut before = told.replaces;
+        while let Some(file) = before {
+            let Some(old) = self.told.get(&file).filter(|old| old.deleting) else { return false };
+            let whole = Extent { from: 0, to: old.length, since: Since::default() };
+            if mounts.lists(file) && mounts.has(file, &whole) {
+                return false;
+            }
+            before = old.replaces;
+        }
+        told.replaces.is_some()
+    }
+
+    /// What of other files, and of metadata, cannot be read.
+    fn judge_torn(&self, image: &Runs<u64>, overlay: &Overlay, left: &mut Left) {
+        let mut roles = BTreeSet::new();
+        let mut note = |stamp: u64| {
+            let role = |(volume, ledger): (usize, &Ledger)| Some((volume, ledger.role(stamp)?));
+            roles.extend(self.ledgers.iter().enumerate().find_map(role));
+        };
+        for &(run, stamp) in &overlay.torn {
+            stamp.into_iter().for_each(&mut note);
+            image.held(run).for_each(|(_, stamp)| note(stamp));
+        }
+        for (volume, role) in roles {
+            match role {
+                Role::Data { file, .. } => {
+                    let file = File { volume: volume as u8, id: file };
+                    let told = self.told.get(&file).cloned().unwrap_or_default();
+                    if !self.open.contains(&file) && !told.deleting {
+                        left.count(true, Kind::FileUnreadable, || self.file(file, &told));
+                    }
+                }
+                role => left.count(true, Kind::Metadata, || format!("{}: {role:?}", self.volumes[volume])),
+            }
+        }
+        let lost: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.held(run).map(|it| it.1)).collect();
+        let role = |stamp: u64| {
+            let of = |(volume, ledger): (usize, &Ledger)| Some((volume as u8, ledger.role(stamp)?));
+            self.ledgers.iter().enumerate().find_map(of)
+        };
+        let files: BTreeSet<File> = lost
+            .into_iter()
+            .filter_map(role)
+            .filter_map(|(volume, role)| match role {
+                Role::Data { file, .. } => Some(File { volume, id: file }),
+                _ => None,
+            })
+            .collect();
+        for file in files.into_iter().filter(|file| !self.open.contains(file)) {
+            if let Some(told) = self.told.get(&file).filter(|told| !told.deleting) {
+                left.count(told.kept, Kind::FilePromised, || self.file(file, told));
+                left.count(!told.kept, Kind::FileUnpromised, || self.file(file, told));
+            }
+        }
+    }
+
+    fn weigh(&self, mounts: &Mounts<'_>, effects: &[Effect]) -> Weight {
+        let mut weight = Weight::default();
+        for effect in effects {
+            if self.told.get(&effect.file).is_some_and(|told| told.deleting) {
+                continue;
+            }
+            let lost = match &effect.extent {
+                None => !mounts.lists(effect.file),
+                Some(extent) => {
+                    let data = mounts.data(effect.file, extent);
+                    weight.data.add(data);
+                    data.stale + data.missing > 0
+                }
+            };
+            weight.promised |= lost && effect.promised;
+            weight.acknowledged |= lost;
+        }
+        weight
+    }
+
+    /// A file, as a path.
+    fn file(&self, file: File, told: &Told) -> String {
+        let by = told.by.map_or(String::new(), |(program, number)| format!(" ({})", self.operation(program, number)));
+        let directory = told.directory.map_or(String::new(), |directory| format!("directory-{directory}/"));
+        format!("{}/{directory}file-{}{by}", self.volumes[usize::from(file.volume)], file.id.0)
+    }
+
+    /// An operation.
+    fn operation(&self, program: u16, number: u32) -> String {
+        format!("{} {number}", self.programs[usize::from(program)])
+    }
+}
+
+/// What is left of an operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    data: Data,
+    /// Something is lost, that was promised; that was acknowledged.
+    promised: bool,
+    acknowledged: bool,
+}
+
+impl Weight {
+    /// Some is there and some is not.
+    fn in_part(&self) -> bool {
+        self.data.fresh > 0 && self.data.fresh < self.data.sectors()
+    }
+}

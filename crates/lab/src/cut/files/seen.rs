@@ -1,0 +1,101 @@
+//! What a mount reads: what landed, and what the cut made of the sectors under the heads.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use seekwise_model::files::call::File;
+use seekwise_model::files::volume::{Data, Extent, Found, Held, Ledger, Mounted, Surface};
+
+use super::super::runs::{Run, Runs, overlap};
+
+/// What a cut does beside what has landed.
+#[derive(Clone, Debug, Default)]
+pub struct Overlay {
+    /// Sectors that are on the medium after all, and which write brought them.
+    pub besides: Vec<(Run, u64)>,
+    /// Sectors that cannot be read, and the write that was under way there, where that is known.
+    pub torn: Vec<(Run, Option<u64>)>,
+    /// Sectors that nothing gives back.
+    pub gone: Vec<Run>,
+}
+
+impl Overlay {
+    /// It changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.besides.is_empty() && self.torn.is_empty() && self.gone.is_empty()
+    }
+
+    fn touches(&self, run: Run) -> bool {
+        let hits = |other: Run| overlap(run, other).is_some();
+        self.besides.iter().any(|it| hits(it.0))
+            || self.torn.iter().any(|it| hits(it.0))
+            || self.gone.iter().any(|&it| hits(it))
+    }
+}
+
+/// The drives' sectors.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    pub image: &'a Runs<u64>,
+    pub overlay: &'a Overlay,
+}
+
+impl Seen<'_> {
+    fn one(&self, lba: u64) -> Held {
+        let run = (lba, lba + 1);
+        let hits = |other: Run| overlap(other, run).is_some();
+        let Overlay { besides, torn, gone } = self.overlay;
+        if torn.iter().any(|it| hits(it.0)) || gone.iter().any(|&it| hits(it)) {
+            return Held::Unreadable;
+        }
+        let finished = besides.iter().filter(|it| hits(it.0)).map(|it| it.1);
+        let landed = self.image.held(run).map(|it| it.1);
+        finished.chain(landed).max().map_or(Held::Before, Held::Stamp)
+    }
+}
+
+impl Surface for Seen<'_> {
+    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held)) {
+        match self.overlay.touches((from, to)) {
+            true => (from..to).for_each(|lba| tell(lba, lba + 1, self.one(lba))),
+            false => self.image.each((from, to), &mut |run, stamp| {
+                tell(run.0, run.1, stamp.map_or(Held::Before, Held::Stamp));
+            }),
+        }
+    }
+}
+
+/// All volumes as a mount finds them.
+pub struct Mounts<'a> {
+    volumes: Vec<Mounted<'a, Seen<'a>>>,
+    /// Files that were asked for.
+    found: RefCell<BTreeMap<File, Found>>,
+}
+
+impl<'a> Mounts<'a> {
+    pub fn new(ledgers: &'a [Ledger], seen: Seen<'a>) -> Mounts<'a> {
+        Mounts { volumes: ledgers.iter().map(|ledger| ledger.mount(seen)).collect(), found: RefCell::default() }
+    }
+
+    fn with<T>(&self, file: File, ask: impl FnOnce(&Mounted<'a, Seen<'a>>, &Found) -> T) -> T {
+        let volume = &self.volumes[usize::from(file.volume)];
+        let mut found = self.found.borrow_mut();
+        ask(volume, found.entry(file).or_insert_with(|| volume.find(file.id)))
+    }
+
+    /// Some directory lists it.
+    pub fn lists(&self, file: File) -> bool {
+        self.with(file, |_, found| !found.listed.is_empty())
+    }
+
+    /// What stands in these bytes of it.
+    pub fn data(&self, file: File, extent: &Extent) -> Data {
+        self.with(file, |volume, found| volume.data(file.id, found, extent))
+    }
+
+    /// All of these bytes are there, and new enough.
+    pub fn has(&self, file: File, extent: &Extent) -> bool {
+        let data = self.data(file, extent);
+        data.fresh == data.sectors()
+    }
+}
