@@ -207,7 +207,9 @@ mod tests {
             }
             stream.note(&wanted);
             let beyond = stream.beyond(rule, &wanted, to - from);
-            beyond.into_iter().for_each(|(from, to)| cache.insert(FILE, from, to));
+            while let Some((from, to)) = beyond.and_then(|(from, to)| cache.missing(FILE, from, to)) {
+                cache.insert(FILE, from, to);
+            }
             asked.extend(beyond);
             all.push(asked);
         }

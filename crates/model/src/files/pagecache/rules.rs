@@ -71,8 +71,9 @@ impl PageCacheSpec {
 
     /// Windows NT, 2000, XP.
     ///
-    /// Read-ahead 64 KB (fastfat, `READ_AHEAD_GRANULARITY`) from the third read of a sequence on (Windows Internals,
-    /// "Intelligent Read-Ahead": three reads are needed, two are kept). The lazy writer once a second, an eighth, first after 3 s
+    /// Read-ahead 64 KB (fastfat, `READ_AHEAD_GRANULARITY`), or as much as a longer read had (ReactOS, `CcScheduleReadAhead`),
+    /// from the third read of a sequence on (Windows Internals, "Intelligent Read-Ahead": three reads are needed, two are
+    /// kept). The lazy writer once a second, an eighth, first after 3 s
     /// ([`WriteBack::NT`]); 64 KB a write, one at a time of a file (`MmFlushSection` waits for each; inferred of XP: 64 KB to
     /// 1 MB); 4 files side by side (5 critical worker threads less one, as ReactOS has it, which copies the constants).
     /// Writers wait while more than a quarter of memory is dirty (ReactOS, of a medium system; a small one an eighth, a
@@ -88,7 +89,7 @@ impl PageCacheSpec {
     /// Windows 95 and 98 (VCACHE).
     ///
     /// Read-ahead 64 KB (the default of System Properties, File System, Hard Disk) from the second read on (inferred: first
-    /// to third). Everything after 2 s
+    /// to third), as much and begun as Windows NT does (inferred: nothing is published). Everything after 2 s
     /// ([`WriteBack::WINDOWS_98`]), one file at a time, 64 KB a write (both inferred: 4 KB to 64 KB). Writers wait at half of
     /// the cache (inferred: a quarter to all of it).
     pub const fn windows_98(bytes: u64) -> PageCacheSpec {
