@@ -149,15 +149,15 @@ fn figures_block() -> String {
     let bare = bare_figures();
     let unsaid = unsaid();
     let list = |all: &[String]| match all {
-        [] => "none.\n".to_owned(),
+        [] => " none.\n".to_owned(),
         all => format!("\n\n{}", all.iter().map(|one| format!("- {one}\n")).collect::<String>()),
     };
     let _ =
-        write!(text, "\nFigures of drives, hosts and programs without a source, a range or a reason: {}", list(&bare));
+        write!(text, "\nFigures of drives, hosts and programs without a source, a range or a reason:{}", list(&bare));
     let _ = write!(
         text,
         "\nNumbers that a study with claims sets itself, of which no comment of its file speaks (by the number or by a word of \
-         its key): {}",
+         its key):{}",
         list(&unsaid)
     );
     text
