@@ -28,12 +28,14 @@ export function claims({ claims: all }: Report): HTMLElement | null {
 export function cameAgain(all: Claim[]): string {
   const run = all.filter(({ reproduced }) => reproduced !== null);
   const held = run.filter(({ reproduced }) => reproduced === true).length;
-  const said =
-    (run.length === 0 ? "" : `${held} of ${counted(run.length, "finding")} that can hold or fail came out again`) +
-    (run.length === 0 || run.length === all.length ? "" : "; ") +
-    (run.length < all.length ? `of ${counted(all.length - run.length, "finding")} the figures are shown` : "") +
-    ".";
-  return sentence(said);
+  const pending = all.filter((claim) => claim.reproduced === null && claim.pending !== null).length;
+  const shown = all.length - run.length - pending;
+  const said = [
+    run.length > 0 ? `${held} of ${counted(run.length, "finding")} that can hold or fail came out again` : "",
+    pending > 0 ? `${counted(pending, "finding")} so far, with another test to come` : "",
+    shown > 0 ? `of ${counted(shown, "finding")} the figures are shown` : "",
+  ];
+  return `${sentence(said.filter((words) => words !== "").join("; "))}.`;
 }
 
 /** More lines of figures than this are folded. */

@@ -40,7 +40,7 @@ describe("a review", () => {
     const came = rows.map((row) => row.querySelector(".badge")?.textContent);
     expect(came).toEqual(["holds so far", "✓ reproduced", "shown", "✗ not reproduced"]);
     expect(rows[0]!.querySelector("a")?.getAttribute("href")).toBe("#early");
-    expect(page(sample()).querySelector("#findings .lead")?.textContent).toMatch(/^1 of 2 findings/);
+    expect(page(sample()).querySelector("#findings .lead")?.textContent).toMatch(/^1 of 2 findings .*; 1 finding so far, .*; of 1 finding the figures/);
   });
 
   it("gives every place one name, and no link leads nowhere", () => {

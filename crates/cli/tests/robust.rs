@@ -20,7 +20,7 @@ use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
 use seekwise_lab::plan::draw::{identity, is_drawn};
-use seekwise_lab::plan::{cells, prepare};
+use seekwise_lab::plan::{Cell, cells, prepare};
 use serde::Deserialize;
 
 /// What `seekwise claims --json` prints, as far as it is read.
@@ -117,7 +117,15 @@ fn figures_block() -> String {
     let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
     let (mut drawn, mut others) = (BTreeSet::new(), BTreeMap::<String, BTreeSet<String>>::new());
     for (name, _, study) in carrying() {
-        for cell in cells(&study) {
+        let mut seen = BTreeSet::new();
+        // What is inferred below a cell does not depend on the numbers that it sets, nor on how deep its job is.
+        let alike = |cell: &Cell| -> Vec<String> {
+            let asked = cell.settings.iter().filter(|(key, _)| !key.starts_with("job."));
+            asked
+                .map(|(key, value)| if value.parse::<f64>().is_ok() { key.clone() } else { format!("{key}={value}") })
+                .collect()
+        };
+        for cell in cells(&study).into_iter().filter(|cell| seen.insert(alike(cell))) {
             for setting in prepare(name, &cell, &inputs).expect("a built-in cell").settings {
                 if is_drawn(&setting) {
                     drawn.insert(identity(&setting));
@@ -141,15 +149,15 @@ fn figures_block() -> String {
     let bare = bare_figures();
     let unsaid = unsaid();
     let list = |all: &[String]| match all {
-        [] => "none.\n".to_owned(),
+        [] => " none.\n".to_owned(),
         all => format!("\n\n{}", all.iter().map(|one| format!("- {one}\n")).collect::<String>()),
     };
     let _ =
-        write!(text, "\nFigures of drives, hosts and programs without a source, a range or a reason: {}", list(&bare));
+        write!(text, "\nFigures of drives, hosts and programs without a source, a range or a reason:{}", list(&bare));
     let _ = write!(
         text,
         "\nNumbers that a study with claims sets itself, of which no comment of its file speaks (by the number or by a word of \
-         its key): {}",
+         its key):{}",
         list(&unsaid)
     );
     text
