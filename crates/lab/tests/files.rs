@@ -42,11 +42,11 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
-/// What is done with files, each with what makes it last.
+/// What is done with files, each with the flushes that make it last. A handle that writes through is not among them: Windows NT
+/// forces what is dirty and flushes nothing, so what its lazy writer sent just before may still be in the drive's cache.
 const PROGRAMS: &[&str] = &[
     "name = 'unpack'\nfiles = 60\ntotal_mb = 3\npacked_percent = 0\nsync_each = true\n",
     "name = 'cp'\nfiles = 30\ntotal_mb = 3\nmove = true\nsync_each = true\n",
-    "name = 'explorer'\nfiles = 20\ntotal_mb = 3\nhandle = 'write-through'\n",
     "name = 'word-processing'\nsaves = 20\ndocument_kib = 100\nsync_each = true\npause_ms = 300\ncompute_ms = 20\n",
     "name = 'bookkeeping'\ntable_mb = 2\nindex_mb = 1\nrecords = 60\n",
     "name = 'bookkeeping-transactions'\ntable_mb = 2\nindex_mb = 1\nrecords = 200\ntransaction = 20\nflushes = 12\n",
@@ -132,9 +132,9 @@ fn who_drops_flushes_or_asks_for_none_is_found_out() {
 }
 
 /// A move of small files, each copy flushed before its source is deleted.
-const MOVE: &str = "[system]\nfamily = 'windows-nt'\n[volume.c]\nfs = 'ntfs'\nsize_gib = 0.6\n[volume.d]\nfs = 'fat32'\n\
-    size_gib = 0.6\n[program.move]\nname = 'explorer'\non = 'd'\nto = 'c'\nfiles = 400\ntotal_mb = 8\nmove = true\n\
-    sync_each = true\nfile_ms = 20\n";
+const MOVE: &str = "[system]\nfamily = 'windows-nt'\n[pagecache]\nmib = 64\n[volume.d]\nfs = 'fat32'\n\
+    size_gib = 0.6\n[volume.c]\nfs = 'ntfs'\nsize_gib = 0.6\n[program.move]\nname = 'explorer'\non = 'd'\nto = 'c'\n\
+    files = 400\ntotal_mb = 8\nmove = true\nsync_each = true\nfile_ms = 20\n";
 
 /// Files in neither place, of a drive that keeps data in its buffer for seconds: a page of the source's directory that is
 /// written again there goes out in its old place, before copies that came after it.
