@@ -132,10 +132,10 @@ impl<S: Source, D: Device> Engine<S, D> {
         let mut standing = 0u32;
         while !self.is_over() {
             let (before, until) = (self.now, self.wake.min(end));
-            match self.device.proceed(until) {
+            match &self.device.proceed(until) {
                 Some(completion) => {
                     self.now = completion.finished.max(before);
-                    self.complete(&completion, recorder);
+                    self.complete(completion, recorder);
                 }
                 None if until == Instant::FAR => break,
                 None => {
@@ -160,8 +160,8 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.ask |= self.wake <= self.now;
         let mut events = 0u32;
         loop {
-            while let Some(completion) = self.device.poll_completion() {
-                self.complete(&completion, recorder);
+            while let Some(completion) = &self.device.poll_completion() {
+                self.complete(completion, recorder);
                 events += 1;
             }
             if !(self.ask || self.waiting.is_some()) || !self.issue() {

@@ -296,18 +296,19 @@ impl<T: Copy> Queue<T> {
 
     /// The next to serve at `now`. `head` is the present position (SSTF). For SPTF: `cost`, the positioning time, of which
     /// one that is known to reach the limit it is given may be answered by anything from that limit on, for it is not
-    /// chosen; and `least`, below which no cost lies of anything that far from the head or farther; it must not fall.
+    /// chosen; and `far`, the distance from the head from which on nothing costs less than what it is given.
     pub fn choose(
         &self,
         now: Instant,
         head: u64,
         cost: impl FnMut(&T, u64) -> u64,
-        least: impl Fn(u64) -> u64,
+        far: impl Fn(u64) -> u64,
     ) -> Option<Choice> {
-        self.choose_among(|_| true, now, head, cost, least)
+        self.choose_among(|_| true, now, head, cost, far, u64::MAX)
     }
 
-    /// The next to serve of those that `admit` names; one that waited beyond the limit goes first even so.
+    /// The next to serve of those that `admit` names; one that waited beyond the limit goes first even so. Where SPTF finds
+    /// none that costs less than `bar`, it answers any of them, at a cost not below that.
     #[inline]
     pub fn choose_among(
         &self,
@@ -315,7 +316,8 @@ impl<T: Copy> Queue<T> {
         now: Instant,
         head: u64,
         mut cost: impl FnMut(&T, u64) -> u64,
-        least: impl Fn(u64) -> u64,
+        far: impl Fn(u64) -> u64,
+        bar: u64,
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
         let oldest = self.waiting.iter().position(|&number| admit(self.at(number)))?;
@@ -326,9 +328,9 @@ impl<T: Copy> Queue<T> {
             Policy::Sstf => self.lowest(&open, |waiting| waiting.position.abs_diff(head)).unwrap_or(oldest),
             Policy::CLook => self.circle(&open).unwrap_or(oldest),
             Policy::Look => self.elevator(&open).unwrap_or(oldest),
-            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, cost, least)),
+            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, cost, far, (bar, oldest))),
             Policy::Sptf if self.discipline.nearest == 0 && self.discipline.ageing == 0 => {
-                return Some(self.shortest_of_few(&open, oldest, cost));
+                return Some(self.shortest_of_few(head, &open, cost, far, (bar, oldest)));
             }
             Policy::Sptf => return Some(self.shortest_of_nearest(now, head, &open, cost)),
         };
@@ -382,21 +384,23 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The least aged cost among `open`, the oldest of equals, sought from the head outwards until the distance alone
-    /// costs more.
+    /// costs more. Without ageing, where none costs less than the bar: the oldest.
     fn shortest(
         &self,
         now: Instant,
         head: u64,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
         mut cost: impl FnMut(&T, u64) -> u64,
-        least: impl Fn(u64) -> u64,
+        far: impl Fn(u64) -> u64,
+        (bar, oldest): (u64, usize),
     ) -> Choice {
         let youngest = self.at(open.waiting[open.waiting.len() - 1]).order;
         let most = self.credit(now, self.at(open.waiting[0]).since);
         let mut above = self.places.partition_point(|&(position, _)| position < head);
         let mut below = above;
         // The aged cost, the order and the plain cost of the best so far.
-        let mut best = (i64::MAX, u64::MAX, u64::MAX);
+        let bar = if self.discipline.ageing == 0 { bar } else { u64::MAX };
+        let mut best = (i64::try_from(bar).unwrap_or(i64::MAX), self.at(self.waiting[oldest]).order, bar);
         let nearest_below = |below: usize| match below {
             0 => u64::MAX,
             below => head - self.places[below - 1].0,
@@ -406,7 +410,10 @@ impl<T: Copy> Queue<T> {
             Some(&(position, _)) => position - head,
         };
         let (mut down, mut up) = (nearest_below(below), nearest_above(above));
-        while down.min(up) != u64::MAX && least(down.min(up)) as i64 - most <= best.0 {
+        // An older one of the same cost goes first.
+        let end = |best: i64| far(best.saturating_add(most).saturating_add(1) as u64);
+        let mut reach = end(best.0);
+        while down.min(up) < reach {
             let waiting;
             if up <= down {
                 waiting = self.at(self.places[above].1);
@@ -424,22 +431,31 @@ impl<T: Copy> Queue<T> {
                 let aged = (plain as i64 - credit, waiting.order, plain);
                 if aged < best {
                     best = aged;
+                    reach = end(best.0);
                 }
             }
         }
         self.choice(self.place_of(best.1), best.2)
     }
 
-    /// The least cost among `open`, the oldest of equals: each is looked at.
+    /// The least cost among `open`, the oldest of equals, or of all where none costs less than the bar: each is looked at
+    /// that is near enough for it.
     #[inline(always)]
     fn shortest_of_few(
         &self,
+        head: u64,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
-        oldest: usize,
         mut cost: impl FnMut(&T, u64) -> u64,
+        far: impl Fn(u64) -> u64,
+        mut best: (u64, usize),
     ) -> Choice {
-        let mut best = (u64::MAX, oldest);
-        for (index, waiting) in self.each(open) {
+        // With a bar most are out of reach; without one, to follow the best so far costs more than to look at all.
+        let reach = if best.0 == u64::MAX { u64::MAX } else { far(best.0) };
+        for (index, &number) in open.waiting.iter().enumerate() {
+            let waiting = self.at(number);
+            if waiting.position.abs_diff(head) >= reach || !(open.admit)(waiting) {
+                continue;
+            }
             let cost = cost(&waiting.item, best.0);
             if cost < best.0 {
                 best = (cost, index);
@@ -456,36 +472,44 @@ impl<T: Copy> Queue<T> {
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
         mut cost: impl FnMut(&T, u64) -> u64,
     ) -> Choice {
-        let mut best = Choice { index: 0, cost: u64::MAX, passed: 0 };
-        let mut least = i64::MAX;
-        let farthest = self.farthest(head, open);
-        for (index, waiting) in self.each(open) {
-            if apart(waiting, head) > farthest {
-                continue;
-            }
+        // The aged cost, the place and the plain cost of the best so far.
+        let mut best = (i64::MAX, usize::MAX, u64::MAX);
+        let mut look_at = |index: usize, waiting: &Waiting<T>| {
             let credit = self.credit(now, waiting.since);
-            let plain = cost(&waiting.item, least.saturating_add(credit).max(0) as u64);
-            let aged = plain as i64 - credit;
-            if aged < least {
-                least = aged;
-                best = self.choice(index, plain);
+            let plain = cost(&waiting.item, best.0.saturating_add(credit).saturating_add(1).max(0) as u64);
+            best = best.min((plain as i64 - credit, index, plain));
+        };
+        match self.discipline.nearest as usize {
+            0 => self.each(open).for_each(|(index, waiting)| look_at(index, waiting)),
+            count => {
+                let (mut few, mut many) = ([NOWHERE; 8], Vec::new());
+                let places = match few.get_mut(..count) {
+                    Some(places) => places,
+                    None => {
+                        many.resize(count, NOWHERE);
+                        &mut many[..]
+                    }
+                };
+                self.find_nearest(head, open, places);
+                let found = places.iter().take_while(|place| **place != NOWHERE);
+                found.for_each(|&(_, index)| look_at(index, self.at(self.waiting[index])));
             }
         }
-        best
+        self.choice(best.1, best.2)
     }
 
-    /// How far [`apart`] the last of the `nearest` is; beyond everything when they are all.
-    fn farthest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> u128 {
-        let count = self.discipline.nearest as usize;
-        if count == 0 || count >= open.waiting.len() {
-            return u128::MAX;
+    /// Fills `nearest` with those that are the least [`apart`] from the head, and where they stand.
+    fn find_nearest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>, nearest: &mut [(u128, usize)]) {
+        let last = nearest.len() - 1;
+        for (index, &number) in open.waiting.iter().enumerate() {
+            let waiting = self.at(number);
+            let apart = apart(waiting, head);
+            if apart < nearest[last].0 && (open.admit)(waiting) {
+                let place = nearest.partition_point(|other| other.0 < apart);
+                nearest.copy_within(place..last, place + 1);
+                nearest[place] = (apart, index);
+            }
         }
-        let apart = |(_, waiting): (usize, &Waiting<T>)| apart(waiting, head);
-        let mut last = self.each(open).map(apart).min().unwrap_or(0);
-        for _ in 1..count {
-            last = self.each(open).map(apart).filter(|&other| other > last).min().unwrap_or(last);
-        }
-        last
     }
 
     /// The candidates, oldest first, with their places among all that wait.
@@ -571,6 +595,9 @@ impl<T: Copy> Queue<T> {
 fn apart<T>(waiting: &Waiting<T>, head: u64) -> u128 {
     u128::from(waiting.position.abs_diff(head)) << 64 | u128::from(waiting.order)
 }
+
+/// No place yet: farther than all.
+const NOWHERE: (u128, usize) = (u128::MAX, usize::MAX);
 
 /// Up to so many, looking at each costs less than keeping them sorted and looking at a third of them.
 const FEW: usize = 64;
@@ -694,12 +721,19 @@ mod tests {
                 // All, or one of two or three.
                 let share = [1, 1, 2, 3][rng.below(4) as usize];
                 let admit = |item: &Item| item.0.is_multiple_of(share);
-                let least = |distance| distance * slope;
-                if let Some(choice) = queue.choose_among(admit, at(now), head, cost, least) {
+                let beyond = |cost: u64| if slope == 0 { u64::MAX } else { cost.div_ceil(slope) };
+                let choose = |bar| queue.choose_among(admit, at(now), head, cost, beyond, bar);
+                if let Some(choice) = choose(u64::MAX) {
                     let expected = plain.pick(admit, at(now), head, slope);
                     let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
                     assert_eq!(choice.passed as usize, older);
                     assert_eq!(choice.cost, far(&expected, head));
+                    let bar = choice.cost.saturating_sub(1) + rng.below(3);
+                    let below = choose(bar).expect("there is one");
+                    match choice.cost < bar {
+                        true => assert_eq!(below, choice, "seed {seed}: {discipline:?}"),
+                        false => assert!(below.cost >= bar, "seed {seed}: {discipline:?}"),
+                    }
                     assert_eq!(queue.take(choice), expected, "seed {seed}: {discipline:?}");
                     plain.take(expected);
                     head = expected.1;
@@ -719,7 +753,7 @@ mod tests {
         let mut queue: Queue<Item> = Queue::new(discipline, most);
         let (mut passes, mut latest) = (0, Span::ZERO);
         queue.push(at(0), 0, (0, 0, 0));
-        let first = queue.choose(at(0), 0, |_, _| 0, |_| 0).expect("one waits");
+        let first = queue.choose(at(0), 0, |_, _| 0, |_| u64::MAX).expect("one waits");
         queue.take(first);
         queue.push(at(0), victim.0, (1, victim.0, victim.1));
         let mut came = alloc::vec![at(0), at(0)];
@@ -730,7 +764,7 @@ mod tests {
                 queue.push(at(turn), position, (came.len() as u32, position, cost));
                 came.push(at(turn));
             }
-            let choice = queue.choose(at(turn), head, |item, _| item.2, |_| 0).expect("some wait");
+            let choice = queue.choose(at(turn), head, |item, _| item.2, |_| u64::MAX).expect("some wait");
             let (number, position, _) = queue.take(choice);
             if number == 1 {
                 return (passes, latest);
@@ -783,7 +817,7 @@ mod tests {
                 queue.push(at(u64::from(item)), 7, item);
             }
             for expected in 0..4 {
-                let choice = queue.choose(at(10), 7, |_, _| 5, |_| 0).expect("some wait");
+                let choice = queue.choose(at(10), 7, |_, _| 5, |_| u64::MAX).expect("some wait");
                 assert_eq!(queue.take(choice), expected, "{policy:?}");
             }
         }

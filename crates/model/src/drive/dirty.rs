@@ -120,7 +120,8 @@ impl Buffer {
     /// The dirty segments that hold any of `lba..end` or end where it begins. A run that grows while its first part leaves
     /// is no longer than two segments.
     fn dirty_about(&self, lba: u64, end: u64) -> impl Iterator<Item = usize> {
-        let first = lba.saturating_sub(2 * self.segment_sectors) >> self.row;
+        let longest = self.segment_sectors << u32::from(self.fills_while_draining);
+        let first = lba.saturating_sub(longest) >> self.row;
         let last = if self.order.is_empty() { first } else { (end >> self.row) + 1 };
         let near = move |&segment: &usize| {
             let (start, stop) = self.span(segment);

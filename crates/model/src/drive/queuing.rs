@@ -130,7 +130,7 @@ impl Candidates {
         now: Instant,
         head: u64,
         mut cost: impl FnMut(&Target, u64) -> u64,
-        least: impl Fn(u64) -> u64,
+        far: impl Fn(u64) -> u64,
     ) -> Option<Chosen> {
         if let Some((_, target)) = self.heads.front() {
             return Some(Chosen { standing: Standing::Head, choice: None, cost: cost(target, u64::MAX) });
@@ -140,7 +140,7 @@ impl Candidates {
             true => (Standing::Preferred, &self.preferred),
             false => (Standing::Plain, &self.plain),
         };
-        let choice = queue.choose(now, head, cost, least)?;
+        let choice = queue.choose(now, head, cost, far)?;
         Some(Chosen { standing, choice: Some(choice), cost: choice.cost })
     }
 

@@ -171,9 +171,12 @@ impl Drive {
     /// When dirty segments go before all else: one has been so for as long as its discipline allows, or a command that waits
     /// for them to be written, a flush or a write without room, has waited for as long as that of commands does.
     pub(super) fn writing_due(&self) -> Option<Instant> {
+        if self.buffer.dirty_count() == 0 {
+            return None;
+        }
         let waits = self.parked.front().into_iter().chain(self.flushes.front().map(|(slot, _)| slot));
         let begun = waits.map(|&slot| self.slots[usize::from(slot)].ledger.start()).min();
-        let kept = begun.filter(|_| self.buffer.dirty_count() > 0).zip(self.profile.firmware.queue.max_wait);
+        let kept = begun.zip(self.profile.firmware.queue.max_wait);
         self.destage_due().into_iter().chain(kept.map(|(begun, limit)| begun + limit)).min()
     }
 
@@ -193,10 +196,15 @@ impl Drive {
         let rivals = self.commands.is_empty() || pressing;
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
-            true => self.commands.choose(now, head, self.costs(now), self.least()),
-            false => self.commands.choose(now, head, |_, _| 0, |_| 0),
+            true => self.commands.choose(now, head, self.costs(now), self.far()),
+            false => self.commands.choose(now, head, |_, _| 0, |_| u64::MAX),
         };
-        let destage = if rivals { self.choose_destage(now) } else { None };
+        // A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
+        let bar = match &command {
+            Some(command) if !due && !self.commands.overdue(now) => command.cost,
+            _ => u64::MAX,
+        };
+        let destage = if rivals { self.choose_destage(now, bar) } else { None };
         match (command, destage) {
             (Some(command), Some(rival)) if self.goes_first(now, &command, &rival) => {
                 self.start_command(now, command);
@@ -231,9 +239,9 @@ impl Drive {
         }
     }
 
-    /// The least positioning time of what is so many cylinders away or farther.
-    fn least(&self) -> impl Fn(u64) -> u64 + '_ {
-        |cylinders| self.profile.mechanics.least_seek(cylinders as u32).nanos()
+    /// The distance in cylinders from which on no positioning takes less than so many nanoseconds.
+    fn far(&self) -> impl Fn(u64) -> u64 + '_ {
+        |nanos| self.profile.mechanics.far_for(Span::from_nanos(nanos))
     }
 
     /// What answers the positioning time of a target from where the arm is at `now`. It has few branches: which of many
@@ -252,7 +260,8 @@ impl Drive {
 
     /// The dirty segment to write out next. Segments that a flush waits for go before; those that a stream of writes
     /// still fills come last: a part of one written now leaves the next write a revolution behind.
-    fn choose_destage(&mut self, now: Instant) -> Option<Rival> {
+    /// One that costs `bar` or more may stand for all that do.
+    fn choose_destage(&mut self, now: Instant, bar: u64) -> Option<Rival> {
         let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
         if let Some((segment, place)) = self.next_for_media_cache(now, fence) {
             let cost = self.costs(now)(&Target::of(0, &place, 1, true, &self.profile), u64::MAX);
@@ -261,8 +270,8 @@ impl Drive {
         }
         self.sort_out_destages();
         let spares = fence == u64::MAX && self.buffer.any_may_grow();
-        let choice = self.choose_below(fence, spares, now).or_else(|| match spares {
-            true => self.choose_below(fence, false, now),
+        let choice = self.choose_below(fence, spares, now, bar).or_else(|| match spares {
+            true => self.choose_below(fence, false, now, bar),
             false => None,
         })?;
         let (since, destage) = self.destages.chosen(&choice);
@@ -270,11 +279,11 @@ impl Drive {
     }
 
     /// The next of the dirty segments below the number `fence`, and, where it spares them, of those that do not grow.
-    fn choose_below(&self, fence: u64, spares: bool, now: Instant) -> Option<Choice> {
+    fn choose_below(&self, fence: u64, spares: bool, now: Instant, bar: u64) -> Option<Choice> {
         let admit = |destage: &Destage| destage.serial < fence && !(spares && self.buffer.is_growing(destage.segment));
         let costs = self.costs(now);
         let cost = |destage: &Destage, limit: u64| costs(&destage.target, limit);
-        self.destages.choose_among(admit, now, u64::from(self.arm.cylinder), cost, self.least())
+        self.destages.choose_among(admit, now, u64::from(self.arm.cylinder), cost, self.far(), bar)
     }
 
     /// Brings the queue of the dirty segments up to date: those that are being written or gone leave it, those that

@@ -259,7 +259,7 @@ impl Array {
             self.asking &= self.asking - 1;
             let member = &mut self.members[index as usize];
             while member.flying < member.depth && !member.waiting.is_empty() {
-                let choice = member.waiting.choose(now, member.sent, |_, _| 0, |_| 0).expect("one waits");
+                let choice = member.waiting.choose(now, member.sent, |_, _| 0, |_| u64::MAX).expect("one waits");
                 let tag = member.waiting.take(choice);
                 let command = &mut self.commands[tag];
                 command.sent = true;

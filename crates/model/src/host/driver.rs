@@ -126,6 +126,11 @@ impl Driver {
         self.busy() >= self.depth && self.held.is_empty()
     }
 
+    /// Something has not gone down yet.
+    fn something_waits(&self) -> bool {
+        !(self.scheduler.is_empty() && self.urgent.is_empty() && self.held.is_empty())
+    }
+
     /// A flush goes down. Whether the device below caches writes may change while it runs.
     fn forwards_flushes(&self, crank: &Crank) -> bool {
         match self.spec.flush {
@@ -471,7 +476,8 @@ impl Layer for Driver {
 
     fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         if self.send(crank, now) {
-            return if self.is_full() { self.own_event().max(now) } else { now };
+            let more = !self.is_full() && self.something_waits();
+            return if more { now } else { self.own_event().max(now) };
         }
         let next = self.own_event();
         if next <= now {

@@ -256,8 +256,8 @@ impl<L: Layer> Crank<L> {
     /// Takes back what has come from below.
     pub fn collect(&mut self, layer: &mut L) {
         self.collect_landings(layer);
-        while let Some(completion) = self.below.poll_completion() {
-            self.come_up(layer, &completion);
+        while let Some(completion) = &self.below.poll_completion() {
+            self.come_up(layer, completion);
         }
     }
 
@@ -483,10 +483,11 @@ impl<L: Layer> Device for Layered<L> {
             if crank.below_next <= first {
                 let done = crank.below.proceed(first);
                 crank.collect_landings(layer);
-                match done {
+                // Where it is: it is too large to be moved.
+                match &done {
                     Some(completion) => {
                         at = completion.finished;
-                        crank.come_up(layer, &completion);
+                        crank.come_up(layer, completion);
                         crank.called = true;
                     }
                     None => crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR),
@@ -494,6 +495,14 @@ impl<L: Layer> Device for Layered<L> {
             }
             if at > until || at == Instant::FAR {
                 return None;
+            }
+            if !crank.called && crank.own_next <= at {
+                crank.own_next = layer.turn(crank, at);
+                // What it sent down is asked about next anyway.
+                if crank.called && crank.own_next > at && crank.over.is_empty() {
+                    (crank.called, crank.below_next) = (false, at);
+                    continue;
+                }
             }
             self.settle(at);
             self.handle_timeout(at);

@@ -85,6 +85,20 @@ impl Ports {
         }
     }
 
+    /// A unit has a completion, and others are due at its instant: by unit.
+    fn meet(&mut self, unit: usize, completion: &Completion) {
+        let at = completion.finished;
+        let mut before: Vec<usize> = (0..unit).collect();
+        before.retain(|&other| self.members[other].next <= at);
+        for other in before {
+            self.members[other].device.handle_timeout(at);
+            self.collect(other);
+        }
+        self.ready.push_back(*completion);
+        self.collect(unit);
+        self.step(at, unit);
+    }
+
     /// The soonest unit, its instant, and that of the next one.
     fn soonest(&self) -> (usize, Instant, Instant) {
         let (mut unit, mut first, mut second) = (0, Instant::FAR, Instant::FAR);
@@ -203,20 +217,15 @@ impl Device for Ports {
             }
             // Until the next one's instant it is alone.
             let found = self.members[unit].device.proceed(second.min(until));
-            let at = found.map_or(Instant::ZERO, |completion| completion.finished);
-            if found.is_some() && second <= at {
-                // Of the same instant: by unit.
-                let mut before: Vec<usize> = (0..unit).collect();
-                before.retain(|&other| self.members[other].next <= at);
-                for other in before {
-                    self.members[other].device.handle_timeout(at);
-                    self.collect(other);
-                }
+            if let Some(completion) = &found
+                && second <= completion.finished
+            {
+                self.meet(unit, completion);
+                continue;
             }
-            self.ready.extend(found);
             self.collect(unit);
-            if found.is_some() && second <= at {
-                self.step(at, unit);
+            if found.is_some() {
+                return found;
             }
         }
     }

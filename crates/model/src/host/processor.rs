@@ -197,10 +197,6 @@ impl Layer for Processor {
     }
 
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
-        let next = self.soonest();
-        if next > now {
-            return next;
-        }
         self.compute(now);
         if let Some(place) = self.running.iter().position(|&(at, _)| at <= now) {
             let (_, work) = self.running.remove(place);
@@ -214,9 +210,10 @@ impl Layer for Processor {
             }
             return self.soonest();
         }
-        let over = self.computing.iter().position(|(rest, _)| *rest == Span::ZERO);
-        let (_, slot) = over.and_then(|place| self.computing.remove(place)).expect("a program's work is over");
-        crank.answer(now, slot, Status::Done);
+        let over = self.computing.iter().take(self.left()).position(|(rest, _)| *rest == Span::ZERO);
+        if let Some((_, slot)) = over.and_then(|place| self.computing.remove(place)) {
+            crank.answer(now, slot, Status::Done);
+        }
         self.soonest()
     }
 

@@ -58,7 +58,7 @@ impl Scheduler {
         }
         match self {
             Scheduler::Order(queue) => {
-                let choice = queue.choose(now, head, |_, _| 0, |_| 0)?;
+                let choice = queue.choose(now, head, |_, _| 0, |_| u64::MAX)?;
                 Some(queue.take(choice))
             }
             Scheduler::Deadline(deadline) => deadline.next(now),
