@@ -91,6 +91,47 @@ fn a_power_cut_loses_what_a_program_wrote_and_never_flushed() {
     assert_eq!(cut("drive.cache.write_back=false")["acknowledged_lost"]["writes"], 0);
 }
 
+const STICK: &str = "[system]\nfamily = \"windows-nt\"\n[device.stick]\nsize_gib = 2\n[volume.c]\nfs = \"fat32\"\nsize_gib = 1\n\
+    [volume.f]\nfs = \"fat32\"\nsize_gib = 0.5\ndevice = \"stick\"\n[program.copy]\nname = \"total-commander\"\non = \"f\"\n\
+    to = \"c\"\nfiles = 20\ntotal_mb = 20\nmove = true\n";
+
+/// A file of 1 MB is 31 reads of 32 KB, and each waits for the stick alone.
+#[test]
+fn a_volume_on_a_flash_stick_is_read_at_its_flat_times() {
+    let folder = folder(STICK);
+    let run = |set: &str| seekwise(folder.path(), &["run", "s.toml", "--on", DRIVE, "--json", "--set", set]);
+    let seconds = |set: &str| run(set).json()["elapsed_s"].as_f64().unwrap();
+    let base = seconds("device.stick.read_ms=1");
+    let slower = seconds("device.stick.read_ms=11") - base;
+    assert!((6.2..6.3).contains(&slower), "620 reads and a few of tables, 10 ms each: {slower}");
+    let halves = seconds("device.stick.request_kib=16") - seconds("device.stick.request_kib=32");
+    // 30 blocks of a file are cut in two, and the rest of 16,960 bytes is as well: 620 commands of 0.7 ms more.
+    assert!((0.43..0.44).contains(&halves), "{halves}");
+    for (set, expected) in [
+        ("volume.f.device=stik", "the scene has no device `stik`; expected stick; did you mean `stick`?"),
+        ("device.stik.read_ms=1", "the scene has no device `stik`"),
+        ("volume.f.size_gib=3", "and stick has 2.000 GiB"),
+    ] {
+        let said = run(set);
+        assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
+    }
+    let null = seekwise(folder.path(), &["run", "s.toml", "--on", "null"]);
+    assert!(null.code == 2 && null.err.contains("`null` has no device beside it"), "{}", null.err);
+}
+
+/// What a stick has acknowledged it has; what went to the drive's cache is lost.
+#[test]
+fn a_power_cut_of_two_devices_loses_what_the_drive_held() {
+    let folder = folder(STICK);
+    let cut = |set: &[&str]| {
+        let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+        let args = [&["power-cut", "s.toml", "--on", DRIVE, "--cuts", "50", "--json"][..], &set].concat();
+        seekwise(folder.path(), &args).json()["acknowledged_lost"]["writes"].as_u64().unwrap()
+    };
+    assert!(cut(&[]) > 0);
+    assert_eq!(cut(&["volume.c.device=stick"]), 0, "both volumes lie on the stick");
+}
+
 #[test]
 fn programs_are_listed_with_their_sources() {
     let folder = tempfile::tempdir().unwrap();

@@ -88,6 +88,7 @@ const SCENE: &[Plain] = &[
     ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "what runs, and its figures"),
     ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it is on"),
     ("program.NAME.to", "the name of a volume", "as `on`", "the volume that it writes to, or that its log is on"),
+    ("volume.NAME.device", "the name of a device", "the drive", "the device that it lies on"),
     ("program.NAME.after", "a list of programs", "at once", "programs that must be over before it begins"),
 ];
 

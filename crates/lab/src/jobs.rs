@@ -8,6 +8,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::{fio, iometer};
+use seekwise_model::flash::FlashSpec;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
@@ -196,6 +197,8 @@ pub struct Loaded {
     pub job: Work,
     /// What it was read from.
     pub origin: Origin,
+    /// Devices beside the drive that it runs on too.
+    pub beside: Vec<FlashSpec>,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
@@ -293,7 +296,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     }
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors).into();
-        return Ok(Loaded { job, origin: Origin::Pattern, warnings: Vec::new() });
+        return Ok(Loaded { job, origin: Origin::Pattern, beside: Vec::new(), warnings: Vec::new() });
     }
     let asked = RefCell::new(Vec::new());
     let given = |key: &str| {
@@ -327,7 +330,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
-        return Ok(Loaded { job: job.into(), origin: Origin::Iometer, warnings });
+        return Ok(Loaded { job: job.into(), origin: Origin::Iometer, beside: Vec::new(), warnings });
     }
     fio_job(name, &text, sectors, inputs, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
@@ -358,7 +361,7 @@ fn scene_job(
     asked.iter().try_for_each(|(key, value)| scene.set(key, value))?;
     let built = scene.build(sectors, runtime)?;
     let (job, origin) = (Work::Scene(Box::new(built.spec)), Origin::Scene(built.settings));
-    Ok(Loaded { job, origin, warnings: Vec::new() })
+    Ok(Loaded { job, origin, beside: built.beside, warnings: Vec::new() })
 }
 
 fn fio_job(
@@ -375,7 +378,7 @@ fn fio_job(
     };
     let file = fio::parse(name, text, &context)?;
     let (job, warnings) = file.job(sectors)?;
-    Ok(Loaded { job: job.into(), origin: Origin::Fio(Box::new(file)), warnings })
+    Ok(Loaded { job: job.into(), origin: Origin::Fio(Box::new(file)), beside: Vec::new(), warnings })
 }
 
 fn looks_like_iometer(name: &str, text: &str) -> bool {

@@ -48,7 +48,7 @@ pub enum Family {
 pub struct SystemSpec {
     /// Which it is.
     pub family: Family,
-    /// Sectors of the largest request that it issues.
+    /// Sectors of the largest request that it issues to the first unit.
     pub largest: u32,
     /// Its page cache, if it has one.
     pub cache: Option<PageCacheSpec>,
@@ -149,10 +149,10 @@ impl System {
         }
     }
 
-    /// Puts a volume on another of the device's units.
+    /// Puts a volume on another of the device's units, which takes requests of up to so many sectors.
     #[must_use]
-    pub fn with_unit(mut self, volume: u8, unit: u8) -> System {
-        self.issue.put_on(volume, unit);
+    pub fn with_unit(mut self, volume: u8, unit: u8, largest: u32) -> System {
+        self.issue.put_on(volume, unit, largest);
         self
     }
 
