@@ -151,6 +151,30 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("DEPTH", "16"), ("RW", "randread"), ("BS", "4k")],
     },
     BuiltInJob {
+        name: "crystaldiskmark-2",
+        purpose: "CrystalDiskMark 2.2: a file read and written in sequence, in blocks of 512 KB and of 4 KB at random",
+        text: include_str!("../../../studies/jobs/crystaldiskmark-2.fio"),
+        variables: &[("SIZE", "100m"), ("PLACE", "0%")],
+    },
+    BuiltInJob {
+        name: "crystaldiskmark-9",
+        purpose: "CrystalDiskMark 7 to 9, its default profile: 1 MiB in sequence at depth 8 and 1, 4 KiB at random at 32 and 1",
+        text: include_str!("../../../studies/jobs/crystaldiskmark-9.fio"),
+        variables: &[("SIZE", "1g"), ("PLACE", "0%")],
+    },
+    BuiltInJob {
+        name: "hd-tune-curve",
+        purpose: "HD Tune's transfer curve: the rate at 21 places from the first sector to the last",
+        text: include_str!("../../../studies/jobs/hd-tune-curve.fio"),
+        variables: &[("RW", "read"), ("READ", "8m")],
+    },
+    BuiltInJob {
+        name: "hd-tune-access",
+        purpose: "HD Tune's access times: single sectors at random over the whole drive",
+        text: include_str!("../../../studies/jobs/hd-tune-access.fio"),
+        variables: &[("RW", "randread"), ("READS", "1000")],
+    },
+    BuiltInJob {
         name: "four-commands",
         purpose: "four sectors of one track at once, out of order: a half, a quarter and three quarters on",
         text: include_str!("../../../studies/jobs/four-commands.fio"),
