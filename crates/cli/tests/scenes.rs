@@ -65,6 +65,45 @@ fn keys_of_a_scene_are_set_varied_and_asked_for() {
     assert!(records("out") == records("again"), "made again of what the folder keeps");
 }
 
+/// How long is what a scene is asked; whoever wants another figure says so.
+#[test]
+fn scenes_are_judged_by_how_long_they_take() {
+    let folder = folder(COPY);
+    let compare = |more: &[&str]| {
+        let vary = ["compare", "s.toml", "--on", DRIVE, "--vary", "program.copy.block_kib=32,1024", "--runs", "3"];
+        seekwise(folder.path(), &[&vary[..], more].concat())
+    };
+    let said = compare(&["--out", "out"]).done();
+    assert!(said.contains("Judged: time of the whole run (elapsed); lower is better."), "{said}");
+    assert!(!said.contains("requests per second is"), "{said}");
+    // The folder's page, made again, judges the same.
+    seekwise(folder.path(), &["report", "out"]);
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("\"metric\":\"time of the whole run\"") && page.contains("\"program\":\"copy\""));
+    assert!(compare(&["--metric", "iops"]).done().contains("Judged: requests per second (iops)"));
+    let again = compare(&["--metric", "iops", "--json"]).json();
+    assert_eq!(again["comparisons"][0]["metric"].as_str().or(again["metric"].as_str()), Some("iops"), "{again}");
+}
+
+#[test]
+fn an_expression_names_programs_that_are_there() {
+    let folder = folder(COPY);
+    let study = "title = 't'\nquestion = 'q'\nruns = 1\njob = 's.toml'\n[stack]\ndrive = 'barracuda-7200.7'\n\
+        [[claim]]\nid = 'X1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+        check = ['operations.cpy.per_s > 1']\n";
+    let run = |text: &str| {
+        fs::write(folder.path().join("study.toml"), text).unwrap();
+        seekwise(folder.path(), &["study", "study.toml", "--out", "out", "--force"])
+    };
+    let said = run(study);
+    let expected = "study.toml:13: `operations.cpy`: no scene of the study has a program `cpy`; expected copy; did you mean `copy`?";
+    assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
+    assert!(run(&study.replace("cpy.per_s", "copy.per_second")).err.contains("did you mean `per_s`?"));
+    let job = run(&study.replace("'s.toml'", "'random-read'"));
+    assert!(job.code == 2 && job.err.contains("expected a scene"), "{}", job.err);
+    assert_eq!(run(&study.replace("cpy", "copy")).code, 0);
+}
+
 #[test]
 fn what_a_scene_does_not_have_is_an_error() {
     let folder = folder(COPY);

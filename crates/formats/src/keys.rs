@@ -117,7 +117,12 @@ const STUDY: &[Plain] = &[
     ("compare.to", "a level", "", "what is compared with it"),
     ("compare.credit", "a list of concerns", "the factor", "what is credited with the difference"),
     ("compare.headline", "true or false", "false", "leads the report"),
-    ("compare.metric", "what is compared", "iops", "iops, bytes_per_s or response_ms"),
+    (
+        "compare.metric",
+        "what is compared",
+        "iops, elapsed of scenes",
+        "iops, bytes_per_s, p99, elapsed … (docs/statistics.md)",
+    ),
     ("claim.id", "a text", "", "a finding's number, one [[claim]] each"),
     ("claim.class", "M, N, S, I or J", "", "what kind of finding it is (docs/claims.md)"),
     ("claim.finding", "a text", "", "what the source found"),

@@ -216,7 +216,7 @@ impl<'a> Evidence<'a> {
 
     /// What is tested by comparisons of one kind; of none, nothing.
     fn test(&self, findings: &[&Finding]) -> Option<Test> {
-        let metric = self.study.compare[findings.first()?.compare].metric.clone();
+        let metric = self.study.compare[findings.first()?.compare].metric().clone();
         let mut sides: Vec<(usize, usize)> = findings.iter().map(|finding| (finding.from, finding.to)).collect();
         sides.sort_unstable();
         Some(Test { sides, metric })
@@ -274,7 +274,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn paired(&self, finding: &Finding) -> Option<Paired> {
-        self.pair(finding, &self.study.compare[finding.compare].metric)
+        self.pair(finding, self.study.compare[finding.compare].metric())
     }
 
     fn pair(&self, finding: &Finding, metric: &Metric) -> Option<Paired> {
@@ -284,7 +284,7 @@ impl<'a> Evidence<'a> {
 
     /// Says of a judged finding where its difference comes from, and what went the other way.
     fn explain(&self, finding: &mut Finding) {
-        let metric = &self.study.compare[finding.compare].metric;
+        let metric = self.study.compare[finding.compare].metric();
         let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
         finding.cause = Cause::between(&metric.whose, from, to);
         let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
@@ -325,7 +325,7 @@ impl<'a> Evidence<'a> {
 
     /// Run by run, the geometric means over all cells of both sides of a comparison.
     fn together(&self, compare: usize, of: &[&Finding]) -> Option<Paired> {
-        let metric = &self.study.compare[compare].metric;
+        let metric = self.study.compare[compare].metric();
         let mean = |side: fn(&Finding) -> usize, run: usize| {
             let logs = of.iter().map(|finding| {
                 let value = metric::value(metric, self.by_cell[side(finding)].get(run)?);

@@ -11,7 +11,8 @@ use crate::results;
 /// Runs the command.
 pub fn report(args: &args::Report, json: bool) -> Outcome {
     let kept = results::kept(&args.folder)?;
-    let study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
+    let mut study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
+    seekwise_lab::study::judge(&mut study, &kept.made);
     let records = results::records(&args.folder, &kept.made)?;
     warn(&kept.made.warnings);
     let said = Said { json, strict: args.strict, columns: &args.columns.names };
