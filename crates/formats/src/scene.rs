@@ -103,11 +103,29 @@ impl Scene {
         ROOTS.contains(&key.split('.').next().unwrap_or_default())
     }
 
-    /// Reads a scene; `file` is its name for messages.
-    pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
-        let mut reader = Reader::new(file, text);
-        let table = reader.table();
-        let mut scene = Scene {
+    /// The system of a job that is no scene, as these keys of `pagecache` and `system` have it, with its figures; Linux
+    /// unless they say otherwise. Nothing where its cache has no size.
+    pub fn system_of_job(file: &str, asked: &[(&str, &str)]) -> Result<Option<(SystemSpec, Vec<Setting>)>, Errors> {
+        let mut scene = Scene::empty(file);
+        scene.set("system.family", "linux")?;
+        for (key, value) in asked {
+            if !["pagecache", "system"].contains(&key.split('.').next().unwrap_or_default()) {
+                let wrong = Diagnostic::at(file, 0, "is no scene").key(*key);
+                return Err(vec![wrong.expected("a scene, to set keys of volumes and programs")]);
+            }
+            scene.set(key, value)?;
+        }
+        // Only what is asked for: a side without a cache has no system either.
+        let mut settings = Vec::new();
+        let family = scene.family(&mut settings)?;
+        settings.retain(|setting| asked.iter().any(|(key, _)| *key == setting.key));
+        let Some(cache) = scene.page_cache(family)? else { return Ok(None) };
+        settings.extend(scene.pagecache.figures.iter().map(|figure| recorded("pagecache", figure)));
+        Ok(Some((SystemSpec { family, largest: u32::MAX, cache: Some(cache) }, settings)))
+    }
+
+    fn empty(file: &str) -> Scene {
+        Scene {
             file: file.to_owned(),
             system: Part::default(),
             pagecache: Part::default(),
@@ -115,7 +133,14 @@ impl Scene {
             devices: Vec::new(),
             volumes: Vec::new(),
             programs: Vec::new(),
-        };
+        }
+    }
+
+    /// Reads a scene; `file` is its name for messages.
+    pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
+        let mut reader = Reader::new(file, text);
+        let table = reader.table();
+        let mut scene = Scene::empty(file);
         for (name, value) in &table {
             let line = reader.line(name.span().start);
             match name.get_ref().as_ref() {

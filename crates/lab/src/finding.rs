@@ -16,7 +16,7 @@ mod place;
 use std::fmt;
 
 use seekwise_formats::expression::Expression;
-use seekwise_formats::metric::Metric;
+use seekwise_formats::metric::{Figure, Metric};
 use seekwise_formats::study::{Claim, Class, Compare, Study};
 use serde::Serialize;
 
@@ -286,7 +286,10 @@ impl<'a> Evidence<'a> {
     fn explain(&self, finding: &mut Finding) {
         let metric = self.study.compare[finding.compare].metric();
         let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
-        finding.cause = Cause::between(&metric.whose, from, to);
+        // How long a run took follows from its responses only where both sides ask as much.
+        let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
+        let follows = metric.figure != Figure::Elapsed || asked(from) == asked(to);
+        finding.cause = if follows { Cause::between(&metric.whose, from, to) } else { None };
         let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
         finding.thin = !supported(metric);
         let Some(judgement) = finding.judgement.filter(|_| finding.refused.is_none()) else { return };

@@ -113,7 +113,8 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     let scene: Vec<(&str, &str)> = asked.filter(|(key, _)| Scene::has_key(key)).collect();
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
     let asked = Asked { variables: &variables, scene: &scene, runtime };
-    let Loaded { mut job, origin, beside, mut warnings } = crate::jobs::load_with(name, target.sectors(), inputs, &asked)?;
+    let Loaded { mut job, origin, system, beside, mut warnings } =
+        crate::jobs::load_with(name, target.sectors(), inputs, &asked)?;
     put_beside(&mut target, name, beside)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
@@ -122,6 +123,9 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     warnings.extend(below);
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(work::settings(job, target.sectors())),
+        (Work::Cached(cached), _) => {
+            settings.extend(work::settings(&cached.0, target.sectors()).into_iter().chain(system))
+        }
         (_, Origin::Scene(own)) => {
             settings.extend(own.iter().cloned().chain(work::of_scene(runtime, target.sectors())))
         }
@@ -231,6 +235,7 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
         |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(expected)];
     let job = match work {
         Work::Job(job) => job,
+        Work::Cached(cached) => &mut cached.0,
         // Its end was asked for before it was built.
         Work::Scene(_) if key == "job.runtime" => return Ok(()),
         Work::Scene(_) => {

@@ -3,6 +3,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
+//! | [`buffered`] | a job's requests through the page cache |
 //! | [`call`] | what a program asks of the system, and what it gets back |
 //! | [`pagecache`] | which pages of files are in memory, and what is read ahead |
 //! | [`program`] | what programs ask, call by call |
@@ -12,6 +13,7 @@
 //!
 //! No bytes of data are kept, only where they lie, as everywhere in the model.
 
+pub mod buffered;
 pub mod call;
 pub mod pagecache;
 pub mod program;

@@ -67,6 +67,16 @@ pub struct System {
     computing: VecDeque<(Thread, u32)>,
     /// By time, then thread.
     returned: VecDeque<Returned>,
+    reads: Reads,
+}
+
+/// What was read through the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Bytes that programs asked for.
+    pub asked: u64,
+    /// Bytes that the device was asked for, ahead of programs too.
+    pub fetched: u64,
 }
 
 /// Whose a plan is, and what its end means.
@@ -144,6 +154,7 @@ impl System {
             waiting: BinaryHeap::new(),
             computing: VecDeque::new(),
             returned: VecDeque::new(),
+            reads: Reads::default(),
             volumes,
             spec,
         }
@@ -169,6 +180,16 @@ impl System {
     /// The same, to place files before the run or to take its changes.
     pub fn volume_mut(&mut self, volume: u8) -> &mut Volume {
         &mut self.volumes[volume as usize]
+    }
+
+    /// What was read through the page cache until now.
+    pub fn reads(&self) -> Reads {
+        self.reads
+    }
+
+    /// The thread that computes, where the request with this tag is that.
+    pub fn computes(&self, tag: u32) -> Option<Thread> {
+        self.issue.computes(tag)
     }
 
     /// What a request stands for: volume and step, from its issue to its completion; nothing where a thread computes.

@@ -218,6 +218,14 @@ impl<O: Copy> Issue<O> {
         }
     }
 
+    /// The thread that computes, where the request with this tag is that.
+    pub(super) fn computes(&self, tag: u32) -> Option<u16> {
+        match self.flying[tag] {
+            Flying::Compute(thread) => Some(thread),
+            Flying::Step { .. } => None,
+        }
+    }
+
     /// A request is complete. Answers whose, where a thread computed.
     pub(super) fn complete(&mut self, tag: u32, failed: bool) -> Option<u16> {
         let flying = self.flying[tag];
