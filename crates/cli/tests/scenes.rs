@@ -99,7 +99,7 @@ fn an_expression_names_programs_that_are_there() {
     let said = run(study);
     let expected = "study.toml:13: `operations.cpy`: no scene of the study has a program `cpy`; expected copy; did you mean `copy`?";
     assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
-    assert!(run(&study.replace("cpy.per_s", "copy.per_second")).err.contains("did you mean `per_s`?"));
+    assert!(run(&study.replace("cpy.per_s", "copy.per_sec")).err.contains("did you mean `per_s`?"));
     let job = run(&study.replace("'s.toml'", "'random-read'"));
     assert!(job.code == 2 && job.err.contains("expected a scene"), "{}", job.err);
     assert_eq!(run(&study.replace("cpy", "copy")).code, 0);

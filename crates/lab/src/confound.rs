@@ -138,6 +138,8 @@ fn reaches(named: &str, key: &str) -> bool {
         // Another job is other work, which nothing stands for.
         "job" => false,
         variable if variable.starts_with("job.env.") => under(key, "job"),
+        // A cache without a size has no other settings, and nothing is opened through it.
+        "pagecache.mib" => under(key, "pagecache"),
         // Another program comes with other figures.
         program if program.starts_with("program.") && program.ends_with(".name") => {
             under(key, program.trim_end_matches(".name"))

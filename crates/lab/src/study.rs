@@ -70,15 +70,33 @@ fn operations_named(file: &str, study: &Study, prepared: &[Prepared]) -> Result<
     known.dedup();
     let expressions = study.claim.iter().flat_map(|claim| claim.check.iter().chain(&claim.show));
     for name in expressions.flat_map(|expression| expression.body.named()) {
-        let Some(program) = name.strip_prefix("operations.").and_then(|rest| rest.split('.').next()) else { continue };
+        let Some(program) = name.strip_prefix("operations.").and_then(program_of) else { continue };
         if !known.iter().any(|other| other == program) {
-            let fault = Diagnostic::at(file, 0, format!("no scene of the study has a program `{program}`"));
-            let fault =
-                fault.key(format!("operations.{program}")).nearest_to(program, known.iter().map(String::as_str));
-            return Err(vec![fault.expected(if known.is_empty() { "a scene".to_owned() } else { known.join(", ") })]);
+            return Err(vec![unknown_program(file, program, &known)]);
         }
     }
     Ok(())
+}
+
+/// The program in `NAME.response_ms.p99` or `NAME.per_s`. A name may hold points.
+fn program_of(figure: &str) -> Option<&str> {
+    figure.split_once(".response_ms.").or_else(|| figure.rsplit_once('.')).map(|(program, _)| program)
+}
+
+/// Figures of operations, as a metric has them.
+const FIGURES: [&str; 9] = ["count", "per_s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+
+/// What to say of a program that no scene has; what follows a known one was meant for a figure.
+fn unknown_program(file: &str, program: &str, known: &[String]) -> Diagnostic {
+    let fault = |text: String| Diagnostic::at(file, 0, text).key(format!("operations.{program}"));
+    let figure = |known: &String| program.strip_prefix(known.as_str())?.strip_prefix('.').map(str::to_owned);
+    if let Some(figure) = known.iter().find_map(figure) {
+        let fault = fault(format!("operations have no figure `{figure}`")).nearest_to(&figure, FIGURES);
+        return fault.expected(FIGURES.join(", "));
+    }
+    let fault = fault(format!("no scene of the study has a program `{program}`"));
+    let fault = fault.nearest_to(program, known.iter().map(String::as_str));
+    fault.expected(if known.is_empty() { "a scene".to_owned() } else { known.join(", ") })
 }
 
 /// The programs of a scene.
