@@ -6,7 +6,7 @@ import type { Table } from "./csv";
 import { csvButton, files } from "./download";
 import { count, counted, numeric, number, shown } from "./format";
 import { el, scroller, section } from "./dom";
-import { mega, PROCESSOR, QUANTILES } from "./metrics";
+import { mega, OF_OPERATIONS, operationsOf, PROCESSOR, programs, QUANTILES } from "./metrics";
 import type { Cell, Report, Response } from "./report";
 
 /** More rows are shown when the reader asks: to lay out thousands takes seconds. */
@@ -155,6 +155,7 @@ function columnsOf(report: Report): Column[] {
   const apart = report.cells.some(({ reads, writes, flushes }) => reads || writes || flushes);
   return [
     ...factors,
+    ...done(report),
     ...rates(),
     ...responses(),
     ...(apart ? kinds(report) : []),
@@ -187,6 +188,26 @@ function rates(): Column[] {
     figureColumn("rate, high", "requests/s", ({ iops }) => iops.high),
     figureColumn("throughput", "MB/s", ({ bytes_per_s }) => mega(bytes_per_s.estimate)),
   ];
+}
+
+/** How long scenes took, and what their programs did. */
+function done({ cells: all }: Report): Column[] {
+  const known = programs(all);
+  if (known.length === 0) return [];
+  const ofProgram = (program: string): Column[] => [
+    figureColumn(`${program}, rate`, "operations/s", (cell) => operationsOf(cell, program)?.per_s.estimate),
+    ...OF_OPERATIONS.map(([key, name]) =>
+      figureColumn(`${program}, ${name}`, "ms", (cell) => operationsOf(cell, program)?.response_ms[key]),
+    ),
+  ];
+  const elapsed = ([name, key]: [string, keyof Cell["elapsed_s"]]): Column =>
+    figureColumn(name, "s", ({ elapsed_s }) => elapsed_s[key]);
+  const ends: [string, keyof Cell["elapsed_s"]][] = [
+    ["whole run", "estimate"],
+    ["whole run, low", "low"],
+    ["whole run, high", "high"],
+  ];
+  return [...ends.map(elapsed), ...known.flatMap(ofProgram)];
 }
 
 function responses(): Column[] {

@@ -1,6 +1,6 @@
 // What can be drawn of a cell: each metric with its unit, its direction and how to read it.
 
-import type { Cell, Figure, Interval, Processor, Response } from "./report";
+import type { Cell, Figure, Interval, Operations, Processor, Response } from "./report";
 
 export interface Metric {
   id: string;
@@ -52,6 +52,51 @@ const METRICS: Metric[] = [
   })),
 ];
 
+const ELAPSED: Metric = {
+  id: "elapsed",
+  name: "time of the whole run",
+  unit: "s",
+  moreIsFaster: false,
+  read: (cell) => cell.elapsed_s,
+};
+
+/** What of a program's operations is drawn, beside how many there were a second. */
+export const OF_OPERATIONS: [keyof Response, string][] = [
+  ["mean", "mean"],
+  ["p50", "median"],
+  ["p99", "99th percentile"],
+];
+
+/** What a program of a scene did; nothing where the cell has no such program. */
+export function operationsOf(cell: Cell, program: string): Operations | undefined {
+  return cell.operations.find((done) => done.program === program);
+}
+
+/** The programs of all cells, in order. */
+export function programs(cells: Cell[]): string[] {
+  return [...new Set(cells.flatMap(({ operations }) => operations.map(({ program }) => program)))];
+}
+
+const NONE: Interval = { estimate: null, low: null, high: null };
+
+function ofProgram(program: string): Metric[] {
+  const rate: Metric = {
+    id: `operations.${program}.per_s`,
+    name: `operations of ${program}`,
+    unit: "operations/s",
+    moreIsFaster: true,
+    read: (cell) => operationsOf(cell, program)?.per_s ?? NONE,
+  };
+  const responses = OF_OPERATIONS.map(([key, name]): Metric => ({
+    id: `operations.${program}.${key}`,
+    name: `operation of ${program}, ${name}`,
+    unit: "ms",
+    moreIsFaster: false,
+    read: (cell) => ({ ...NONE, estimate: operationsOf(cell, program)?.response_ms[key] ?? null }),
+  }));
+  return [rate, ...responses];
+}
+
 const OF_PROCESSOR = PROCESSOR.map(([key, name, unit, moreIsFaster]): Metric => ({
   id: `cpu.${key}`,
   name,
@@ -60,9 +105,11 @@ const OF_PROCESSOR = PROCESSOR.map(([key, name, unit, moreIsFaster]): Metric => 
   read: ({ cpu }) => ({ estimate: cpu?.[key] ?? null, low: null, high: null }),
 }));
 
-/** Those that some cell has. */
+/** Those that some cell has. Of scenes first how long they take, then what their programs did. */
 export function metrics(cells: Cell[]): Metric[] {
-  return cells.some(({ cpu }) => cpu !== null) ? [...METRICS, ...OF_PROCESSOR] : METRICS;
+  const known = programs(cells);
+  const scene = known.length > 0 ? [ELAPSED, ...known.flatMap(ofProgram)] : [];
+  return [...scene, ...METRICS, ...(cells.some(({ cpu }) => cpu !== null) ? OF_PROCESSOR : [])];
 }
 
 /** Bytes to megabytes (10^6). */

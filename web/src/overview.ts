@@ -47,8 +47,15 @@ export function warnings({ warnings: all, cells }: Report): HTMLElement | null {
 export function mainFigures({ cells }: Report): HTMLElement | null {
   const [cell] = cells;
   if (cell === undefined || cells.length > 1) return null;
-  const { iops, bytes_per_s, response_ms } = cell;
+  const { iops, bytes_per_s, response_ms, elapsed_s, operations } = cell;
+  const scene: [string, string, string][] = operations.length > 0 ? [["whole run", quantity(elapsed_s.estimate, "s"), ""]] : [];
   const tiles: [string, string, string][] = [
+    ...scene,
+    ...operations.map(({ program, count: done, per_s, response_ms: response }): [string, string, string] => [
+      program,
+      quantity(per_s.estimate, "operations/s"),
+      `${counted(done, "operation")}, median ${quantity(response.p50, "ms")}, p99 ${quantity(response.p99, "ms")}`,
+    ]),
     ["rate", quantity(iops.estimate, "requests/s"), cell.runs > 1 ? `interval ${ends(iops)}` : ""],
     ["throughput", quantity(mega(bytes_per_s.estimate), "MB/s"), ""],
     ["mean response", quantity(response_ms.mean, "ms"), `median ${quantity(response_ms.p50, "ms")}`],

@@ -35,13 +35,14 @@ export function percentiles({ cells }: Report): HTMLElement | null {
   return section("percentiles", "All figures", lead, files(csvButton("figures", table)), scroller("all figures", drawn));
 }
 
-/** All requests, and each kind that was kept apart. */
-function kindsOf({ response_ms, reads, writes, flushes }: Cell): [string, Response][] {
+/** All requests, each kind that was kept apart, and what each program did. */
+function kindsOf({ response_ms, reads, writes, flushes, operations }: Cell): [string, Response][] {
   const mixed = reads !== null && writes !== null;
   const apart: [string, Response | null | undefined][] = [
     ["reads", mixed ? reads : null],
     ["writes", mixed ? writes : null],
     ["flushes", flushes],
+    ...operations.map((done): [string, Response] => [`operations of ${done.program}`, done.response_ms]),
   ];
   const all = mixed ? "reads and writes" : reads !== null ? "reads" : writes !== null ? "writes" : "requests";
   return [[all, response_ms], ...apart.flatMap(([name, kind]): [string, Response][] => (kind ? [[name, kind]] : []))];
@@ -51,6 +52,11 @@ function rowsOf(cell: Cell, kinds: [string, Response][]): Row[] {
   const whole = (name: string, value: Figure, write: Row["write"] = number): Row => ({ name, values: [value], write });
   const { cpu } = cell;
   return [
+    ...(cell.operations.length > 0 ? [whole("whole run, s", cell.elapsed_s.estimate)] : []),
+    ...cell.operations.flatMap(({ program, count: done, per_s }) => [
+      whole(`operations of ${program}`, done, (value) => count(value ?? 0)),
+      whole(`operations of ${program}/s`, per_s.estimate),
+    ]),
     whole("requests", cell.ios, (value) => count(value ?? 0)),
     whole("requests/s", cell.iops.estimate),
     whole("MB/s", mega(cell.bytes_per_s.estimate)),

@@ -115,6 +115,13 @@ export interface Processor {
   mb_per_s_per_percent: Figure;
 }
 
+export interface Operations {
+  program: string;
+  count: number;
+  per_s: Interval;
+  response_ms: Response;
+}
+
 export interface Cell {
   id: string;
   levels: string[];
@@ -129,6 +136,8 @@ export interface Cell {
   flushes_per_s: Figure;
   histogram: [upper_ms: number, count: number][];
   anatomy_ms: Anatomy;
+  elapsed_s: Interval;
+  operations: Operations[];
   cpu: Processor | null;
   flags: string[];
 }

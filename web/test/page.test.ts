@@ -24,7 +24,7 @@ import { csv } from "../src/csv";
 import { standalone } from "../src/download";
 import { named } from "../src/palette";
 import { partOf, show } from "../src/zoom";
-import { cell, HOSTILE, report, stretch } from "./sample";
+import { cell, HOSTILE, interval, report, stretch } from "./sample";
 
 describe("names from files", () => {
   it("stay text wherever they stand", () => {
@@ -181,6 +181,54 @@ describe("a single run", () => {
     expect(words).not.toContain("corrected p");
     expect(warnings(single())?.textContent).toContain("too short");
     expect(warnings(single())?.textContent).not.toContain("cells");
+  });
+});
+
+describe("a scene", () => {
+  const done = (program: string, per_s: number) => ({
+    program,
+    count: 20,
+    per_s: interval(per_s),
+    response_ms: { mean: 81, p50: 80, p90: 90, p99: 97, p99_9: 97, p99_99: 97, max: 97 },
+  });
+  const scene = (): Report => {
+    const whole = report();
+    // One program is in some cells only.
+    whole.cells.forEach((cell, place) => {
+      cell.elapsed_s = interval(place + 1);
+      cell.operations = place === 0 ? [done(HOSTILE, 12)] : [done(HOSTILE, 12), done("boot", 3)];
+    });
+    return whole;
+  };
+
+  it("opens on how long it took, and what its programs did comes before requests", () => {
+    const choice = new Choice(scene());
+    expect(choice.metric.id).toBe("elapsed");
+    expect(choice.metrics.slice(0, 3).map(({ unit }) => unit)).toEqual(["s", "operations/s", "ms"]);
+    expect(choice.metrics.slice(9).map(({ id }) => id)).toContain("iops");
+    expect(new Choice(report()).metric.id).toBe("iops");
+    const [first, second] = scene().cells;
+    const boots = choice.metrics.find(({ id }) => id === "operations.boot.per_s");
+    expect([first, second].map((cell) => boots?.read(cell!).estimate)).toEqual([null, 3]);
+  });
+
+  it("has a column for each figure of each program", () => {
+    const whole = scene();
+    const table = cells(whole, new Choice(whole));
+    const heads = [...table!.querySelectorAll("thead .name")].map((head) => head.textContent);
+    expect(heads).toEqual(expect.arrayContaining(["whole run", "boot, rate", "boot, median", "boot, 99th percentile"]));
+    expect(table!.querySelector("img")).toBeNull();
+    const requests = cells(report(), new Choice(report()));
+    expect(requests!.textContent).not.toContain("whole run");
+  });
+
+  it("stands turned round where it is one run", () => {
+    const one = scene();
+    one.cells.length = 1;
+    const table = percentiles(one);
+    expect(table!.textContent).toContain("whole run, s");
+    expect(table!.textContent).toContain(`operations of ${HOSTILE}/s`);
+    expect(table!.querySelector("img")).toBeNull();
   });
 });
 

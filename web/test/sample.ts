@@ -27,6 +27,8 @@ export function cell(levels: string[], iops: number): Cell {
       [60, 100],
     ],
     anatomy_ms: parts,
+    elapsed_s: interval(60),
+    operations: [],
     cpu: null,
     flags: [HOSTILE],
   };

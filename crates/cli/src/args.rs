@@ -470,8 +470,8 @@ pub struct Compare {
     /// The key that differs and its values, two or more; the first is the base.
     #[arg(long, value_name = "KEY=A,B", value_parser = key_value)]
     pub vary: (String, String),
-    /// What is judged, such as p99 or read.mean; may be given more than once.
-    #[arg(long, value_name = "NAME", default_value = "iops")]
+    /// What is judged, such as p99 or read.mean (without it iops, of a scene elapsed); may be given more than once.
+    #[arg(long, value_name = "NAME")]
     pub metric: Vec<Metric>,
     /// Independent runs of each side.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]

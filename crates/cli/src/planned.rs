@@ -180,12 +180,13 @@ pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
 pub fn prepare(
     name: &str,
     text: String,
-    study: Study,
+    mut study: Study,
     cells: Vec<Cell>,
     inputs: &Inputs<'_>,
 ) -> Result<Planned, Vec<Diagnostic>> {
     let prepared = cells.iter().map(|cell| plan::prepare(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
     seekwise_lab::study::check(name, &study, &prepared)?;
     let made = MadeFrom::new(&text, &study, &cells, &prepared, inputs.taken());
+    seekwise_lab::study::judge(&mut study, &made);
     Ok(Planned { text, study, prepared, made })
 }

@@ -1,4 +1,5 @@
-//! Scenes on the command line: a job wherever a job is named, what it says beside requests, what bad ones say.
+//! Scenes on the command line: a job wherever a job is named, what it says beside requests, what bad ones say. Jobs of fio
+//! through the page cache that scenes have.
 
 mod seekwise;
 
@@ -65,6 +66,45 @@ fn keys_of_a_scene_are_set_varied_and_asked_for() {
     assert!(records("out") == records("again"), "made again of what the folder keeps");
 }
 
+/// How long is what a scene is asked; whoever wants another figure says so.
+#[test]
+fn scenes_are_judged_by_how_long_they_take() {
+    let folder = folder(COPY);
+    let compare = |more: &[&str]| {
+        let vary = ["compare", "s.toml", "--on", DRIVE, "--vary", "program.copy.block_kib=32,1024", "--runs", "3"];
+        seekwise(folder.path(), &[&vary[..], more].concat())
+    };
+    let said = compare(&["--out", "out"]).done();
+    assert!(said.contains("Judged: time of the whole run (elapsed); lower is better."), "{said}");
+    assert!(!said.contains("requests per second is"), "{said}");
+    // The folder's page, made again, judges the same.
+    seekwise(folder.path(), &["report", "out"]);
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("\"metric\":\"time of the whole run\"") && page.contains("\"program\":\"copy\""));
+    assert!(compare(&["--metric", "iops"]).done().contains("Judged: requests per second (iops)"));
+    let again = compare(&["--metric", "iops", "--json"]).json();
+    assert_eq!(again["comparisons"][0]["metric"].as_str().or(again["metric"].as_str()), Some("iops"), "{again}");
+}
+
+#[test]
+fn an_expression_names_programs_that_are_there() {
+    let folder = folder(COPY);
+    let study = "title = 't'\nquestion = 'q'\nruns = 1\njob = 's.toml'\n[stack]\ndrive = 'barracuda-7200.7'\n\
+        [[claim]]\nid = 'X1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+        check = ['operations.cpy.per_s > 1']\n";
+    let run = |text: &str| {
+        fs::write(folder.path().join("study.toml"), text).unwrap();
+        seekwise(folder.path(), &["study", "study.toml", "--out", "out", "--force"])
+    };
+    let said = run(study);
+    let expected = "study.toml:13: `operations.cpy`: no scene of the study has a program `cpy`; expected copy; did you mean `copy`?";
+    assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
+    assert!(run(&study.replace("cpy.per_s", "copy.per_sec")).err.contains("did you mean `per_s`?"));
+    let job = run(&study.replace("'s.toml'", "'random-read'"));
+    assert!(job.code == 2 && job.err.contains("expected a scene"), "{}", job.err);
+    assert_eq!(run(&study.replace("cpy", "copy")).code, 0);
+}
+
 #[test]
 fn what_a_scene_does_not_have_is_an_error() {
     let folder = folder(COPY);
@@ -89,6 +129,131 @@ fn a_power_cut_loses_what_a_program_wrote_and_never_flushed() {
     };
     assert!(cut("drive.cache.write_back=true")["acknowledged_lost"]["writes"].as_u64().unwrap() > 0);
     assert_eq!(cut("drive.cache.write_back=false")["acknowledged_lost"]["writes"], 0);
+}
+
+const STICK: &str = "[system]\nfamily = \"windows-nt\"\n[device.stick]\nsize_gib = 2\n[volume.c]\nfs = \"fat32\"\nsize_gib = 1\n\
+    [volume.f]\nfs = \"fat32\"\nsize_gib = 0.5\ndevice = \"stick\"\n[program.copy]\nname = \"total-commander\"\non = \"f\"\n\
+    to = \"c\"\nfiles = 20\ntotal_mb = 20\nmove = true\n";
+
+/// A file of 1 MB is 31 reads of 32 KB, and each waits for the stick alone.
+#[test]
+fn a_volume_on_a_flash_stick_is_read_at_its_flat_times() {
+    let folder = folder(STICK);
+    let run = |set: &str| seekwise(folder.path(), &["run", "s.toml", "--on", DRIVE, "--json", "--set", set]);
+    let seconds = |set: &str| run(set).json()["elapsed_s"].as_f64().unwrap();
+    let base = seconds("device.stick.read_ms=1");
+    let slower = seconds("device.stick.read_ms=11") - base;
+    assert!((6.2..6.3).contains(&slower), "620 reads and a few of tables, 10 ms each: {slower}");
+    let halves = seconds("device.stick.request_kib=16") - seconds("device.stick.request_kib=32");
+    // 30 blocks of a file are cut in two, and the rest of 16,960 bytes is as well: 620 commands of 0.7 ms more.
+    assert!((0.43..0.44).contains(&halves), "{halves}");
+    for (set, expected) in [
+        ("volume.f.device=stik", "the scene has no device `stik`; expected stick; did you mean `stick`?"),
+        ("device.stik.read_ms=1", "the scene has no device `stik`"),
+        ("volume.f.size_gib=3", "and stick has 2.000 GiB"),
+    ] {
+        let said = run(set);
+        assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
+    }
+    let null = seekwise(folder.path(), &["run", "s.toml", "--on", "null"]);
+    assert!(null.code == 2 && null.err.contains("`null` has no device beside it"), "{}", null.err);
+}
+
+/// What a stick has acknowledged it has; what went to the drive's cache is lost.
+#[test]
+fn a_power_cut_of_two_devices_loses_what_the_drive_held() {
+    let folder = folder(STICK);
+    let cut = |set: &[&str]| {
+        let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+        let args = [&["power-cut", "s.toml", "--on", DRIVE, "--cuts", "50", "--json"][..], &set].concat();
+        seekwise(folder.path(), &args).json()["acknowledged_lost"]["writes"].as_u64().unwrap()
+    };
+    assert!(cut(&[]) > 0);
+    assert_eq!(cut(&["volume.c.device=stick"]), 0, "both volumes lie on the stick");
+}
+
+/// A run of a fio job with these options, through a page cache of so many MiB.
+fn cached(options: &str, mib: &str, more: &[&str]) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("j.fio"), format!("[j]\nioengine=psync\n{options}")).unwrap();
+    let set = format!("pagecache.mib={mib}");
+    let args = [&["run", "j.fio", "--on", DRIVE, "--json", "--set", &set][..], more].concat();
+    seekwise(folder.path(), &args).json()
+}
+
+fn figure(json: &serde_json::Value, path: &str) -> f64 {
+    json.pointer(path).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{path}: {json}"))
+}
+
+fn warned(json: &serde_json::Value, text: &str) -> bool {
+    json["warnings"].as_array().unwrap().iter().any(|warning| warning.as_str().unwrap().contains(text))
+}
+
+/// 64 MiB ten times: once at the drive's 58 MB/s, 1.16 s; nine times at 600 MB/s of copying and 2 us a call, 1.03 s.
+#[test]
+fn a_rate_that_came_from_memory_is_flagged() {
+    let again = "rw=read\nbs=64k\nsize=64m\nloops=10\n";
+    let run = cached(again, "512", &[]);
+    let rate = figure(&run, "/read/bytes_per_s") / 1e6;
+    assert!((290.0..320.0).contains(&rate), "{rate} MB/s");
+    assert!((figure(&run, "/memory_percent") - 90.0).abs() < 0.5, "{}", run["memory_percent"]);
+    assert!(warned(&run, "the rates are those of memory, not of the drive"));
+    assert!(!warned(&run, "without a page cache"));
+    for (options, mib) in [(again, "0"), (&format!("{again}direct=1\n"), "512")] {
+        let run = cached(options, mib, &[]);
+        assert!(figure(&run, "/read/bytes_per_s") < 59e6, "{run}");
+        assert!(run["memory_percent"].is_null() && !warned(&run, "those of memory"));
+        assert_eq!(warned(&run, "without a page cache"), mib == "0");
+    }
+    let once = cached("rw=read\nbs=64k\nsize=64m\n", "512", &[]);
+    assert!(figure(&once, "/memory_percent") < 1.0 && !warned(&once, "those of memory"), "what is read ahead is read");
+}
+
+#[test]
+fn syncs_of_a_job_act_on_its_page_cache() {
+    let writes = |more: &str| cached(&format!("rw=randwrite\nbs=4k\nsize=64m\nnumber_ios=200\n{more}"), "512", &[]);
+    let mean = |run: &serde_json::Value, kind: &str| figure(run, &format!("/{kind}/response_ms/mean"));
+    let plain = writes("");
+    assert!(mean(&plain, "write") < 0.02 && figure(&plain, "/drive/flushes") == 0.0);
+    for option in ["fsync=1", "fdatasync=1"] {
+        let each = writes(option);
+        assert!(mean(&each, "write") < 0.02 && mean(&each, "flush") > 4.0, "{option}: {each}");
+        assert_eq!(figure(&each, "/drive/flushes"), 200.0, "{option}");
+    }
+    let through = writes("sync=1");
+    assert!(mean(&through, "write") > 4.0, "{through}");
+    let last = writes("end_fsync=1");
+    assert_eq!((figure(&last, "/flush/ios"), figure(&last, "/drive/flushes")), (1.0, 1.0));
+    // 200 sectors in ascending order over 64 MiB.
+    assert!(figure(&last, "/elapsed_s") > 0.1 + figure(&plain, "/elapsed_s"), "{last}");
+    // A second job finds what the first one read, unless it asks for a cold cache, as fio does unless told otherwise.
+    let second = |invalidate: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[global]\nioengine=psync\nfilename=/dev/sda\nrw=read\nbs=64k\nsize=16m\n[one]\n[two]\nstonewall\n{invalidate}"
+        );
+        fs::write(folder.path().join("j.fio"), text).unwrap();
+        let args = ["run", "j.fio", "--on", DRIVE, "--json", "--set", "pagecache.mib=512"];
+        figure(&seekwise(folder.path(), &args).json(), "/memory_percent")
+    };
+    assert!(second("") < 1.0 && (second("invalidate=0\n") - 50.0).abs() < 1.0);
+}
+
+#[test]
+fn a_page_cache_of_a_job_is_a_key_like_others() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("j.fio"), "[j]\nrw=read\nbs=64k\nsize=16m\nloops=4\n").unwrap();
+    let vary = ["compare", "j.fio", "--on", DRIVE, "--runs", "3", "--vary", "pagecache.mib=0,512"];
+    let said = seekwise(folder.path(), &vary).done();
+    assert!(said.contains("faster"), "{said}");
+    let wrong = |job: &str, set: &str| {
+        let said = seekwise(folder.path(), &["run", job, "--on", DRIVE, "--set", set]);
+        assert_eq!(said.code, 2);
+        said.err
+    };
+    assert!(wrong("j.fio", "pagecache.mb=5").contains("did you mean `pagecache.mib`?"));
+    assert!(wrong("j.fio", "volume.c.fs=ntfs").contains("`volume.c.fs`: is no scene"));
+    assert!(wrong("random-read", "pagecache.mib=5").contains("Iometer goes past the page cache"));
 }
 
 #[test]

@@ -226,6 +226,16 @@ impl Node {
     }
 }
 
+impl Part {
+    /// The figures of runs that it names.
+    pub fn named(&self) -> Vec<&str> {
+        match &*self.node {
+            Node::Quantity(name) => vec![name],
+            node => node.parts().into_iter().flat_map(Part::named).collect(),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Expression {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Expression, D::Error> {
         let spanned = toml::Spanned::<String>::deserialize(deserializer)?;

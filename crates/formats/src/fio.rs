@@ -32,6 +32,7 @@ mod options;
 mod settings;
 mod value;
 
+use seekwise_model::files::buffered::Opening;
 use seekwise_model::workload::Job;
 
 use crate::diagnostic::Diagnostic;
@@ -189,7 +190,13 @@ impl JobFile {
     /// Lays the files out on a drive of this many sectors of 512 bytes, and builds the job with all warnings about
     /// the file, or says all that stands in the way.
     pub fn job(&self, device_sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
-        build::job(self, device_sectors)
+        build::job(self, device_sectors, false)
+    }
+
+    /// The same above a page cache, with how each worker's files are opened.
+    pub fn cached_job(&self, device_sectors: u64) -> Result<(Job, Vec<Opening>, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let (job, warnings) = build::job(self, device_sectors, true)?;
+        Ok((job, build::openings(self), warnings))
     }
 
     /// Section, clone and group of each worker of the job, in the workers' order.

@@ -88,6 +88,7 @@ const SCENE: &[Plain] = &[
     ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "what runs, and its figures"),
     ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it is on"),
     ("program.NAME.to", "the name of a volume", "as `on`", "the volume that it writes to, or that its log is on"),
+    ("volume.NAME.device", "the name of a device", "the drive", "the device that it lies on"),
     ("program.NAME.after", "a list of programs", "at once", "programs that must be over before it begins"),
 ];
 
@@ -116,7 +117,12 @@ const STUDY: &[Plain] = &[
     ("compare.to", "a level", "", "what is compared with it"),
     ("compare.credit", "a list of concerns", "the factor", "what is credited with the difference"),
     ("compare.headline", "true or false", "false", "leads the report"),
-    ("compare.metric", "what is compared", "iops", "iops, bytes_per_s or response_ms"),
+    (
+        "compare.metric",
+        "what is compared",
+        "iops, elapsed of scenes",
+        "iops, bytes_per_s, p99, elapsed … (docs/statistics.md)",
+    ),
     ("claim.id", "a text", "", "a finding's number, one [[claim]] each"),
     ("claim.class", "M, N, S, I or J", "", "what kind of finding it is (docs/claims.md)"),
     ("claim.finding", "a text", "", "what the source found"),

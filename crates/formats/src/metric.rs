@@ -28,6 +28,9 @@ pub struct Metric {
     pub figure: Figure,
 }
 
+/// What is judged of jobs where nobody says.
+pub static IOPS: Metric = Metric { whose: Whose::All, figure: Iops };
+
 /// Requests that are judged together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Whose {

@@ -7,9 +7,13 @@
 //! [pagecache]                       # default: none, every call goes to the drive
 //! mib = 256
 //!
+//! [device.stick]                    # a flash stick beside the drive
+//! size_gib = 2
+//!
 //! [volume.c]                        # in the order in which they lie on the drive
 //! fs = "fat32"
 //! size_gib = 8                      # default: all that is left
+//!                                   # device = "stick"; default: the drive
 //!
 //! [program.copy]
 //! name = "total-commander"          # `seekwise programs` lists them
@@ -32,19 +36,20 @@ use seekwise_model::files::program::Doing;
 use seekwise_model::files::scene::{ProgramPlan, SceneSpec, Unfit, VolumePlan};
 use seekwise_model::files::system::{Family, SystemSpec};
 use seekwise_model::files::volume::{Aging, Alignment, Ext4Spec, Fat32Spec, Format, Host, Misfit, NtfsSpec, Refused};
+use seekwise_model::flash::FlashSpec;
 use seekwise_model::time::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Key, Reader, join};
+use crate::profile::figure::{Figure, Key, Kind, Reader, join};
 use crate::profile::figures::Figures;
 use crate::profile::{in_order, setting};
 use crate::program::{self, ENGINES, Engine, ProgramFile, Volumes};
 use crate::stack::{Setting, recorded};
 pub use keys::ROOTS;
 pub(crate) use keys::sections;
-use keys::{PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
+use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
 
 /// A scene as asked for, not built yet.
 #[derive(Clone, Debug)]
@@ -53,6 +58,7 @@ pub struct Scene {
     system: Part,
     pagecache: Part,
     partitions: Part,
+    devices: Vec<Part>,
     /// In the order in which they lie.
     volumes: Vec<Part>,
     programs: Vec<Part>,
@@ -61,11 +67,11 @@ pub struct Scene {
 /// A table of it.
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// Its own name, of a volume or a program.
+    /// Its own name, of a device, a volume or a program.
     name: String,
     line: usize,
     figures: Vec<Figure>,
-    /// Of a program: [`WORDS`] and what they say.
+    /// Of a program [`WORDS`], of a volume [`DEVICE_OF`], and what they say.
     words: Vec<(&'static str, Vec<String>, usize)>,
 }
 
@@ -74,11 +80,16 @@ struct Part {
 pub struct BuiltScene {
     /// What runs.
     pub spec: SceneSpec,
+    /// The devices beside the drive, which it runs on too.
+    pub beside: Vec<FlashSpec>,
     /// Every figure that went in.
     pub settings: Vec<Setting>,
 }
 
 type Errors = Vec<Diagnostic>;
+
+/// Devices beside the drive: more than anybody has at hand.
+const MOST_DEVICES: usize = 8;
 
 impl Scene {
     /// Whether a text is a scene, as far as its own words tell.
@@ -92,24 +103,51 @@ impl Scene {
         ROOTS.contains(&key.split('.').next().unwrap_or_default())
     }
 
-    /// Reads a scene; `file` is its name for messages.
-    pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
-        let mut reader = Reader::new(file, text);
-        let table = reader.table();
-        let mut scene = Scene {
+    /// The system of a job that is no scene, as these keys of `pagecache` and `system` have it, with its figures; Linux
+    /// unless they say otherwise. Nothing where its cache has no size.
+    pub fn system_of_job(file: &str, asked: &[(&str, &str)]) -> Result<Option<(SystemSpec, Vec<Setting>)>, Errors> {
+        let mut scene = Scene::empty(file);
+        scene.set("system.family", "linux")?;
+        for (key, value) in asked {
+            if !["pagecache", "system"].contains(&key.split('.').next().unwrap_or_default()) {
+                let wrong = Diagnostic::at(file, 0, "is no scene").key(*key);
+                return Err(vec![wrong.expected("a scene, to set keys of volumes and programs")]);
+            }
+            scene.set(key, value)?;
+        }
+        // Only what is asked for: a side without a cache has no system either.
+        let mut settings = Vec::new();
+        let family = scene.family(&mut settings)?;
+        settings.retain(|setting| asked.iter().any(|(key, _)| *key == setting.key));
+        let Some(cache) = scene.page_cache(family)? else { return Ok(None) };
+        settings.extend(scene.pagecache.figures.iter().map(|figure| recorded("pagecache", figure)));
+        Ok(Some((SystemSpec { family, largest: u32::MAX, cache: Some(cache) }, settings)))
+    }
+
+    fn empty(file: &str) -> Scene {
+        Scene {
             file: file.to_owned(),
             system: Part::default(),
             pagecache: Part::default(),
             partitions: Part::default(),
+            devices: Vec::new(),
             volumes: Vec::new(),
             programs: Vec::new(),
-        };
+        }
+    }
+
+    /// Reads a scene; `file` is its name for messages.
+    pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
+        let mut reader = Reader::new(file, text);
+        let table = reader.table();
+        let mut scene = Scene::empty(file);
         for (name, value) in &table {
             let line = reader.line(name.span().start);
             match name.get_ref().as_ref() {
                 "system" => scene.system = read(&mut reader, "system", SYSTEM, line, value),
                 "pagecache" => scene.pagecache = read(&mut reader, "pagecache", PAGECACHE, line, value),
                 "partitions" => scene.partitions = read(&mut reader, "partitions", PARTITIONS, line, value),
+                "device" => scene.devices = read_named(&mut reader, "device", DEVICE, line, value),
                 "volume" => scene.volumes = read_named(&mut reader, "volume", VOLUME, line, value),
                 "program" => scene.programs = read_named(&mut reader, "program", program::keys(), line, value),
                 other => {
@@ -139,9 +177,11 @@ impl Scene {
             "partitions" => (&mut self.partitions, root.to_owned(), below, PARTITIONS),
             _ => {
                 let (name, below) = below.split_once('.').unwrap_or((below, ""));
-                let is_volume = root == "volume";
-                let (parts, keys) =
-                    if is_volume { (&mut self.volumes, VOLUME) } else { (&mut self.programs, program::keys()) };
+                let (parts, keys) = match root {
+                    "device" => (&mut self.devices, DEVICE),
+                    "volume" => (&mut self.volumes, VOLUME),
+                    _ => (&mut self.programs, program::keys()),
+                };
                 let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
                 let Some(part) = parts.iter_mut().find(|part| part.name == name) else {
                     let wrong = Diagnostic::at("--set", 0, format!("the scene has no {root} `{name}`")).key(key);
@@ -151,7 +191,7 @@ impl Scene {
                 (part, join(root, name), below, keys)
             }
         };
-        if let (Some(word), "program") = (WORDS.iter().find(|word| **word == below), root) {
+        if let Some(word) = words_of(root).iter().find(|word| **word == below) {
             let list = text.split([',', ' ']).map(|word| word.trim_matches(['[', ']', '"']));
             let list = list.filter(|word| !word.is_empty()).map(str::to_owned).collect();
             part.words.retain(|(known, ..)| known != word);
@@ -169,6 +209,8 @@ impl Scene {
     pub fn build(&self, sectors: u64, runtime: Option<Span>) -> Result<BuiltScene, Errors> {
         let mut settings = Vec::new();
         let family = self.family(&mut settings)?;
+        let beside = self.devices.iter().map(|part| self.device(part, &mut settings));
+        let beside = beside.collect::<Result<Vec<FlashSpec>, Errors>>()?;
         let volumes = self.volumes.iter().map(|part| self.volume(part, family, &mut settings));
         let volumes = volumes.collect::<Result<Vec<VolumePlan>, Errors>>()?;
         let partitions = Figures::of(PARTITIONS, &self.partitions.figures);
@@ -190,9 +232,10 @@ impl Scene {
         let system = SystemSpec { family, largest: u32::MAX, cache };
         let volume_names = self.names(&self.volumes);
         let name = self.file.clone();
-        let spec = SceneSpec { name, system, alignment, volumes, volume_names, programs, runtime };
+        let limits = beside.iter().map(FlashSpec::limits).collect();
+        let spec = SceneSpec { name, system, alignment, beside: limits, volumes, volume_names, programs, runtime };
         spec.check(sectors).map_err(|unfit| vec![self.unfit(unfit)])?;
-        Ok(BuiltScene { spec, settings })
+        Ok(BuiltScene { spec, beside, settings })
     }
 
     fn names(&self, parts: &[Part]) -> Vec<String> {
@@ -264,6 +307,52 @@ impl Scene {
         Ok(Some(cache))
     }
 
+    /// A device beside the drive, with every figure of it.
+    fn device(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
+        let layer = join("device", &part.name);
+        self.must(part, &layer, DEVICE)?;
+        if self.devices.len() > MOST_DEVICES {
+            let wrong = self.wrong(part.line, format!("{} devices beside the drive", self.devices.len())).key(layer);
+            return Err(vec![wrong.expected(format!("{MOST_DEVICES} at most"))]);
+        }
+        let it = Figures::of(DEVICE, &part.figures);
+        for key in DEVICE {
+            settings.push(match it.find(key.path) {
+                Some(figure) => recorded(&layer, figure),
+                None => Setting {
+                    key: join(&layer, key.path),
+                    value: key.otherwise.to_owned(),
+                    unit: key.unit.to_owned(),
+                    kind: Kind::Inferred,
+                    source: key.meaning.to_owned(),
+                },
+            });
+        }
+        Ok(FlashSpec {
+            sectors: (it.number("size_gib") * (1u64 << 30) as f64).round() as u64 / SECTOR,
+            largest: it.count("request_kib") * 1024 / SECTOR as u32,
+            read: it.span("read_ms"),
+            write: it.span("write_ms"),
+            read_rate: it.rate("read_mb_s"),
+            write_rate: it.rate("write_mb_s"),
+        })
+    }
+
+    /// The unit that a volume lies on: the drive, or the device that it names.
+    fn unit_of(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<u8, Errors> {
+        let Some((name, line)) = part.word(DEVICE_OF) else { return Ok(0) };
+        let names = self.names(&self.devices);
+        let key = format!("volume.{}.{DEVICE_OF}", part.name);
+        let Some(at) = names.iter().position(|known| known == name) else {
+            let wrong = self.wrong(line, format!("the scene has no device `{name}`")).key(key);
+            let wrong =
+                wrong.expected(if names.is_empty() { "a table [device.NAME]".to_owned() } else { names.join(", ") });
+            return Err(vec![wrong.nearest_to(name, names.iter().map(String::as_str))]);
+        };
+        settings.push(Setting::asked(key, name.to_owned(), "the scene"));
+        Ok(at as u8 + 1)
+    }
+
     fn volume(&self, part: &Part, family: Family, settings: &mut Vec<Setting>) -> Result<VolumePlan, Errors> {
         let layer = join("volume", &part.name);
         self.must(part, &layer, VOLUME)?;
@@ -287,6 +376,7 @@ impl Scene {
             }),
         };
         Ok(VolumePlan {
+            unit: self.unit_of(part, settings)?,
             bytes: it.may_number("size_gib").map_or(0, |gib| (gib * (1u64 << 30) as f64).round() as u64),
             format,
             aging: Aging { fragments: (it.number("fragments") * 100.0).round() as u32, gap_kib: it.count("gap_kib") },
@@ -450,8 +540,9 @@ impl Scene {
         let gib = |sectors: u64| format!("{:.3} GiB", sectors as f64 * SECTOR as f64 / (1u64 << 30) as f64);
         match misfit {
             Misfit::BeyondDrive { end, drive } => {
-                let message = format!("would end at {}, and the drive has {}", gib(end), gib(drive));
-                wrong("size_gib", message).expected("volumes that fit the drive one behind another")
+                let device = part.word(DEVICE_OF).map_or("the drive", |(name, _)| name);
+                let message = format!("would end at {}, and {device} has {}", gib(end), gib(drive));
+                wrong("size_gib", message).expected(format!("volumes that fit {device} one behind another"))
             }
             Misfit::Cluster { least, most } => {
                 let message = "no such cluster".to_owned();
@@ -487,7 +578,7 @@ impl Part {
     }
 }
 
-/// The tables below `volume` or `program`, in the order in which they stand.
+/// The tables below `device`, `volume` or `program`, in the order in which they stand.
 fn read_named(
     reader: &mut Reader<'_>,
     root: &str,
@@ -510,6 +601,15 @@ fn read_named(
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
+/// The keys of a table that are words of the scene's own.
+fn words_of(root: &str) -> &'static [&'static str] {
+    match root {
+        "program" => &WORDS,
+        "volume" => &[DEVICE_OF],
+        _ => &[],
+    }
+}
+
 /// One table.
 fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize, value: &Spanned<DeValue<'_>>) -> Part {
     let mut part = Part { line, ..Part::default() };
@@ -519,8 +619,9 @@ fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize,
         return part;
     };
     let (mut table, mut own) = (table.clone(), DeTable::new());
+    let words = words_of(layer.split('.').next().unwrap_or_default());
+    part.words = words.iter().filter_map(|word| read_word(reader, layer, word, &mut table)).collect();
     if layer.starts_with("program.") {
-        part.words = WORDS.iter().filter_map(|word| read_word(reader, layer, word, &mut table)).collect();
         for key in PROGRAM {
             own.extend(table.remove_entry(key.path));
         }
@@ -531,8 +632,9 @@ fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize,
     for error in &mut reader.errors[before..] {
         let word = error.key.clone().unwrap_or_default();
         error.key = error.key.take().map(|key| join(layer, &key));
-        if error.message == "unknown key" && layer.starts_with("program.") {
-            let all = keys.iter().chain(PROGRAM).map(|key| key.path).chain(WORDS);
+        if error.message == "unknown key" && !words.is_empty() {
+            let own = if layer.starts_with("program.") { PROGRAM } else { &[] };
+            let all = keys.iter().chain(own).map(|key| key.path).chain(words.iter().copied());
             error.nearest = Diagnostic::at("", 0, "").nearest_to(&word, all).nearest;
         }
         error.nearest =

@@ -320,7 +320,7 @@ impl Stack {
         for (asked, figures) in standing.iter().zip(&figures).rev() {
             layers.push(self.layer_of(asked, figures, &mut beside)?);
         }
-        let stack = model::Stack { profile, layers, changes: self.changes.clone() };
+        let stack = model::Stack { profile, layers, changes: self.changes.clone(), beside: Vec::new() };
         stack.check().map_err(|misplaced| vec![self.misplaced(misplaced)])?;
         let mut settings: Vec<Setting> = self.layers.iter().map(Asked::named).collect();
         for (asked, figures) in standing.iter().zip(&figures) {

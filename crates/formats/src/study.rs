@@ -33,7 +33,7 @@ use crate::stack::keys;
 
 use crate::dotted::{flatten, plain};
 use crate::duration::Duration;
-use crate::metric::Metric;
+use crate::metric::{IOPS, Metric};
 
 /// A study.
 #[derive(Clone, Debug, Deserialize)]
@@ -127,6 +127,15 @@ pub struct Bundle {
     pub set: toml::Table,
 }
 
+impl Study {
+    /// Judges this wherever a comparison does not say.
+    pub fn judge(&mut self, metric: &Metric) {
+        for compare in &mut self.compare {
+            compare.metric.get_or_insert_with(|| metric.clone());
+        }
+    }
+}
+
 /// Two levels of one factor held against each other, in every cell of the others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,9 +154,15 @@ pub struct Compare {
     /// Leads the report.
     #[serde(default)]
     pub headline: bool,
+    /// What is judged; without it requests per second, of scenes the whole time ([`Study::judge`]).
+    pub metric: Option<Metric>,
+}
+
+impl Compare {
     /// What is judged.
-    #[serde(default)]
-    pub metric: Metric,
+    pub fn metric(&self) -> &Metric {
+        self.metric.as_ref().unwrap_or(&IOPS)
+    }
 }
 
 /// A finding of a source, and the condition under which it counts as reproduced.

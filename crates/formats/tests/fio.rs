@@ -241,8 +241,8 @@ fn what_changes_nothing_is_warned_of() {
         let lines = if key == "hipri" { "ioengine=io_uring\nhipri" } else { line };
         warned(lines, key);
     }
-    assert!(warned("direct=0", "direct").message.contains("no page cache"));
-    assert!(warned("buffered=1", "direct").message.contains("no page cache"));
+    assert!(warned("direct=0", "direct").message.contains("without a page cache"));
+    assert!(warned("buffered=1", "direct").message.contains("without a page cache"));
     assert!(workers("group_reporting\nnorandommap\nrandseed=5").1.is_empty(), "what is honoured is not warned of");
 }
 

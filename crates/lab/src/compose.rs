@@ -155,8 +155,8 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
         side_b: compare.to.clone(),
         cell: finding.cell.clone(),
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
-        metric: compare.metric.title(),
-        better: compare.metric.better().to_owned(),
+        metric: compare.metric().title(),
+        better: compare.metric().better().to_owned(),
         ratio: ratio(judgement),
         verdict: outcome(judgement, finding.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
@@ -184,8 +184,8 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
             _ => format!("geometric mean of {} cells", overall.cells),
         },
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
-        metric: compare.metric.title(),
-        better: compare.metric.better().to_owned(),
+        metric: compare.metric().title(),
+        better: compare.metric().better().to_owned(),
         ratio: ratio(judgement),
         verdict: outcome(judgement, overall.refused.as_ref()),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
@@ -302,9 +302,29 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
             cache: part("cache"),
             link: part("link"),
         },
+        elapsed_s: mean(|run| run.elapsed_s),
+        operations: operations(evidence, cell),
         cpu: processor(runs),
         flags,
     }
+}
+
+/// What the programs of a scene did; a program of which some run did nothing is left out.
+fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::Operations> {
+    let runs = evidence.runs(cell);
+    let first = runs.first().into_iter().flat_map(|run| run.operations.keys());
+    let of_program = |program: &String| {
+        let done: Vec<_> = runs.iter().map(|run| run.operations.get(program)).collect::<Option<_>>()?;
+        let count = done.iter().map(|done| done.count).sum();
+        let of = |run: &RunRecord| run.operations.get(program).map_or(0.0, |done| done.per_s);
+        done.iter().all(|done| done.count > 0).then(|| report::Operations {
+            program: program.clone(),
+            count,
+            per_s: interval(evidence.mean(cell, of)),
+            response_ms: Response::average(&done.iter().map(|done| done.response_ms).collect::<Vec<_>>()),
+        })
+    };
+    first.filter_map(of_program).collect()
 }
 
 fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {

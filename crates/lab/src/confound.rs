@@ -26,7 +26,7 @@ use crate::made::{MadeFrom, differences};
 
 /// The settings of each concern, by the roots of their keys. The first that fits counts; where none does, that of the
 /// layer ([`stack::concern_of`]).
-const CONCERNS: [(Concern, &[&str]); 27] = [
+const CONCERNS: [(Concern, &[&str]); 28] = [
     (
         FlushPolicy,
         &["driver.flush", "driver.write_through", "driver.power_off", "driver.power_off_pause_ms", "accelerator.flush"],
@@ -66,6 +66,7 @@ const CONCERNS: [(Concern, &[&str]); 27] = [
     (Firmware, &["drive.firmware", "drive.overhead"]),
     (Change, &["at"]),
     (Order, &["stack.order"]),
+    (Drive, &["device"]),
     (System, &["system"]),
     (PageCache, &["pagecache"]),
     (FileSystem, &["volume", "partitions"]),
@@ -137,6 +138,8 @@ fn reaches(named: &str, key: &str) -> bool {
         // Another job is other work, which nothing stands for.
         "job" => false,
         variable if variable.starts_with("job.env.") => under(key, "job"),
+        // A cache without a size has no other settings, and nothing is opened through it.
+        "pagecache.mib" => under(key, "pagecache"),
         // Another program comes with other figures.
         program if program.starts_with("program.") && program.ends_with(".name") => {
             under(key, program.trim_end_matches(".name"))

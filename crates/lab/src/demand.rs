@@ -42,7 +42,16 @@ pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
     let workers = workers.saturating_add(work.scene().map_or(0, of_scene));
     let caches = target.stack().into_iter().flat_map(Stack::accelerators);
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
+    let pages = pages.saturating_add(cached_pages(work));
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
+}
+
+/// Pages of the page cache below a job.
+fn cached_pages(work: &Work) -> u64 {
+    match work {
+        Work::Cached(cached) => cached.1.system.cache.map_or(0, |cache| cache.bytes / 4096),
+        _ => 0,
+    }
 }
 
 /// Bytes of a plan: so many runs, `at_once` of them together, of which none takes more than `most`.

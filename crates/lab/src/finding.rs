@@ -16,7 +16,7 @@ mod place;
 use std::fmt;
 
 use seekwise_formats::expression::Expression;
-use seekwise_formats::metric::Metric;
+use seekwise_formats::metric::{Figure, Metric};
 use seekwise_formats::study::{Claim, Class, Compare, Study};
 use serde::Serialize;
 
@@ -226,7 +226,7 @@ impl<'a> Evidence<'a> {
 
     /// What is tested by comparisons of one kind; of none, nothing.
     fn test(&self, findings: &[&Finding]) -> Option<Test> {
-        let metric = self.study.compare[findings.first()?.compare].metric.clone();
+        let metric = self.study.compare[findings.first()?.compare].metric().clone();
         let mut sides: Vec<(usize, usize)> = findings.iter().map(|finding| (finding.from, finding.to)).collect();
         sides.sort_unstable();
         Some(Test { sides, metric })
@@ -284,7 +284,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn paired(&self, finding: &Finding) -> Option<Paired> {
-        self.pair(finding, &self.study.compare[finding.compare].metric)
+        self.pair(finding, self.study.compare[finding.compare].metric())
     }
 
     fn pair(&self, finding: &Finding, metric: &Metric) -> Option<Paired> {
@@ -294,9 +294,12 @@ impl<'a> Evidence<'a> {
 
     /// Says of a judged finding where its difference comes from, and what went the other way.
     fn explain(&self, finding: &mut Finding) {
-        let metric = &self.study.compare[finding.compare].metric;
+        let metric = self.study.compare[finding.compare].metric();
         let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
-        finding.cause = Cause::between(&metric.whose, from, to);
+        // How long a run took follows from its responses only where both sides ask as much.
+        let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
+        let follows = metric.figure != Figure::Elapsed || asked(from) == asked(to);
+        finding.cause = if follows { Cause::between(&metric.whose, from, to) } else { None };
         let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
         finding.thin = !supported(metric);
         let Some(judgement) = finding.judgement.filter(|_| finding.refused.is_none()) else { return };
@@ -335,7 +338,7 @@ impl<'a> Evidence<'a> {
 
     /// Run by run, the geometric means over all cells of both sides of a comparison.
     fn together(&self, compare: usize, of: &[&Finding]) -> Option<Paired> {
-        let metric = &self.study.compare[compare].metric;
+        let metric = self.study.compare[compare].metric();
         let mean = |side: fn(&Finding) -> usize, run: usize| {
             let logs = of.iter().map(|finding| {
                 let value = metric::value(metric, self.by_cell[side(finding)].get(run)?);

@@ -8,6 +8,8 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::{fio, iometer};
+use seekwise_model::files::buffered::{BufferedSpec, Opening};
+use seekwise_model::flash::FlashSpec;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
@@ -163,6 +165,30 @@ pub const JOBS: &[BuiltInJob] = &[
         variables: &[("DEPTH", "16"), ("RW", "randread"), ("BS", "4k")],
     },
     BuiltInJob {
+        name: "crystaldiskmark-2",
+        purpose: "CrystalDiskMark 2.2: a file read and written in sequence, in blocks of 512 KB and of 4 KB at random",
+        text: include_str!("../../../studies/jobs/crystaldiskmark-2.fio"),
+        variables: &[("SIZE", "100m"), ("PLACE", "0%")],
+    },
+    BuiltInJob {
+        name: "crystaldiskmark-9",
+        purpose: "CrystalDiskMark 7 to 9, its default profile: 1 MiB in sequence at depth 8 and 1, 4 KiB at random at 32 and 1",
+        text: include_str!("../../../studies/jobs/crystaldiskmark-9.fio"),
+        variables: &[("SIZE", "1g"), ("PLACE", "0%")],
+    },
+    BuiltInJob {
+        name: "hd-tune-curve",
+        purpose: "HD Tune's transfer curve: the rate at 21 places from the first sector to the last",
+        text: include_str!("../../../studies/jobs/hd-tune-curve.fio"),
+        variables: &[("RW", "read"), ("READ", "8m")],
+    },
+    BuiltInJob {
+        name: "hd-tune-access",
+        purpose: "HD Tune's access times: single sectors at random over the whole drive",
+        text: include_str!("../../../studies/jobs/hd-tune-access.fio"),
+        variables: &[("RW", "randread"), ("READS", "1000")],
+    },
+    BuiltInJob {
         name: "four-commands",
         purpose: "four sectors of one track at once, out of order: a half, a quarter and three quarters on",
         text: include_str!("../../../studies/jobs/four-commands.fio"),
@@ -209,6 +235,10 @@ pub struct Loaded {
     pub job: Work,
     /// What it was read from.
     pub origin: Origin,
+    /// The figures of its page cache, where a job that is no scene has one.
+    pub system: Vec<Setting>,
+    /// Devices beside the drive that it runs on too.
+    pub beside: Vec<FlashSpec>,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
@@ -319,7 +349,7 @@ pub fn built_in(name: &str) -> Option<&'static str> {
 pub struct Asked<'a> {
     /// Variables of a fio job, which go before the environment's.
     pub variables: &'a [(&'a str, &'a str)],
-    /// Dotted keys of a scene and their values.
+    /// Dotted keys of a scene and their values; of a fio job those of its page cache.
     pub scene: &'a [(&'a str, &'a str)],
     /// When a scene ends.
     pub runtime: Option<Span>,
@@ -340,10 +370,10 @@ pub fn load(
 pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     let loaded = load_any(name, sectors, inputs, asked)?;
     match (&loaded.origin, asked.scene.first()) {
-        (Origin::Scene(_), _) | (_, None) => Ok(loaded),
+        (Origin::Scene(_) | Origin::Fio(_), _) | (_, None) => Ok(loaded),
         (_, Some((key, _))) => {
             let fault = Diagnostic::at(name, 0, "is no scene").key(*key);
-            Err(vec![fault.expected("a scene, to set keys of volumes and programs")])
+            Err(vec![fault.expected("a scene or a fio job: Iometer goes past the page cache")])
         }
     }
 }
@@ -361,7 +391,13 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     }
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors).into();
-        return Ok(Loaded { job, origin: Origin::Pattern, warnings: Vec::new() });
+        return Ok(Loaded {
+            job,
+            origin: Origin::Pattern,
+            system: Vec::new(),
+            beside: Vec::new(),
+            warnings: Vec::new(),
+        });
     }
     let asked = RefCell::new(Vec::new());
     let given = |key: &str| {
@@ -382,7 +418,8 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     let text = inputs.text(Role::Job, name).map_err(absent)?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
-        return fio_job(name, &text, sectors, inputs, &|key| given(key).or_else(|| default(key))).and_then(all_used);
+        return fio_job(name, &text, sectors, inputs, scene, &|key| given(key).or_else(|| default(key)))
+            .and_then(all_used);
     }
     let is_scene = name.to_ascii_lowercase().ends_with(".toml") || Scene::looks_like(&text);
     if let (true, Some((variable, _))) = (is_scene || looks_like_iometer(name, &text), variables.first()) {
@@ -395,9 +432,15 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
-        return Ok(Loaded { job: job.into(), origin: Origin::Iometer, warnings });
+        return Ok(Loaded {
+            job: job.into(),
+            origin: Origin::Iometer,
+            system: Vec::new(),
+            beside: Vec::new(),
+            warnings,
+        });
     }
-    fio_job(name, &text, sectors, inputs, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
+    fio_job(name, &text, sectors, inputs, scene, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
 
 /// Why `name`, which might be a file or one of the `known` words, stands for nothing.
@@ -426,7 +469,7 @@ fn scene_job(
     asked.iter().try_for_each(|(key, value)| scene.set(key, value))?;
     let built = scene.build(sectors, runtime)?;
     let (job, origin) = (Work::Scene(Box::new(built.spec)), Origin::Scene(built.settings));
-    Ok(Loaded { job, origin, warnings: Vec::new() })
+    Ok(Loaded { job, origin, system: Vec::new(), beside: built.beside, warnings: Vec::new() })
 }
 
 fn fio_job(
@@ -434,6 +477,7 @@ fn fio_job(
     text: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
+    asked: &[(&str, &str)],
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let context = fio::Context {
@@ -442,8 +486,31 @@ fn fio_job(
         ..fio::Context::bare()
     };
     let file = fio::parse(name, text, &context)?;
-    let (job, warnings) = file.job(sectors)?;
-    Ok(Loaded { job: job.into(), origin: Origin::Fio(Box::new(file)), warnings })
+    let Some((system, mut settings)) = Scene::system_of_job(name, asked)? else {
+        let (job, warnings) = file.job(sectors)?;
+        let (job, origin) = (job.into(), Origin::Fio(Box::new(file)));
+        return Ok(Loaded { job, origin, system: Vec::new(), beside: Vec::new(), warnings });
+    };
+    let (job, workers, warnings) = file.cached_job(sectors)?;
+    settings.push(opened(&workers));
+    let job = Work::Cached(Box::new((job, BufferedSpec { system, workers })));
+    Ok(Loaded { job, origin: Origin::Fio(Box::new(file)), system: settings, beside: Vec::new(), warnings })
+}
+
+/// How the workers' files are opened, as a setting: two jobs that differ in it are not the same.
+fn opened(workers: &[Opening]) -> Setting {
+    let word = |&Opening { direct, through, invalidate }: &Opening| match (direct, through, invalidate) {
+        (true, ..) => "direct",
+        (false, false, true) => "cached",
+        (false, false, false) => "cached, kept",
+        (false, true, true) => "written through",
+        (false, true, false) => "written through, kept",
+    };
+    let mut words: Vec<&str> = workers.iter().map(word).collect();
+    if words.iter().all(|word| *word == words[0]) {
+        words.truncate(1);
+    }
+    Setting::asked("pagecache.opened".to_owned(), words.join("; "), "the job as it was understood")
 }
 
 fn looks_like_iometer(name: &str, text: &str) -> bool {

@@ -14,6 +14,7 @@ use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::{Setting, Stack as StackFile};
 use seekwise_formats::study::Study;
+use seekwise_model::flash::FlashSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
 use seekwise_targets::place::{self, PLACES, Place, Target};
@@ -97,7 +98,7 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 /// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
 /// key `place` names a place in real time; else `stack` names a stack file to begin with, `drive` a drive alone.
 pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
-    let (target, mut settings, below) = match cell.value(PLACE) {
+    let (mut target, mut settings, below) = match cell.value(PLACE) {
         Some(name) if name != sim::NAME => {
             let place = place(file, name, cell)?;
             (Target::Real(place), vec![setting(place)], Vec::new())
@@ -114,7 +115,9 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     let scene: Vec<(&str, &str)> = asked.filter(|(key, _)| Scene::has_key(key)).collect();
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
     let asked = Asked { variables: &variables, scene: &scene, runtime };
-    let Loaded { mut job, origin, mut warnings } = crate::jobs::load_with(name, target.sectors(), inputs, &asked)?;
+    let Loaded { mut job, origin, system, beside, mut warnings } =
+        crate::jobs::load_with(name, target.sectors(), inputs, &asked)?;
+    put_beside(&mut target, name, beside)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
@@ -122,6 +125,9 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     warnings.extend(below);
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(work::settings(job, target.sectors())),
+        (Work::Cached(cached), _) => {
+            settings.extend(work::settings(&cached.0, target.sectors()).into_iter().chain(system))
+        }
         (_, Origin::Scene(own)) => {
             settings.extend(own.iter().cloned().chain(work::of_scene(runtime, target.sectors())))
         }
@@ -129,6 +135,19 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     }
     let hash = made::hash(settings.iter());
     Ok(Prepared { target, settings, hash, job, origin, warnings })
+}
+
+/// Puts the devices of a scene beside a modelled stack.
+fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result<(), Vec<Diagnostic>> {
+    match target {
+        Target::Sim(stack) => stack.beside = devices,
+        Target::Real(place) if !devices.is_empty() => {
+            let wrong = Diagnostic::at(job, 0, format!("`{}` has no device beside it", place.name())).key("device");
+            return Err(vec![wrong.expected("a modelled stack")]);
+        }
+        Target::Real(_) => {}
+    }
+    Ok(())
 }
 
 /// The key that says where a cell runs.
@@ -218,6 +237,7 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
         |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(expected)];
     let job = match work {
         Work::Job(job) => job,
+        Work::Cached(cached) => &mut cached.0,
         // Its end was asked for before it was built.
         Work::Scene(_) if key == "job.runtime" => return Ok(()),
         Work::Scene(_) => {

@@ -254,6 +254,10 @@ pub struct Cell {
     pub histogram: Vec<(f64, u64)>,
     /// Where the mean response went.
     pub anatomy_ms: Anatomy,
+    /// From the beginning to the end of a run, in seconds.
+    pub elapsed_s: Interval,
+    /// What the programs of a scene did, in the order of their names; empty of a job.
+    pub operations: Vec<Operations>,
     /// What the processor had of it, where one is modelled.
     pub cpu: Option<Processor>,
     /// Warnings that concern this cell only.
@@ -277,6 +281,19 @@ pub struct Anatomy {
     pub transfer: f64,
     pub cache: f64,
     pub link: f64,
+}
+
+/// What a program of a scene did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Operations {
+    /// The program's name.
+    pub program: String,
+    /// Operations that ended, over all runs.
+    pub count: u64,
+    /// How many a second.
+    pub per_s: Interval,
+    /// How long they took: means over the runs.
+    pub response_ms: Response,
 }
 
 /// What the processor had of the work of a cell: means over its runs.

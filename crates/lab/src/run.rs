@@ -6,6 +6,7 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
+use seekwise_model::files::system::Reads;
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
@@ -13,7 +14,7 @@ use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Window;
 use seekwise_targets::place::{Cost, RunError, Target};
 use seekwise_targets::sim;
-use seekwise_targets::work::Work;
+use seekwise_targets::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,9 @@ pub struct RunRecord {
     /// The same by the names of the job's workers, where there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
+    /// Percent of the bytes read through a page cache that were in memory: no read of the drive brought them in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_percent: Option<f64>,
     /// What programs did, by their names: files copied, commits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, OperationRecord>,
@@ -464,6 +468,8 @@ pub struct Measured {
     pub names: Vec<String>,
     /// By worker: the time for which it counts.
     pub windows: Vec<Option<Window>>,
+    /// Percent of the bytes read through a page cache that were in memory.
+    pub memory_percent: Option<f64>,
     /// What programs did.
     pub operations: BTreeMap<String, OperationRecord>,
     /// What was counted between changes of settings.
@@ -549,6 +555,7 @@ pub fn measure_first(
     let windows = outcome.source.windows(outcome.end);
     let mut troubles = troubles(target, work, outcome.failures, outcome.end);
     troubles.extend(operations::troubles(&outcome.source, work));
+    troubles.extend(memory_speed(&outcome.source));
     Ok(Measured {
         run: recorder.finish(&windows),
         stream_hash: outcome.stream_hash,
@@ -559,11 +566,31 @@ pub fn measure_first(
         cost: outcome.cost,
         link: target.stack().map(|stack| stack.profile.link.rate),
         cores: target.stack().and_then(Stack::processor).map(|processor| processor.cores),
+        memory_percent: outcome.source.reads().map(from_memory),
         operations: operations::of(&outcome.source, work, &windows),
         names: work.names(),
         phases: stretches,
         troubles,
         windows,
+    })
+}
+
+/// From this share on figures of reads are called those of memory (inferred: half of the bytes).
+const OF_MEMORY: f64 = 50.0;
+
+/// Percent of what was asked that the device was not asked for.
+fn from_memory(Reads { asked, fetched }: Reads) -> f64 {
+    100.0 * asked.saturating_sub(fetched) as f64 / asked as f64
+}
+
+/// That a job's reads were served by memory. Of a scene it is its own affair what is read twice.
+fn memory_speed(issuer: &Issuer) -> Option<String> {
+    let Issuer::Buffered(buffered) = issuer else { return None };
+    let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(from_memory)?;
+    (percent >= OF_MEMORY).then(|| {
+        format!(
+            "{percent:.1} % of the bytes read came from the page cache: the rates are those of memory, not of the drive"
+        )
     })
 }
 
@@ -628,6 +655,7 @@ impl Measured {
             warnings,
             histogram: buckets(&all.tally),
             groups: self.groups(),
+            memory_percent: self.memory_percent,
             operations: self.operations.clone(),
             phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
             all: View::of(&all),

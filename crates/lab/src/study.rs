@@ -6,13 +6,13 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::metric::Whose;
-use seekwise_formats::study::Study;
+use seekwise_formats::metric::{Figure, Metric, Whose};
+use seekwise_formats::study::{Compare, Study};
 use seekwise_targets::place::RunError;
 
 use crate::cut;
 use crate::made::MadeFrom;
-use crate::plan::Prepared;
+use crate::plan::{self, Prepared};
 use crate::run::{Cuts, Measured, RunRecord, measure};
 
 /// What came of one run.
@@ -49,12 +49,66 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
             }
         }
     }
-    jobs_judged(file, study, prepared)
+    jobs_judged(file, study, prepared)?;
+    operations_named(file, study, prepared)
+}
+
+/// What is judged where a comparison does not say: of scenes how long they take.
+pub fn judge(study: &mut Study, made: &MadeFrom) {
+    if (0..made.cells.len()).all(|cell| made.setting(cell, "system.family").is_some()) {
+        study.judge(&Metric::of_all(Figure::Elapsed));
+    }
+}
+
+/// Every program whose operations an expression names is one of some cell. Of a part of a plan nothing is said: what it
+/// names may be in the rest.
+fn operations_named(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
+    if prepared.len() < plan::cells(study).len() {
+        return Ok(());
+    }
+    let mut known: Vec<String> = prepared.iter().filter(|cell| cell.job.scene().is_some()).flat_map(programs).collect();
+    known.sort_unstable();
+    known.dedup();
+    let expressions = study.claim.iter().flat_map(|claim| claim.check.iter().chain(&claim.show));
+    for name in expressions.flat_map(|expression| expression.body.named()) {
+        let Some(program) = name.strip_prefix("operations.").and_then(program_of) else { continue };
+        if !known.iter().any(|other| other == program) {
+            return Err(vec![unknown_program(file, program, &known)]);
+        }
+    }
+    Ok(())
+}
+
+/// The program in `NAME.response_ms.p99` or `NAME.per_s`. A name may hold points.
+fn program_of(figure: &str) -> Option<&str> {
+    figure.split_once(".response_ms.").or_else(|| figure.rsplit_once('.')).map(|(program, _)| program)
+}
+
+/// Figures of operations, as a metric has them.
+const FIGURES: [&str; 9] = ["count", "per_s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+
+/// What to say of a program that no scene has; what follows a known one was meant for a figure.
+fn unknown_program(file: &str, program: &str, known: &[String]) -> Diagnostic {
+    let fault = |text: String| Diagnostic::at(file, 0, text).key(format!("operations.{program}"));
+    let figure = |known: &String| program.strip_prefix(known.as_str())?.strip_prefix('.').map(str::to_owned);
+    if let Some(figure) = known.iter().find_map(figure) {
+        let fault = fault(format!("operations have no figure `{figure}`")).nearest_to(&figure, FIGURES);
+        return fault.expected(FIGURES.join(", "));
+    }
+    let fault = fault(format!("no scene of the study has a program `{program}`"));
+    let fault = fault.nearest_to(program, known.iter().map(String::as_str));
+    fault.expected(if known.is_empty() { "a scene".to_owned() } else { known.join(", ") })
+}
+
+/// The programs of a scene.
+fn programs(prepared: &Prepared) -> Vec<String> {
+    let scene = prepared.job.scene();
+    scene.into_iter().flat_map(|scene| &scene.programs).map(|program| program.name.clone()).collect()
 }
 
 /// Every job that a metric names is one that each cell has.
 fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
-    for metric in study.compare.iter().map(|compare| &compare.metric) {
+    for metric in study.compare.iter().map(Compare::metric) {
         let (Whose::Job(name) | Whose::Operations(name)) = &metric.whose else { continue };
         let names = |prepared: &Prepared| prepared.job.names();
         if let Some(mut names) = prepared.iter().map(names).find(|names| !names.contains(name)) {

@@ -121,7 +121,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
                         Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
                     workload.complete(now, &completion);
                 }
-                Next::Done => panic!("it goes on"),
+                Next::Served(_) | Next::Done => panic!("it goes on, on the device"),
             }
         }
         best = best.min(began.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH));

@@ -400,12 +400,35 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
 pub enum Next {
     /// Issue this now. The engine fills in `stamp`.
     Request(Request),
+    /// This was done without the device: it is recorded, and nothing is issued.
+    Served(Served),
     /// Nothing before this instant.
     At(Instant),
     /// Nothing before one of its requests completes.
     Completion,
     /// Nothing more, ever.
     Done,
+}
+
+/// A request that a source has served itself, from memory or by others that it issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The worker in whose statistics it counts.
+    pub worker: u16,
+    /// What was asked.
+    pub op: Op,
+    /// First sector.
+    pub lba: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// When it was due.
+    pub intended: Instant,
+    /// When it was done.
+    pub finished: Instant,
+    /// How much of the time between was computing.
+    pub computed: Span,
+    /// It ended with an error.
+    pub failed: bool,
 }
 
 /// Whoever issues requests: a workload, a file system, a recorded trace.

@@ -164,7 +164,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                 self.complete(completion, recorder);
                 events += 1;
             }
-            if !(self.ask || self.waiting.is_some()) || !self.issue() {
+            if !(self.ask || self.waiting.is_some()) || !self.issue(recorder) {
                 return Ok(());
             }
             events += 1;
@@ -176,7 +176,7 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// Issues one request, if there is one and there is room.
     #[inline(always)]
-    fn issue(&mut self) -> bool {
+    fn issue(&mut self, recorder: &mut impl FnMut(&Record)) -> bool {
         if let Some((request, offered)) = self.waiting {
             return self.offer(request, offered);
         }
@@ -185,6 +185,11 @@ impl<S: Source, D: Device> Engine<S, D> {
                 self.stamp += 1;
                 request.stamp = self.stamp;
                 self.offer(request, self.now)
+            }
+            Next::Served(served) => {
+                self.failures += u64::from(served.failed);
+                recorder(&Record::of_served(&served));
+                true
             }
             next => {
                 self.ask = false;

@@ -3,6 +3,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
+//! | [`buffered`] | a job's requests through the page cache |
 //! | [`call`] | what a program asks of the system, and what it gets back |
 //! | [`note`] | what a scene tells a judge of power cuts |
 //! | [`pagecache`] | which pages of files are in memory, and what is read ahead |
@@ -13,6 +14,7 @@
 //!
 //! No bytes of data are kept, only where they lie, as everywhere in the model.
 
+pub mod buffered;
 pub mod call;
 pub mod note;
 pub mod pagecache;

@@ -3,6 +3,7 @@
 
 pub mod accelerator;
 pub mod array;
+pub mod beside;
 pub mod carried;
 pub mod channel;
 pub mod controller;

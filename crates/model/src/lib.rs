@@ -12,6 +12,7 @@
 //! | [`slab`] | a list whose places are used again |
 //! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
+//! | [`flash`] | a flash stick of flat times |
 //! | [`files`] | what programs do with files, as block requests: volumes |
 //! | [`stack`] | a drive and the layers above it in order: the one description, and the one builder |
 //! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
@@ -25,6 +26,7 @@ pub mod block;
 pub mod drive;
 pub mod engine;
 pub mod files;
+pub mod flash;
 pub mod host;
 pub mod queue;
 pub mod recency;

@@ -14,7 +14,7 @@
 //! the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
 //! the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
 
-use crate::block::{Completion, Request};
+use crate::block::{Completion, Flags, Request, Served, Status};
 use crate::time::{Instant, Span};
 
 /// Where time goes.
@@ -244,6 +244,19 @@ pub struct Record {
 }
 
 impl Record {
+    /// Of a request that its source has served: what was not computing it waited in the operating system.
+    pub fn of_served(served: &Served) -> Record {
+        let Served { worker, op, lba, sectors, intended, finished, computed, failed } = *served;
+        let (flags, status) = (Flags::NONE, if failed { Status::MediumError } else { Status::Done });
+        let request = Request { tag: 0, unit: 0, origin: worker, op, flags, lba, sectors, stamp: 0 };
+        let mut parts = Parts::default();
+        parts.add(Part::Processor, computed);
+        parts.add(Part::Driver, finished.since(intended) - computed);
+        let effort = Effort { busy: computed, ..Effort::default() };
+        let completion = Completion { tag: 0, status, submitted: intended, finished, parts, effort };
+        Record { worker, request, intended, completion }
+    }
+
     /// Response time: from when it was due until it was done.
     pub fn response(&self) -> Span {
         self.completion.finished.since(self.intended)

@@ -28,9 +28,11 @@ use crate::drive::Drive;
 use crate::drive::mechanics::Mechanics;
 use crate::drive::movement::Movements;
 use crate::drive::profile::Profile;
+use crate::flash::{Flash, FlashSpec};
 use crate::host::accelerator::{Accelerator, AcceleratorSpec};
 use crate::host::array::layout::Volume;
 use crate::host::array::{Array, ArraySpec};
+use crate::host::beside::Beside;
 use crate::host::channel::Channel;
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
@@ -55,6 +57,9 @@ pub struct Stack {
     pub layers: Vec<Layer>,
     /// What changes during a run, in order of time.
     pub changes: Vec<Change>,
+    /// Devices beside it, on which a scene's volumes may lie: its units 1, 2, … ([`beside`](crate::host::beside)). Of the
+    /// layers only the processor stands above them too.
+    pub beside: Vec<FlashSpec>,
 }
 
 /// A layer above a drive.
@@ -140,7 +145,7 @@ impl Layer {
 impl Stack {
     /// The drive with nothing above it.
     pub fn bare(profile: Profile) -> Stack {
-        Stack { profile, layers: Vec::new(), changes: Vec::new() }
+        Stack { profile, layers: Vec::new(), changes: Vec::new(), beside: Vec::new() }
     }
 
     /// The same with another layer on top.
@@ -152,16 +157,32 @@ impl Stack {
 
     /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
-        above(&self.layers, &mut |number| Box::new(self.drive(seed, number)))
+        self.build_on(&mut |number| Box::new(self.drive(seed, number)))
     }
 
     /// The same, with drives that tell `told` what their arms do.
     pub fn build_told(&self, seed: Seed, told: &Movements) -> Box<dyn Device> {
-        above(&self.layers, &mut |number| {
+        self.build_on(&mut |number| {
             let mut drive = self.drive(seed, number);
             drive.tell(number, told.clone());
             Box::new(drive)
         })
+    }
+
+    fn build_on(&self, drive: Drives<'_>) -> Box<dyn Device> {
+        if self.beside.is_empty() {
+            return above(&self.layers, drive);
+        }
+        let computes = matches!(self.layers.last(), Some(Layer::Processor(_)));
+        let (below, processor) = self.layers.split_at(self.layers.len() - usize::from(computes));
+        let names = self.names();
+        let own = (one(below, &names[..below.len()], 0, drive), self.drives());
+        let stick = |spec: &FlashSpec| -> (Box<dyn Device>, u32) { (Box::new(Flash::new(*spec)), 1) };
+        let all = Beside::above(core::iter::once(own).chain(self.beside.iter().map(stick)).collect());
+        match processor.first() {
+            Some(layer) => layer.above(layer.kind(), Box::new(all), 1),
+            None => Box::new(all),
+        }
     }
 
     /// One drive by itself. The first turns as its profile says; each other a little slower, by up to `SLOWEST`
@@ -180,9 +201,9 @@ impl Stack {
         (0..self.drives()).map(|number| self.drive(seed, number).profile().mechanics.clone()).collect()
     }
 
-    /// Nothing stands above the drive, and nothing changes.
+    /// Nothing stands above the drive or beside it, and nothing changes.
     pub fn is_bare(&self) -> bool {
-        self.layers.is_empty() && self.changes.is_empty()
+        self.layers.is_empty() && self.changes.is_empty() && self.beside.is_empty()
     }
 
     /// Its drives.
@@ -216,7 +237,7 @@ impl Stack {
         self.array().map(laid).unwrap_or_default()
     }
 
-    /// Sectors that a job has.
+    /// Sectors that a job has; those of devices beside it are a scene's alone.
     pub fn sectors(&self) -> u64 {
         match self.array() {
             Some(_) => self.volumes().iter().map(Volume::capacity).sum(),

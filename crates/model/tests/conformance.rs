@@ -4,12 +4,16 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use seekwise_model::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request, Status,
+    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request,
+    Status,
 };
 use seekwise_model::drive::recovery::Weak;
+use seekwise_model::flash::{Flash, FlashSpec};
 use seekwise_model::host::accelerator::AcceleratorSpec;
+use seekwise_model::host::beside::Beside;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
+use seekwise_model::host::identity::Identity;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::rng::Seed;
@@ -100,6 +104,85 @@ fn each_kind_of_queue_keeps_the_contract_with_weak_places() {
         check("bare", &bare(drive.clone()), 0..10);
         check("driven", &Stack { drive: drive.clone(), layers: vec![DRIVER] }, 0..10);
         check("in company", &Stack { drive, layers: vec![CONTROLLER, DRIVER, DRIVER] }, 0..10);
+    }
+}
+
+/// Both are slow enough to be met by cuts, aborts and each other's requests.
+const STICK: FlashSpec = FlashSpec {
+    sectors: 9_000,
+    largest: 128,
+    read: Span::from_micros(700),
+    write: Span::from_millis(3),
+    read_rate: 16_000_000,
+    write_rate: 8_000_000,
+};
+
+#[test]
+fn a_flash_stick_keeps_the_contract() {
+    for seed in 0..20 {
+        conformance(&|| Box::new(Flash::new(STICK)), CutSector::Old, seed).expect("keeps the contract");
+    }
+}
+
+/// One unit of several, as a device of its own.
+struct Unit {
+    of: Box<dyn Device>,
+    unit: u8,
+    /// Its first sector.
+    first: u64,
+}
+
+impl Device for Unit {
+    fn limits(&self, _: u8) -> Limits {
+        self.of.limits(self.unit)
+    }
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        let lba = request.lba + self.first;
+        self.of.submit(now, Request { unit: self.unit, lba, ..request }).map_err(|_| request)
+    }
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.of.control(now, control)
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.of.poll_timeout()
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.of.handle_timeout(now);
+    }
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.of.poll_completion()
+    }
+    fn log(&self) -> DriveLog {
+        self.of.log()
+    }
+    fn poll_landing(&mut self) -> Option<Landing> {
+        let landing = self.of.poll_landing()?;
+        assert_eq!(landing.member, u32::from(self.unit), "its own drive's");
+        Some(Landing { lba: landing.lba - self.first, ..landing })
+    }
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.of.unsettled(tell);
+    }
+}
+
+/// Each of the devices is a device of its own there: a drive, a stick, another drive. One by one they keep the contract,
+/// and so they do below a layer.
+#[test]
+fn devices_beside_one_another_keep_the_contract() {
+    let drive = || -> (Box<dyn Device>, u32) { (Box::new(cached().drive()), 1) };
+    let stick = || -> (Box<dyn Device>, u32) { (Box::new(Flash::new(STICK)), 1) };
+    let sectors = cached().drive().limits(0).sectors;
+    for (unit, first, cut_sector) in
+        [(0, 0, cached().cut_sector), (1, sectors, CutSector::Old), (2, sectors + STICK.sectors, cached().cut_sector)]
+    {
+        let of = || Beside::above(vec![drive(), stick(), drive()]);
+        for seed in 0..15 {
+            let alone = || -> Box<dyn Device> { Box::new(Unit { of: Box::new(of()), unit, first }) };
+            conformance(&alone, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}: {wrong:?}"));
+            let below =
+                || -> Box<dyn Device> { Box::new(Unit { of: Box::new(Identity::above(Box::new(of()))), unit, first }) };
+            conformance(&below, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}, below: {wrong:?}"));
+        }
     }
 }
 

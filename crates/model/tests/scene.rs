@@ -85,7 +85,7 @@ fn set(files: u32, bytes: u64) -> FileSet {
 }
 
 fn volume(format: Format) -> VolumePlan {
-    VolumePlan { bytes: 8 << 30, format, aging: Aging::NONE, files: set(0, 0) }
+    VolumePlan { unit: 0, bytes: 8 << 30, format, aging: Aging::NONE, files: set(0, 0) }
 }
 
 fn scene(family: Family, format: Format, doing: impl IntoIterator<Item = Doing>) -> SceneSpec {
@@ -101,6 +101,7 @@ fn scene(family: Family, format: Format, doing: impl IntoIterator<Item = Doing>)
         name: "scene".to_owned(),
         system: SystemSpec { family, largest: 1024, cache: None },
         alignment: Alignment::Mebibytes,
+        beside: vec![],
         volumes: vec![volume(format), volume(format)],
         volume_names: vec!["c".to_owned(), "d".to_owned()],
         programs: doing.into_iter().enumerate().map(plan).collect(),

@@ -8,6 +8,9 @@ use seekwise_model::engine::Engine;
 use seekwise_model::engine::computing::Computing;
 use seekwise_model::engine::fingerprint::Fingerprint;
 use seekwise_model::engine::joined::Joined;
+use seekwise_model::files::buffered::{Buffered, BufferedSpec, Opening};
+use seekwise_model::files::pagecache::PageCacheSpec;
+use seekwise_model::files::system::{Family, SystemSpec};
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::queue::Policy;
 use seekwise_model::record::Record;
@@ -107,6 +110,55 @@ fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches(
     assert!(marked[0].has(Flags::FLUSH_FOLLOWS) && marked[0].has(Flags::PRIORITY));
     assert_eq!(hash, same, "a mark is no part of what is asked");
     assert_ne!(hash, issued(5, false).1);
+}
+
+/// A job whose reads and writes go through a page cache of a megabyte.
+fn buffered(rows: &[Row], through: bool) -> Buffered<Replay<'_>> {
+    let cache = PageCacheSpec::linux(1 << 20);
+    let system = SystemSpec { family: Family::Linux, largest: 256, cache: Some(cache) };
+    let opening = Opening { direct: false, through, invalidate: true };
+    let limits = Small::default().buffered(4, 64).write_back(2).drive().limits(0);
+    Buffered::new(Replay::new(rows, Timing::Think), &BufferedSpec { system, workers: vec![opening] }, &limits)
+}
+
+fn row(op: Op, lba: u64, sectors: u32) -> Row {
+    Row { op, lba, sectors, arrival: Span::ZERO, think: Span::ZERO }
+}
+
+#[test]
+fn what_is_in_memory_is_read_from_there() {
+    let rows = [row(Op::Read, 1000, 8); 50];
+    let source = Computing::new(buffered(&rows, false), &drive().limits(0));
+    let (records, source) = records(source, drive());
+    assert_eq!(records.len(), 50, "each is recorded, though the device had one");
+    assert!(records[0].response() > Span::from_millis(1), "the first is the drive's: {:?}", records[0].response());
+    for record in &records[1..] {
+        // A call is 2 us, and 4,096 bytes at 600 MB/s are 6.8: whole microseconds are waited for, the rest is owed.
+        assert!((8_000..=9_000).contains(&record.response().nanos()), "{record:?}");
+        assert_eq!(record.completion.parts.total(), record.response());
+        assert_eq!(asked(record), (Op::Read, 1000));
+    }
+    let reads = source.into_source().reads();
+    assert_eq!((reads.asked, reads.fetched), (50 * 4096, 4096));
+}
+
+#[test]
+fn a_flush_writes_out_what_is_dirty_and_a_handle_that_writes_through_each_write() {
+    let writes = |count: u64| (0..count).map(|i| row(Op::Write, i * 400, 8)).collect::<Vec<_>>();
+    let run = |rows: &[Row], through| {
+        let source = Fingerprint::new(Computing::new(buffered(rows, through), &drive().limits(0)), u64::MAX);
+        let (records, source) = records(source, Small::default().buffered(4, 64).write_back(2).drive());
+        (records, source.issued())
+    };
+    let quick = |record: &Record| record.response() < Span::from_micros(20);
+    let (records, issued) = run(&writes(10), false);
+    assert!(records.iter().all(quick) && issued == 0, "{issued}: they stay in memory");
+    let (records, issued) = run(&[writes(10), vec![row(Op::Flush, 0, 0)]].concat(), false);
+    assert!(records[..10].iter().all(quick) && !quick(&records[10]), "the flush waits for them");
+    assert_eq!((records[10].request.op, issued), (Op::Flush, 11), "ten writes and a flush");
+    let (records, issued) = run(&writes(10), true);
+    assert!(!records.iter().any(quick));
+    assert_eq!(issued, 20, "a write and a flush each");
 }
 
 /// Has what it is brought, and never an end.

@@ -1,8 +1,10 @@
-//! What a run does: a job of workers, or a scene of programs. Whoever runs it need not know which.
+//! What a run does: a job of workers, above a page cache or not, or a scene of programs. Whoever runs it need not know which.
 
 use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
+use seekwise_model::files::buffered::{Buffered, BufferedSpec};
 use seekwise_model::files::note::Notes;
 use seekwise_model::files::scene::{Closing, Operation, Scene, SceneSpec, Trouble, Unfit};
+use seekwise_model::files::system::Reads;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::{Job, Window, Worker, Workload};
@@ -14,6 +16,8 @@ use crate::place::RunError;
 pub enum Work {
     /// Workers that issue requests.
     Job(Job),
+    /// Workers above a page cache.
+    Cached(Box<(Job, BufferedSpec)>),
     /// Programs on volumes.
     Scene(Box<SceneSpec>),
 }
@@ -32,6 +36,7 @@ impl Work {
     pub fn name(&self) -> &str {
         match self {
             Work::Job(job) => &job.name,
+            Work::Cached(cached) => &cached.0.name,
             Work::Scene(scene) => &scene.name,
         }
     }
@@ -40,6 +45,7 @@ impl Work {
     pub fn workers(&self) -> &[Worker] {
         match self {
             Work::Job(job) => &job.workers,
+            Work::Cached(cached) => &cached.0.workers,
             Work::Scene(_) => &[],
         }
     }
@@ -47,7 +53,7 @@ impl Work {
     /// The scene, where it is one.
     pub fn scene(&self) -> Option<&SceneSpec> {
         match self {
-            Work::Job(_) => None,
+            Work::Job(_) | Work::Cached(_) => None,
             Work::Scene(scene) => Some(scene),
         }
     }
@@ -55,7 +61,7 @@ impl Work {
     /// By worker, or by program and last the system: the group that it is counted in.
     pub fn groups(&self) -> Vec<u16> {
         match self {
-            Work::Job(job) => job.workers.iter().map(|worker| worker.group as u16).collect(),
+            Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
             Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
         }
     }
@@ -63,9 +69,10 @@ impl Work {
     /// By group: the name of its first worker, or of its program.
     pub fn names(&self) -> Vec<String> {
         match self {
-            Work::Job(job) => {
-                let groups = job.workers.iter().map(|worker| worker.group).max().map_or(0, |last| last + 1);
-                let first = |group| job.workers.iter().find(|worker| worker.group == group);
+            Work::Job(_) | Work::Cached(_) => {
+                let workers = self.workers();
+                let groups = workers.iter().map(|worker| worker.group).max().map_or(0, |last| last + 1);
+                let first = |group| workers.iter().find(|worker| worker.group == group);
                 (0..groups).map(|group| first(group).map_or(String::new(), |worker| worker.name.clone())).collect()
             }
             Work::Scene(scene) => {
@@ -79,6 +86,10 @@ impl Work {
     pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
             Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?)),
+            Work::Cached(cached) => {
+                let (job, spec) = &**cached;
+                Ok(Issuer::Buffered(Box::new(Buffered::new(Workload::new(job, limits, seed)?, spec, limits))))
+            }
             Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
         }
     }
@@ -91,7 +102,7 @@ impl Work {
         closing: Closing,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
-            Work::Job(_) => self.source(seed)(limits),
+            Work::Job(_) | Work::Cached(_) => self.source(seed)(limits),
             Work::Scene(scene) => made(Scene::telling(scene, limits, seed, notes).map(|scene| scene.closing(closing))),
         }
     }
@@ -108,6 +119,8 @@ fn made(scene: Result<Scene, Unfit>) -> Result<Issuer, RunError> {
 pub enum Issuer {
     /// Of a job.
     Workload(Workload),
+    /// Of a job above a page cache.
+    Buffered(Box<Buffered<Workload>>),
     /// Of a scene.
     Scene(Box<Scene>),
 }
@@ -118,6 +131,7 @@ impl Issuer {
     pub fn windows(&self, end: Instant) -> Vec<Option<Window>> {
         match self {
             Issuer::Workload(workload) => workload.windows(end),
+            Issuer::Buffered(buffered) => buffered.source().windows(end),
             Issuer::Scene(scene) => {
                 let window = |(from, until)| Window { from, until };
                 let mut windows: Vec<Option<Window>> = scene.windows(end).map(|it| it.map(window)).collect();
@@ -128,10 +142,20 @@ impl Issuer {
         }
     }
 
+    /// What was read through a page cache; nothing where there is none.
+    pub fn reads(&self) -> Option<Reads> {
+        let reads = match self {
+            Issuer::Workload(_) => return None,
+            Issuer::Buffered(buffered) => buffered.reads(),
+            Issuer::Scene(scene) => scene.system().reads(),
+        };
+        (reads.asked > 0).then_some(reads)
+    }
+
     /// What programs did.
     pub fn operations(&self) -> &[Operation] {
         match self {
-            Issuer::Workload(_) => &[],
+            Issuer::Workload(_) | Issuer::Buffered(_) => &[],
             Issuer::Scene(scene) => scene.operations(),
         }
     }
@@ -139,7 +163,7 @@ impl Issuer {
     /// Programs that did not come to their end, by their places.
     pub fn troubles(&self) -> Vec<(usize, Trouble)> {
         match self {
-            Issuer::Workload(_) => Vec::new(),
+            Issuer::Workload(_) | Issuer::Buffered(_) => Vec::new(),
             Issuer::Scene(scene) => scene.troubles().collect(),
         }
     }
@@ -150,6 +174,7 @@ impl Source for Issuer {
     fn next(&mut self, now: Instant) -> Next {
         match self {
             Issuer::Workload(workload) => workload.next(now),
+            Issuer::Buffered(buffered) => buffered.next(now),
             Issuer::Scene(scene) => scene.next(now),
         }
     }
@@ -158,6 +183,7 @@ impl Source for Issuer {
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         match self {
             Issuer::Workload(workload) => workload.complete(now, completion),
+            Issuer::Buffered(buffered) => buffered.complete(now, completion),
             Issuer::Scene(scene) => scene.complete(now, completion),
         }
     }

@@ -6,7 +6,7 @@ use super::source::{code, without_tests, words};
 
 /// Which rooms of the model a room may name. `host`, `drive`, `workload` and `files` never see one another: they meet
 /// at `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("time", &[]),
     ("rng", &["time"]),
     ("block", &["time", "record"]),
@@ -19,7 +19,8 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("host", &["time", "rng", "block", "record", "queue", "recency", "slab"]),
     ("workload", &["time", "rng", "block"]),
     ("files", &["time", "rng", "block", "recency", "slab"]),
-    ("stack", &["time", "rng", "block", "drive", "host"]),
+    ("flash", &["time", "block", "record"]),
+    ("stack", &["time", "rng", "block", "drive", "flash", "host"]),
     ("testing", &["time", "rng", "block", "record", "queue", "engine", "drive", "host", "stack", "workload"]),
 ];
 

@@ -6,7 +6,7 @@ mod values;
 use std::slice::from_ref;
 
 use seekwise_formats::metric::Metric;
-use seekwise_formats::study::Study;
+use seekwise_formats::study::{Compare, Study};
 use seekwise_lab::compose::{paired, ratio_text};
 use seekwise_lab::finding::{Beside, Evidence, Finding};
 use seekwise_lab::made::differences;
@@ -91,12 +91,12 @@ struct Compared<'a> {
 
 impl Compared<'_> {
     fn metric(&self, finding: &Finding) -> &Metric {
-        &self.evidence.study.compare[finding.compare].metric
+        self.evidence.study.compare[finding.compare].metric()
     }
 
     fn metrics(&self) -> Vec<&Metric> {
         let compares = &self.evidence.study.compare;
-        compares.iter().step_by(self.values.len() - 1).map(|compare| &compare.metric).collect()
+        compares.iter().step_by(self.values.len() - 1).map(Compare::metric).collect()
     }
 
     /// Whether every metric has a value on every side.
@@ -282,24 +282,29 @@ fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<Stri
         ("levels".to_owned(), toml::Value::Array(values.iter().map(|value| text(value)).collect())),
     ]);
     let base = values[0].as_str();
-    let mut metrics: Vec<&Metric> = Vec::new();
+    // Without a metric the study says which: of scenes another than of jobs.
+    let mut metrics: Vec<Option<&Metric>> = Vec::new();
     for metric in &args.metric {
-        if !metrics.contains(&metric) {
-            metrics.push(metric);
+        if !metrics.contains(&Some(metric)) {
+            metrics.push(Some(metric));
         }
     }
-    let compare = |metric: &Metric, value: &str| {
-        let what = if *metric == Metric::default() { String::new() } else { format!(": {metric}") };
-        toml::Value::Table(toml::Table::from_iter([
+    if metrics.is_empty() {
+        metrics.push(None);
+    }
+    let compare = |metric: Option<&Metric>, value: &str| {
+        let what = metric.filter(|metric| **metric != Metric::default()).map_or(String::new(), |it| format!(": {it}"));
+        let mut compare = toml::Table::from_iter([
             ("name".to_owned(), text(&format!("{key} from {base} to {value}{what}"))),
             ("factor".to_owned(), text(key)),
             ("from".to_owned(), text(base)),
             ("to".to_owned(), text(value)),
-            ("metric".to_owned(), text(&metric.to_string())),
             ("headline".to_owned(), toml::Value::Boolean(true)),
-        ]))
+        ]);
+        compare.extend(metric.map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
+        toml::Value::Table(compare)
     };
-    let compares = metrics.iter().flat_map(|metric| values[1..].iter().map(|value| compare(metric, value))).collect();
+    let compares = metrics.iter().flat_map(|metric| values[1..].iter().map(|value| compare(*metric, value))).collect();
     let job = target::title(&args.job, &args.on);
     let question = match values {
         [base, other] => {
@@ -317,8 +322,7 @@ fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<Stri
 }
 
 fn command(args: &args::Compare) -> String {
-    let metrics = args.metric.iter().filter(|metric| args.metric.len() > 1 || **metric != Metric::default());
-    let metrics: Vec<String> = metrics.map(|metric| format!(" --metric '{metric}'")).collect();
+    let metrics: Vec<String> = args.metric.iter().map(|metric| format!(" --metric '{metric}'")).collect();
     let vary = quoted(&format!("{}={}", args.vary.0, args.vary.1));
     let words = target::words(&args.job, &args.on);
     format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {}", metrics.concat(), args.runs, args.on.seed)

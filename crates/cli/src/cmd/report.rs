@@ -17,7 +17,8 @@ pub fn report(args: &args::Report, json: bool) -> Outcome {
         return review::report_again(&args.folder, &text, &made, said);
     }
     let kept = results::kept(&args.folder)?;
-    let study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
+    let mut study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
+    seekwise_lab::study::judge(&mut study, &kept.made);
     let records = results::records(&args.folder, &kept.made)?;
     warn(&kept.made.warnings);
     finish(&study, &kept.made, &records, &args.folder, said)

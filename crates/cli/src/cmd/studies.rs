@@ -184,7 +184,7 @@ fn as_json(name: &str, study: &Study, extent: &Extent) -> Value {
     });
     let comparisons = study.compare.iter().map(|compare| {
         json!({"name": compare.name, "factor": compare.factor, "from": compare.from, "to": compare.to,
-               "metric": compare.metric.to_string(), "headline": compare.headline})
+               "metric": compare.metric().to_string(), "headline": compare.headline})
     });
     let claims = study.claim.iter().map(|claim| {
         json!({"id": claim.id, "class": claim.class.letter().to_string(), "finding": claim.finding,
@@ -233,7 +233,7 @@ fn shown(name: &str, study: &Study, extent: &Extent) -> String {
         let mut table = tables::table(["comparison", "of", "from", "to"]);
         for compare in &study.compare {
             let side = |level: &str| format!("{}={level}", compare.factor);
-            table.add_row([&compare.name, &compare.metric.to_string(), &side(&compare.from), &side(&compare.to)]);
+            table.add_row([&compare.name, &compare.metric().to_string(), &side(&compare.from), &side(&compare.to)]);
         }
         text += &format!("\n{table}\n");
     }

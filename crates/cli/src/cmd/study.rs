@@ -245,7 +245,8 @@ fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
             let cells: Vec<_> = cells
                 .map(|f| json!({"cell": f.cell, "result": said(&f.judgement), "cause": f.cause, "beside": beside(f)}))
                 .collect();
-            let Compare { name, metric, .. } = &compares[o.compare];
+            let Compare { name, .. } = &compares[o.compare];
+            let metric = compares[o.compare].metric();
             json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place,
                    "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
         })

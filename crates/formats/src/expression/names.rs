@@ -16,8 +16,9 @@ const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "m
 /// Figures of a program's operations, beside their response times.
 const OPERATIONS: [&str; 2] = ["count", "per_s"];
 /// Figures of a whole run.
-const WHOLE: [&str; 12] = [
+const WHOLE: [&str; 13] = [
     "elapsed_s",
+    "memory_percent",
     "failures",
     "warnings",
     "cpu.percent",

@@ -3,6 +3,7 @@
 //! Source: fio's order of threads, its groups (`stonewall`, `new_group`, `group_reporting`),
 //! and its corrections of options that depend on one another.
 
+use seekwise_model::files::buffered::Opening;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
     Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Modifier, Pace, Pattern, Rate, Strided,
@@ -32,8 +33,8 @@ struct Findings {
     errors: Vec<Diagnostic>,
 }
 
-/// Builds the job.
-pub(super) fn job(file: &JobFile, sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
+/// Builds the job; `cached` says that there is a page cache for what is not direct.
+pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Findings { warnings: file.warnings.clone(), errors: Vec::new() };
     if file.sections.is_empty() {
         return Err(vec![
@@ -51,7 +52,9 @@ pub(super) fn job(file: &JobFile, sectors: u64) -> Result<(Job, Vec<Diagnostic>)
         let message = format!("the workers have {files} files together, and at most {MOST_FILES} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).key("nrfiles")]);
     }
-    buffered(file, &mut found.warnings);
+    if !cached {
+        buffered(file, &mut found.warnings);
+    }
     let shapes: Vec<Worker> = (0..file.sections.len()).map(|section| shape(file, section, &mut found)).collect();
     let clones = clones(file);
     let drive = sectors.saturating_mul(512);
@@ -74,6 +77,15 @@ fn name(file: &str) -> String {
 pub(super) fn origins(file: &JobFile) -> Vec<Origin> {
     let origin = |clone: &Clone| Origin { section: clone.section, clone: clone.number, group_id: clone.group_id };
     clones(file).iter().map(origin).collect()
+}
+
+/// How the files of each worker are opened.
+pub(super) fn openings(file: &JobFile) -> Vec<Opening> {
+    let opening = |clone: &Clone| {
+        let settings = &file.sections[clone.section].settings;
+        Opening { direct: !settings.cached(), through: settings.write_through, invalidate: settings.invalidate }
+    };
+    clones(file).iter().map(opening).collect()
 }
 
 /// All clones in fio's order: of each section the first, then the others from the last to the second.
@@ -114,7 +126,7 @@ fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
         more => format!("job {first} and {} more are", more - 1),
     };
     let message = format!(
-        "{which} buffered (fio's default); there is no page cache in this version: \
+        "{which} buffered (fio's default); without a page cache (`--set pagecache.mib=512`) \
          the drive is measured as with direct=1"
     );
     let section = file.sections.iter().position(|job| job.settings.cached()).unwrap_or(0);

@@ -49,7 +49,7 @@ const HOST: Fate = Harmless("it concerns the host's processors, memory or schedu
 const REPORT: Fate = Harmless("it shapes fio's own report; results here have a form of their own");
 const LOG: Fate = Harmless("fio's log files are not written; this program has a log of its own");
 const BYTES: Fate = Harmless("what the bytes are makes no difference to the drive");
-const CACHE: Fate = Harmless("there is no page cache in this version");
+const CACHE: Fate = Harmless("the page cache (`pagecache.mib`) takes no such hint in this version");
 const FILES: Fate = Harmless("files are laid out on the drive before the run, and nothing is created or removed");
 const VERIFY: Fate = Harmless("how fio checks what it reads back makes no difference to the drive");
 const ZONED: Fate = Harmless("it matters only with zonemode=zbd, which is refused by itself");
@@ -216,7 +216,7 @@ pub(super) const OPTIONS: &[Known] = &[
     o("end_fsync", "", Switch, Honoured),
     o("end_syncfs", "", Switch, Refused("there is no file system to synchronise; end_fsync flushes the drive", &[])),
     o("fsync_on_close", "", Switch, Honoured),
-    o("invalidate", "", Switch, CACHE),
+    o("invalidate", "", Switch, Honoured),
     o("pre_read", "", Switch, CACHE),
     o("write_hint", "", Word(&["none", "short", "medium", "long", "extreme"]),
         Harmless("a hard disk makes no use of the life time of data")),

@@ -75,6 +75,7 @@ pub(super) struct Settings {
     pub(super) priority: [[u64; 3]; 2],
     // Durability.
     pub(super) direct: bool,
+    pub(super) invalidate: bool,
     pub(super) write_through: bool,
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
@@ -149,6 +150,7 @@ impl Default for Settings {
             group_reporting: false,
             priority: [[0; 3]; 2],
             direct: false,
+            invalidate: true,
             write_through: false,
             fsync: 0,
             fdatasync: 0,
@@ -357,6 +359,7 @@ impl Settings {
             "new_group" => self.new_group = value.on(),
             "group_reporting" => self.group_reporting = value.on(),
             "direct" => self.direct = value.on(),
+            "invalidate" => self.invalidate = value.on(),
             "buffered" => self.direct = !value.on(),
             "sync" => self.write_through = !value.is_zero(),
             "writefua" => self.write_through |= value.on(),

@@ -5,7 +5,7 @@ use crate::profile::figures::Figures;
 use crate::program;
 
 /// What the keys of a scene begin with.
-pub const ROOTS: [&str; 5] = ["system", "pagecache", "partitions", "volume", "program"];
+pub const ROOTS: [&str; 6] = ["system", "pagecache", "partitions", "device", "volume", "program"];
 
 /// Keys of the system.
 pub(super) static SYSTEM: &[Key] = &[Key::must(
@@ -51,10 +51,41 @@ pub(super) static PARTITIONS: &[Key] = &[Key::may(
     "multiples of 1 MiB, as since 2007, or cylinders of 255 x 63 sectors: the first volume begins at sector 63",
 )];
 
+/// Keys of a device beside the drive: a flash stick on USB. What is inferred has its range beside it. Times: a command, its
+/// data and its status each take a microframe of 125 us of high-speed USB at least (USB 2.0, 5.3; bulk-only transport 1.0,
+/// 5), and the stick's controller reads or programs flash; measured sticks of the time lie between the bounds, writes of
+/// little far apart. Rates: 480 Mbit/s leave 53 MB/s of bulk data (USB 2.0, table 5-10), of which host adapters had 30 to 35.
+pub(super) static DEVICE: &[Key] = &[
+    Key::must("size_gib", "GiB", Accepts::Number(0.001, 1e6), "how large the stick is"),
+    Key::may(
+        "read_ms",
+        "ms",
+        Accepts::Number(0.0, 1e4),
+        "0.7",
+        "what a read costs beside its bytes; inferred, 0.4 to 1.5",
+    ),
+    Key::may(
+        "write_ms",
+        "ms",
+        Accepts::Number(0.0, 1e4),
+        "3",
+        "what a write costs beside its bytes; inferred, 1 to 30",
+    ),
+    Key::may("read_mb_s", "MB/s", Accepts::Number(0.01, 1e5), "20", "bytes read; inferred, 8 to 33 on USB 2.0"),
+    Key::may("write_mb_s", "MB/s", Accepts::Number(0.01, 1e5), "8", "bytes written; inferred, 3 to 20"),
+    Key::may(
+        "request_kib",
+        "KiB",
+        Accepts::Whole(4, 32_767),
+        "64",
+        "its largest request: 64 of Windows' driver for USB storage, 120 of Linux's (`max_sectors` of usb-storage)",
+    ),
+];
+
 /// Keys of a volume.
 pub(super) static VOLUME: &[Key] = &[
     Key::must("fs", "", Accepts::Word(&["fat32", "ntfs", "ext4"]), "its file system").also(&["file system"]),
-    Key::may("size_gib", "GiB", Accepts::Number(0.001, 1e6), "all that is left of the drive", "how large it is"),
+    Key::may("size_gib", "GiB", Accepts::Number(0.001, 1e6), "all that is left of its device", "how large it is"),
     Key::may("cluster", "bytes", Accepts::Whole(1, 1 << 20), "as formatters have it by size", "bytes of a cluster"),
     Key::may("barrier", "", Accepts::Flag, "on", "ext4: flushes and forced writes around commits").also(&["barriers"]),
     Key::may("commit_s", "s", Accepts::Number(0.01, 3600.0), "5", "ext4: how old a transaction grows"),
@@ -86,6 +117,9 @@ pub(super) static PROGRAM: &[Key] = &[
     Key::may("background", "", Accepts::Flag, "off", "the scene does not wait for its end"),
 ];
 
+/// The key of a volume that is a word of the scene's own.
+pub(super) const DEVICE_OF: &str = "device";
+
 /// Keys of a program that are words of the scene's own.
 pub(super) const WORDS: [&str; 4] = ["name", "on", "to", "after"];
 
@@ -98,11 +132,12 @@ pub(super) fn meaningless(fs: &str, it: &Figures<'_>) -> Option<(&'static str, &
 }
 
 /// The keys of figures, with what they stand below.
-pub(crate) fn sections() -> [(&'static str, &'static [Key]); 6] {
+pub(crate) fn sections() -> [(&'static str, &'static [Key]); 7] {
     [
         ("system", SYSTEM),
         ("pagecache", PAGECACHE),
         ("partitions", PARTITIONS),
+        ("device.NAME", DEVICE),
         ("volume.NAME", VOLUME),
         ("program.NAME", PROGRAM),
         ("program.NAME", program::keys()),

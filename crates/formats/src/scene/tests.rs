@@ -35,6 +35,29 @@ fn a_scene_is_what_its_words_say() {
 }
 
 #[test]
+fn a_volume_lies_on_the_device_that_it_names() {
+    let text = COPY.replace("fs = 'fat32'", "fs = 'fat32'\ndevice = 'stick'");
+    let text = format!("[device.stick]\nsize_gib = 16\nwrite_ms = 5\n{text}");
+    let scene = built(&text, &[]).unwrap();
+    let units: Vec<u8> = scene.spec.volumes.iter().map(|volume| volume.unit).collect();
+    assert_eq!(units, [0, 1]);
+    assert_eq!((scene.beside[0].sectors, scene.beside[0].write), (16 << 21, Span::from_millis(5)));
+    let find = |key: &str| scene.settings.iter().find(|setting| setting.key == key).unwrap();
+    assert_eq!(find("device.stick.write_ms").kind, Kind::Set);
+    // Every figure that went in, and where from.
+    let read = find("device.stick.read_ms");
+    assert!(read.value == "0.7" && read.kind == Kind::Inferred && read.source.contains("0.4 to 1.5"));
+    assert_eq!(find("volume.c.device").value, "stick");
+    assert!(wrong(&text.replace("= 'stick'", "= 'stik'")).contains("expected stick; did you mean `stick`?"));
+    assert!(
+        wrong(&COPY.replace("fs = 'fat32'", "fs = 'fat32'\ndevice = 'x'")).contains("expected a table [device.NAME]")
+    );
+    assert!(wrong(&text.replace("write_ms", "writ_ms")).contains("did you mean `device.stick.write_ms`?"));
+    assert!(wrong(&text.replace("device = ", "devise = ")).contains("did you mean `volume.c.device`?"));
+    assert!(wrong(&text.replace("size_gib = 16\n", "")).contains("`device.stick.size_gib`: missing key"));
+}
+
+#[test]
 fn programs_come_one_after_another() {
     let text = format!("{COPY}[program.scan]\nname = 'set-read'\non = 'c'\nafter = ['copy']\ncold = true\n");
     let scene = built(&text, &[]).unwrap();

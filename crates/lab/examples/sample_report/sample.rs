@@ -222,6 +222,8 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
         flushes_per_s: 0.0,
         histogram: histogram(mean, spread, ios),
         anatomy_ms: Anatomy { driver: waiting - in_drive, queue: in_drive, ..service },
+        elapsed_s: around(RUNTIME_S, 0.0),
+        operations: Vec::new(),
         cpu: None,
         flags,
     }

@@ -83,8 +83,15 @@ impl Heads {
     pub fn close(&mut self) -> bool {
         let run = std::mem::take(&mut self.open);
         let Some(last) = run.last() else { return false };
-        let head = &mut self.heads[last.member as usize];
-        head.known = last.to;
+        let member = last.member as usize;
+        while member >= self.heads.len() {
+            // A device beside the drives, which tells at once what came to it: nothing of it is ever unknown.
+            self.heads.push(Head { known: Instant::FAR, ..Head::default() });
+        }
+        let head = &mut self.heads[member];
+        if head.known != Instant::FAR {
+            head.known = last.to;
+        }
         head.runs.push_back(run);
         true
     }

@@ -378,15 +378,16 @@ impl Judge {
     }
 }
 
-/// Whether the request leaves something on the medium, or sees to it.
-fn matters(op: Op) -> bool {
-    matches!(op, Op::Write | Op::WriteZeroes | Op::Flush)
+/// Whether the request leaves something on the medium, or sees to it. Nothing is volatile on the devices beside the drives:
+/// a flush of theirs sees to nothing.
+fn matters(request: &Request) -> bool {
+    matches!(request.op, Op::Write | Op::WriteZeroes) || request.op == Op::Flush && request.unit == 0
 }
 
 impl Witness for Judge {
     fn submitted(&mut self, now: Instant, request: &Request) {
         self.listen();
-        if matters(request.op) {
+        if matters(request) {
             self.queued_writes += usize::from(request.op != Op::Flush);
             self.note(now, Doing::Submit(*request));
         }
@@ -394,7 +395,7 @@ impl Witness for Judge {
 
     fn completed(&mut self, request: &Request, completion: &Completion) {
         self.listen();
-        if matters(request.op) {
+        if matters(request) {
             let now = completion.finished.max(self.latest);
             self.note(now, Doing::End(*request, completion.status == Status::Done));
         }

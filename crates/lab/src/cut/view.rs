@@ -63,6 +63,11 @@ impl Plan {
                     .to_owned(),
             );
         }
+        if !stack.beside.is_empty() && stack.array().is_some() {
+            return Err("power cuts are not judged on an array with a device beside it: what lies behind an array's \
+                        blocks is not followed"
+                .to_owned());
+        }
         if Terms::of(stack).saves && plan.has_parity() && plan.sets().into_iter().any(|lost| lost != 0) {
             return Err(
                 "power cuts are not judged on rows with parity that have lost a drive where a buffer outlives a cut: \

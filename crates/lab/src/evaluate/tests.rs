@@ -29,7 +29,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
         "p99_9":1.0,"p99_99":1.0,"max":1.0}}}},"read":{{"ios":0,"iops":0.0,"bytes_per_s":0.0,"response_ms":
         {{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,"p99_99":0.0,"max":0.0}}}},"write":{{"ios":0,
         "iops":0.0,"bytes_per_s":0.0,"response_ms":{{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,
-        "p99_99":0.0,"max":0.0}}}},"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},"cost":{{"wall_ns":500.0,"processor_ns":400.0}},
+        "p99_99":0.0,"max":0.0}}}},"memory_percent":50.0,"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},"cost":{{"wall_ns":500.0,"processor_ns":400.0}},
         "cuts":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":{{"cuts_with_loss":1,"writes":3}},
         "flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":{{"cuts_with_loss":0,"writes":0}},
         "promised_lost":{{"cuts_with_loss":0,"writes":0}},{FILES}}},

@@ -25,9 +25,11 @@ impl Beside {
     }
 }
 
-/// The figures that are held against a judged one, of the same requests.
+/// The figures that are held against a judged one, of the same requests; none against the time of a whole run, in which a
+/// program may get by with fewer and longer requests.
 pub fn companions(of: &Metric) -> Vec<Metric> {
     let figures: &[Figure] = match of.whose {
+        _ if of.figure == Figure::Elapsed => &[],
         Whose::Flush => &[Figure::Mean, Figure::P99, Figure::P999],
         _ => &[Figure::Iops, Figure::Mean, Figure::P99, Figure::P999],
     };
@@ -83,5 +85,6 @@ mod tests {
         assert_eq!(words("read.p99"), ["read.iops", "read.mean", "read.p99.9"]);
         assert_eq!(words("flush"), ["flush.p99", "flush.p99.9"]);
         assert_eq!(words("iops"), ["mean", "p99", "p99.9"]);
+        assert!(words("elapsed").is_empty());
     }
 }

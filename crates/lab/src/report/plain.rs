@@ -49,12 +49,18 @@ fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
     for factor in &report.factors {
         writeln!(out, "<th scope=\"col\">{}</th>", heading(factor))?;
     }
-    for column in ["requests/s", "interval, requests/s", "MB/s", "mean response, ms", "99th percentile, ms"] {
+    for column in has_programs(report).then_some("whole run, s").into_iter().chain([
+        "requests/s",
+        "interval, requests/s",
+        "MB/s",
+        "mean response, ms",
+        "99th percentile, ms",
+    ]) {
         writeln!(out, "<th scope=\"col\">{column}</th>")?;
     }
     writeln!(out, "</tr></thead>\n<tbody>")?;
     for cell in &report.cells {
-        write_cell(out, cell)?;
+        write_cell(out, cell, has_programs(report))?;
     }
     writeln!(out, "</tbody>\n</table>")
 }
@@ -66,10 +72,18 @@ fn heading(factor: &Factor) -> String {
     }
 }
 
-fn write_cell(out: &mut String, cell: &Cell) -> std::fmt::Result {
+/// Its cells are scenes: how long they took comes first.
+fn has_programs(report: &Report) -> bool {
+    report.cells.iter().any(|cell| !cell.operations.is_empty())
+}
+
+fn write_cell(out: &mut String, cell: &Cell, scene: bool) -> std::fmt::Result {
     write!(out, "<tr>")?;
     for level in &cell.levels {
         write!(out, "<td>{}</td>", escape_text(level))?;
+    }
+    if scene {
+        write!(out, "<td>{:.3}</td>", cell.elapsed_s.estimate)?;
     }
     let Interval { estimate, low, high } = cell.iops;
     write!(out, "<td>{estimate:.1}</td><td>{low:.1} to {high:.1}</td>")?;
@@ -84,6 +98,19 @@ fn write_cell(out: &mut String, cell: &Cell) -> std::fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scenes_say_how_long_they_took() {
+        let scene = Cell {
+            elapsed_s: Interval { estimate: 12.5, ..Interval::default() },
+            operations: vec![super::super::Operations::default()],
+            ..Cell::default()
+        };
+        let of = |cells: Vec<Cell>| html(&Report { cells, ..Report::default() });
+        let page = of(vec![scene]);
+        assert!(page.contains("whole run, s") && page.contains("<td>12.500</td>"), "{page}");
+        assert!(!of(vec![Cell::default()]).contains("whole run"));
+    }
 
     #[test]
     fn names_from_files_stay_text() {

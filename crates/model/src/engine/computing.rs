@@ -62,6 +62,9 @@ impl<S: Source> Source for Computing<S> {
                 self.passing.push(Reverse((end, request.tag, now)));
                 continue;
             }
+            if let Next::Served(_) = next {
+                return next;
+            }
             let Some(&Reverse((end, ..))) = self.passing.peek() else { return next };
             return Next::At(if let Next::At(at) = next { at.min(end) } else { end });
         }

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Counted, Next, Request, Source};
+use crate::block::{Completion, Counted, Next, Request, Served, Source};
 use crate::time::Instant;
 
 /// The sources.
@@ -72,6 +72,11 @@ impl<S: Source> Source for Joined<S> {
                 (Next::Request(request), _) => {
                     self.turn = (place + 1) % count;
                     return Next::Request(self.pass(place, request));
+                }
+                (Next::Served(served), _) => {
+                    self.turn = (place + 1) % count;
+                    let worker = self.sources[place].first + served.worker;
+                    return Next::Served(Served { worker, ..served });
                 }
                 (Next::At(one), Next::At(other)) => Next::At(one.min(other)),
                 (Next::At(at), _) | (_, Next::At(at)) => Next::At(at),

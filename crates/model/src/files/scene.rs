@@ -10,7 +10,9 @@ use super::call::{Call, File, Returned};
 use super::note::{Issued, Note, Notes};
 use super::program::{Act, Doing, FileSet, Place, Program};
 use super::system::{System, SystemSpec};
-use super::volume::{Aging, Alignment, Format, Misfit, Plan, Refused, There, Volume, VolumeSpec, partitions};
+use super::volume::{
+    Aging, Alignment, Format, Misfit, Partition, Plan, Refused, There, Volume, VolumeSpec, partitions,
+};
 use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -18,7 +20,9 @@ use crate::time::{Instant, Span};
 /// A volume of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumePlan {
-    /// Bytes; 0: all that is left of the drive.
+    /// Which device it lies on: 0 the drive, then those beside it.
+    pub unit: u8,
+    /// Bytes; 0: all that is left of the device.
     pub bytes: u64,
     /// What it is.
     pub format: Format,
@@ -54,7 +58,9 @@ pub struct SceneSpec {
     pub system: SystemSpec,
     /// How partitions are laid out.
     pub alignment: Alignment,
-    /// The volumes, in the order in which they lie on the drive.
+    /// What the devices beside the drive can do: the units 1, 2, … Their sectors are numbered on from the drive's.
+    pub beside: Vec<Limits>,
+    /// The volumes, in the order in which they lie on their devices.
     pub volumes: Vec<VolumePlan>,
     /// What they are called.
     pub volume_names: Vec<String>,
@@ -120,9 +126,8 @@ pub struct Scene {
     flying: Vec<Flying>,
     /// Flushes that force the writes before them.
     forcing: VecDeque<Request>,
-    /// The device takes [`Flags::FUA`]; it acknowledges writes before they are durable.
-    fua: bool,
-    volatile: bool,
+    /// By unit.
+    units: Vec<Durability>,
     in_flight: u32,
     /// Programs that the scene waits for.
     left: usize,
@@ -139,11 +144,22 @@ pub struct Scene {
     known: BTreeSet<File>,
 }
 
+/// What a device says of writes.
+#[derive(Clone, Copy, Debug)]
+struct Durability {
+    /// It takes [`Flags::FUA`].
+    fua: bool,
+    /// It acknowledges them before they are durable.
+    volatile: bool,
+}
+
 /// A request that is on its way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flying {
     /// The thread that it comes from.
     origin: u16,
+    /// The unit that it went to.
+    unit: u8,
     /// When it was issued.
     issued: Instant,
     /// Of a write that a flush follows: its sectors; and whether that flush is on its way.
@@ -206,17 +222,26 @@ impl SceneSpec {
         self.place(sectors, Seed(0), true, false).map(|_| ())
     }
 
+    /// Where the volumes lie: one behind another on each device.
+    fn partitions(&self, sectors: u64) -> Result<Vec<Partition>, Unfit> {
+        let mut first = 0;
+        let mut all = alloc::vec![Partition { first: 0, sectors: 0 }; self.volumes.len()];
+        for (unit, sectors) in core::iter::once(sectors).chain(self.beside.iter().map(|it| it.sectors)).enumerate() {
+            let own: Vec<usize> = (0..all.len()).filter(|&at| usize::from(self.volumes[at].unit) == unit).collect();
+            let bytes: Vec<u64> = own.iter().map(|&at| self.volumes[at].bytes).collect();
+            let lie = |count: usize| partitions(sectors, self.alignment, &bytes[..count]);
+            for (count, &at) in own.iter().enumerate() {
+                let lie = lie(count + 1).map_err(|misfit| Unfit::Volume(at, misfit))?;
+                all[at] = Partition { first: first + lie[count].first, ..lie[count] };
+            }
+            first += sectors;
+        }
+        Ok(all)
+    }
+
     /// The volumes with all files that are there before, and the programs.
     fn place(&self, sectors: u64, seed: Seed, trial: bool, history: bool) -> Result<Placed, Unfit> {
-        let bytes: Vec<u64> = self.volumes.iter().map(|volume| volume.bytes).collect();
-        let partitions = |count: usize| partitions(sectors, self.alignment, &bytes[..count]);
-        let lie = match partitions(bytes.len()) {
-            Ok(lie) => lie,
-            Err(misfit) => {
-                let at = (1..=bytes.len()).find(|&count| partitions(count).is_err()).unwrap_or(1) - 1;
-                return Err(Unfit::Volume(at, misfit));
-            }
-        };
+        let lie = self.partitions(sectors)?;
         let mut volumes = Vec::with_capacity(lie.len());
         for (at, (plan, partition)) in self.volumes.iter().zip(lie).enumerate() {
             let seed = Seed(seed.numbered("volume", at as u64).next_u64());
@@ -273,7 +298,12 @@ impl Scene {
             });
         }
         let largest = spec.system.largest.min(limits.max_transfer);
-        let system = System::new(volumes, SystemSpec { largest, ..spec.system }, threads.len() as u16);
+        let mut system = System::new(volumes, SystemSpec { largest, ..spec.system }, threads.len() as u16);
+        for (at, volume) in spec.volumes.iter().enumerate().filter(|(_, volume)| volume.unit > 0) {
+            let largest = spec.beside[usize::from(volume.unit) - 1].max_transfer.min(spec.system.largest);
+            system = system.with_unit(at as u8, volume.unit, largest);
+        }
+        let units = core::iter::once(limits).chain(&spec.beside);
         Ok(Scene {
             system,
             volumes: spec.volumes.len() as u8,
@@ -283,8 +313,7 @@ impl Scene {
             operations: Vec::new(),
             flying: Vec::new(),
             forcing: VecDeque::new(),
-            fua: limits.fua,
-            volatile: limits.volatile_cache,
+            units: units.map(|it| Durability { fua: it.fua, volatile: it.volatile_cache }).collect(),
             in_flight: 0,
             stop: spec.runtime.map_or(Instant::FAR, |runtime| Instant::ZERO + runtime),
             began: false,
@@ -523,10 +552,12 @@ impl Scene {
     /// A request as the device takes it. A write that is to be on the medium is followed by a flush where the device has
     /// no FUA, as workloads do, and needs nothing where it acknowledges none before.
     fn issue(&mut self, now: Instant, mut request: Request) -> Request {
-        let mut flying = Flying { origin: request.origin, issued: now, ..Flying::default() };
-        if request.flags.has(Flags::FUA) && !self.fua {
+        let Request { origin, unit, .. } = request;
+        let mut flying = Flying { origin, unit, issued: now, ..Flying::default() };
+        let Durability { fua, volatile } = self.units[usize::from(unit)];
+        if request.flags.has(Flags::FUA) && !fua {
             request.flags = request.flags.without(Flags::FUA);
-            if self.volatile {
+            if volatile {
                 request.flags = request.flags.with(Flags::FLUSH_FOLLOWS);
                 flying.forced = Some(request.sectors);
             }
@@ -586,8 +617,8 @@ impl Source for Scene {
         let flying = &mut self.flying[completion.tag as usize];
         if let (Some(_), false, Status::Done) = (flying.forced, flying.flushing, completion.status) {
             flying.flushing = true;
-            let (tag, origin) = (completion.tag, flying.origin);
-            let (unit, flags, lba, sectors, stamp) = (0, Flags::NONE, 0, 0, 0);
+            let Flying { origin, unit, .. } = *flying;
+            let (tag, flags, lba, sectors, stamp) = (completion.tag, Flags::NONE, 0, 0, 0);
             self.forcing.push_back(Request { tag, unit, origin, op: Op::Flush, flags, lba, sectors, stamp });
             return Counted::Out;
         }

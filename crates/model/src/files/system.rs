@@ -48,7 +48,7 @@ pub enum Family {
 pub struct SystemSpec {
     /// Which it is.
     pub family: Family,
-    /// Sectors of the largest request that it issues.
+    /// Sectors of the largest request that it issues to the first unit.
     pub largest: u32,
     /// Its page cache, if it has one.
     pub cache: Option<PageCacheSpec>,
@@ -67,6 +67,16 @@ pub struct System {
     computing: VecDeque<(Thread, u32)>,
     /// By time, then thread.
     returned: VecDeque<Returned>,
+    reads: Reads,
+}
+
+/// What was read through the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Bytes that programs asked for.
+    pub asked: u64,
+    /// Bytes that the device was asked for, ahead of programs too.
+    pub fetched: u64,
 }
 
 /// Whose a plan is, and what its end means.
@@ -144,15 +154,16 @@ impl System {
             waiting: BinaryHeap::new(),
             computing: VecDeque::new(),
             returned: VecDeque::new(),
+            reads: Reads::default(),
             volumes,
             spec,
         }
     }
 
-    /// Puts a volume on another of the device's units.
+    /// Puts a volume on another of the device's units, which takes requests of up to so many sectors.
     #[must_use]
-    pub fn with_unit(mut self, volume: u8, unit: u8) -> System {
-        self.issue.put_on(volume, unit);
+    pub fn with_unit(mut self, volume: u8, unit: u8, largest: u32) -> System {
+        self.issue.put_on(volume, unit, largest);
         self
     }
 
@@ -174,6 +185,16 @@ impl System {
     /// The same, to place files before the run or to take its changes.
     pub fn volume_mut(&mut self, volume: u8) -> &mut Volume {
         &mut self.volumes[volume as usize]
+    }
+
+    /// What was read through the page cache until now.
+    pub fn reads(&self) -> Reads {
+        self.reads
+    }
+
+    /// The thread that computes, where the request with this tag is that.
+    pub fn computes(&self, tag: u32) -> Option<Thread> {
+        self.issue.computes(tag)
     }
 
     /// What a request stands for: volume and step, from its issue to its completion; nothing where a thread computes.

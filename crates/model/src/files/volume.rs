@@ -13,6 +13,7 @@
 //! | `change` | what changed on which page, for a judge |
 //! | `found` | that judge: what a mount finds, from acknowledgements and landings alone |
 //! | `fat32`, `ntfs`, `ext4` | each file system: its layout, allocation, and what each operation touches |
+//! | `raw` | none: one file over all of it |
 //!
 //! Data are not cached here: [`Volume::read`] and [`Volume::write`] are what passes below a page cache. A program that
 //! writes through a cache calls [`Volume::extend`] when it writes and [`Volume::write`] when the cache writes back.
@@ -28,6 +29,7 @@ mod ntfs;
 mod pages;
 mod partition;
 mod plan;
+mod raw;
 mod space;
 mod spec;
 mod system;
@@ -72,6 +74,7 @@ impl Volume {
             Format::Fat32(fat) => fat32::format(spec, fat)?,
             Format::Ntfs(ntfs) => ntfs::format(spec, ntfs)?,
             Format::Ext4(ext4) => ext4::format(spec, ext4)?,
+            Format::Raw => raw::format(spec)?,
         };
         let mut volume = Volume { contents, system, scratch: Plan::new() };
         volume.settle();

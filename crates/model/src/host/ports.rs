@@ -1,9 +1,9 @@
 //! Several devices side by side, each a unit of its own: the drives of an array, each on its port, or below a
-//! cable that they share ([`channel`](super::channel), [`scsi`](super::scsi)).
+//! cable that they share ([`channel`](super::channel), [`scsi`](super::scsi)); or unlike devices ([`beside`](super::beside)).
 //!
 //! A request goes to the device that its unit names and comes back with its tag, which is unique over all units. What
-//! is done to the whole (power, reset, settings) is done to each, in order. `unit.N` sends a power failure to one of
-//! them: a drive that dies. Nothing is queued or costs time here.
+//! is done to the whole (power, reset, settings) is done to each, in order; a setting is known where one of them knows it.
+//! `unit.N` sends a power failure to one of them: a drive that dies. Nothing is queued or costs time here.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -18,6 +18,8 @@ struct Member {
     device: Box<dyn Device>,
     /// When it next does something by itself; `FAR` when it does not.
     next: Instant,
+    /// The number of its first drive.
+    first: u32,
 }
 
 /// Devices side by side.
@@ -33,8 +35,18 @@ pub struct Ports {
 impl Ports {
     /// The devices become the units 0, 1, …; there is at least one.
     pub fn new(members: Vec<Box<dyn Device>>) -> Ports {
+        Ports::of(members.into_iter().map(|device| (device, 1)).collect())
+    }
+
+    /// The same of devices with so many drives each.
+    pub fn of(members: Vec<(Box<dyn Device>, u32)>) -> Ports {
         assert!(!members.is_empty(), "no device");
-        let member = |device: Box<dyn Device>| Member { next: next_of(&device), device };
+        let mut drives_before = 0;
+        let member = |(device, drives): (Box<dyn Device>, u32)| {
+            let first = drives_before;
+            drives_before += drives;
+            Member { next: next_of(&device), device, first }
+        };
         let members: Vec<Member> = members.into_iter().map(member).collect();
         Ports {
             next: members.iter().fold(Instant::FAR, |next, member| next.min(member.next)),
@@ -56,6 +68,21 @@ impl Ports {
         first
     }
 
+    /// Changes a setting of all that know it; answers the first error where none does.
+    fn set(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        let mut all = Err(ControlError::UnknownKey);
+        for unit in 0..self.members.len() {
+            let done = self.members[unit].device.control(now, control);
+            all = match (all, done) {
+                (Err(ControlError::UnknownKey), done) => done,
+                (all, Err(ControlError::UnknownKey)) => all,
+                (all, done) => all.and(done),
+            };
+            self.collect(unit);
+        }
+        all
+    }
+
     /// Takes what has ended in a unit that was called just now.
     fn collect(&mut self, unit: usize) {
         let member = &mut self.members[unit];
@@ -64,7 +91,7 @@ impl Ports {
         }
         if self.landings_wanted {
             while let Some(landing) = member.device.poll_landing() {
-                self.landings.push_back(Landing { member: landing.member + unit as u32, ..landing });
+                self.landings.push_back(Landing { member: landing.member + member.first, ..landing });
             }
         }
         let before = core::mem::replace(&mut member.next, next_of(&member.device));
@@ -170,7 +197,7 @@ impl Device for Ports {
                 self.landings_wanted |= key == "landings";
                 match key.strip_prefix("unit.") {
                     Some(unit) => self.switch(now, unit, value),
-                    None => self.each(now, control),
+                    None => self.set(now, control),
                 }
             }
             _ => self.each(now, control),

@@ -66,6 +66,9 @@ pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Res
         );
         text.push_str(&format!("\n{}\n", wrapped(&said, width)));
     }
+    if let Some(percent) = record.memory_percent {
+        text.push_str(&format!("\nOf the bytes read {percent:.1} % came from memory.\n"));
+    }
     if let Some(PerRequest { wall_ns, processor_ns }) = record.cost {
         let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
         text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));

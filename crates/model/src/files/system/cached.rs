@@ -166,6 +166,7 @@ impl System {
             }
             Call::Read { file, from, bytes, .. } => {
                 let end = self.volumes[file.volume as usize].bytes(file.id).min(from + bytes).max(from);
+                self.reads.asked += end - from;
                 self.begin_pieces(thread, Stage::Fetch, from, end);
             }
             Call::Write { from, bytes, .. } => self.begin_pieces(thread, Stage::Admit, from, from + bytes),
@@ -277,6 +278,7 @@ impl System {
             let most = if self.spec.family == Family::Linux { u64::MAX } else { gap + FAULT / PAGE };
             let end = end.min(most);
             volume.read(file.id, gap * PAGE, (end - gap) * PAGE, &mut plan);
+            self.reads.fetched += (end - gap) * PAGE;
             if self.spec.family != Family::Linux {
                 plan.then();
             }

@@ -10,8 +10,6 @@ use crate::slab::Slab;
 
 /// Plans that are being issued, and what of them is at the drive. `O` says whose a plan is.
 pub(super) struct Issue<O> {
-    /// Sectors of the largest request.
-    largest: u64,
     errands: Slab<Errand<O>>,
     /// By tag.
     flying: Slab<Flying>,
@@ -63,6 +61,8 @@ type Extent = (u64, u64, u32);
 struct Lane {
     /// Which of the device's units it lies on.
     unit: u8,
+    /// Sectors of the largest request there.
+    largest: u64,
     reads: Vec<Extent>,
     writes: Vec<Extent>,
 }
@@ -87,10 +87,9 @@ impl<O: Copy> Issue<O> {
     /// Nothing under way on so many volumes.
     pub(super) fn new(volumes: usize, largest: u32) -> Issue<O> {
         Issue {
-            largest: u64::from(largest),
             errands: Slab::with_capacity(16),
             flying: Slab::with_capacity(64),
-            lanes: (0..volumes).map(|_| Lane::default()).collect(),
+            lanes: (0..volumes).map(|_| Lane { largest: u64::from(largest), ..Lane::default() }).collect(),
             ready: VecDeque::new(),
             held: Vec::new(),
             behind: Vec::new(),
@@ -100,9 +99,10 @@ impl<O: Copy> Issue<O> {
         }
     }
 
-    /// Puts a volume on another unit than the first.
-    pub(super) fn put_on(&mut self, volume: u8, unit: u8) {
-        self.lanes[volume as usize].unit = unit;
+    /// Puts a volume on another unit than the first, which takes requests of so many sectors.
+    pub(super) fn put_on(&mut self, volume: u8, unit: u8, largest: u32) {
+        let lane = &mut self.lanes[volume as usize];
+        (lane.unit, lane.largest) = (unit, u64::from(largest));
     }
 
     /// An empty plan.
@@ -176,8 +176,8 @@ impl<O: Copy> Issue<O> {
         while let Some(&errand) = self.ready.front() {
             let one = &mut self.errands[errand];
             let step = one.plan.steps()[one.next];
-            let (lba, sectors) = (step.lba + one.sent, (step.sectors - one.sent).min(self.largest));
             let lane = &mut self.lanes[one.volume as usize];
+            let (lba, sectors) = (step.lba + one.sent, (step.sectors - one.sent).min(lane.largest));
             if lane.overlaps(step.op, lba, lba + sectors) {
                 self.ready.pop_front();
                 self.held.push(errand);
@@ -226,6 +226,14 @@ impl<O: Copy> Issue<O> {
                 Some((self.errands[errand].volume, &self.errands[errand].plan.steps()[step as usize]))
             }
             Flying::Compute(_) => None,
+        }
+    }
+
+    /// The thread that computes, where the request with this tag is that.
+    pub(super) fn computes(&self, tag: u32) -> Option<u16> {
+        match self.flying[tag] {
+            Flying::Compute(thread) => Some(thread),
+            Flying::Step { .. } => None,
         }
     }
 

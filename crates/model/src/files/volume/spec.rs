@@ -30,6 +30,8 @@ pub enum Format {
     Ntfs(NtfsSpec),
     /// ext4.
     Ext4(Ext4Spec),
+    /// None: one file over all of the partition.
+    Raw,
 }
 
 /// All that a volume is made from.

@@ -1,0 +1,237 @@
+//! A source's requests through a page cache: what a job of workers does that does not ask for direct I/O. The device is one
+//! file to the cache ([`Format::Raw`]), as it is to Linux where a job names it.
+//!
+//! Each worker is a thread: a call at a time, for buffered I/O blocks in the system whatever the engine (`io_submit` and
+//! io_uring's workers alike; inferred of the latter, which has threads to spare). Reads and writes are calls; a flush is an
+//! fsync, which writes out all that is dirty before it; `sync=` is a handle that writes through. Workers with direct I/O go
+//! past the cache as they are; what they and others do on the same sectors is not made to agree.
+//!
+//! A call ends without the device knowing of it, so it is told as [`Next::Served`]: from when it was due until it
+//! returned, of which computing and copying are the processor's, the rest is the driver's. What the cache asks of the
+//! device meanwhile (reading ahead, writing back) is not counted. What is dirty at the end stays.
+//!
+//! [`Format::Raw`]: super::volume::Format::Raw
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::call::{Call, File, Handle, Returned};
+use super::system::{Reads, System, SystemSpec};
+use super::volume::{Aging, Format, Name, Partition, ROOT, Sync, Volume, VolumeSpec};
+use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Served, Source, Status};
+use crate::rng::Seed;
+use crate::time::{Instant, Span};
+
+/// Sectors of a page.
+const PAGE: u64 = 8;
+
+/// How a worker's files are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Past the page cache.
+    pub direct: bool,
+    /// Each write is durable when it returns.
+    pub through: bool,
+    /// What is clean in the cache is forgotten before the first request.
+    pub invalidate: bool,
+}
+
+/// The system between a job and its device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferedSpec {
+    /// The system, with a page cache.
+    pub system: SystemSpec,
+    /// By worker.
+    pub workers: Vec<Opening>,
+}
+
+/// A source above a page cache.
+pub struct Buffered<S> {
+    source: S,
+    system: System,
+    /// The device.
+    file: File,
+    /// Its whole pages, in sectors; what lies behind them goes past the cache.
+    sectors: u64,
+    workers: Vec<Worker>,
+    /// Calls under way.
+    busy: u32,
+}
+
+/// A worker.
+struct Worker {
+    opening: Opening,
+    begun: bool,
+    /// The request that it waits for.
+    calling: Option<Calling>,
+    /// Those that it has issued beside.
+    waiting: VecDeque<Request>,
+}
+
+/// A request that is served.
+#[derive(Clone, Copy)]
+struct Calling {
+    request: Request,
+    /// When the source issued it.
+    from: Instant,
+    computed: Span,
+    /// The cache is emptied first.
+    prepares: bool,
+}
+
+impl<S: Source> Buffered<S> {
+    /// `source`, whose workers are numbered as in `spec`, on a device with these limits.
+    pub fn new(source: S, spec: &BufferedSpec, limits: &Limits) -> Buffered<S> {
+        let sectors = limits.sectors / PAGE * PAGE;
+        let partition = Partition { first: 0, sectors };
+        let volume = VolumeSpec { partition, format: Format::Raw, aging: Aging::NONE, history: false, seed: Seed(0) };
+        let mut volume = Volume::format(&volume).expect("any device is a raw volume");
+        let id = volume.place(ROOT, Name::SHORT, sectors * SECTOR).expect("the device holds itself");
+        volume.settle();
+        let largest = spec.system.largest.min(limits.max_transfer);
+        let system = SystemSpec { largest, ..spec.system };
+        let worker = |&opening: &Opening| Worker { opening, begun: false, calling: None, waiting: VecDeque::new() };
+        Buffered {
+            source,
+            system: System::new(alloc::vec![volume], system, spec.workers.len() as u16),
+            file: File { volume: 0, id },
+            sectors,
+            workers: spec.workers.iter().map(worker).collect(),
+            busy: 0,
+        }
+    }
+
+    /// The source.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Bytes that were read through the cache, and how many of these the device was asked for.
+    pub fn reads(&self) -> Reads {
+        self.system.reads()
+    }
+
+    /// Whether a request goes past the cache.
+    fn is_past(&self, request: &Request) -> bool {
+        let served = matches!(request.op, Op::Read | Op::Write | Op::Flush);
+        self.workers[usize::from(request.origin)].opening.direct || !served || request.end() > self.sectors
+    }
+
+    /// A request of the source comes to the system.
+    fn take(&mut self, now: Instant, request: Request) {
+        let worker = &mut self.workers[usize::from(request.origin)];
+        match worker.calling {
+            Some(_) => worker.waiting.push_back(request),
+            None => self.begin(now, request),
+        }
+    }
+
+    fn begin(&mut self, now: Instant, request: Request) {
+        let worker = &mut self.workers[usize::from(request.origin)];
+        let prepares = worker.opening.invalidate && !worker.begun;
+        worker.begun = true;
+        worker.calling = Some(Calling { request, from: now, computed: Span::ZERO, prepares });
+        self.busy += 1;
+        let call = if prepares { Call::DropCaches } else { self.call_of(&request) };
+        self.system.call(now, request.origin, call);
+    }
+
+    /// What a request is to the system. A write that a flush of its own follows is made durable by that.
+    fn call_of(&self, request: &Request) -> Call {
+        let (file, from, bytes) = (self.file, request.lba * SECTOR, u64::from(request.sectors) * SECTOR);
+        let opening = self.workers[usize::from(request.origin)].opening;
+        let through = opening.through && !request.flags.has(Flags::FLUSH_FOLLOWS);
+        match request.op {
+            Op::Read => Call::Read { file, from, bytes, handle: Handle::Cached },
+            Op::Write if through => Call::Write { file, from, bytes, handle: Handle::WriteThrough },
+            Op::Write => Call::Write { file, from, bytes, handle: Handle::Cached },
+            _ => Call::Sync(file, Sync::Data),
+        }
+    }
+
+    /// A call has returned: what is to be counted of it, if it was a request's.
+    fn returned(&mut self, now: Instant, returned: &Returned) -> Option<Served> {
+        let thread = usize::from(returned.thread);
+        let calling = self.workers[thread].calling.as_mut().expect("it called");
+        if core::mem::take(&mut calling.prepares) {
+            let request = calling.request;
+            let call = self.call_of(&request);
+            self.system.call(now, returned.thread, call);
+            return None;
+        }
+        let Calling { request, from, computed, .. } = *calling;
+        self.workers[thread].calling = None;
+        self.busy -= 1;
+        let failed = returned.failed || returned.refused.is_some();
+        let status = if failed { Status::MediumError } else { Status::Done };
+        let (parts, effort) = Default::default();
+        let completion = Completion { tag: request.tag, status, submitted: from, finished: now, parts, effort };
+        let counted = self.source.complete(now, &completion);
+        if let Some(next) = self.workers[thread].waiting.pop_front() {
+            self.begin(now, next);
+        }
+        let Counted::In { worker, intended, served } = counted else { return None };
+        let (op, sectors) = served.unwrap_or((request.op, request.sectors));
+        let (lba, intended) = (request.lba, intended.min(from));
+        Some(Served { worker, op, lba, sectors, intended, finished: now, computed, failed })
+    }
+}
+
+/// The device's tags: even ones are the system's, odd ones those of requests that go past it.
+const fn of_system(tag: u32) -> u32 {
+    tag * 2
+}
+
+const fn past(tag: u32) -> u32 {
+    tag * 2 + 1
+}
+
+impl<S: Source> Source for Buffered<S> {
+    fn next(&mut self, now: Instant) -> Next {
+        loop {
+            if let Some(returned) = self.system.poll_returned() {
+                if let Some(served) = self.returned(now, &returned) {
+                    return Next::Served(served);
+                }
+                continue;
+            }
+            if let Some(request) = self.system.poll_request(now) {
+                return Next::Request(Request { tag: of_system(request.tag), ..request });
+            }
+            let next = match self.source.next(now) {
+                Next::Request(request) if self.is_past(&request) => {
+                    return Next::Request(Request { tag: past(request.tag), ..request });
+                }
+                Next::Request(request) => {
+                    self.take(now, request);
+                    continue;
+                }
+                next => next,
+            };
+            return match (next, self.system.poll_timeout()) {
+                (Next::Done, _) if self.busy == 0 => Next::Done,
+                (_, Some(due)) if due <= now => {
+                    self.system.handle_timeout(now);
+                    continue;
+                }
+                (Next::At(at), Some(due)) => Next::At(at.min(due)),
+                (Next::Done | Next::Completion, Some(due)) => Next::At(due),
+                (Next::Done, None) => Next::Completion,
+                (next, _) => next,
+            };
+        }
+    }
+
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        let tag = completion.tag / 2;
+        if completion.tag == past(tag) {
+            return self.source.complete(now, &Completion { tag, ..*completion });
+        }
+        let computing = self.system.computes(tag);
+        if let Some(calling) = computing.and_then(|thread| self.workers[usize::from(thread)].calling.as_mut()) {
+            calling.computed += completion.finished.since(completion.submitted);
+        }
+        self.system.complete(now, &Completion { tag, ..*completion });
+        Counted::Out
+    }
+}

@@ -1,0 +1,224 @@
+//! A flash stick on USB: flat times. Each request costs the time of a command and the time that its bytes take, wherever it
+//! lies and whatever came before.
+//!
+//! One command at a time, as USB's bulk-only transport has it. A write is acknowledged when it is in the flash, so nothing is
+//! volatile and a flush has nothing to do. Of a write that the power, a reset or an abort ends nothing is there: each is taken
+//! for one step, though a real stick may have programmed some of its pages. Erasing, wear and the state that earlier writes
+//! left are not modelled; a write's time stands for them in the mean.
+
+use alloc::collections::VecDeque;
+
+use crate::block::{
+    Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
+};
+use crate::record::{DriveLog, Effort, Ledger, Part, Parts};
+use crate::time::{Instant, Rate, Span};
+
+/// What a stick is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlashSpec {
+    /// Sectors.
+    pub sectors: u64,
+    /// Sectors of the largest request.
+    pub largest: u32,
+    /// What a read costs beside its bytes.
+    pub read: Span,
+    /// What a write costs beside its bytes.
+    pub write: Span,
+    /// Bytes a second of reads.
+    pub read_rate: u64,
+    /// Bytes a second of writes.
+    pub write_rate: u64,
+}
+
+impl FlashSpec {
+    /// What it can do.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            sectors: self.sectors,
+            logical: SECTOR as u32,
+            physical: SECTOR as u32,
+            zones: None,
+            max_transfer: self.largest,
+            depth: 1,
+            fua: false,
+            volatile_cache: false,
+            queuing: Queuing::None,
+            computes: false,
+        }
+    }
+}
+
+/// The stick.
+pub struct Flash {
+    spec: FlashSpec,
+    reads: Rate,
+    writes: Rate,
+    /// The command under way, its account written down to its end.
+    busy: Option<(Request, Ledger)>,
+    on: bool,
+    ready: VecDeque<Completion>,
+    landings: VecDeque<Landing>,
+    landings_wanted: bool,
+}
+
+impl Flash {
+    /// A stick with the power on.
+    pub fn new(spec: FlashSpec) -> Flash {
+        Flash {
+            reads: Rate::new(spec.read_rate),
+            writes: Rate::new(spec.write_rate),
+            spec,
+            busy: None,
+            on: true,
+            ready: VecDeque::new(),
+            landings: VecDeque::new(),
+            landings_wanted: false,
+        }
+    }
+
+    /// The command and the bytes of a request; nothing where it is no read or write.
+    fn times(&self, request: &Request) -> Option<(Span, Span)> {
+        let bytes = u64::from(request.sectors) * SECTOR;
+        match request.op {
+            Op::Read => Some((self.spec.read, self.reads.time(bytes))),
+            Op::Write => Some((self.spec.write, self.writes.time(bytes))),
+            _ => None,
+        }
+    }
+
+    /// What is answered without the flash.
+    fn at_once(&self, request: &Request) -> Option<Status> {
+        match request.op {
+            _ if !self.on => Some(Status::PowerLost),
+            Op::Flush => Some(Status::Done),
+            Op::Read | Op::Write => (request.end() > self.spec.sectors).then_some(Status::OutOfRange),
+            Op::WriteZeroes | Op::Trim | Op::Compute => Some(Status::Unsupported),
+        }
+    }
+
+    /// The command under way ends before its time.
+    fn drop_command(&mut self, now: Instant, status: Status) {
+        if let Some((request, mut ledger)) = self.busy.take() {
+            ledger.settle(Part::Overhead, now);
+            self.answer(&request, &ledger, status);
+        }
+    }
+
+    fn answer(&mut self, request: &Request, ledger: &Ledger, status: Status) {
+        self.ready.push_back(Completion {
+            tag: request.tag,
+            status,
+            submitted: ledger.start(),
+            finished: ledger.mark(),
+            parts: ledger.parts(),
+            effort: Effort::COMMAND,
+        });
+    }
+}
+
+impl Device for Flash {
+    fn limits(&self, _: u8) -> Limits {
+        self.spec.limits()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+        self.handle_timeout(now);
+        if self.busy.is_some() {
+            return Err(request);
+        }
+        if let Some(status) = self.at_once(&request) {
+            let (tag, parts, effort) = (request.tag, Parts::default(), Effort::default());
+            self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
+            return Ok(());
+        }
+        let (command, moving) = self.times(&request).expect("a read or a write");
+        let mut ledger = Ledger::open(now);
+        ledger.until(Part::Overhead, now + command);
+        ledger.until(Part::Transfer, now + command + moving);
+        self.busy = Some((request, ledger));
+        self.handle_timeout(now);
+        Ok(())
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        self.handle_timeout(now);
+        match *control {
+            Control::PowerCut => {
+                self.on = false;
+                self.drop_command(now, Status::PowerLost);
+            }
+            // What is under way comes to its end.
+            Control::PowerOff => self.on = false,
+            Control::PowerOn => self.on = true,
+            Control::Reset => self.drop_command(now, Status::Aborted),
+            Control::Abort(tag) if self.busy.is_some_and(|(request, _)| request.tag == tag) => {
+                self.drop_command(now, Status::Aborted);
+            }
+            Control::Abort(_) => return Err(ControlError::UnknownTag),
+            Control::Set { key: "landings", value } => self.landings_wanted = value == "on",
+            Control::Set { .. } => return Err(ControlError::UnknownKey),
+        }
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.busy.map(|(_, ledger)| ledger.mark())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some((request, ledger)) = self.busy
+            && ledger.mark() <= now
+        {
+            self.busy = None;
+            if request.op == Op::Write && self.landings_wanted {
+                let (place, end) = ((request.lba, request.sectors), ledger.mark());
+                self.landings.push_back(Landing::new(place, request.stamp, (end, end), LandingKind::Landed));
+            }
+            self.answer(&request, &ledger, Status::Done);
+        }
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.landings.pop_front()
+    }
+
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.busy.iter().for_each(|(request, _)| tell(request.stamp));
+        self.landings.iter().for_each(|landing| tell(landing.stamp));
+    }
+
+    /// Nothing: what a log counts is a hard disk's.
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Flags;
+
+    #[test]
+    fn a_request_takes_a_command_and_its_bytes_wherever_it_lies() {
+        let (read, write) = (Span::from_micros(700), Span::from_millis(3));
+        let spec =
+            FlashSpec { sectors: 1 << 20, largest: 128, read, write, read_rate: 16_000_000, write_rate: 8_000_000 };
+        let mut stick = Flash::new(spec);
+        let request =
+            |op, lba| Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors: 125, stamp: 1 };
+        let mut now = Instant::ZERO;
+        // 64,000 bytes are 4 ms at 16 MB/s and 8 ms at 8 MB/s.
+        for (op, lba, micros) in [(Op::Read, 0, 4_700), (Op::Write, 900_000, 11_000), (Op::Read, 7, 4_700)] {
+            stick.submit(now, request(op, lba)).expect("room");
+            assert_eq!(stick.submit(now, request(op, lba)), Err(request(op, lba)), "one at a time");
+            let done = stick.proceed(Instant::FAR).expect("an answer");
+            assert_eq!((done.status, done.finished.since(now)), (Status::Done, Span::from_micros(micros)));
+            now = done.finished;
+        }
+    }
+}
