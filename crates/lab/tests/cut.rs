@@ -365,7 +365,7 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
 fn workers(work: Work) -> Job {
     match work {
         Work::Job(job) => job,
-        Work::Scene(scene) => panic!("{} is no job of workers", scene.name),
+        other => panic!("{} is no job of workers", other.name()),
     }
 }
 

@@ -37,6 +37,8 @@ struct Written {
 pub struct Bytes {
     platters: Platters,
     pieces: HashMap<u64, Box<[u8]>>,
+    /// What platters in memory began with, and how many bytes that is; zeroes behind it.
+    base: Option<(File, u64)>,
     /// By stamp.
     written: BTreeMap<u64, Written>,
     /// By sector: the stamp of what a read finds there, where that is not on the platters.
@@ -53,6 +55,32 @@ impl Bytes {
     /// On these platters.
     pub fn on(platters: Platters) -> Bytes {
         Bytes { platters, ..Bytes::default() }
+    }
+
+    /// Which begin with what is in `base`, that is not written to. Platters in memory read there what was not written since;
+    /// a file of platters gets a copy, but for what is zero.
+    pub fn begun_with(mut self, base: File) -> io::Result<Bytes> {
+        let length = base.metadata()?.len();
+        let Platters::File(file) = &self.platters else {
+            self.base = Some((base, length));
+            return Ok(self);
+        };
+        let mut piece = vec![0; (PIECE * SECTOR) as usize];
+        for at in (0..length).step_by(piece.len()) {
+            let piece = &mut piece[..(length - at).min(PIECE * SECTOR) as usize];
+            read_at(&base, piece, at)?;
+            if piece.iter().any(|&byte| byte != 0) {
+                write_at(file, piece, at)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Fills what platters in memory have from `lba` on with what they began with.
+    fn begun(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
+        let Some((base, length)) = &self.base else { return Ok(()) };
+        let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
+        read_at(base, &mut data[..within as usize], lba * SECTOR)
     }
 
     /// A write with these data was accepted.
@@ -154,6 +182,7 @@ impl Bytes {
     pub fn may_hold(&self, lba: u64, sectors: u64) -> bool {
         let pieces = lba / PIECE..=(lba + sectors - 1) / PIECE;
         matches!(self.platters, Platters::File(_))
+            || self.base.as_ref().is_some_and(|(_, length)| lba * SECTOR < *length)
             || self.above.range(lba..lba + sectors).next().is_some()
             || pieces.into_iter().any(|piece| self.pieces.contains_key(&piece))
     }
@@ -163,6 +192,7 @@ impl Bytes {
         match &self.platters {
             Platters::File(file) => read_at(file, &mut data, lba * SECTOR)?,
             Platters::Memory => {
+                self.begun(lba, &mut data)?;
                 for sector in lba..lba + sectors {
                     let Some(piece) = self.pieces.get(&(sector / PIECE)) else { continue };
                     let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
@@ -179,8 +209,12 @@ impl Bytes {
             Platters::Memory => {}
         }
         for (sector, bytes) in (lba..).zip(data.chunks_exact(SECTOR as usize)) {
-            let piece = self.pieces.entry(sector / PIECE);
-            let piece = piece.or_insert_with(|| vec![0; (PIECE * SECTOR) as usize].into_boxed_slice());
+            if !self.pieces.contains_key(&(sector / PIECE)) {
+                let mut piece = vec![0; (PIECE * SECTOR) as usize];
+                self.begun(sector / PIECE * PIECE, &mut piece)?;
+                self.pieces.insert(sector / PIECE, piece.into_boxed_slice());
+            }
+            let piece = self.pieces.get_mut(&(sector / PIECE)).expect("it was just looked for");
             let at = (sector % PIECE * SECTOR) as usize;
             piece[at..at + SECTOR as usize].copy_from_slice(bytes);
         }
@@ -266,6 +300,31 @@ mod tests {
         assert_eq!(seen(&bytes, 10, 2), [1, 1]);
         land(&mut bytes, 1, 10, 2, LandingKind::Landed);
         assert_eq!((seen(&bytes, 10, 2), bytes.at_risk()), (vec![1, 1], 0));
+    }
+
+    #[test]
+    fn platters_begin_with_an_image_that_stays_as_it_is() {
+        let folder = std::env::temp_dir().join(format!("seekwise-base-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (base, image) = (folder.join("base"), folder.join("image"));
+        // It ends within a sector.
+        let content: Vec<u8> = (0..200_000u32).map(|at| (at / 512 % 250) as u8 + 1).collect();
+        std::fs::write(&base, &content).unwrap();
+        for on_file in [false, true] {
+            let file = File::options().read(true).write(true).create(true).truncate(true).open(&image).unwrap();
+            file.set_len(1 << 20).unwrap();
+            let platters = if on_file { Platters::File(file) } else { Platters::Memory };
+            let mut bytes = Bytes::on(platters).begun_with(File::open(&base).unwrap()).unwrap();
+            assert_eq!(seen(&bytes, 0, 3), [1, 2, 3]);
+            write(&mut bytes, 200, 1, 1);
+            land(&mut bytes, 200, 1, 1, LandingKind::Landed);
+            assert_eq!(seen(&bytes, 0, 3), [1, 200, 3]);
+            let end = bytes.read(390, 2).unwrap().unwrap();
+            assert_eq!((end[0], end[200_000 - 390 * 512 - 1], end[200_000 - 390 * 512], end[1023]), (141, 141, 0, 0));
+            assert!(bytes.may_hold(0, 1) && (on_file || !bytes.may_hold(1024, 1)));
+        }
+        assert_eq!(std::fs::read(&base).unwrap(), content);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -5,14 +5,18 @@
 //! is recorded, and as much issued anew.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
+use seekwise_model::engine::Stuck;
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
+use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 
-use crate::place::{Place, RunError};
+use crate::clock::Clock;
+use crate::place::{Place, RunError, Timed};
 
 /// As much as Linux's `null_blk` has where nothing else is asked for (`gb=250`).
 const BYTES: u64 = 250 << 30;
@@ -24,13 +28,23 @@ const DEPTH: u32 = 65_535;
 #[derive(Debug)]
 pub struct Null;
 
+impl Null {
+    /// Its name.
+    pub const NAME: &'static str = "null";
+
+    /// As all places are made.
+    pub fn place() -> Arc<dyn Place> {
+        Arc::new(Null)
+    }
+}
+
 impl Place for Null {
     fn name(&self) -> &'static str {
-        "null"
+        Null::NAME
     }
 
-    fn about(&self) -> &'static str {
-        "answers each request at once, in real time: what Seekwise costs itself"
+    fn called(&self) -> String {
+        Null::NAME.to_owned()
     }
 
     fn limits(&self) -> Limits {
@@ -48,7 +62,7 @@ impl Place for Null {
         }
     }
 
-    fn open(&self) -> Result<Box<dyn Device>, RunError> {
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
         Ok(Box::new(Answering { limits: self.limits(), held: VecDeque::new(), now: Instant::ZERO }))
     }
 }
@@ -59,6 +73,13 @@ struct Answering {
     /// What has come, but for when it is met.
     held: VecDeque<Completion>,
     now: Instant,
+}
+
+impl Timed for Answering {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+        clock.wait_until(until.ok_or(Stuck::Silent(self.now))?);
+        Ok(())
+    }
 }
 
 impl Device for Answering {
@@ -124,7 +145,6 @@ mod tests {
     use crate::place::{RunError, Target};
     use crate::work::Work;
     use seekwise_model::record::Record;
-    use seekwise_model::rng::Seed;
     use seekwise_model::workload::replay::{Replay, Row, Timing};
 
     fn rows(count: u64) -> Vec<Row> {
@@ -140,7 +160,7 @@ mod tests {
             let rows = rows(1_000);
             let mut records: Vec<Record> = Vec::new();
             let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
-            let null = Target::Real(&Null);
+            let null = Target::Real(Null::place());
             let outcome = null.run(replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
             assert_eq!((outcome.issued, outcome.failures, records.len()), (1_000, 0, 1_000));
             let cost = outcome.cost.expect("a place in real time costs something");
@@ -158,10 +178,10 @@ mod tests {
     fn what_does_not_fit_is_refused_as_everywhere() {
         let rows = [Row { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
-        let outcome = Target::Real(&Null).run(replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
+        let outcome = Target::Real(Null::place()).run(replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
         assert_eq!(outcome.failures, 1);
         let nobody = Work::from(seekwise_model::workload::Job::default());
-        let refused = Target::Real(&Null).run(nobody.source(Seed(1)), u64::MAX, Seed(1), &mut |_| ());
+        let refused = Target::Real(Null::place()).run(nobody.source(Seed(1)), u64::MAX, Seed(1), &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
     }
 }

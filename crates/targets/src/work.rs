@@ -1,9 +1,12 @@
-//! What a run does: a job of workers, or a scene of programs. Whoever runs it need not know which.
+//! What a run does: a job of workers, a scene of programs, or a recorded session. Whoever runs it need not know which.
+
+use std::sync::Arc;
 
 use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
 use seekwise_model::files::scene::{Operation, Scene, SceneSpec, Trouble};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
+use seekwise_model::workload::recorded::{Compared, Play, Session};
 use seekwise_model::workload::{Job, Window, Worker, Workload};
 
 use crate::place::RunError;
@@ -15,6 +18,8 @@ pub enum Work {
     Job(Job),
     /// Programs on volumes.
     Scene(Box<SceneSpec>),
+    /// What was recorded of a disk that was served.
+    Session(Arc<Session>),
 }
 
 impl From<Job> for Work {
@@ -32,21 +37,22 @@ impl Work {
         match self {
             Work::Job(job) => &job.name,
             Work::Scene(scene) => &scene.name,
+            Work::Session(session) => &session.name,
         }
     }
 
-    /// The workers; a scene has none.
+    /// The workers; scenes and sessions have none.
     pub fn workers(&self) -> &[Worker] {
         match self {
             Work::Job(job) => &job.workers,
-            Work::Scene(_) => &[],
+            Work::Scene(_) | Work::Session(_) => &[],
         }
     }
 
     /// The scene, where it is one.
     pub fn scene(&self) -> Option<&SceneSpec> {
         match self {
-            Work::Job(_) => None,
+            Work::Job(_) | Work::Session(_) => None,
             Work::Scene(scene) => Some(scene),
         }
     }
@@ -56,6 +62,7 @@ impl Work {
         match self {
             Work::Job(job) => job.workers.iter().map(|worker| worker.group as u16).collect(),
             Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
+            Work::Session(_) => vec![0],
         }
     }
 
@@ -71,6 +78,7 @@ impl Work {
                 let programs = scene.programs.iter().map(|program| program.name.clone());
                 programs.chain([SYSTEM.to_owned()]).collect()
             }
+            Work::Session(session) => vec![session.name.clone()],
         }
     }
 
@@ -78,6 +86,7 @@ impl Work {
     pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
             Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?)),
+            Work::Session(session) => Ok(Issuer::Play(Play::new(Arc::clone(session)))),
             Work::Scene(scene) => match Scene::new(scene, limits, seed) {
                 Ok(made) => Ok(Issuer::Scene(Box::new(made))),
                 Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit:?}"))),
@@ -92,6 +101,8 @@ pub enum Issuer {
     Workload(Workload),
     /// Of a scene.
     Scene(Box<Scene>),
+    /// Of a recorded session.
+    Play(Play),
 }
 
 impl Issuer {
@@ -100,6 +111,7 @@ impl Issuer {
     pub fn windows(&self, end: Instant) -> Vec<Option<Window>> {
         match self {
             Issuer::Workload(workload) => workload.windows(end),
+            Issuer::Play(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
             Issuer::Scene(scene) => {
                 let window = |(from, until)| Window { from, until };
                 let mut windows: Vec<Option<Window>> = scene.windows(end).map(|it| it.map(window)).collect();
@@ -113,7 +125,7 @@ impl Issuer {
     /// What programs did.
     pub fn operations(&self) -> &[Operation] {
         match self {
-            Issuer::Workload(_) => &[],
+            Issuer::Workload(_) | Issuer::Play(_) => &[],
             Issuer::Scene(scene) => scene.operations(),
         }
     }
@@ -121,9 +133,14 @@ impl Issuer {
     /// Programs that did not come to their end, by their places.
     pub fn troubles(&self) -> Vec<(usize, Trouble)> {
         match self {
-            Issuer::Workload(_) => Vec::new(),
+            Issuer::Workload(_) | Issuer::Play(_) => Vec::new(),
             Issuer::Scene(scene) => scene.troubles().collect(),
         }
+    }
+
+    /// Of a recorded session: how it ended beside the recording.
+    pub fn compared(&self) -> Option<Compared> {
+        if let Issuer::Play(play) = self { Some(play.compared()) } else { None }
     }
 }
 
@@ -133,6 +150,7 @@ impl Source for Issuer {
         match self {
             Issuer::Workload(workload) => workload.next(now),
             Issuer::Scene(scene) => scene.next(now),
+            Issuer::Play(play) => play.next(now),
         }
     }
 
@@ -141,6 +159,7 @@ impl Source for Issuer {
         match self {
             Issuer::Workload(workload) => workload.complete(now, completion),
             Issuer::Scene(scene) => scene.complete(now, completion),
+            Issuer::Play(play) => play.complete(now, completion),
         }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::clock::take_precedence;
+
 use super::negotiation::{ALLOCATION_ID, Export, Negotiated, negotiate, skip};
 use super::wire::{self, Command, HEAD, Head, error};
 
@@ -26,13 +28,18 @@ pub struct Asked {
     pub reply: Reply,
 }
 
-/// The way back to a client.
-#[derive(Debug)]
+/// The way back to whoever asked.
 pub struct Reply {
-    answers: Sender<Answer>,
-    head: Head,
-    cost: usize,
-    sent: bool,
+    way: Option<Way>,
+}
+
+/// Takes the outcome to whoever asked.
+type Way = Box<dyn FnOnce(Result<Given, u32>) + Send>;
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reply")
+    }
 }
 
 /// What a client's writer writes, and how much it frees by that.
@@ -45,16 +52,23 @@ struct Answer {
 
 /// What a request that went well is answered with.
 #[derive(Debug)]
-enum Given {
+pub enum Given {
+    /// What was read; nothing of others.
     Bytes(Vec<u8>),
+    /// What is allocated, as bytes and flags of `base:allocation`.
     Extents(Vec<(u32, u32)>),
 }
 
 impl Reply {
+    /// Goes by `way`.
+    pub fn new(way: impl FnOnce(Result<Given, u32>) + Send + 'static) -> Reply {
+        Reply { way: Some(Box::new(way)) }
+    }
+
     fn send(&mut self, outcome: Result<Given, u32>) {
-        self.sent = true;
-        // The client may be gone.
-        let _ = self.answers.send(Answer { head: self.head, outcome, cost: self.cost });
+        if let Some(way) = self.way.take() {
+            way(outcome);
+        }
     }
 
     /// It is done; `data` is what was read.
@@ -62,7 +76,7 @@ impl Reply {
         self.send(Ok(Given::Bytes(data)));
     }
 
-    /// What is allocated, as bytes and flags of `base:allocation`.
+    /// What is allocated.
     pub fn extents(mut self, extents: Vec<(u32, u32)>) {
         self.send(Ok(Given::Extents(extents)));
     }
@@ -75,9 +89,7 @@ impl Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if !self.sent {
-            self.send(Err(error::SHUTDOWN));
-        }
+        self.send(Err(error::SHUTDOWN));
     }
 }
 
@@ -121,7 +133,10 @@ pub fn serve(
     let (answers, written) = channel();
     thread::scope(|scope| {
         let freed = Arc::clone(&budget);
-        let writer = scope.spawn(move || write_all(&mut back, &written, &freed, negotiated));
+        let writer = scope.spawn(move || {
+            take_precedence();
+            write_all(&mut back, &written, &freed, negotiated)
+        });
         let read = read_all(&mut stream, export, negotiated, &budget, &answers, &mut ask);
         // The writer ends when the last request is answered.
         drop(answers);
@@ -197,7 +212,9 @@ fn read_all(
             (true, Some(_)) => skip(stream, u64::from(head.length))?,
             _ => {}
         }
-        let reply = Reply { answers: answers.clone(), head, cost, sent: false };
+        let answers = answers.clone();
+        // The client may be gone.
+        let reply = Reply::new(move |outcome| drop(answers.send(Answer { head, outcome, cost })));
         match fault {
             Some(error) => reply.failed(error),
             None => ask(Asked { head, data, reply }),
