@@ -319,7 +319,7 @@ pub struct On {
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// A drive's name (see `seekwise drives`) or a stack file.
+    /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers at once.
     #[arg(value_name = "TARGET", value_parser = name)]
     pub target: String,
     /// Where clients come: unix:PATH (a socket for you alone) or tcp:ADDRESS:PORT.
@@ -407,6 +407,8 @@ pub enum Supply {
     Off,
     /// It comes back.
     On,
+    /// It stays, and the link is reset: what is under way is aborted, what is cached stays.
+    Reset,
 }
 
 /// Arguments of `set`.

@@ -47,6 +47,16 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<String>
     Ok((stack, warnings))
 }
 
+/// An error where something is set of what has no stack.
+pub fn nothing_set(set: &[(String, String)]) -> Result<(), Failure> {
+    match set.first() {
+        None => Ok(()),
+        Some((key, _)) => {
+            Err(Failure::new(format!("--set {key}: there is no modelled stack; expected none with `null`")))
+        }
+    }
+}
+
 /// What a run is called.
 pub fn title(job: &str, on: &On) -> String {
     format!("{} on {}", files::spoken(job), files::spoken(&on.target))

@@ -2,7 +2,7 @@
 //!
 //! Text, a line a request in the order in which they were over: number, instant at which the stack took it, instant at which
 //! it was over, `done` or `failed`, what was asked, first sector and sectors of 512 bytes, 1 where it was marked FUA, and its
-//! name while it was in flight. Instants are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `KEY=VALUE`) stand between as
+//! name while it was in flight. Instants are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `reset`, `KEY=VALUE`) stand between as
 //! `order`, their instant and their words. The first line says that it is a recording, the second what it was made on.
 
 use seekwise_model::block::Op;
@@ -146,10 +146,10 @@ impl At<'_> {
         let (at, words) = rest.split_once(',').unwrap_or((rest, ""));
         let at = self.instant("at_ns", at)?;
         let (key, value) = match words {
-            "cut" | "off" | "on" => (POWER, words),
+            "cut" | "off" | "on" | "reset" => (POWER, words),
             _ => match words.split_once('=') {
                 Some((key, value)) if !key.is_empty() => (key, value),
-                _ => return Err(self.fault("order", words, "cut, off, on or KEY=VALUE")),
+                _ => return Err(self.fault("order", words, "cut, off, on, reset or KEY=VALUE")),
             },
         };
         Ok(Change { at, key: key.to_owned(), value: value.to_owned() })
@@ -191,7 +191,7 @@ mod tests {
             ("1,5,6,done,reed,0,8,0,0", "f:4: `op`: `reed` will not do; expected read, write, flush or trim"),
             ("1,5,6,done,read,0,0,0,0", "f:4: `sectors`: `0` will not do; expected some, and none of a flush"),
             ("1,5,6,maybe,read,0,8,0,0", "expected done or failed"),
-            ("order,7,jump", "f:4: `order`: `jump` will not do; expected cut, off, on or KEY=VALUE"),
+            ("order,7,jump", "f:4: `order`: `jump` will not do; expected cut, off, on, reset or KEY=VALUE"),
             ("", "there are no requests in it"),
             ("1,5,6,done,read,0,8,0,0\n1,6,7,done,read,0,8,0,0", "request 1 does not come after request 1"),
         ] {

@@ -30,6 +30,8 @@ struct Written {
     data: Vec<u8>,
     /// Sectors of which nothing has been heard.
     left: u64,
+    /// It was answered as done.
+    done: bool,
 }
 
 /// The bytes.
@@ -90,11 +92,11 @@ impl Bytes {
             self.torn.remove(&sector);
         }
         let left = u64::from(write.sectors);
-        self.written.insert(write.stamp, Written { lba: write.lba, data, left });
+        self.written.insert(write.stamp, Written { lba: write.lba, data, left, done: false });
     }
 
-    /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it: parity, and
-    /// copies beyond the first, are for drives that are lost, which is not served.
+    /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it; where its drive
+    /// is lost, see [`Bytes::settle`].
     pub fn land(&mut self, landing: &Landing) -> io::Result<()> {
         let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
         if told || !matches!(landing.role, Role::Copy(0) | Role::Every) {
@@ -119,6 +121,30 @@ impl Bytes {
         }
         if over {
             self.written.remove(&landing.stamp);
+        }
+        Ok(())
+    }
+
+    /// A write was answered as done.
+    pub fn done(&mut self, stamp: u64) {
+        if let Some(written) = self.written.get_mut(&stamp) {
+            written.done = true;
+        }
+    }
+
+    /// Of an array that has lost a drive the first copy may never land: its place is told by another copy or by parity alone. So
+    /// what was answered as done, and of which nothing may still land, is where a read will find it.
+    pub fn settle(&mut self, unsettled: &BTreeSet<u64>) -> io::Result<()> {
+        let over = |(stamp, written): (&u64, &Written)| (written.done && !unsettled.contains(stamp)).then_some(*stamp);
+        let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
+        for stamp in settled {
+            let written = self.written.remove(&stamp).expect("it was just found");
+            for (sector, data) in (written.lba..).zip(written.data.chunks_exact(SECTOR as usize)) {
+                if self.above.get(&sector) == Some(&stamp) {
+                    self.put(sector, data)?;
+                    self.above.remove(&sector);
+                }
+            }
         }
         Ok(())
     }
@@ -300,6 +326,21 @@ mod tests {
         assert_eq!(seen(&bytes, 10, 2), [1, 1]);
         land(&mut bytes, 1, 10, 2, LandingKind::Landed);
         assert_eq!((seen(&bytes, 10, 2), bytes.at_risk()), (vec![1, 1], 0));
+    }
+
+    #[test]
+    fn what_is_done_and_settled_is_there_though_its_first_copy_never_landed() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 1);
+        write(&mut bytes, 2, 11, 1);
+        write(&mut bytes, 3, 12, 1);
+        bytes.done(1);
+        bytes.done(2);
+        bytes.settle(&BTreeSet::from([2])).unwrap();
+        assert_eq!((bytes.at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
+        bytes.forget(2);
+        bytes.forget(3);
+        assert_eq!(seen(&bytes, 10, 3), [1, 0, 0]);
     }
 
     #[test]

@@ -9,12 +9,12 @@
 pub mod receipt;
 mod stalls;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
-use seekwise_model::block::{Completion, Control, Device, Flags, Limits, Op, Request, SECTOR, Status};
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Limits, Op, Request, SECTOR, Status};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Entry;
 
@@ -45,6 +45,8 @@ pub enum Order {
     Off,
     /// It comes back.
     On,
+    /// The link is reset: what is under way is aborted, what is cached stays.
+    Reset,
     /// A setting of a layer changes.
     Set(String, String),
     /// What it did so far, in words.
@@ -130,6 +132,8 @@ pub struct Disk {
     receipt: Receipt,
     trouble: Option<io::Error>,
     recorder: Option<Recorder>,
+    /// Drives of an array that are lost, or are not rebuilt yet.
+    gone: BTreeSet<u32>,
 }
 
 impl Disk {
@@ -155,12 +159,19 @@ impl Disk {
             receipt: Receipt::default(),
             trouble: None,
             recorder: None,
+            gone: BTreeSet::new(),
         }
     }
 
     /// With what the way to it costs.
     pub fn along(mut self, path: PathCost) -> Disk {
         self.receipt.path = Some(path);
+        self
+    }
+
+    /// Of an array that begins without these drives, a bit each.
+    pub fn without(mut self, lost: u64) -> Disk {
+        self.gone = (0..u64::BITS).filter(|member| lost >> member & 1 == 1).collect();
         self
     }
 
@@ -270,19 +281,25 @@ impl Disk {
         Span::from_nanos((at.saturating_since(self.now()).nanos() as f64 / self.speed).ceil() as u64)
     }
 
+    /// A planned cut waits until the power is on and an array is whole.
+    fn cuttable(&self) -> bool {
+        self.powered && self.gone.is_empty()
+    }
+
     /// When something happens by itself.
     fn next(&self) -> Option<Instant> {
-        let planned = if let Some(Plan::At(at)) = self.plan.filter(|_| self.powered) { Some(at) } else { None };
+        let planned = if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable()) { Some(at) } else { None };
         self.device.poll_timeout().into_iter().chain(planned).min()
     }
 
     /// All that is due is done, what is complete is answered, what waits goes down.
     fn step(&mut self) {
         let now = self.now();
-        if let Some(Plan::At(at)) = self.plan.filter(|_| self.powered)
+        if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable())
             && at <= now
         {
             self.device.handle_timeout(at);
+            self.drain();
             self.cut(at);
         }
         self.device.handle_timeout(now);
@@ -395,12 +412,36 @@ impl Disk {
     /// Takes over landings, then completions.
     fn drain(&mut self) {
         while let Some(landing) = self.device.poll_landing() {
+            match landing.kind {
+                LandingKind::Gone => {
+                    self.gone.insert(landing.member);
+                }
+                LandingKind::Whole => {
+                    self.settle();
+                    self.gone.remove(&landing.member);
+                }
+                _ => {}
+            }
             if let Err(error) = self.bytes.land(&landing) {
                 self.fail(error);
             }
         }
         while let Some(completion) = self.device.poll_completion() {
             self.complete(&completion);
+        }
+    }
+
+    /// An array without a drive: what has come to rest is told by no landing that could be gone by.
+    fn settle(&mut self) {
+        if self.gone.is_empty() {
+            return;
+        }
+        let mut unsettled = BTreeSet::new();
+        self.device.unsettled(&mut |stamp| {
+            unsettled.insert(stamp);
+        });
+        if let Err(error) = self.bytes.settle(&unsettled) {
+            self.fail(error);
         }
     }
 
@@ -417,8 +458,11 @@ impl Disk {
             let (done, ok, fua) = (completion.finished, completion.status == Status::Done, flags.has(Flags::FUA));
             self.pass(Passed::Request(&Entry { stamp, at: piece.at, done, ok, op, lba, sectors, fua, tag }));
         }
-        if piece.request.op == Op::Write && completion.status != Status::Done {
-            self.bytes.forget(piece.request.stamp);
+        match (piece.request.op, completion.status) {
+            (Op::Write, Status::Done) => self.bytes.done(piece.request.stamp),
+            (Op::Write, _) => self.bytes.forget(piece.request.stamp),
+            (Op::Flush, Status::Done) => self.settle(),
+            _ => {}
         }
         let job = self.jobs[piece.job as usize].as_mut().expect("a piece belongs to a job");
         job.below -= 1;
@@ -512,6 +556,11 @@ impl Disk {
         self.device.handle_timeout(now);
         self.drain();
         match order {
+            Order::Cut if self.powered && !self.gone.is_empty() => {
+                "of an array that has lost a drive it is not known here what a cut leaves (`seekwise power-cut` works it out); \
+                 replace the drive and wait until it is rebuilt"
+                    .to_owned()
+            }
             Order::Cut if self.powered => {
                 self.cut(now);
                 format!(
@@ -535,10 +584,14 @@ impl Disk {
                 }
                 Err(error) => format!("it does not come back: {error:?}"),
             },
-            // What a read finds then, parity would have to say.
-            Order::Set(key, _) if key.starts_with("array.") => {
-                format!("{key}: drives of an array are neither lost nor replaced while it is served")
-            }
+            Order::Reset => match self.device.control(now, &Control::Reset) {
+                Ok(()) => {
+                    self.pass(Passed::Order(now, "reset"));
+                    self.drain();
+                    format!("the link was reset at {} s: what was under way is aborted", seconds(now))
+                }
+                Err(error) => format!("not reset: {error:?}"),
+            },
             Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
                 Ok(()) => {
                     self.pass(Passed::Order(now, &format!("{key}={value}")));
@@ -555,9 +608,10 @@ impl Disk {
                 let power = if self.powered { "on" } else { "off" };
                 format!(
                     "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-                     bytes above the medium",
+                     bytes above the medium{}",
                     seconds(now),
-                    self.bytes.at_risk()
+                    self.bytes.at_risk(),
+                    if self.gone.is_empty() { String::new() } else { format!("; without drives {:?}", self.gone) }
                 )
             }
         }
@@ -587,6 +641,7 @@ impl Disk {
             self.ahead = next;
         }
         self.drain();
+        self.settle();
     }
 
     /// What was not handed down ends with an error.

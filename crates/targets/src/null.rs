@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use seekwise_model::block::{
-    Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
+    Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
 use seekwise_model::engine::Stuck;
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
@@ -63,16 +63,26 @@ impl Place for Null {
     }
 
     fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
-        Ok(Box::new(Answering { limits: self.limits(), held: VecDeque::new(), now: Instant::ZERO }))
+        Ok(Box::new(Answering::new()))
     }
 }
 
 /// Its device.
-struct Answering {
+pub struct Answering {
     limits: Limits,
     /// What has come, but for when it is met.
     held: VecDeque<Completion>,
     now: Instant,
+    /// Writes, which are where they belong at once; nothing unless asked for.
+    landings: Option<VecDeque<Landing>>,
+}
+
+impl Answering {
+    /// With nothing under way.
+    #[allow(clippy::new_without_default, reason = "a device is begun, there is no usual value of one")]
+    pub fn new() -> Answering {
+        Answering { limits: Null.limits(), held: VecDeque::new(), now: Instant::ZERO, landings: None }
+    }
 }
 
 impl Timed for Answering {
@@ -96,6 +106,10 @@ impl Device for Answering {
             op if op != Op::Flush && request.end() > self.limits.sectors => Status::OutOfRange,
             _ => Status::Done,
         };
+        if let (Op::Write, Status::Done, Some(landings)) = (request.op, status, &mut self.landings) {
+            let at = (request.lba, request.sectors);
+            landings.push_back(Landing::new(at, request.stamp, (now, now), LandingKind::Landed));
+        }
         let (tag, parts, effort) = (request.tag, Parts::default(), Effort::COMMAND);
         self.held.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
         Ok(())
@@ -104,6 +118,10 @@ impl Device for Answering {
     /// Nothing is in flight that could be taken back, and nothing is kept that a cut could lose.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match control {
+            Control::Set { key: "landings", value: "on" } => {
+                self.landings = Some(VecDeque::new());
+                Ok(())
+            }
             Control::Set { .. } => Err(ControlError::UnknownKey),
             Control::Abort(_) => Err(ControlError::UnknownTag),
             Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
@@ -128,7 +146,7 @@ impl Device for Answering {
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        None
+        self.landings.as_mut()?.pop_front()
     }
 
     /// Nothing is kept.

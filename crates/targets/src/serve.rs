@@ -381,13 +381,14 @@ fn order(line: &str) -> Result<Order, String> {
         ("cut", "") => Ok(Order::Cut),
         ("off", "") => Ok(Order::Off),
         ("on", "") => Ok(Order::On),
+        ("reset", "") => Ok(Order::Reset),
         ("status", "") => Ok(Order::Status),
         ("receipt", "") => Ok(Order::Receipt),
         ("set", setting) => match setting.split_once('=') {
             Some((key, value)) => Ok(Order::Set(key.trim().to_owned(), value.trim().to_owned())),
             None => Err(format!("`{setting}` sets nothing; expected set KEY=VALUE")),
         },
-        _ => Err(format!("`{line}` is no order; expected cut, off, on, status, receipt or set KEY=VALUE")),
+        _ => Err(format!("`{line}` is no order; expected cut, off, on, reset, status, receipt or set KEY=VALUE")),
     }
 }
 

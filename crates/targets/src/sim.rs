@@ -69,6 +69,7 @@ fn apply(device: &mut impl Device, change: &Change, now: Instant) -> Result<(), 
         (POWER, "cut") => Control::PowerCut,
         (POWER, "off") => Control::PowerOff,
         (POWER, "on") => Control::PowerOn,
+        (POWER, "reset") => Control::Reset,
         _ => Control::Set { key, value },
     };
     device.control(now, &control).map_err(|error| match error {

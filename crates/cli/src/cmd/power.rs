@@ -14,6 +14,7 @@ pub fn power(args: &args::Power) -> Outcome {
         Supply::Cut => "cut",
         Supply::Off => "off",
         Supply::On => "on",
+        Supply::Reset => "reset",
     };
     tell(&args.served.at, order)
 }

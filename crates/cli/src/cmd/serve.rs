@@ -9,13 +9,14 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use seekwise_formats::recording;
-use seekwise_model::block::SECTOR;
+use seekwise_model::block::{Device, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::bytes::{Bytes, Platters};
 use seekwise_targets::live::{Disk, Message, Passed, Plan, Receipt, Recorder};
 use seekwise_targets::nbd::Export;
+use seekwise_targets::null::{Answering, Null};
 #[cfg(target_os = "linux")]
 use seekwise_targets::serve::fuse::Folder;
 use seekwise_targets::serve::{Address, Doors, FILE, path_cost, serve as served};
@@ -39,14 +40,11 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
             address.uri()
         )));
     }
-    let (stack, warnings) = target::stack(&args.target, &args.set)?;
-    warn(&warnings);
-    fits(&stack)?;
-    let device = stack.build(Seed(args.seed));
+    let Served { device, lost, about } = Served::of(args)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
     let content = content(args, bytes)?;
-    let export = Export::of(&limits, format!("{} as Seekwise models it", stack.profile.name));
+    let export = Export::of(&limits, about);
     let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
     let control = control(args);
     let doors = Doors::open(args.nbd.as_ref(), control.as_deref()).map_err(|error| {
@@ -62,7 +60,7 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
         say(format!("Orders: seekwise power cut --at {}", control.display()));
     }
     let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
-    let disk = Disk::new(device, content, args.speed, plan(args)).along(path);
+    let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let (mut child, mut folder) = (None, None);
     let exported = export.clone();
@@ -85,12 +83,33 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
     Ok(if failed || args.strict && late { Answer::No } else { Answer::Done })
 }
 
-/// Changes at instants of a run have no place where there is no run; and where a drive of an array is lost, nothing holds
-/// its bytes.
-fn fits(stack: &Stack) -> Result<(), Failure> {
-    if stack.array().is_some_and(|array| array.lost != 0) {
-        return Err(Failure::new("array.lose: an array is served with all of its drives, or not at all"));
+/// What is served.
+struct Served {
+    device: Box<dyn Device>,
+    /// Drives of an array that are not there, a bit each.
+    lost: u64,
+    /// What it is, for clients.
+    about: String,
+}
+
+impl Served {
+    fn of(args: &args::Serve) -> Result<Served, Failure> {
+        if args.target == Null::NAME {
+            target::nothing_set(&args.set)?;
+            let about = "answers at once: what Seekwise costs itself".to_owned();
+            return Ok(Served { device: Box::new(Answering::new()), lost: 0, about });
+        }
+        let (stack, warnings) = target::stack(&args.target, &args.set)?;
+        warn(&warnings);
+        fits(&stack)?;
+        let about = format!("{} as Seekwise models it", stack.profile.name);
+        let lost = stack.array().map_or(0, |array| array.lost);
+        Ok(Served { device: stack.build(Seed(args.seed)), lost, about })
     }
+}
+
+/// Changes at instants of a run have no place where there is no run.
+fn fits(stack: &Stack) -> Result<(), Failure> {
     if let Some(change) = stack.changes.first() {
         return Err(Failure::new(format!(
             "`{}` changes during a run, and nothing is run here; expected `seekwise set {}={}` when it is time",
