@@ -109,11 +109,11 @@ fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
 fn a_span_bounds_the_job_on_every_place() {
     let folder = folder();
     let at = folder.path();
-    fs::write(at.join("j.fio"), JOB.replace("size=1g", "size=50%")).unwrap();
+    fs::write(at.join("j.fio"), JOB.replace("size=1g", "filename=/dev/sdb\nsize=50%")).unwrap();
     for target in ["caviar-wd400jb", "null"] {
         let last = |span: &str| {
-            let (log, set) = (format!("{target}-{span}.parquet"), format!("job.span={span}"));
-            let record = seekwise(at, &["run", "j.fio", "--on", target, "--set", &set, "--json", "--log", &log]).json();
+            let set = format!("job.span={span}");
+            let record = seekwise(at, &["run", "j.fio", "--on", target, "--set", &set, "--json"]).json();
             (record["streams"].clone(), record["failures"].as_u64())
         };
         let (small, large) = (last("1m"), last("2g"));
@@ -204,7 +204,7 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
     for (args, why) in [
         (&["run", "j.fio", "--on", "live:null"][..], "`null` is no modelled disk; expected live:NAME|STACK"),
         (&["run", "j.fio", "--on", "live"], "live: expected live:NAME|STACK"),
-        (&["run", "j.fio", "--on", "live:barracuda", "--set", "x=1"], "barracuda"),
+        (&["run", "j.fio", "--on", "live:baracuda-7200.7"], "did you mean `barracuda-7200.7`?"),
         (&["run", "j.fio", "--on", "nbd:nowhere"], "`nowhere` is no address; expected unix:PATH, tcp:HOST:PORT"),
         (&["run", "j.fio", "--on", "nbd:unix:none"], "No such file or directory"),
         (&["power-cut", "j.fio", "--on", "live:cheetah-15k.4", "--cuts", "3"], "power cuts are of modelled stacks"),

@@ -30,8 +30,8 @@ struct Written {
     data: Vec<u8>,
     /// Sectors of which nothing has been heard.
     left: u64,
-    /// It was answered as done.
-    done: bool,
+    /// It was answered as done, and the last stamp that was given then.
+    done: Option<u64>,
 }
 
 /// The bytes.
@@ -92,7 +92,7 @@ impl Bytes {
             self.torn.remove(&sector);
         }
         let left = u64::from(write.sectors);
-        self.written.insert(write.stamp, Written { lba: write.lba, data, left, done: false });
+        self.written.insert(write.stamp, Written { lba: write.lba, data, left, done: None });
     }
 
     /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it; where its drive
@@ -125,17 +125,17 @@ impl Bytes {
         Ok(())
     }
 
-    /// A write was answered as done.
-    pub fn done(&mut self, stamp: u64) {
+    /// A write was answered as done, when `last` was the last stamp given.
+    pub fn done(&mut self, stamp: u64, last: u64) {
         if let Some(written) = self.written.get_mut(&stamp) {
-            written.done = true;
+            written.done = Some(last);
         }
     }
 
-    /// Of an array that has lost a drive the first copy may never land: its place is told by another copy or by parity alone. So
-    /// what was answered as done, and of which nothing may still land, is where a read will find it.
-    pub fn settle(&mut self, unsettled: &BTreeSet<u64>) -> io::Result<()> {
-        let over = |(stamp, written): (&u64, &Written)| (written.done && !unsettled.contains(stamp)).then_some(*stamp);
+    /// A flush of this stamp is over. Of an array that has lost a drive the first copy of a write may never land: its place is
+    /// told by another copy or by parity alone. So what was done before the flush began is where a read will find it.
+    pub fn settle(&mut self, flush: u64) -> io::Result<()> {
+        let over = |(stamp, written): (&u64, &Written)| written.done.filter(|last| *last < flush).map(|_| *stamp);
         let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
         for stamp in settled {
             let written = self.written.remove(&stamp).expect("it was just found");
@@ -334,9 +334,10 @@ mod tests {
         write(&mut bytes, 1, 10, 1);
         write(&mut bytes, 2, 11, 1);
         write(&mut bytes, 3, 12, 1);
-        bytes.done(1);
-        bytes.done(2);
-        bytes.settle(&BTreeSet::from([2])).unwrap();
+        bytes.done(1, 3);
+        // A flush of stamp 4 was given before this one was done.
+        bytes.done(2, 5);
+        bytes.settle(4).unwrap();
         assert_eq!((bytes.at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
         bytes.forget(2);
         bytes.forget(3);

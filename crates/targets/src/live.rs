@@ -14,7 +14,9 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
-use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Limits, Op, Request, SECTOR, Status};
+use seekwise_model::block::{
+    Completion, Control, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
+};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Entry;
 
@@ -132,8 +134,10 @@ pub struct Disk {
     receipt: Receipt,
     trouble: Option<io::Error>,
     recorder: Option<Recorder>,
-    /// Drives of an array that are lost, or are not rebuilt yet.
+    /// Drives of an array that are lost, or are not rebuilt and flushed yet.
     gone: BTreeSet<u32>,
+    /// Of these, the rebuilt ones.
+    whole: BTreeSet<u32>,
 }
 
 impl Disk {
@@ -160,6 +164,7 @@ impl Disk {
             trouble: None,
             recorder: None,
             gone: BTreeSet::new(),
+            whole: BTreeSet::new(),
         }
     }
 
@@ -411,18 +416,25 @@ impl Disk {
 
     /// Takes over landings, then completions.
     fn drain(&mut self) {
-        while let Some(landing) = self.device.poll_landing() {
+        let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
+        for landing in &landings {
             match landing.kind {
                 LandingKind::Gone => {
                     self.gone.insert(landing.member);
+                    self.whole.remove(&landing.member);
                 }
                 LandingKind::Whole => {
-                    self.settle();
-                    self.gone.remove(&landing.member);
+                    self.whole.insert(landing.member);
                 }
                 _ => {}
             }
-            if let Err(error) = self.bytes.land(&landing) {
+        }
+        for landing in &landings {
+            // What a lost drive had not written yet the others have.
+            if landing.kind != LandingKind::Landed && self.gone.contains(&landing.member) {
+                continue;
+            }
+            if let Err(error) = self.bytes.land(landing) {
                 self.fail(error);
             }
         }
@@ -431,17 +443,17 @@ impl Disk {
         }
     }
 
-    /// An array without a drive: what has come to rest is told by no landing that could be gone by.
-    fn settle(&mut self) {
+    /// A flush of this stamp is over. Of an array without a drive no landings tell what it covers; one that was rebuilt is as
+    /// others are from its first flush on.
+    fn settle(&mut self, flush: u64) {
         if self.gone.is_empty() {
             return;
         }
-        let mut unsettled = BTreeSet::new();
-        self.device.unsettled(&mut |stamp| {
-            unsettled.insert(stamp);
-        });
-        if let Err(error) = self.bytes.settle(&unsettled) {
+        if let Err(error) = self.bytes.settle(flush) {
             self.fail(error);
+        }
+        for member in std::mem::take(&mut self.whole) {
+            self.gone.remove(&member);
         }
     }
 
@@ -459,9 +471,9 @@ impl Disk {
             self.pass(Passed::Request(&Entry { stamp, at: piece.at, done, ok, op, lba, sectors, fua, tag }));
         }
         match (piece.request.op, completion.status) {
-            (Op::Write, Status::Done) => self.bytes.done(piece.request.stamp),
+            (Op::Write, Status::Done) => self.bytes.done(piece.request.stamp, self.stamp),
             (Op::Write, _) => self.bytes.forget(piece.request.stamp),
-            (Op::Flush, Status::Done) => self.settle(),
+            (Op::Flush, Status::Done) => self.settle(piece.request.stamp),
             _ => {}
         }
         let job = self.jobs[piece.job as usize].as_mut().expect("a piece belongs to a job");
@@ -641,7 +653,8 @@ impl Disk {
             self.ahead = next;
         }
         self.drain();
-        self.settle();
+        // It writes out all that it has.
+        self.settle(self.stamp + 1);
     }
 
     /// What was not handed down ends with an error.

@@ -343,8 +343,8 @@ fn a_replaced_drive_is_rebuilt_and_the_power_may_fail_again() {
     assert!(server.order("set array.replace=0").contains("from"));
     while server.order("status").contains("without drives") {
         std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(client.flush(), 0);
     }
-    assert_eq!(client.flush(), 0);
     assert_eq!(client.write(0, 131_072, 3, 8192), 0);
     assert!(server.order("cut").starts_with("power cut"));
     server.order("on");
