@@ -20,11 +20,31 @@ pub fn take_precedence() -> bool {
     set_thread_priority_and_policy(thread_native_id(), lowest, policy).is_ok()
 }
 
+/// This thread is an ordinary one again, as nice as it was.
+#[cfg(target_os = "linux")]
+pub fn give_up_precedence() {
+    use rustix::process::{getpriority_process, setpriority_process};
+    use thread_priority::unix::set_thread_priority_and_policy;
+    use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, thread_native_id};
+    let nice = getpriority_process(None);
+    // The crate sets niceness besides. The least nice is refused where only the policy may be changed, and can be taken back
+    // where it is not.
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+    let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Max, policy);
+    if let Ok(nice) = nice {
+        let _ = setpriority_process(None, nice);
+    }
+}
+
 /// No system but Linux is asked.
 #[cfg(not(target_os = "linux"))]
 pub fn take_precedence() -> bool {
     false
 }
+
+/// It had none.
+#[cfg(not(target_os = "linux"))]
+pub fn give_up_precedence() {}
 
 /// The wall clock, from when it was started.
 #[derive(Clone, Copy, Debug)]

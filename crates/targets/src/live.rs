@@ -511,7 +511,8 @@ impl Disk {
             Command::Write | Command::WriteZeroes => receipt.writes += 1,
             _ => {}
         }
-        if job.status != Status::Done {
+        // What the image could not take is promised to nobody.
+        if job.status != Status::Done || self.trouble.is_some() {
             receipt.failures += 1;
             return reply.failed(error_of(job.status));
         }

@@ -17,7 +17,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::testing::Small;
 use seekwise_model::time::Span;
-use seekwise_targets::bytes::Bytes;
+use seekwise_targets::bytes::{Bytes, Platters};
 use seekwise_targets::live::{Disk, Message, Plan, Receipt};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::nbd::wire::{self, HEAD, Reader, error, option};
@@ -48,18 +48,22 @@ impl Server {
     }
 
     fn under(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>) -> Server {
+        Server::with(name, drive, layers, plan, Bytes::default())
+    }
+
+    fn with(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>, bytes: Bytes) -> Server {
         let folder = std::env::temp_dir().join(format!("seekwise-serve-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let stack = Stack { layers, ..Stack::bare(drive.profile()) };
         let (smallest, preferred, largest) = (512, 4096, 1 << 20);
-        let bytes = stack.sectors() * 512;
-        let export = Export { description: "small".to_owned(), bytes, smallest, preferred, largest };
+        let length = stack.sectors() * 512;
+        let export = Export { description: "small".to_owned(), bytes: length, smallest, preferred, largest };
         let address = Address::Unix(folder.join("disk"));
         let doors = Doors::open(Some(&address), Some(&folder.join("control"))).unwrap();
         let (told, hears) = std::sync::mpsc::channel();
         let running = std::thread::spawn(move || {
             let lost = stack.array().map_or(0, |array| array.lost);
-            let disk = Disk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).without(lost);
+            let disk = Disk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost);
             serve(disk, export, doors, |messages| told.send(messages).unwrap())
         });
         Server { folder, stop: hears.recv().unwrap(), running }
@@ -456,4 +460,20 @@ fn a_client_that_never_reads_and_one_that_dies_hold_nobody_up() {
     drop((deaf, sends));
     assert_eq!(other.flush(), 0);
     server.end();
+}
+
+#[test]
+fn what_the_image_cannot_take_is_promised_to_nobody() {
+    let path = std::env::temp_dir().join(format!("seekwise-refuses-{}", std::process::id()));
+    std::fs::write(&path, [0; 4096]).unwrap();
+    // A file that can only be read stands for a file system that is full.
+    let image = Bytes::on(Platters::File(std::fs::File::open(&path).unwrap()));
+    let server = Server::with("refuses", &drive(), Vec::new(), None, image);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0, "it is cached");
+    assert_ne!(client.flush(), 0);
+    let error = server.running.join().unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("the image: "), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_dir_all(&server.folder).unwrap();
 }

@@ -17,7 +17,7 @@ use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::time::{Instant, Span};
 
 use super::wire::{self, Reader, answer, can, error, info, option};
-use crate::clock::{AWAKE, Clock};
+use crate::clock::{AWAKE, Clock, give_up_precedence};
 use crate::live::Receipt;
 use crate::place::{RunError, Timed};
 
@@ -275,6 +275,7 @@ impl Timed for Client {
     }
 
     fn end(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
+        give_up_precedence();
         let ended = self.ending.take().map(|ending| ending()).transpose();
         ended.map_err(|error| RunError::Unfit(error.to_string()))
     }

@@ -13,6 +13,8 @@ use seekwise_model::stack::Stack;
 
 use super::{Place, RunError, Timed};
 #[cfg(unix)]
+use crate::clock::take_precedence;
+#[cfg(unix)]
 use crate::nbd::Client;
 use crate::serve::Uri;
 #[cfg(unix)]
@@ -72,7 +74,10 @@ impl Place for Remote {
 
     #[cfg(unix)]
     fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
-        Ok(Box::new(connect(&self.uri).map_err(RunError::Unfit)?))
+        let client = connect(&self.uri).map_err(RunError::Unfit)?;
+        // Until the run is over: its own instants are deadlines too.
+        take_precedence();
+        Ok(Box::new(client))
     }
 
     #[cfg(not(unix))]
@@ -113,6 +118,7 @@ impl Place for Live {
 
     #[cfg(unix)]
     fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+        take_precedence();
         let served = alone(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
         Ok(Box::new(served))
     }
