@@ -129,8 +129,10 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     // The tenth: the power fails and comes back, and a setting changes.
     let program = env!("CARGO_BIN_EXE_seekwise");
     let cut = format!(
-        "({own}) & sleep 0.1; {program} set drive.cache.write_back=off --at d.control; sleep 0.1; {program} power cut --at \
-         d.control; sleep 0.1; {program} power on --at d.control; wait; {program} run j.fio --on nbd:unix:d > after.txt"
+        "{program} run j.fio --on $SEEKWISE_URI --runtime 3s > own.txt & \
+         until {program} status --json --at d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
+         {program} set drive.cache.write_back=off --at d.control; sleep 0.1; {program} power cut --at d.control; sleep 0.1; \
+         {program} power on --at d.control; wait; {program} run j.fio --on nbd:unix:d > after.txt"
     );
     let (requests, same) = played(at, STACKS[0], &cut);
     assert_eq!(same, requests);

@@ -219,10 +219,15 @@ impl Bytes {
             Platters::File(file) => read_at(file, &mut data, lba * SECTOR)?,
             Platters::Memory => {
                 self.begun(lba, &mut data)?;
-                for sector in lba..lba + sectors {
-                    let Some(piece) = self.pieces.get(&(sector / PIECE)) else { continue };
-                    let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
-                    data[into..into + SECTOR as usize].copy_from_slice(&piece[from..from + SECTOR as usize]);
+                let (mut sector, end) = (lba, lba + sectors);
+                while sector < end {
+                    let to = ((sector / PIECE + 1) * PIECE).min(end);
+                    if let Some(piece) = self.pieces.get(&(sector / PIECE)) {
+                        let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
+                        let length = ((to - sector) * SECTOR) as usize;
+                        data[into..into + length].copy_from_slice(&piece[from..from + length]);
+                    }
+                    sector = to;
                 }
             }
         }

@@ -227,7 +227,7 @@ impl Disk {
         }
         let from = self.clock.now();
         let came = self.wait(messages);
-        *idle = *idle + self.clock.now().since(from);
+        *idle += self.clock.now().since(from);
         match came {
             Some(message) => self.heed(message),
             None => false,

@@ -130,10 +130,10 @@ mod tests {
             at: Instant::from_nanos(i * 3_000_000),
             done: Instant::ZERO,
             ok: true,
-            op: if i % 3 == 0 { Op::Write } else { Op::Read },
+            op: if i.is_multiple_of(3) { Op::Write } else { Op::Read },
             lba: i * 517 % 5_000,
             sectors: 8,
-            fua: i % 2 == 0,
+            fua: i.is_multiple_of(2),
             tag: (i % 4) as u32,
         };
         Session { entries: (0..40).map(entry).collect(), ..Session::default() }

@@ -110,7 +110,7 @@ impl Stalls {
     /// One more.
     pub(super) fn add(&mut self, from: Instant, to: Instant) {
         self.count += 1;
-        self.total = self.total + to.since(from);
+        self.total += to.since(from);
         self.longest = self.longest.max(to.since(from));
         if self.windows.len() < KEPT {
             self.windows.push((from, to));

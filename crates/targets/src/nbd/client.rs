@@ -141,13 +141,9 @@ impl Client {
         }
     }
 
-    /// Sends what can go, takes what has come.
-    fn exchange(&mut self) {
-        if self.gone {
-            return;
-        }
-        if let Err(error) = self.send().and_then(|()| self.receive()) {
-            debug_assert!(error.kind() != ErrorKind::WouldBlock);
+    /// Where sending or receiving failed the connection is over, and with it what is in flight.
+    fn survive(&mut self, result: io::Result<()>) {
+        if result.is_err() {
             self.gone = true;
             for (_, flying) in std::mem::take(&mut self.flying) {
                 self.answer(flying, Status::Aborted);
@@ -318,7 +314,9 @@ impl Device for Client {
         self.flying.insert(self.cookie, flying);
         let forced = request.flags.has(Flags::FUA) && has(can::FUA) && request.op != Op::Read;
         self.put(command.unwrap_or(0), if forced { wire::FUA } else { 0 }, &request);
-        self.exchange();
+        // What comes back meanwhile is met at a later instant than this one.
+        let sent = self.send();
+        self.survive(sent);
         Ok(())
     }
 
@@ -338,7 +336,10 @@ impl Device for Client {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
-        self.exchange();
+        if !self.gone {
+            let exchanged = self.send().and_then(|()| self.receive());
+            self.survive(exchanged);
+        }
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {

@@ -1,7 +1,7 @@
 //! One client: a thread that reads its requests and one that writes its replies. What it may have outstanding is bounded,
 //! in bytes: a client that asks and never reads makes its own reader wait, nobody else's.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,6 +13,9 @@ use super::wire::{self, Command, HEAD, Head, error};
 
 /// Bytes of requests and replies that a client may have here at once: two of the largest requests.
 const BUDGET: usize = 64 << 20;
+
+/// Bytes that are taken off a connection at once, where so many are there: many heads, or one small write.
+const READ: usize = 64 << 10;
 
 /// What a request costs of that beside its data.
 const REQUEST: usize = 256;
@@ -137,6 +140,7 @@ pub fn serve(
             take_precedence();
             write_all(&mut back, &written, &freed, negotiated)
         });
+        let mut stream = BufReader::with_capacity(READ, stream);
         let read = read_all(&mut stream, export, negotiated, &budget, &answers, &mut ask);
         // The writer ends when the last request is answered.
         drop(answers);
@@ -151,30 +155,42 @@ fn write_all(
     budget: &Budget,
     negotiated: Negotiated,
 ) -> io::Result<()> {
+    /// Bytes that are gathered to go at once: what a socket takes at once or less.
+    const GATHERED: usize = 128 << 10;
     let mut result = Ok(());
-    for answer in answers {
-        if result.is_ok() {
-            result = write_one(back, &answer, negotiated);
+    let mut out = Vec::new();
+    while let Ok(first) = answers.recv() {
+        // What else is there goes with it: a system call costs more than a reply.
+        let mut cost = 0;
+        let mut next = Some(first);
+        while let Some(answer) = next {
+            put(&mut out, &answer, negotiated);
+            cost += answer.cost;
+            next = if out.len() < GATHERED { answers.try_recv().ok() } else { None };
         }
+        if result.is_ok() {
+            result = back.write_all(&out);
+        }
+        out.clear();
         // Also for a client that is gone: its reader must come to its end.
-        budget.free(answer.cost);
+        budget.free(cost);
     }
     result
 }
 
-fn write_one(back: &mut impl Write, answer: &Answer, negotiated: Negotiated) -> io::Result<()> {
+/// An answer's bytes.
+fn put(out: &mut Vec<u8>, answer: &Answer, negotiated: Negotiated) {
     let Head { command, cookie, offset, .. } = answer.head;
     let chunks = negotiated.structured && matches!(command, Command::Read | Command::BlockStatus);
-    match &answer.outcome {
-        Err(error) if chunks => back.write_all(&wire::error_chunk(cookie, *error)),
-        Err(error) => back.write_all(&wire::simple(*error, cookie)),
-        Ok(Given::Extents(extents)) => back.write_all(&wire::status_chunk(cookie, ALLOCATION_ID, extents)),
-        Ok(Given::Bytes(data)) if chunks => back.write_all(&wire::data_chunk(cookie, offset, data)),
-        Ok(Given::Bytes(data)) => {
-            let mut out = wire::simple(0, cookie);
-            out.extend(data);
-            back.write_all(&out)
-        }
+    out.extend(match &answer.outcome {
+        Err(error) if chunks => wire::error_chunk(cookie, *error),
+        Err(error) => wire::simple(*error, cookie),
+        Ok(Given::Extents(extents)) => wire::status_chunk(cookie, ALLOCATION_ID, extents),
+        Ok(Given::Bytes(data)) if chunks => wire::data_chunk(cookie, offset, data),
+        Ok(Given::Bytes(_)) => wire::simple(0, cookie),
+    });
+    if let (Ok(Given::Bytes(data)), false) = (&answer.outcome, chunks) {
+        out.extend(data);
     }
 }
 
