@@ -8,6 +8,9 @@ use seekwise_model::time::{Instant, Span};
 /// two cores: a sleep of a thread with precedence ends 51 us late in the median and 125 to 250 us late once in a hundred.
 pub const AWAKE: Span = Span::from_micros(150);
 
+/// A time of a file, as interfaces of file systems have it. No clock is read for it.
+pub type FileTime = std::time::SystemTime;
+
 /// Lets this thread, which has deadlines, run before all ordinary ones where the system permits that (`SCHED_FIFO`), and
 /// end its sleeps without slack. True where it has precedence.
 #[cfg(target_os = "linux")]

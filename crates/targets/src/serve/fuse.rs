@@ -16,6 +16,7 @@ use fuser::{
     ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use crate::clock::FileTime;
 use crate::live::Message;
 use crate::nbd::wire::{Command, Head, error};
 use crate::nbd::{Asked, Export, Given, Reply};
@@ -166,11 +167,11 @@ impl Filesystem for Disk {
         size: Option<u64>,
         _: Option<TimeOrNow>,
         _: Option<TimeOrNow>,
-        _: Option<std::time::SystemTime>,
+        _: Option<FileTime>,
         _: Option<FileHandle>,
-        _: Option<std::time::SystemTime>,
-        _: Option<std::time::SystemTime>,
-        _: Option<std::time::SystemTime>,
+        _: Option<FileTime>,
+        _: Option<FileTime>,
+        _: Option<FileTime>,
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
