@@ -6,14 +6,14 @@
 use seekwise_formats::study as studies;
 use seekwise_formats::{
     diagnostic::Diagnostic, disksim as parameters, expression as expressions, fio, fio_json as json, iometer,
-    profile as profiles, stack as stacks, trace as traces,
+    profile as profiles, recording as recordings, stack as stacks, trace as traces,
 };
 
 /// Takes any bytes and returns.
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 10] = [
+pub(crate) const ALL: [(&str, Entry); 11] = [
     ("icf", icf),
     ("results_csv", results_csv),
     ("fio_json", fio_json),
@@ -23,6 +23,7 @@ pub(crate) const ALL: [(&str, Entry); 10] = [
     ("expression", expression),
     ("stack", stack),
     ("trace", trace),
+    ("recording", recording),
     ("disksim", disksim),
 ];
 
@@ -118,6 +119,15 @@ pub(crate) fn stack(data: &[u8]) {
     };
     if let Ok(built) = stack.build(&|_| Ok(DRIVE.to_owned())) {
         assert!(!built.settings.is_empty(), "a stack is recorded");
+    }
+}
+
+/// A recorded session; what was read is written and read again.
+pub(crate) fn recording(data: &[u8]) {
+    if let Ok(read) = recordings::parse("fuzz.csv", "fuzz", &String::from_utf8_lossy(data)) {
+        let lines: String = read.session.entries.iter().map(recordings::line).collect();
+        let again = recordings::parse("fuzz.csv", "fuzz", &lines).expect("what we write we read");
+        assert_eq!(again.session.entries, read.session.entries);
     }
 }
 

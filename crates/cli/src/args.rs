@@ -169,6 +169,9 @@ Examples:
   seekwise serve barracuda-7200.7-ncq --nbd unix:/tmp/disk
   seekwise serve my-stack.toml --nbd tcp:127.0.0.1:10809 --image disk.img --cut-after 37s
   seekwise serve cheetah-15k.4 --nbd unix:/tmp/disk --run -- nbdinfo nbd+unix:///?socket=/tmp/disk
+  seekwise serve barracuda-7200.7-ncq --fuse /mnt/disk --base debian.img
+  seekwise serve cheetah-15k.4 --nbd unix:/tmp/disk --record session.csv
+  seekwise run session.csv --on cheetah-15k.4
   seekwise power cut --at /tmp/disk.control
 
 It serves until Ctrl-C or until the command of --run has ended, and then says how well the clock kept up with the model.
@@ -324,21 +327,30 @@ pub struct On {
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// A drive's name (see `seekwise drives`) or a stack file.
+    /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers at once.
     #[arg(value_name = "TARGET", value_parser = name)]
     pub target: String,
     /// Where clients come: unix:PATH (a socket for you alone) or tcp:ADDRESS:PORT.
-    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
-    pub nbd: Address,
+    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse, required_unless_present = "fuse")]
+    pub nbd: Option<Address>,
+    /// A folder in which the disk appears as one file, disk.img, of which `losetup --direct-io=on` makes a kernel's disk.
+    #[arg(long, value_name = "DIR")]
+    pub fuse: Option<PathBuf>,
     /// Let others than programs of this machine in.
     #[arg(long)]
     pub expose: bool,
-    /// Where orders come (`seekwise power`): a socket; without it, that of --nbd unix:PATH and `.control`.
+    /// Where orders come (`seekwise power`): a socket; without it, that of --nbd unix:PATH, or the folder of --fuse, and `.control`.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Keep what is on the platters in this file, as long as the disk; without it, in memory.
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
+    /// Begin with what is in this file, which stays as it is; zeroes behind it.
+    #[arg(long, value_name = "FILE")]
+    pub base: Option<PathBuf>,
+    /// Keep each request with its instants in this file; `seekwise run FILE --on TARGET` plays it in virtual time.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Set a dotted key of the stack; may be given more than once.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
@@ -403,6 +415,8 @@ pub enum Supply {
     Off,
     /// It comes back.
     On,
+    /// It stays, and the link is reset: what is under way is aborted, what is cached stays.
+    Reset,
 }
 
 /// Arguments of `set`.
@@ -684,7 +698,7 @@ pub struct Bench {
 
 /// What `--on` takes.
 fn targets() -> String {
-    let places: String = PLACES.iter().map(|place| format!("; `{}`: {}", place.name(), place.about())).collect();
+    let places: String = PLACES.iter().map(|place| format!("; `{}`: {}", place.form, place.about)).collect();
     format!("A drive's name (see `seekwise drives`), a stack file, or `-` (standard input){places}")
 }
 
@@ -693,7 +707,7 @@ fn long_version() -> String {
     let Program { version, build } = Program::this();
     let machine = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
     // No feature of the build is optional so far; one that is belongs here.
-    let measured: String = PLACES.iter().map(|place| format!(", {} (real time)", place.name())).collect();
+    let measured: String = PLACES.iter().map(|place| format!(", {} (real time)", place.name)).collect();
     format!(
         "{version}\nbuild:    {build}\nmachine:  {machine}\nfeatures: none is optional\nplaces:   sim (virtual \
          time){measured}"
@@ -712,12 +726,7 @@ fn span(text: &str) -> Result<Span, String> {
 
 /// `500m`, `2g`, `2 GB` or bytes; powers of 1024.
 fn size(text: &str) -> Result<u64, String> {
-    let text = text.trim().to_ascii_lowercase();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit = text[end..].trim().trim_end_matches('b').trim_end_matches('i');
-    let shift = ["", "k", "m", "g", "t"].iter().position(|known| *known == unit);
-    let bytes = text[..end].parse::<u64>().ok().zip(shift).and_then(|(n, shift)| n.checked_mul(1 << (10 * shift)));
-    bytes.ok_or_else(|| "expected a size, such as 500m or 2g".into())
+    seekwise_formats::dotted::size(text).ok_or_else(|| "expected a size, such as 500m or 2g".into())
 }
 
 /// A seed: 64 bits.

@@ -51,7 +51,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Serve(args) => serve::serve(&args, cli.json),
         Command::Power(args) => power::power(&args),
         Command::Set(args) => power::set(&args),
-        Command::Status(args) => power::status(&args),
+        Command::Status(args) => power::status(&args, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
         Command::Completions(args) => complete::completions(&args),

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use seekwise_formats::recording;
 use seekwise_formats::scene::Scene;
 
 use crate::exit::Failure;
@@ -81,7 +82,7 @@ fn unreadable(path: &str, error: &io::Error) -> Failure {
 /// What a file is, as far as its own words tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A fio job file, an Iometer configuration or a scene.
+    /// A fio job file, an Iometer configuration, a scene or a recorded session.
     Job,
     Study,
     Stack,
@@ -101,7 +102,7 @@ impl Kind {
         };
         let opens = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
         match () {
-            () if Scene::looks_like(text) => Some(Kind::Job),
+            () if Scene::looks_like(text) || recording::looks_like(text) => Some(Kind::Job),
             () if opens(&["[geometry"]) => Some(Kind::Profile),
             () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(Kind::Study),
             () if lines().next().is_some_and(|line| line.contains("measured_response_ms")) => Some(Kind::Trace),

@@ -5,7 +5,7 @@ use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::{catalogue, jobs};
 use seekwise_model::stack::Stack;
-use seekwise_targets::place;
+use seekwise_targets::place::{self, Of};
 
 use crate::args::On;
 use crate::exit::Failure;
@@ -45,6 +45,16 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<String>
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let stack = prepared.target.stack().expect("a modelled stack").clone();
     Ok((stack, warnings))
+}
+
+/// An error where something is set of what has no stack.
+pub fn nothing_set(set: &[(String, String)]) -> Result<(), Failure> {
+    match set.first() {
+        None => Ok(()),
+        Some((key, _)) => {
+            Err(Failure::new(format!("--set {key}: there is no modelled stack; expected none with `null`")))
+        }
+    }
 }
 
 /// What a run is called.
@@ -107,8 +117,19 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
             )));
         }
     }
-    if place::named(name).is_some() {
-        return Ok(vec![(plan::PLACE.to_owned(), name.to_owned())]);
+    if let Some((kind, rest)) = place::named(name) {
+        return match (&kind.of, rest) {
+            (Of::Stack(_), Some(stack)) => {
+                let mut settings = target(stack)?;
+                if settings.iter().any(|(key, _)| key == plan::PLACE) {
+                    return Err(Failure::new(format!("{name}: `{stack}` is no modelled disk; expected {}", kind.form)));
+                }
+                settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
+                Ok(settings)
+            }
+            (Of::Nothing(_), None) | (Of::Address(_), Some(_)) => Ok(vec![(plan::PLACE.to_owned(), name.to_owned())]),
+            _ => Err(Failure::new(format!("{name}: expected {}", kind.form))),
+        };
     }
     if catalogue::text(name).is_some() {
         return Ok(vec![("drive".to_owned(), name.to_owned())]);

@@ -71,6 +71,62 @@ fn the_work_is_the_same_on_every_place() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
+    let folder = folder();
+    let at = folder.path();
+    // Two workers: what comes in between is each place's own, what each draws is not.
+    let job = JOB.replace("number_ios=300", "number_ios=60\nnumjobs=2");
+    fs::write(at.join("j.fio"), job.replace("rw=randrw", "rw=randrw\nfsync=16")).unwrap();
+    let run = ["run", "j.fio", "--set", "job.span=2g", "--json", "--on"];
+    let record = |target: &str| seekwise(at, &[&run[..], &[target]].concat()).json();
+    let sim = record("cheetah-15k.4");
+    let served = format!(
+        "{} run j.fio --set job.span=2g --json --on nbd:unix:d > nbd.json && {} run j.fio --on $SEEKWISE_URI --runtime 1s",
+        env!("CARGO_BIN_EXE_seekwise"),
+        env!("CARGO_BIN_EXE_seekwise"),
+    );
+    let serve = ["serve", "cheetah-15k.4", "--nbd", "unix:d", "--run", "--", "sh", "-c", &served];
+    let said = seekwise(at, &serve);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(said.out.contains("on nbd+unix:///?socket=d") && said.out.contains("by the wall clock"), "{}", said.out);
+    let exported: Value = serde_json::from_str(&fs::read_to_string(at.join("nbd.json")).unwrap()).unwrap();
+    for (record, place) in [(record("live:cheetah-15k.4"), "live"), (record("null"), "null"), (exported, "nbd")] {
+        assert_eq!((&record["place"], &record["failures"]), (&Value::from(place), &Value::from(0)));
+        assert_eq!(record["streams"], sim["streams"], "{place}");
+        assert_eq!(record["all"]["ios"], sim["all"]["ios"], "{place}");
+        assert!(place == "null" || record["flush"]["ios"].as_u64() > Some(0), "{place}");
+        // A disk of our own says how true it was.
+        let count = |kind: &str| record[kind]["ios"].as_f64().unwrap();
+        let answers = record["receipt"]["requests"].as_f64();
+        assert_eq!(answers, (place == "live").then_some(count("all") + count("flush")), "{place}");
+    }
+    assert_eq!(sim["streams"].as_array().map(Vec::len), Some(2));
+    assert_ne!(sim["streams"][0]["hash"], sim["streams"][1]["hash"]);
+}
+
+#[test]
+fn a_span_bounds_the_job_on_every_place() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("j.fio"), JOB.replace("size=1g", "filename=/dev/sdb\nsize=50%")).unwrap();
+    for target in ["caviar-wd400jb", "null"] {
+        let last = |span: &str| {
+            let set = format!("job.span={span}");
+            let record = seekwise(at, &["run", "j.fio", "--on", target, "--set", &set, "--json"]).json();
+            (record["streams"].clone(), record["failures"].as_u64())
+        };
+        let (small, large) = (last("1m"), last("2g"));
+        assert_ne!(small.0, large.0, "it is drawn over another space");
+        assert_eq!((small.1, large.1), (Some(0), Some(0)));
+        let refused = seekwise(at, &["run", "j.fio", "--on", target, "--set", "job.span=900g"]);
+        assert!(refused.code == 2 && refused.err.contains("expected at most the "), "{}", refused.err);
+        let refused = seekwise(at, &["run", "j.fio", "--on", target, "--set", "job.span=much"]);
+        assert!(refused.code == 2 && refused.err.contains("expected a size such as 10g"), "{}", refused.err);
+    }
+}
+
+#[test]
 fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
     let folder = folder();
     let at = folder.path();
@@ -146,15 +202,21 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
     fs::write(at.join("cuts.toml"), cuts).unwrap();
     fs::write(at.join("other.toml"), STUDY.replace("'null'", "'nul'")).unwrap();
     for (args, why) in [
-        (
-            &["run", "j.fio", "--on", "null", "--set", "driver.depth=4"][..],
-            "`driver.depth`: `null` has no modelled stack",
-        ),
+        (&["run", "j.fio", "--on", "live:null"][..], "`null` is no modelled disk; expected live:NAME|STACK"),
+        (&["run", "j.fio", "--on", "live"], "live: expected live:NAME|STACK"),
+        (&["run", "j.fio", "--on", "live:baracuda-7200.7"], "did you mean `barracuda-7200.7`?"),
+        (&["run", "j.fio", "--on", "nbd:nowhere"], "`nowhere` is no address; expected unix:PATH, tcp:HOST:PORT"),
+        (&["run", "j.fio", "--on", "nbd:unix:none"], "No such file or directory"),
+        (&["power-cut", "j.fio", "--on", "live:cheetah-15k.4", "--cuts", "3"], "power cuts are of modelled stacks"),
+        (&["run", "j.fio", "--on", "null", "--set", "driver.depth=4"], "`driver.depth`: `null` has no modelled stack"),
         (&["run", "j.fio", "--on", "null", "--set", "place=sim"], "--on names the place"),
         (&["run", "j.fio", "--on", "nul"], "did you mean `null`?"),
         (&["power-cut", "j.fio", "--on", "null", "--cuts", "3"], "power cuts are of modelled stacks"),
         (&["study", "cuts.toml", "--out", "cuts"], "power cuts are of modelled stacks"),
-        (&["study", "other.toml", "--out", "other"], "`nul` is no place; expected sim, null; did you mean `null`?"),
+        (
+            &["study", "other.toml", "--out", "other"],
+            "`nul` is no place; expected sim, null, live, nbd:ADDRESS; did you mean `null`?",
+        ),
     ] {
         let said = seekwise(at, args);
         assert_eq!(said.code, 2, "{args:?}: {}", said.out);
@@ -166,6 +228,6 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
 fn the_program_names_its_places() {
     let folder = folder();
     let version = said(command(folder.path()).arg("--version").output().unwrap()).done();
-    assert!(version.contains("sim (virtual time), null (real time)"), "{version}");
+    assert!(version.contains("sim (virtual time), null (real time), live (real time), nbd (real time)"), "{version}");
     assert!(seekwise(folder.path(), &["run", "--help"]).done().contains("`null`"));
 }

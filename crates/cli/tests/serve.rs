@@ -24,7 +24,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&[DRIVE, "--nbd", "disk"], "`disk` is no address; expected unix:PATH or tcp:127.0.0.1:PORT");
     refused(&[DRIVE, "--nbd", "tcp:0.0.0.0:0"], "expected 127.0.0.1 or a unix socket, or --expose");
     refused(&["baracuda-7200.7", "--nbd", "unix:s"], "did you mean `barracuda-7200.7`?");
-    refused(&["null", "--nbd", "unix:s"], "is no modelled disk");
+    refused(&["null", "--nbd", "unix:s", "--set", "driver.depth=4"], "there is no modelled stack");
     refused(&[DRIVE, "--nbd", "unix:s", "--set", "job.depth=3"], "there is no job");
     refused(
         &[DRIVE, "--nbd", "unix:s", "--set", "at.1 s.driver.flush=drop"],
@@ -45,7 +45,7 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_seekwise");
     let script = format!(
-        "test -S d && test $(stat -c %a d) = 600 && echo $SEEKWISE_URI && {program} status --at $SEEKWISE_CONTROL && \
+        "test -S d && ! {program} serve {DRIVE} --nbd unix:e --image d.img 2> second.txt && {program} status --json --at d.control > status.json && test $(stat -c %a d) = 600 && echo $SEEKWISE_URI && {program} status --at $SEEKWISE_CONTROL && \
          {program} power cut --at d.control && {program} power on --at d.control"
     );
     let serve = ["serve", DRIVE, "--nbd", "unix:d", "--image", "d.img", "--json", "--run", "--", "sh", "-c"];
@@ -56,8 +56,168 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     assert!(talk.contains("power cut at") && talk.contains("power is back at"), "{talk}");
     let receipt: Value = serde_json::from_str(receipt).unwrap();
     assert_eq!((&receipt["power_cuts"], &receipt["requests"]), (&1.into(), &0.into()));
+    for figure in ["busy_share", "path_p50_us", "stalls", "over_200_us_outside_stalls"] {
+        assert!(receipt[figure].is_number(), "{figure}: {receipt}");
+    }
+    assert!(receipt["path_p50_us"].as_f64() > Some(0.0), "a way takes time");
+    let status: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("status.json")).unwrap()).unwrap();
+    assert_eq!(status["requests"], 0.0);
+    let second = fs::read_to_string(folder.path().join("second.txt")).unwrap();
+    assert!(second.contains("--image d.img: another server has it"), "{second}");
     assert_eq!(fs::metadata(folder.path().join("d.img")).unwrap().len(), 160_041_885_696, "sparse");
     assert!(!folder.path().join("d").exists() && !folder.path().join("d.control").exists());
     let fails = seekwise(folder.path(), &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "false"]);
     assert_eq!(fails.code, 1, "{}", fails.err);
+}
+
+/// What is served in the sessions that are played again: a queue, a cache in memory, parity over four drives.
+const STACKS: [(&str, &[&str]); 3] = [
+    ("barracuda-7200.7-ncq", &[]),
+    ("cheetah-15k.4", &["--set", "accelerator=maxboost"]),
+    ("cheetah-15k.4", &["--set", "array=raid-5", "--set", "array.drives=4"]),
+];
+
+const CLIENT: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=150\niodepth=8\nfsync=10\n\
+    [k]\nioengine=libaio\ndirect=1\nrw=write\nbs=192k\noffset=2g\nsize=1g\nnumber_ios=20\niodepth=2\n";
+
+/// A program of this machine, or a line that says what is skipped.
+fn is_there(program: &str) -> bool {
+    let found = in_path(program);
+    if !found {
+        eprintln!("skipped: sessions of {program}, which is not there");
+    }
+    found
+}
+
+/// Serves to `client` while it records, and plays the recording: requests, and how many were over at the recorded nanosecond.
+fn played(folder: &std::path::Path, (drive, set): (&str, &[&str]), client: &str) -> (u64, u64) {
+    let file = folder.join("session.csv");
+    let _ = fs::remove_file(&file);
+    let serve = ["serve", drive, "--nbd", "unix:d", "--speed", "4", "--record", "session.csv"];
+    let served = [&serve[..], set, &["--run", "--", "sh", "-c", client]].concat();
+    let said = seekwise(folder, &served);
+    assert_eq!(said.code, 0, "{drive} {set:?} {client}: {}{}", said.out, said.err);
+    let run = [&["run", "session.csv", "--on", drive, "--json"][..], set].concat();
+    let record = seekwise(folder, &run).json();
+    let of = |key: &str| record["recorded"][key].as_u64().unwrap();
+    assert_eq!(record["place"], "sim");
+    (of("requests"), of("same"))
+}
+
+#[test]
+fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("j.fio"), CLIENT).unwrap();
+    let own = format!("{} run j.fio --on $SEEKWISE_URI > own.txt", env!("CARGO_BIN_EXE_seekwise"));
+    let fio = "fio --name=j --ioengine=nbd --uri=$SEEKWISE_URI --rw=randrw --bs=4k --size=1g --number_ios=200 \
+        --iodepth=16 --fsync=20 --verify=crc32c --output=fio.txt";
+    let io = "for n in 1 2 3 4 5 6 7 8; do set -- \"$@\" -c \"write -P $n ${n}00k 1m\" -c \"aio_read ${n}0m 64k\" -c flush; done; \
+        qemu-io -f raw \"$@\" $SEEKWISE_URI > io.txt";
+    let mut sessions = 0;
+    for stack in STACKS {
+        for (program, client) in [("sh", own.as_str()), ("fio", fio), ("qemu-io", io)] {
+            if !is_there(program) {
+                continue;
+            }
+            let (requests, same) = played(at, stack, client);
+            assert!(requests > 20, "{requests}");
+            assert_eq!(same, requests, "{stack:?} {client}");
+            sessions += 1;
+        }
+    }
+    // The tenth: the power fails and comes back, and a setting changes.
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    let cut = format!(
+        "{program} run j.fio --on $SEEKWISE_URI --runtime 3s > own.txt & \
+         until {program} status --json --at d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
+         {program} set drive.cache.write_back=off --at d.control; sleep 0.1; {program} power cut --at d.control; sleep 0.1; \
+         {program} power on --at d.control; wait; {program} run j.fio --on nbd:unix:d > after.txt"
+    );
+    let (requests, same) = played(at, STACKS[0], &cut);
+    assert_eq!(same, requests);
+    let recorded = fs::read_to_string(at.join("session.csv")).unwrap();
+    assert!(recorded.contains(",cut\n") && recorded.contains(",on\n") && recorded.contains("write_back=off"));
+    assert!(recorded.contains(",failed,"), "what was under way when the power failed");
+    eprintln!("{} sessions", sessions + 1);
+    // On another stack it ends otherwise, and that is said.
+    let other = seekwise(at, &["run", "session.csv", "--on", "cheetah-15k.4"]).done();
+    assert!(other.contains("the first that was not is request"), "{other}");
+    assert!(other.contains("recorded on barracuda-7200.7-ncq, seed 1"), "{other}");
+    let refused = seekwise(at, &["run", "session.csv", "--on", "null"]);
+    assert!(refused.code == 2 && refused.err.contains("a modelled disk in virtual time"), "{}", refused.err);
+}
+
+/// Most requests that a recorded session had outstanding at its drive at once.
+fn outstanding(recording: &str) -> usize {
+    let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
+    let line = |line: &str| {
+        let mut words = line.split(',').skip(1);
+        Some((number(words.next())?, number(words.next())?))
+    };
+    let spans: Vec<(u64, u64)> = recording.lines().filter(|line| !line.starts_with("order")).filter_map(line).collect();
+    let at = |instant| spans.iter().filter(|(from, to)| (*from..*to).contains(&instant)).count();
+    spans.iter().map(|(from, _)| at(*from)).max().unwrap_or(0)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kernel_makes_a_file_system_of_it_and_the_session_can_be_played() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        return eprintln!("skipped: a loop device on --fuse, which takes root and /dev/fuse");
+    }
+    if !["mkfs.ext4", "losetup", "fsck.ext4"].iter().all(|program| in_path(program)) {
+        return eprintln!("skipped: a file system on --fuse, for mkfs.ext4, losetup or fsck.ext4 is not there");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let tree = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").canonicalize().unwrap();
+    let database = match in_path("sqlite3") {
+        true => {
+            "for n in 1 2 3 4 5; do sqlite3 fs/db 'create table if not exists t(x); insert into t values(1)'; done; \
+            test $(sqlite3 fs/db 'select count(*) from t; pragma integrity_check' | tr '\\n' ' ' | tr -d ' ') = 5ok"
+        }
+        false => {
+            eprintln!("skipped: SQLite in it, which is not there");
+            "true"
+        }
+    };
+    let deep = match in_path("fio") {
+        true => {
+            "fio --name=j --filename=$L --ioengine=libaio --direct=1 --rw=randread --bs=4k --iodepth=32 --offset=2g --size=1g \
+            --number_ios=200 --output=fio.txt"
+        }
+        false => "true",
+    };
+    let script = format!(
+        "set -e; mkdir fs; L=$(losetup -f --show --direct-io=on $SEEKWISE_FILE); \
+         trap 'umount fs 2>/dev/null || true; losetup -d $L' EXIT; \
+         mkfs.ext4 -q -E nodiscard $L 256m; mount $L fs; cp -r {tree} fs/tree; {database}; sync; umount fs; \
+         mount $L fs; diff -r {tree} fs/tree; umount fs; fsck.ext4 -fn $L; \
+         dd if=/dev/zero of=$L bs=4k count=8 seek=400000 oflag=direct,dsync status=none; {deep}",
+        tree = tree.display()
+    );
+    fs::create_dir(at.join("m")).unwrap();
+    let drive = "barracuda-7200.7-ncq";
+    let serve = ["serve", drive, "--fuse", "m", "--speed", "10", "--record", "session.csv", "--run", "--", "sh", "-c"];
+    let said = seekwise(at, &[&serve[..], &[&script]].concat());
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(!at.join("m/disk.img").exists(), "it is unmounted");
+    let record = seekwise(at, &["run", "session.csv", "--on", drive, "--json"]).json();
+    assert_eq!(record["recorded"]["same"], record["recorded"]["requests"]);
+    assert!(record["flush"]["ios"].as_u64() >= Some(8), "each forced write comes with a flush");
+    if in_path("fio") {
+        let most = outstanding(&fs::read_to_string(at.join("session.csv")).unwrap());
+        assert!(most > 12, "the kernel's own bound: {most}");
+    }
+}
+
+fn is_root() -> bool {
+    let said = std::process::Command::new("id").arg("-u").output();
+    said.is_ok_and(|said| said.stdout == b"0\n")
+}
+
+fn in_path(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
 }

@@ -21,3 +21,12 @@ pub fn flatten(table: &toml::Table) -> Vec<(String, String)> {
     }
     flat
 }
+
+/// A size in bytes: `500m`, `2g`, `2 GB` or bytes; powers of 1024.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = text[end..].trim().trim_end_matches('b').trim_end_matches('i');
+    let shift = ["", "k", "m", "g", "t"].iter().position(|known| *known == unit);
+    text[..end].parse::<u64>().ok().zip(shift).and_then(|(n, shift)| n.checked_mul(1 << (10 * shift)))
+}

@@ -80,6 +80,12 @@ pub const JOB: &[Plain] = &[
     ("job.depth", "1 to 65535", "as the job says", "requests that each worker has outstanding"),
     ("job.runtime", "a length of time such as 30 s", "as the job says", "how long each worker is counted"),
     ("job.ramp", "a length of time such as 5 s", "as the job says", "how long it warms up before"),
+    (
+        "job.span",
+        "a size such as 10g, in powers of 1024",
+        "the whole target",
+        "bytes from its beginning that the job has",
+    ),
     ("job.env.NAME", "a text", "the job's own value", "a variable of a built-in job or a fio job: `${NAME}` in it"),
 ];
 

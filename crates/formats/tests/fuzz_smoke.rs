@@ -79,6 +79,8 @@ over depth in (1, 8)) in (8, a) or max(iops, 2) in 6 \xc2\xb1 3 % for each depth
 const TRACE: &[u8] = b"# a comment\nop,lba,sectors,measured_response_ms,think_ms,arrival_ms\nR,100,8,5.25,10,0\n\n\
 W,7,1,0.5,0,15.25\n";
 
+const RECORDING: &[u8] = b"# seekwise recording 1\n# a drive, seed 1\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n\
+2,20,90,done,write,100,8,1,0\n1,10,95,failed,read,7,1,0,1\norder,96,cut\norder,97,driver.flush=drop\n3,98,99,done,flush,0,0,0,0\n";
 const DISKSIM_TRACE: &[u8] = b"R Hit 100 8 5250.0 10000\nW Doub 7 1 500 0\n";
 
 const DISKSIM: &[u8] =
@@ -180,6 +182,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "expression" => (&[EXPRESSION], "wild/fio-examples", NONE),
         "study" => (&[STUDY, include_bytes!("../../../studies/ncq-alone.toml")], "wild/fio-examples", NONE),
         "stack" => (&[STACK], "wild/fio-examples", NONE),
+        "recording" => (&[RECORDING], "wild/fio-examples", NONE),
         "trace" => (&[TRACE, DISKSIM_TRACE], "wild/fio-examples", NONE),
         "disksim" => (&[DISKSIM], "wild/fio-examples", NONE),
         other => panic!("no seeds for {other}"),

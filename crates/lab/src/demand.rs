@@ -98,6 +98,10 @@ fn smallest(pattern: &FioPattern) -> u64 {
 /// How much of a job is known before it runs: virtual seconds at most, and requests at most. Nothing where it has no end
 /// of that kind.
 pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
+    if let Work::Session(session) = work {
+        let last = session.entries.last().map(|entry| entry.at.nanos() as f64 / 1e9);
+        return (last, Some(session.entries.len() as u64));
+    }
     if let Some(scene) = work.scene() {
         return (scene.runtime.map(|runtime| runtime.nanos() as f64 / 1e9), None);
     }

@@ -1,15 +1,17 @@
-//! What can be run: fio job files, Iometer configurations, scenes, the built-in patterns, jobs and scenes, told apart by
+//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, the built-in patterns, jobs and scenes, told apart by
 //! name and content.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::recording::{self, Recording};
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::{fio, iometer};
 use seekwise_model::files::buffered::{BufferedSpec, Opening};
 use seekwise_model::flash::FlashSpec;
+use seekwise_model::stack::Change;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
@@ -226,6 +228,8 @@ pub enum Origin {
     Fio(Box<fio::JobFile>),
     /// A scene, with its settings.
     Scene(Vec<Setting>),
+    /// A recorded session, with what was done to the disk in it.
+    Session(Vec<Change>),
 }
 
 /// A job, what it was read from, and what its reader had to say.
@@ -420,6 +424,14 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
         return fio_job(name, &text, sectors, inputs, scene, &|key| given(key).or_else(|| default(key)))
             .and_then(all_used);
+    }
+    if recording::looks_like(&text) {
+        if let Some((variable, _)) = variables.first() {
+            return Err(unused(variable, &[]));
+        }
+        let Recording { session, orders } = recording::parse(name, name, &text).map_err(|fault| vec![fault])?;
+        let (job, origin) = (Work::Session(session.into()), Origin::Session(orders));
+        return Ok(Loaded { job, origin, system: Vec::new(), beside: Vec::new(), warnings: Vec::new() });
     }
     let is_scene = name.to_ascii_lowercase().ends_with(".toml") || Scene::looks_like(&text);
     if let (true, Some((variable, _))) = (is_scene || looks_like_iometer(name, &text), variables.first()) {

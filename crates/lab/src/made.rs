@@ -90,14 +90,14 @@ impl MadeFrom {
             hash: prepared.hash.clone(),
             varied,
         };
-        let drives: BTreeSet<&str> = prepared.iter().map(|cell| cell.target.name()).collect();
+        let drives: BTreeSet<String> = prepared.iter().map(|cell| cell.target.name()).collect();
         let warnings: BTreeSet<String> =
             prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
         MadeFrom {
             program: Program::this(),
             study_sha256: sha256(text.as_bytes()),
             seeds: (0..study.runs).map(|run| plan::seed(study, run)).collect(),
-            drives: drives.into_iter().map(str::to_owned).collect(),
+            drives: drives.into_iter().collect(),
             warnings: warnings.into_iter().collect(),
             inputs,
             shared,

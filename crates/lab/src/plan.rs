@@ -7,17 +7,19 @@
 pub mod draw;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::dotted::{flatten, plain};
+use seekwise_formats::dotted::{flatten, plain, size};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::keys::JOB;
 use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::{Setting, Stack as StackFile};
 use seekwise_formats::study::Study;
+use seekwise_model::block::SECTOR;
 use seekwise_model::flash::FlashSpec;
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_targets::place::{self, PLACES, Place, Target};
+use seekwise_targets::place::{self, Of, PLACES, Target};
 use seekwise_targets::sim;
 use seekwise_targets::work::Work;
 use serde::{Deserialize, Serialize};
@@ -99,11 +101,11 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 /// key `place` names a place in real time; else `stack` names a stack file to begin with, `drive` a drive alone.
 pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let (mut target, mut settings, below) = match cell.value(PLACE) {
-        Some(name) if name != sim::NAME => {
-            let place = place(file, name, cell)?;
-            (Target::Real(place), vec![setting(place)], Vec::new())
+        Some(name) if name != sim::NAME => real(file, name, cell, inputs)?,
+        _ => {
+            let (stack, settings, warnings) = modelled(file, cell, inputs)?;
+            (stack.into(), settings, warnings)
         }
-        _ => modelled(file, cell, inputs)?,
     };
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
@@ -115,8 +117,9 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     let scene: Vec<(&str, &str)> = asked.filter(|(key, _)| Scene::has_key(key)).collect();
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
     let asked = Asked { variables: &variables, scene: &scene, runtime };
+    let sectors = space(file, cell, target.sectors())?;
     let Loaded { mut job, origin, system, beside, mut warnings } =
-        crate::jobs::load_with(name, target.sectors(), inputs, &asked)?;
+        crate::jobs::load_with(name, sectors, inputs, &asked)?;
     put_beside(&mut target, name, beside)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
@@ -124,12 +127,19 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     }
     warnings.extend(below);
     match (&job, &origin) {
-        (Work::Job(job), _) => settings.extend(work::settings(job, target.sectors())),
-        (Work::Cached(cached), _) => {
-            settings.extend(work::settings(&cached.0, target.sectors()).into_iter().chain(system))
-        }
-        (_, Origin::Scene(own)) => {
-            settings.extend(own.iter().cloned().chain(work::of_scene(runtime, target.sectors())))
+        (Work::Job(job), _) => settings.extend(work::settings(job, sectors)),
+        (Work::Cached(cached), _) => settings.extend(work::settings(&cached.0, sectors).into_iter().chain(system)),
+        (_, Origin::Scene(own)) => settings.extend(own.iter().cloned().chain(work::of_scene(runtime, sectors))),
+        (Work::Session(session), Origin::Session(orders)) => {
+            settings.extend(work::of_session(session, sectors));
+            match &mut target {
+                Target::Sim(stack) => stack.changes.extend(orders.iter().cloned()),
+                Target::Real(_) if orders.is_empty() => {}
+                Target::Real(_) => {
+                    let fault = Diagnostic::at(name, 0, "in it power is cut or a setting changed").key("job");
+                    return Err(vec![fault.expected("a modelled disk in virtual time to play it on")]);
+                }
+            }
         }
         _ => {}
     }
@@ -153,46 +163,66 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
 /// The key that says where a cell runs.
 pub const PLACE: &str = "place";
 
-/// The place in real time called `name`, which has nothing that a cell could set.
-fn place(file: &str, name: &str, cell: &Cell) -> Result<&'static dyn Place, Vec<Diagnostic>> {
-    let known = || std::iter::once(sim::NAME).chain(PLACES.iter().map(|place| place.name()));
-    let Some(place) = place::named(name) else {
+/// The place in real time called `name`, with its settings; the keys of a stack are those of a place that has one.
+fn real(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
+    let fits = |(kind, address): &(&place::Kind, Option<&str>)| address.is_some() == matches!(kind.of, Of::Address(_));
+    let Some((kind, address)) = place::named(name).filter(fits) else {
         let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
-        return Err(vec![fault.expected(known().collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
+        let known = || std::iter::once(sim::NAME).chain(PLACES.iter().map(|kind| kind.name));
+        let expected = known().map(|name| if name == "nbd" { "nbd:ADDRESS" } else { name });
+        return Err(vec![fault.expected(expected.collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
     };
-    let other = |key: &&String| *key != PLACE && *key != "job" && !key.starts_with("job.") && !Scene::has_key(key);
-    match cell.settings.iter().map(|(key, _)| key).find(other) {
-        None => Ok(place),
-        Some(key) => {
-            let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);
-            Err(vec![fault.expected("keys of the job alone")])
+    let setting = Setting {
+        key: PLACE.to_owned(),
+        value: name.to_owned(),
+        unit: String::new(),
+        kind: Kind::Set,
+        source: kind.about.to_owned(),
+    };
+    if let Of::Stack(made) = kind.of {
+        let (stack, mut settings, warnings) = modelled(file, cell, inputs)?;
+        if let Some(change) = stack.changes.first() {
+            let fault = Diagnostic::at(file, 0, format!("`{}` changes during a run", change.key)).key("at");
+            return Err(vec![fault.expected("the same settings throughout: a run in real time has no changes")]);
         }
+        settings.insert(0, setting);
+        return Ok((Target::Real(made(stack)), settings, warnings));
     }
+    let other = |key: &&String| *key != PLACE && *key != "job" && !key.starts_with("job.") && !Scene::has_key(key);
+    if let Some(key) = cell.settings.iter().map(|(key, _)| key).find(other) {
+        let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);
+        return Err(vec![fault.expected("keys of the job alone")]);
+    }
+    let place = match kind.of {
+        Of::Nothing(made) => made(),
+        Of::Address(made) => {
+            made(address.unwrap_or("")).map_err(|why| vec![Diagnostic::at(file, 0, why).key(PLACE)])?
+        }
+        Of::Stack(_) => unreachable!("it was returned above"),
+    };
+    Ok((Target::Real(place), vec![setting], Vec::new()))
 }
 
-/// What stands for a place among the settings.
-fn setting(place: &dyn Place) -> Setting {
-    let (key, value, source) = (PLACE.to_owned(), place.name().to_owned(), place.about().to_owned());
-    Setting { key, value, unit: String::new(), kind: Kind::Set, source }
-}
+/// A target, its settings, and what its reader had to say.
+type Laid = (Target, Vec<Setting>, Vec<Diagnostic>);
 
 /// The modelled stack of a cell, with its settings, and what its reader had to say.
 fn modelled(
     file: &str,
     cell: &Cell,
     inputs: &Inputs<'_>,
-) -> Result<(Target, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<(Stack, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let built = stack(file, cell, inputs)?.build(&|name| drive(name, inputs))?;
     if !built.stack.changes.is_empty() {
         sim::check_changes(&built.stack, Seed(0))
             .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
     }
-    Ok((built.stack.into(), built.settings, built.warnings))
+    Ok((built.stack, built.settings, built.warnings))
 }
 
 /// The profile of a built-in drive, or a profile's file.
 fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
-    let known = catalogue::names().chain(PLACES.iter().map(|place| place.name()));
+    let known = catalogue::names().chain(PLACES.iter().map(|kind| kind.name));
     let absent = |why| vec![absent(name, &why, "no built-in drive of that name", known)];
     inputs.text(Role::Drive, name).map_err(absent)
 }
@@ -231,6 +261,28 @@ fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
     length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(LENGTH)])
 }
 
+/// Sectors that a job has of a target's: all, or as many as `job.span` says.
+fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
+    let Some(value) = cell.value(SPAN) else { return Ok(sectors) };
+    let fault = |expected: String| {
+        vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(SPAN).expected(expected)]
+    };
+    let bytes = size(value).ok_or_else(|| fault("a size such as 10g or 500m, in powers of 1024".to_owned()))?;
+    // Whole blocks of any drive.
+    let wanted = bytes / BLOCK * (BLOCK / SECTOR);
+    match wanted {
+        0 => Err(fault(format!("at least {BLOCK} bytes"))),
+        _ if wanted > sectors => Err(fault(format!("at most the {} bytes of the target", sectors * SECTOR))),
+        _ => Ok(wanted),
+    }
+}
+
+/// The key that bounds a job's space.
+const SPAN: &str = "job.span";
+
+/// Bytes of the largest logical sector that a drive has.
+const BLOCK: u64 = 4096;
+
 /// Changes all workers of a job by a dotted key.
 pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
     let fault =
@@ -239,10 +291,14 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,
         // Its end was asked for before it was built.
-        Work::Scene(_) if key == "job.runtime" => return Ok(()),
+        Work::Scene(_) if matches!(key, "job.runtime" | SPAN) => return Ok(()),
+        Work::Session(_) => {
+            let wrong = Diagnostic::at(file, 0, "a recorded session is played as it is").key(key);
+            return Err(vec![wrong.expected("no key of jobs")]);
+        }
         Work::Scene(_) => {
             let wrong = Diagnostic::at(file, 0, "a scene has no workers").key(key);
-            return Err(vec![wrong.expected("job.runtime, or a key of the scene")]);
+            return Err(vec![wrong.expected("job.runtime, job.span, or a key of the scene")]);
         }
     };
     for worker in &mut job.workers {
@@ -256,6 +312,8 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
                 worker.time_based = true;
             }
             "job.ramp" => worker.ramp = span(file, key, value)?,
+            // It was laid out there.
+            SPAN => {}
             _ => {
                 let known = JOB.iter().map(|job| job.0).collect::<Vec<_>>();
                 let wrong = Diagnostic::at(file, 0, "unknown key").key(key).expected(known.join(", "));

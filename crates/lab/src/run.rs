@@ -6,12 +6,15 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
+use seekwise_model::engine::fingerprint::Stream;
 use seekwise_model::files::system::Reads;
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Window;
+use seekwise_model::workload::recorded::Compared;
+use seekwise_targets::live::Receipt;
 use seekwise_targets::place::{Cost, RunError, Target};
 use seekwise_targets::sim;
 use seekwise_targets::work::{Issuer, Work};
@@ -50,6 +53,9 @@ pub struct RunRecord {
     pub seed: u64,
     /// A hash of all requests in order; equal streams have equal hashes.
     pub stream_hash: String,
+    /// By worker: a hash of its first reads and writes as they were drawn, by which runs of any places can be compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamRecord>,
     /// Seconds counted, of the place's time.
     pub elapsed_s: f64,
     /// Reads and writes together.
@@ -66,6 +72,9 @@ pub struct RunRecord {
     /// What a request took of this machine, where that is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<PerRequest>,
+    /// How well the clock kept up with the model, of a modelled disk in real time: the figures of `seekwise serve --json`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub receipt: BTreeMap<String, f64>,
     /// What the drives did, from the run's beginning to its end.
     #[serde(default)]
     pub drive: Drives,
@@ -91,6 +100,9 @@ pub struct RunRecord {
     /// Percent of the bytes read through a page cache that were in memory: no read of the drive brought them in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_percent: Option<f64>,
+    /// Of a recorded session: how many of its requests were over at the recorded nanosecond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedEnds>,
     /// What programs did, by their names: files copied, commits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, OperationRecord>,
@@ -99,9 +111,35 @@ pub struct RunRecord {
     pub phases: Vec<Phase>,
 }
 
+/// How a recorded session ended when it was played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedEnds {
+    /// Requests played.
+    #[serde(deserialize_with = "count")]
+    pub requests: u64,
+    /// Of these, over at the recorded nanosecond.
+    #[serde(deserialize_with = "count")]
+    pub same: u64,
+}
+
+/// The first reads and writes of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamRecord {
+    /// How many the hash covers: 100, or as many as there were.
+    pub requests: u32,
+    /// Of operation, place and size of each.
+    pub hash: String,
+}
+
 /// The place of records that name none: they are older than all others.
 fn simulated() -> String {
     sim::NAME.to_owned()
+}
+
+impl StreamRecord {
+    fn of(stream: &Stream) -> StreamRecord {
+        StreamRecord { requests: stream.requests, hash: format!("{:016x}", stream.hash) }
+    }
 }
 
 impl RunRecord {
@@ -450,6 +488,8 @@ pub struct Measured {
     pub run: Run,
     /// A hash of all requests.
     pub stream_hash: u64,
+    /// By worker: a hash of its first requests.
+    pub streams: Vec<Stream>,
     /// Requests that failed, counted or not.
     pub failures: u64,
     /// Requests issued, counted or not.
@@ -460,6 +500,8 @@ pub struct Measured {
     pub place: &'static str,
     /// What it took of this machine, where that is measured.
     pub cost: Option<Cost>,
+    /// How well the clock kept up with the model, of a modelled disk in real time.
+    pub receipt: Option<Receipt>,
     /// What the drive's link carries, bytes a second, where it is modelled.
     pub link: Option<u64>,
     /// Cores of the processor, where there is one.
@@ -472,6 +514,8 @@ pub struct Measured {
     pub memory_percent: Option<f64>,
     /// What programs did.
     pub operations: BTreeMap<String, OperationRecord>,
+    /// Of a recorded session: how it ended beside the recording.
+    pub compared: Option<Compared>,
     /// What was counted between changes of settings.
     pub phases: Vec<Stretch>,
     /// What the reader should know of the array and of errors, in words.
@@ -556,17 +600,22 @@ pub fn measure_first(
     let mut troubles = troubles(target, work, outcome.failures, outcome.end);
     troubles.extend(operations::troubles(&outcome.source, work));
     troubles.extend(memory_speed(&outcome.source));
+    let held_up = outcome.receipt.as_ref().and_then(Receipt::bottleneck);
+    troubles.extend(held_up.map(|why| format!("the machine was the bottleneck, not the disk: {why}")));
     Ok(Measured {
         run: recorder.finish(&windows),
         stream_hash: outcome.stream_hash,
+        streams: outcome.streams,
         failures: outcome.failures,
         issued: outcome.issued,
         log: outcome.log,
         place: target.place(),
         cost: outcome.cost,
+        receipt: outcome.receipt,
         link: target.stack().map(|stack| stack.profile.link.rate),
         cores: target.stack().and_then(Stack::processor).map(|processor| processor.cores),
         memory_percent: outcome.source.reads().map(from_memory),
+        compared: outcome.source.compared(),
         operations: operations::of(&outcome.source, work, &windows),
         names: work.names(),
         phases: stretches,
@@ -641,12 +690,14 @@ impl Measured {
             job: job.to_owned(),
             seed,
             stream_hash: format!("{:016x}", self.stream_hash),
+            streams: self.streams.iter().map(StreamRecord::of).collect(),
             elapsed_s: self.run.elapsed().nanos() as f64 / 1e9,
             read: View::of(&self.run.kind(Kind::Read)),
             write: View::of(&self.run.kind(Kind::Write)),
             flush: View::of(&self.run.kind(Kind::Flush)),
             cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
             cost: self.cost.map(|cost| PerRequest::of(cost, self.issued)),
+            receipt: self.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
             drive: Drives::of(&self.log),
             cuts: None,
             shutdowns: None,
@@ -656,6 +707,7 @@ impl Measured {
             histogram: buckets(&all.tally),
             groups: self.groups(),
             memory_percent: self.memory_percent,
+            recorded: self.compared.map(|Compared { requests, same, .. }| RecordedEnds { requests, same }),
             operations: self.operations.clone(),
             phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
             all: View::of(&all),

@@ -26,7 +26,7 @@ pub struct Earlier(BTreeMap<Key, RunRecord>);
 type Key = (String, [String; 2], Vec<String>, u64, [Option<u32>; 2]);
 
 fn key(study: &Study, prepared: &Prepared, seed: u64) -> Key {
-    let names = [prepared.target.name(), prepared.job.name()].map(str::to_owned);
+    let names = [prepared.target.name(), prepared.job.name().to_owned()];
     (prepared.hash.clone(), names, warnings(prepared), seed, [study.cuts, study.shutdowns])
 }
 
@@ -228,7 +228,7 @@ fn one(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier, cell:
 /// The record of a run of a cell, as the first run of the first.
 pub fn record(prepared: &Prepared, measured: &Measured, seed: u64) -> RunRecord {
     let Prepared { target, job, hash, .. } = prepared;
-    let record = measured.record(target.name(), job.name(), seed, warnings(prepared));
+    let record = measured.record(&target.name(), job.name(), seed, warnings(prepared));
     RunRecord { cell_hash: hash.clone(), ..record }
 }
 

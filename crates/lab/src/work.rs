@@ -6,12 +6,16 @@
 
 use std::fmt::{Debug, Display};
 
+use seekwise_formats::recording;
 use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
+use seekwise_model::workload::recorded::Session;
 use seekwise_model::workload::{
     AccessLine, Blocks, Direction, Distribution, FileService, FioPattern, Generator, IometerPattern, Job, Modifier,
     Pattern, Process, Rate, Region, Strided, Think, Worker,
 };
+
+use crate::inputs::sha256;
 
 /// The keys, in the order in which they are shown.
 pub const KEYS: [&str; 34] = [
@@ -71,6 +75,17 @@ pub fn of_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
     let end = runtime.map_or("when its programs are over".to_owned(), seconds);
     let told = [("job.capacity", format!("{capacity} sectors")), ("job.duration.runtime", end)];
     told.map(|(key, value)| Setting::asked(key.to_owned(), value, "the job as it was understood")).to_vec()
+}
+
+/// What a recorded session is: its requests, told apart by a hash of all that is recorded of them.
+pub fn of_session(session: &Session, capacity: u64) -> Vec<Setting> {
+    let hash = sha256(session.entries.iter().map(recording::line).collect::<String>().as_bytes());
+    let told = [
+        ("job.names", session.name.clone()),
+        ("job.capacity", format!("{capacity} sectors")),
+        ("job.pattern.generator", format!("{} recorded requests, sha256 {hash}", session.entries.len())),
+    ];
+    told.map(|(key, value)| Setting::asked(key.to_owned(), value, "the session as it was recorded")).to_vec()
 }
 
 /// The workers' values in their order, equal neighbours counted; nothing where none has any.

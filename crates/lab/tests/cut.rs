@@ -366,7 +366,7 @@ fn workers(work: Work) -> Job {
     match work {
         Work::Job(job) => job,
         Work::Cached(cached) => cached.0,
-        Work::Scene(scene) => panic!("{} is no job of workers", scene.name),
+        other => panic!("{} is no job of workers", other.name()),
     }
 }
 

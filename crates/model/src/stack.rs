@@ -85,6 +85,9 @@ pub enum Layer {
     Processor(ProcessorSpec),
 }
 
+/// The key of a change that is of the supply: its value is `cut`, `off`, `on` or, of the link, `reset`. No stack file has it, a recorded session does.
+pub const POWER: &str = "power";
+
 /// A setting of a layer that changes while a run goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {

@@ -3,7 +3,8 @@
 //! A [`Job`] is a list of [`Worker`]s; each is one closed loop (or paced stream) of requests over its own files,
 //! drawn by the algorithm of fio or of Iometer. [`Workload`] runs them all and is the
 //! [`crate::block::Source`] that an engine joins to a device. All byte positions are absolute on the device: whoever
-//! builds a job (a job-file reader) lays files out first. A recorded trace is a source of its own: [`replay`].
+//! builds a job (a job-file reader) lays files out first. A measured trace is a source of its
+//! own: [`replay`]; so is a recorded session: [`recorded`].
 //!
 //! Shares are whole percent, exponents millionths: no floating point reaches the model.
 
@@ -19,6 +20,7 @@ mod fio;
 mod fixed;
 mod iometer;
 mod map;
+pub mod recorded;
 pub mod replay;
 mod size;
 mod source;

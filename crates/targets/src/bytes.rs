@@ -30,6 +30,8 @@ struct Written {
     data: Vec<u8>,
     /// Sectors of which nothing has been heard.
     left: u64,
+    /// It was answered as done, and the last stamp that was given then.
+    done: Option<u64>,
 }
 
 /// The bytes.
@@ -37,6 +39,8 @@ struct Written {
 pub struct Bytes {
     platters: Platters,
     pieces: HashMap<u64, Box<[u8]>>,
+    /// What platters in memory began with, and how many bytes that is; zeroes behind it.
+    base: Option<(File, u64)>,
     /// By stamp.
     written: BTreeMap<u64, Written>,
     /// By sector: the stamp of what a read finds there, where that is not on the platters.
@@ -55,6 +59,32 @@ impl Bytes {
         Bytes { platters, ..Bytes::default() }
     }
 
+    /// Which begin with what is in `base`, that is not written to. Platters in memory read there what was not written since;
+    /// a file of platters gets a copy, but for what is zero.
+    pub fn begun_with(mut self, base: File) -> io::Result<Bytes> {
+        let length = base.metadata()?.len();
+        let Platters::File(file) = &self.platters else {
+            self.base = Some((base, length));
+            return Ok(self);
+        };
+        let mut piece = vec![0; (PIECE * SECTOR) as usize];
+        for at in (0..length).step_by(piece.len()) {
+            let piece = &mut piece[..(length - at).min(PIECE * SECTOR) as usize];
+            read_at(&base, piece, at)?;
+            if piece.iter().any(|&byte| byte != 0) {
+                write_at(file, piece, at)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Fills what platters in memory have from `lba` on with what they began with.
+    fn begun(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
+        let Some((base, length)) = &self.base else { return Ok(()) };
+        let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
+        read_at(base, &mut data[..within as usize], lba * SECTOR)
+    }
+
     /// A write with these data was accepted.
     pub fn accept(&mut self, write: &Request, data: Vec<u8>) {
         for sector in write.lba..write.end() {
@@ -62,11 +92,11 @@ impl Bytes {
             self.torn.remove(&sector);
         }
         let left = u64::from(write.sectors);
-        self.written.insert(write.stamp, Written { lba: write.lba, data, left });
+        self.written.insert(write.stamp, Written { lba: write.lba, data, left, done: None });
     }
 
-    /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it: parity, and
-    /// copies beyond the first, are for drives that are lost, which is not served.
+    /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it; where its drive
+    /// is lost, see [`Bytes::settle`].
     pub fn land(&mut self, landing: &Landing) -> io::Result<()> {
         let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
         if told || !matches!(landing.role, Role::Copy(0) | Role::Every) {
@@ -91,6 +121,30 @@ impl Bytes {
         }
         if over {
             self.written.remove(&landing.stamp);
+        }
+        Ok(())
+    }
+
+    /// A write was answered as done, when `last` was the last stamp given.
+    pub fn done(&mut self, stamp: u64, last: u64) {
+        if let Some(written) = self.written.get_mut(&stamp) {
+            written.done = Some(last);
+        }
+    }
+
+    /// A flush of this stamp is over. Of an array that has lost a drive the first copy of a write may never land: its place is
+    /// told by another copy or by parity alone. So what was done before the flush began is where a read will find it.
+    pub fn settle(&mut self, flush: u64) -> io::Result<()> {
+        let over = |(stamp, written): (&u64, &Written)| written.done.filter(|last| *last < flush).map(|_| *stamp);
+        let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
+        for stamp in settled {
+            let written = self.written.remove(&stamp).expect("it was just found");
+            for (sector, data) in (written.lba..).zip(written.data.chunks_exact(SECTOR as usize)) {
+                if self.above.get(&sector) == Some(&stamp) {
+                    self.put(sector, data)?;
+                    self.above.remove(&sector);
+                }
+            }
         }
         Ok(())
     }
@@ -154,6 +208,7 @@ impl Bytes {
     pub fn may_hold(&self, lba: u64, sectors: u64) -> bool {
         let pieces = lba / PIECE..=(lba + sectors - 1) / PIECE;
         matches!(self.platters, Platters::File(_))
+            || self.base.as_ref().is_some_and(|(_, length)| lba * SECTOR < *length)
             || self.above.range(lba..lba + sectors).next().is_some()
             || pieces.into_iter().any(|piece| self.pieces.contains_key(&piece))
     }
@@ -163,10 +218,16 @@ impl Bytes {
         match &self.platters {
             Platters::File(file) => read_at(file, &mut data, lba * SECTOR)?,
             Platters::Memory => {
-                for sector in lba..lba + sectors {
-                    let Some(piece) = self.pieces.get(&(sector / PIECE)) else { continue };
-                    let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
-                    data[into..into + SECTOR as usize].copy_from_slice(&piece[from..from + SECTOR as usize]);
+                self.begun(lba, &mut data)?;
+                let (mut sector, end) = (lba, lba + sectors);
+                while sector < end {
+                    let to = ((sector / PIECE + 1) * PIECE).min(end);
+                    if let Some(piece) = self.pieces.get(&(sector / PIECE)) {
+                        let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
+                        let length = ((to - sector) * SECTOR) as usize;
+                        data[into..into + length].copy_from_slice(&piece[from..from + length]);
+                    }
+                    sector = to;
                 }
             }
         }
@@ -179,8 +240,12 @@ impl Bytes {
             Platters::Memory => {}
         }
         for (sector, bytes) in (lba..).zip(data.chunks_exact(SECTOR as usize)) {
-            let piece = self.pieces.entry(sector / PIECE);
-            let piece = piece.or_insert_with(|| vec![0; (PIECE * SECTOR) as usize].into_boxed_slice());
+            if !self.pieces.contains_key(&(sector / PIECE)) {
+                let mut piece = vec![0; (PIECE * SECTOR) as usize];
+                self.begun(sector / PIECE * PIECE, &mut piece)?;
+                self.pieces.insert(sector / PIECE, piece.into_boxed_slice());
+            }
+            let piece = self.pieces.get_mut(&(sector / PIECE)).expect("it was just looked for");
             let at = (sector % PIECE * SECTOR) as usize;
             piece[at..at + SECTOR as usize].copy_from_slice(bytes);
         }
@@ -266,6 +331,47 @@ mod tests {
         assert_eq!(seen(&bytes, 10, 2), [1, 1]);
         land(&mut bytes, 1, 10, 2, LandingKind::Landed);
         assert_eq!((seen(&bytes, 10, 2), bytes.at_risk()), (vec![1, 1], 0));
+    }
+
+    #[test]
+    fn what_is_done_and_settled_is_there_though_its_first_copy_never_landed() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 1);
+        write(&mut bytes, 2, 11, 1);
+        write(&mut bytes, 3, 12, 1);
+        bytes.done(1, 3);
+        // A flush of stamp 4 was given before this one was done.
+        bytes.done(2, 5);
+        bytes.settle(4).unwrap();
+        assert_eq!((bytes.at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
+        bytes.forget(2);
+        bytes.forget(3);
+        assert_eq!(seen(&bytes, 10, 3), [1, 0, 0]);
+    }
+
+    #[test]
+    fn platters_begin_with_an_image_that_stays_as_it_is() {
+        let folder = std::env::temp_dir().join(format!("seekwise-base-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (base, image) = (folder.join("base"), folder.join("image"));
+        // It ends within a sector.
+        let content: Vec<u8> = (0..200_000u32).map(|at| (at / 512 % 250) as u8 + 1).collect();
+        std::fs::write(&base, &content).unwrap();
+        for on_file in [false, true] {
+            let file = File::options().read(true).write(true).create(true).truncate(true).open(&image).unwrap();
+            file.set_len(1 << 20).unwrap();
+            let platters = if on_file { Platters::File(file) } else { Platters::Memory };
+            let mut bytes = Bytes::on(platters).begun_with(File::open(&base).unwrap()).unwrap();
+            assert_eq!(seen(&bytes, 0, 3), [1, 2, 3]);
+            write(&mut bytes, 200, 1, 1);
+            land(&mut bytes, 200, 1, 1, LandingKind::Landed);
+            assert_eq!(seen(&bytes, 0, 3), [1, 200, 3]);
+            let end = bytes.read(390, 2).unwrap().unwrap();
+            assert_eq!((end[0], end[200_000 - 390 * 512 - 1], end[200_000 - 390 * 512], end[1023]), (141, 141, 0, 0));
+            assert!(bytes.may_hold(0, 1) && (on_file || !bytes.may_hold(1024, 1)));
+        }
+        assert_eq!(std::fs::read(&base).unwrap(), content);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -6,26 +6,26 @@
 //! virtual time gives the same instants: late calls change nothing (rule 2 of the contract). What the clock adds is told
 //! in the [`Receipt`].
 
-use std::collections::VecDeque;
+pub mod receipt;
+mod stalls;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
-use seekwise_model::block::{Completion, Control, Device, Flags, Limits, Op, Request, SECTOR, Status};
-use seekwise_model::record::DriveLog;
+use seekwise_model::block::{
+    Completion, Control, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
+};
 use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::recorded::Entry;
 
+pub use self::receipt::{PathCost, Receipt};
+use self::stalls::Watch;
 use crate::bytes::Bytes;
-use crate::clock::{AWAKE, Clock};
+use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::nbd::wire::{self, Command, error};
 use crate::nbd::{Asked, Reply};
-
-/// How late an answer may leave beside the model's instant without being counted: what a program on this machine cannot
-/// tell from the path there ([`Receipt::late`]).
-pub const BUDGET: Span = Span::from_micros(200);
-
-/// An answer that leaves so late was held up by the machine, not by the path: the host gave the processor to others.
-pub const STALL: Span = Span::from_millis(1);
 
 /// What comes to a disk.
 #[derive(Debug)]
@@ -47,10 +47,14 @@ pub enum Order {
     Off,
     /// It comes back.
     On,
+    /// The link is reset: what is under way is aborted, what is cached stays.
+    Reset,
     /// A setting of a layer changes.
     Set(String, String),
-    /// What it did so far.
+    /// What it did so far, in words.
     Status,
+    /// All figures of the receipt so far, as `name=value`.
+    Receipt,
 }
 
 /// A cut that is planned.
@@ -62,59 +66,6 @@ pub enum Plan {
     Flush(u64),
     /// When so many writes have.
     Write(u64),
-}
-
-/// How well the clock kept up with the model, and what passed.
-#[derive(Clone, Debug, Default)]
-pub struct Receipt {
-    /// Requests answered.
-    pub requests: u64,
-    /// Reads, writes and flushes of them.
-    pub reads: u64,
-    /// See [`Receipt::reads`].
-    pub writes: u64,
-    /// See [`Receipt::reads`].
-    pub flushes: u64,
-    /// Requests that ended with an error.
-    pub failures: u64,
-    /// How late each answer left, in microseconds of the clock: so many up to each power of two.
-    pub lateness: [u64; 32],
-    /// The latest.
-    pub latest: Span,
-    /// Answers later than [`BUDGET`].
-    pub late: u64,
-    /// Answers later than [`STALL`].
-    pub stalled: u64,
-    /// Power failures.
-    pub cuts: u64,
-    /// Bytes that were not on the platters when the last of them came.
-    pub at_risk_bytes: u64,
-    /// Seconds of the clock.
-    pub seconds: f64,
-    /// What the drives did.
-    pub log: DriveLog,
-}
-
-impl Receipt {
-    /// The lateness that so large a share of answers does not exceed, up to a factor of two; nothing without answers.
-    pub fn quantile(&self, share: f64) -> Option<Span> {
-        let all: u64 = self.lateness.iter().sum();
-        let wanted = (all as f64 * share).ceil() as u64;
-        let mut seen = 0;
-        let bucket = self.lateness.iter().position(|count| {
-            seen += count;
-            seen >= wanted.max(1)
-        })?;
-        Some(Span::from_micros(1 << bucket).min(self.latest))
-    }
-
-    fn answered(&mut self, late: Span) {
-        let micros = late.nanos() / 1000;
-        self.lateness[(64 - micros.leading_zeros()).min(31) as usize] += 1;
-        self.latest = self.latest.max(late);
-        self.late += u64::from(late > BUDGET);
-        self.stalled += u64::from(late > STALL);
-    }
 }
 
 /// A request of a client on its way: the pieces of it that the device takes at once.
@@ -144,7 +95,23 @@ enum Flush {
 struct Piece {
     job: u32,
     request: Request,
+    /// When the device took it.
+    at: Instant,
 }
+
+/// What a recorder is told.
+#[derive(Clone, Copy, Debug)]
+pub enum Passed<'a> {
+    /// A request that is over, as the device took it.
+    Request(&'a Entry),
+    /// An order at an instant: `cut`, `off`, `on`, or a setting as `KEY=VALUE`.
+    Order(Instant, &'a str),
+    /// It is all over.
+    End,
+}
+
+/// Keeps what passes.
+pub type Recorder = Box<dyn FnMut(Passed<'_>) -> io::Result<()> + Send>;
 
 /// The disk.
 pub struct Disk {
@@ -166,6 +133,11 @@ pub struct Disk {
     plan: Option<Plan>,
     receipt: Receipt,
     trouble: Option<io::Error>,
+    recorder: Option<Recorder>,
+    /// Drives of an array that are lost, or are not rebuilt and flushed yet.
+    gone: BTreeSet<u32>,
+    /// Of these, the rebuilt ones.
+    whole: BTreeSet<u32>,
 }
 
 impl Disk {
@@ -190,46 +162,99 @@ impl Disk {
             plan,
             receipt: Receipt::default(),
             trouble: None,
+            recorder: None,
+            gone: BTreeSet::new(),
+            whole: BTreeSet::new(),
+        }
+    }
+
+    /// With what the way to it costs.
+    pub fn along(mut self, path: PathCost) -> Disk {
+        self.receipt.path = Some(path);
+        self
+    }
+
+    /// Of an array that begins without these drives, a bit each.
+    pub fn without(mut self, lost: u64) -> Disk {
+        self.gone = (0..u64::BITS).filter(|member| lost >> member & 1 == 1).collect();
+        self
+    }
+
+    /// Tells `recorder` all that passes. Its errors end the disk, as those of the image do.
+    pub fn recorded(mut self, recorder: Recorder) -> Disk {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    fn pass(&mut self, what: Passed<'_>) {
+        if let Some(Err(error)) = self.recorder.as_mut().map(|recorder| recorder(what)) {
+            self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the recording: {error}")));
         }
     }
 
     /// Serves what comes until it is to stop, then switches off in order. Errors are those of the image's file.
     pub fn run(mut self, messages: &Receiver<Message>) -> io::Result<Receipt> {
-        loop {
-            let stop = self.take(messages);
-            self.step();
-            if let Some(trouble) = self.trouble.take() {
-                return Err(trouble);
-            }
-            if stop {
-                break;
-            }
-        }
-        self.end()
+        self.receipt.precedence = take_precedence();
+        let watch = Watch::begin(self.clock);
+        let ended = self.turn(messages);
+        self.receipt.stalls = watch.end();
+        ended.and_then(|()| self.end())
     }
 
-    /// Takes what has come, or waits for it until the device's next instant. True when it is to stop.
-    fn take(&mut self, messages: &Receiver<Message>) -> bool {
-        loop {
-            match messages.try_recv() {
-                Ok(Message::Stop) | Err(TryRecvError::Disconnected) => return true,
-                Ok(message) => return self.heed(message),
-                Err(TryRecvError::Empty) => {}
+    fn turn(&mut self, messages: &Receiver<Message>) -> io::Result<()> {
+        let mut idle = Span::ZERO;
+        let result = loop {
+            let stop = self.take(messages, &mut idle);
+            self.step();
+            if let Some(trouble) = self.trouble.take() {
+                break Err(trouble);
             }
+            if stop {
+                break Ok(());
+            }
+        };
+        self.receipt.worked = self.clock.now().since(Instant::ZERO).saturating_sub(idle);
+        result
+    }
+
+    /// Takes what has come, or waits for it until the device's next instant, which counts as `idle`. True when it is to
+    /// stop.
+    fn take(&mut self, messages: &Receiver<Message>, idle: &mut Span) -> bool {
+        match messages.try_recv() {
+            Ok(message) => return self.heed(message),
+            Err(TryRecvError::Disconnected) => return true,
+            Err(TryRecvError::Empty) => {}
+        }
+        let from = self.clock.now();
+        let came = self.wait(messages);
+        *idle += self.clock.now().since(from);
+        match came {
+            Some(message) => self.heed(message),
+            None => false,
+        }
+    }
+
+    /// What comes until the device's next instant.
+    fn wait(&self, messages: &Receiver<Message>) -> Option<Message> {
+        loop {
             let left = self.next().map(|next| self.until(next));
             let waits = match left {
-                Some(Span::ZERO) => return false,
+                Some(Span::ZERO) => return None,
                 Some(left) if left <= AWAKE => {
                     std::hint::spin_loop();
-                    continue;
+                    Duration::ZERO
                 }
                 Some(left) => Duration::from_nanos((left - AWAKE).nanos()),
                 None => Duration::from_secs(3600),
             };
-            match messages.recv_timeout(waits) {
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
-                Ok(message) => return self.heed(message),
-                Err(RecvTimeoutError::Timeout) => {}
+            let came = match waits {
+                Duration::ZERO => messages.try_recv().map_err(|none| none == TryRecvError::Disconnected),
+                _ => messages.recv_timeout(waits).map_err(|none| none == RecvTimeoutError::Disconnected),
+            };
+            match came {
+                Ok(message) => return Some(message),
+                Err(true) => return Some(Message::Stop),
+                Err(false) => {}
             }
         }
     }
@@ -251,24 +276,35 @@ impl Disk {
         Instant::from_nanos((self.clock.now().nanos() as f64 * self.speed) as u64).max(self.ahead)
     }
 
+    /// When the clock shows the model's `at`.
+    fn by_the_clock(&self, at: Instant) -> Instant {
+        Instant::from_nanos((at.nanos() as f64 / self.speed) as u64)
+    }
+
     /// How long it is on the clock until the model's `at`.
     fn until(&self, at: Instant) -> Span {
         Span::from_nanos((at.saturating_since(self.now()).nanos() as f64 / self.speed).ceil() as u64)
     }
 
+    /// A planned cut waits until the power is on and an array is whole.
+    fn cuttable(&self) -> bool {
+        self.powered && self.gone.is_empty()
+    }
+
     /// When something happens by itself.
     fn next(&self) -> Option<Instant> {
-        let planned = if let Some(Plan::At(at)) = self.plan { Some(at) } else { None };
+        let planned = if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable()) { Some(at) } else { None };
         self.device.poll_timeout().into_iter().chain(planned).min()
     }
 
     /// All that is due is done, what is complete is answered, what waits goes down.
     fn step(&mut self) {
         let now = self.now();
-        if let Some(Plan::At(at)) = self.plan.filter(|_| self.powered)
+        if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable())
             && at <= now
         {
             self.device.handle_timeout(at);
+            self.drain();
             self.cut(at);
         }
         self.device.handle_timeout(now);
@@ -372,7 +408,7 @@ impl Disk {
             if tag as usize == self.pieces.len() {
                 self.pieces.push(None);
             }
-            self.pieces[tag as usize] = Some(Piece { job: index, request });
+            self.pieces[tag as usize] = Some(Piece { job: index, request, at: now });
             // What was due at this instant, or is answered at once.
             self.drain();
         }
@@ -380,9 +416,26 @@ impl Disk {
 
     /// Takes over landings, then completions.
     fn drain(&mut self) {
-        while let Some(landing) = self.device.poll_landing() {
-            if let Err(error) = self.bytes.land(&landing) {
-                self.trouble.get_or_insert(error);
+        let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
+        for landing in &landings {
+            match landing.kind {
+                LandingKind::Gone => {
+                    self.gone.insert(landing.member);
+                    self.whole.remove(&landing.member);
+                }
+                LandingKind::Whole => {
+                    self.whole.insert(landing.member);
+                }
+                _ => {}
+            }
+        }
+        for landing in &landings {
+            // What a lost drive had not written yet the others have.
+            if landing.kind != LandingKind::Landed && self.gone.contains(&landing.member) {
+                continue;
+            }
+            if let Err(error) = self.bytes.land(landing) {
+                self.fail(error);
             }
         }
         while let Some(completion) = self.device.poll_completion() {
@@ -390,11 +443,38 @@ impl Disk {
         }
     }
 
+    /// A flush of this stamp is over. Of an array without a drive no landings tell what it covers; one that was rebuilt is as
+    /// others are from its first flush on.
+    fn settle(&mut self, flush: u64) {
+        if self.gone.is_empty() {
+            return;
+        }
+        if let Err(error) = self.bytes.settle(flush) {
+            self.fail(error);
+        }
+        for member in std::mem::take(&mut self.whole) {
+            self.gone.remove(&member);
+        }
+    }
+
+    /// The image cannot be read or written.
+    fn fail(&mut self, error: io::Error) {
+        self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the image: {error}")));
+    }
+
     fn complete(&mut self, completion: &Completion) {
         let piece = self.pieces[completion.tag as usize].take().expect("a completion of something in flight");
         self.free.push(completion.tag);
-        if piece.request.op == Op::Write && completion.status != Status::Done {
-            self.bytes.forget(piece.request.stamp);
+        if self.recorder.is_some() {
+            let Request { stamp, op, flags, lba, sectors, tag, .. } = piece.request;
+            let (done, ok, fua) = (completion.finished, completion.status == Status::Done, flags.has(Flags::FUA));
+            self.pass(Passed::Request(&Entry { stamp, at: piece.at, done, ok, op, lba, sectors, fua, tag }));
+        }
+        match (piece.request.op, completion.status) {
+            (Op::Write, Status::Done) => self.bytes.done(piece.request.stamp, self.stamp),
+            (Op::Write, _) => self.bytes.forget(piece.request.stamp),
+            (Op::Flush, Status::Done) => self.settle(piece.request.stamp),
+            _ => {}
         }
         let job = self.jobs[piece.job as usize].as_mut().expect("a piece belongs to a job");
         job.below -= 1;
@@ -431,12 +511,13 @@ impl Disk {
             Command::Write | Command::WriteZeroes => receipt.writes += 1,
             _ => {}
         }
-        if job.status != Status::Done {
+        // What the image could not take is promised to nobody.
+        if job.status != Status::Done || self.trouble.is_some() {
             receipt.failures += 1;
             return reply.failed(error_of(job.status));
         }
-        let late = Span::from_nanos((self.now().saturating_since(job.done).nanos() as f64 / self.speed) as u64);
-        self.receipt.answered(late);
+        let left = self.clock.now();
+        self.receipt.answered(self.by_the_clock(job.done).min(left), left);
         match head.command {
             Command::Read => self.give(reply, head.offset / SECTOR, u64::from(head.length) / SECTOR),
             _ => reply.done(Vec::new()),
@@ -447,7 +528,7 @@ impl Disk {
         match self.bytes.read(lba, sectors) {
             Ok(Ok(data)) => reply.done(data),
             Ok(Err(error)) => {
-                self.trouble.get_or_insert(error);
+                self.fail(error);
                 reply.failed(error::IO);
             }
             Err(_) => {
@@ -478,11 +559,21 @@ impl Disk {
         asked.reply.extents(extents);
     }
 
+    /// The receipt until now.
+    fn so_far(&self) -> Receipt {
+        Receipt { seconds: self.clock.seconds(), log: self.device.log(), ..self.receipt.clone() }
+    }
+
     fn obey(&mut self, order: &Order) -> String {
         let now = self.now();
         self.device.handle_timeout(now);
         self.drain();
         match order {
+            Order::Cut if self.powered && !self.gone.is_empty() => {
+                "of an array that has lost a drive it is not known here what a cut leaves (`seekwise power-cut` works it out); \
+                 replace the drive and wait until it is rebuilt"
+                    .to_owned()
+            }
             Order::Cut if self.powered => {
                 self.cut(now);
                 format!(
@@ -501,26 +592,39 @@ impl Disk {
             Order::On => match self.device.control(now, &Control::PowerOn) {
                 Ok(()) => {
                     self.powered = true;
+                    self.pass(Passed::Order(now, "on"));
                     format!("power is back at {} s", seconds(now))
                 }
                 Err(error) => format!("it does not come back: {error:?}"),
             },
-            // What a read finds then, parity would have to say.
-            Order::Set(key, _) if key.starts_with("array.") => {
-                format!("{key}: drives of an array are neither lost nor replaced while it is served")
-            }
+            Order::Reset => match self.device.control(now, &Control::Reset) {
+                Ok(()) => {
+                    self.pass(Passed::Order(now, "reset"));
+                    self.drain();
+                    format!("the link was reset at {} s: what was under way is aborted", seconds(now))
+                }
+                Err(error) => format!("not reset: {error:?}"),
+            },
             Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
-                Ok(()) => format!("{key} = {value} from {} s on", seconds(now)),
+                Ok(()) => {
+                    self.pass(Passed::Order(now, &format!("{key}={value}")));
+                    format!("{key} = {value} from {} s on", seconds(now))
+                }
                 Err(error) => format!("{key} = {value}: refused ({error:?})"),
             },
+            Order::Receipt => {
+                let said = |(name, value): (&str, f64)| format!("{name}={value}");
+                self.so_far().figures().into_iter().map(said).collect::<Vec<_>>().join(" ")
+            }
             Order::Status => {
                 let Receipt { reads, writes, flushes, failures, .. } = self.receipt;
                 let power = if self.powered { "on" } else { "off" };
                 format!(
                     "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-                     bytes above the medium",
+                     bytes above the medium{}",
                     seconds(now),
-                    self.bytes.at_risk()
+                    self.bytes.at_risk(),
+                    if self.gone.is_empty() { String::new() } else { format!("; without drives {:?}", self.gone) }
                 )
             }
         }
@@ -531,6 +635,7 @@ impl Disk {
         self.plan = None;
         let before = self.bytes.at_risk();
         self.powered = false;
+        self.pass(Passed::Order(now, "cut"));
         self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
         self.drain();
         self.receipt.cuts += 1;
@@ -541,6 +646,7 @@ impl Disk {
     fn off(&mut self, now: Instant) {
         self.powered = false;
         self.drop_waiting();
+        self.pass(Passed::Order(now, "off"));
         self.device.control(now, &Control::PowerOff).expect("every device can be switched off");
         while let Some(next) = self.device.poll_timeout() {
             self.drain();
@@ -548,6 +654,8 @@ impl Disk {
             self.ahead = next;
         }
         self.drain();
+        // It writes out all that it has.
+        self.settle(self.stamp + 1);
     }
 
     /// What was not handed down ends with an error.
@@ -571,12 +679,12 @@ impl Disk {
             self.drain();
             self.off(now);
         }
+        self.pass(Passed::End);
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => {
                 self.bytes.close()?;
-                let (seconds, log) = (self.clock.seconds(), self.device.log());
-                Ok(Receipt { seconds, log, ..self.receipt })
+                Ok(self.so_far())
             }
         }
     }

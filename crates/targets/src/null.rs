@@ -5,14 +5,18 @@
 //! is recorded, and as much issued anew.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use seekwise_model::block::{
-    Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
+    Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
+use seekwise_model::engine::Stuck;
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
+use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 
-use crate::place::{Place, RunError};
+use crate::clock::Clock;
+use crate::place::{Place, RunError, Timed};
 
 /// As much as Linux's `null_blk` has where nothing else is asked for (`gb=250`).
 const BYTES: u64 = 250 << 30;
@@ -24,13 +28,23 @@ const DEPTH: u32 = 65_535;
 #[derive(Debug)]
 pub struct Null;
 
+impl Null {
+    /// Its name.
+    pub const NAME: &'static str = "null";
+
+    /// As all places are made.
+    pub fn place() -> Arc<dyn Place> {
+        Arc::new(Null)
+    }
+}
+
 impl Place for Null {
     fn name(&self) -> &'static str {
-        "null"
+        Null::NAME
     }
 
-    fn about(&self) -> &'static str {
-        "answers each request at once, in real time: what Seekwise costs itself"
+    fn called(&self) -> String {
+        Null::NAME.to_owned()
     }
 
     fn limits(&self) -> Limits {
@@ -48,17 +62,34 @@ impl Place for Null {
         }
     }
 
-    fn open(&self) -> Result<Box<dyn Device>, RunError> {
-        Ok(Box::new(Answering { limits: self.limits(), held: VecDeque::new(), now: Instant::ZERO }))
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        Ok(Box::new(Answering::new()))
     }
 }
 
 /// Its device.
-struct Answering {
+pub struct Answering {
     limits: Limits,
     /// What has come, but for when it is met.
     held: VecDeque<Completion>,
     now: Instant,
+    /// Writes, which are where they belong at once; nothing unless asked for.
+    landings: Option<VecDeque<Landing>>,
+}
+
+impl Answering {
+    /// With nothing under way.
+    #[allow(clippy::new_without_default, reason = "a device is begun, there is no usual value of one")]
+    pub fn new() -> Answering {
+        Answering { limits: Null.limits(), held: VecDeque::new(), now: Instant::ZERO, landings: None }
+    }
+}
+
+impl Timed for Answering {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+        clock.wait_until(until.ok_or(Stuck::Silent(self.now))?);
+        Ok(())
+    }
 }
 
 impl Device for Answering {
@@ -75,6 +106,10 @@ impl Device for Answering {
             op if op != Op::Flush && request.end() > self.limits.sectors => Status::OutOfRange,
             _ => Status::Done,
         };
+        if let (Op::Write, Status::Done, Some(landings)) = (request.op, status, &mut self.landings) {
+            let at = (request.lba, request.sectors);
+            landings.push_back(Landing::new(at, request.stamp, (now, now), LandingKind::Landed));
+        }
         let (tag, parts, effort) = (request.tag, Parts::default(), Effort::COMMAND);
         self.held.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
         Ok(())
@@ -83,6 +118,10 @@ impl Device for Answering {
     /// Nothing is in flight that could be taken back, and nothing is kept that a cut could lose.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match control {
+            Control::Set { key: "landings", value: "on" } => {
+                self.landings = Some(VecDeque::new());
+                Ok(())
+            }
             Control::Set { .. } => Err(ControlError::UnknownKey),
             Control::Abort(_) => Err(ControlError::UnknownTag),
             Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
@@ -107,7 +146,7 @@ impl Device for Answering {
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        None
+        self.landings.as_mut()?.pop_front()
     }
 
     /// Nothing is kept.
@@ -124,7 +163,6 @@ mod tests {
     use crate::place::{RunError, Target};
     use crate::work::Work;
     use seekwise_model::record::Record;
-    use seekwise_model::rng::Seed;
     use seekwise_model::workload::replay::{Replay, Row, Timing};
 
     fn rows(count: u64) -> Vec<Row> {
@@ -140,7 +178,7 @@ mod tests {
             let rows = rows(1_000);
             let mut records: Vec<Record> = Vec::new();
             let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
-            let null = Target::Real(&Null);
+            let null = Target::Real(Null::place());
             let outcome = null.run(replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
             assert_eq!((outcome.issued, outcome.failures, records.len()), (1_000, 0, 1_000));
             let cost = outcome.cost.expect("a place in real time costs something");
@@ -158,10 +196,10 @@ mod tests {
     fn what_does_not_fit_is_refused_as_everywhere() {
         let rows = [Row { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
-        let outcome = Target::Real(&Null).run(replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
+        let outcome = Target::Real(Null::place()).run(replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
         assert_eq!(outcome.failures, 1);
         let nobody = Work::from(seekwise_model::workload::Job::default());
-        let refused = Target::Real(&Null).run(nobody.source(Seed(1)), u64::MAX, Seed(1), &mut |_| ());
+        let refused = Target::Real(Null::place()).run(nobody.source(Seed(1)), u64::MAX, Seed(1), &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
     }
 }

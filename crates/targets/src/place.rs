@@ -5,11 +5,14 @@
 //!
 //! A new place is its own file, with a [`Place`] in it, and its line in [`PLACES`].
 
+mod remote;
+
 use std::fmt;
+use std::sync::Arc;
 
 use seekwise_model::block::{Device, Limits, Source};
 use seekwise_model::engine::computing::Computing;
-use seekwise_model::engine::fingerprint::Fingerprint;
+use seekwise_model::engine::fingerprint::{Fingerprint, Stream};
 use seekwise_model::engine::{Engine, Stuck};
 use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
@@ -17,22 +20,77 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::WorkloadError;
 
+use self::remote::{Live, Remote};
 use crate::clock::Clock;
+use crate::live::Receipt;
 use crate::{null, sim};
 
 /// All places in real time.
-pub const PLACES: &[&dyn Place] = &[&null::Null];
+pub const PLACES: &[Kind] = &[
+    Kind {
+        name: null::Null::NAME,
+        form: "null",
+        about: "answers each request at once, in real time: what Seekwise costs itself",
+        of: Of::Nothing(null::Null::place),
+    },
+    Kind {
+        name: Live::NAME,
+        form: "live:NAME|STACK",
+        about: "the modelled disk in real time, served to Seekwise itself",
+        of: Of::Stack(Live::of),
+    },
+    Kind {
+        name: Remote::NAME,
+        form: "nbd:ADDRESS",
+        about: "any network block device, such as nbd:unix:/tmp/disk or nbd://127.0.0.1:10809; jobs that write destroy what is on it",
+        of: Of::Address(Remote::at),
+    },
+];
+
+/// A kind of place in real time.
+#[derive(Debug)]
+pub struct Kind {
+    /// What studies and records call it.
+    pub name: &'static str,
+    /// What `--on` takes.
+    pub form: &'static str,
+    /// What it is, for people.
+    pub about: &'static str,
+    /// What it is made of.
+    pub of: Of,
+}
+
+/// What a place is made of.
+#[derive(Debug)]
+pub enum Of {
+    /// Nothing more.
+    Nothing(fn() -> Arc<dyn Place>),
+    /// A modelled stack.
+    Stack(fn(Stack) -> Arc<dyn Place>),
+    /// An address, or what is wrong with it.
+    Address(fn(&str) -> Result<Arc<dyn Place>, String>),
+}
 
 /// A place in real time.
-pub trait Place: fmt::Debug + Sync {
-    /// What `--on` and records call it.
+pub trait Place: fmt::Debug + Send + Sync {
+    /// What records call it.
     fn name(&self) -> &'static str;
-    /// What it is, for people.
-    fn about(&self) -> &'static str;
+    /// What it is called with all that it is made of.
+    fn called(&self) -> String;
     /// What it can do.
     fn limits(&self) -> Limits;
-    /// Its device. Completions carry the instant at which they were met.
-    fn open(&self) -> Result<Box<dyn Device>, RunError>;
+    /// Its device; `seed` is that of a stack's chance.
+    fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError>;
+}
+
+/// A device in real time. Completions carry the instant at which they were met.
+pub trait Timed: Device {
+    /// Returns when `until` has come, or something from outside; nothing is what only the outside can end.
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck>;
+    /// The run is over. What it leaves to say.
+    fn end(self: Box<Self>) -> Result<Option<Receipt>, RunError> {
+        Ok(None)
+    }
 }
 
 /// What a run takes place on.
@@ -41,7 +99,7 @@ pub enum Target {
     /// A modelled stack, in virtual time.
     Sim(Box<Stack>),
     /// A place in real time.
-    Real(&'static dyn Place),
+    Real(Arc<dyn Place>),
 }
 
 /// What a run leaves beside its records.
@@ -61,6 +119,10 @@ pub struct Outcome<S> {
     pub log: DriveLog,
     /// What the run took of this machine, where that is measured.
     pub cost: Option<Cost>,
+    /// By worker: a hash of its first requests.
+    pub streams: Vec<Stream>,
+    /// How well the clock kept up with the model, of a modelled disk in real time.
+    pub receipt: Option<Receipt>,
 }
 
 /// What a run took of the machine that ran it.
@@ -110,17 +172,23 @@ impl From<Stack> for Target {
     }
 }
 
-/// The place in real time of this name.
-pub fn named(name: &str) -> Option<&'static dyn Place> {
-    PLACES.iter().copied().find(|place| place.name() == name)
+/// The kind of place in real time that a text names, and what stands behind its colon. A URI of a network block device is
+/// one as it stands.
+pub fn named(text: &str) -> Option<(&'static Kind, Option<&str>)> {
+    let (name, rest) = match text.split_once(':') {
+        Some(("nbd+unix", _)) => (Remote::NAME, Some(text)),
+        Some((name, rest)) => (name, Some(rest)),
+        None => (text, None),
+    };
+    Some((PLACES.iter().find(|kind| kind.name == name)?, rest))
 }
 
 impl Target {
     /// What is called by it: its drive, or its place.
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> String {
         match self {
-            Target::Sim(stack) => &stack.profile.name,
-            Target::Real(place) => place.name(),
+            Target::Sim(stack) => stack.profile.name.clone(),
+            Target::Real(place) => place.called(),
         }
     }
 
@@ -164,7 +232,7 @@ impl Target {
     ) -> Result<Outcome<S>, RunError> {
         match self {
             Target::Sim(stack) => sim::run(stack, source, most, seed, recorder),
-            Target::Real(place) => measure(place.open()?, source, most, recorder),
+            Target::Real(place) => measure(place.open(seed)?, source, most, recorder),
         }
     }
 }
@@ -188,13 +256,15 @@ pub(crate) fn part<S: Source, D: Device>(engine: Engine<Issuing<S>, D>) -> (Outc
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
+    let streams = source.streams().to_vec();
     let source = source.into_source().into_source();
-    (Outcome { source, end, failures, stream_hash, issued, log, cost: None }, device)
+    let (cost, receipt) = (None, None);
+    (Outcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt }, device)
 }
 
 /// A run in real time.
 fn measure<S: Source>(
-    device: Box<dyn Device>,
+    device: Box<dyn Timed>,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     most: u64,
     recorder: &mut impl FnMut(&Record),
@@ -206,8 +276,12 @@ fn measure<S: Source>(
         if engine.is_over() {
             break;
         }
-        clock.wait_until(engine.poll_timeout().ok_or(Stuck::Silent(engine.now()))?);
+        let until = engine.poll_timeout();
+        engine.device_mut().wait(&clock, until)?;
     }
     let cost = Cost { wall: clock.now().since(Instant::ZERO), processor: clock.processor() };
-    Ok(Outcome { cost: Some(cost), ..part(engine).0 })
+    let (outcome, device) = part(engine);
+    let receipt = device.end()?;
+    let log = receipt.as_ref().map_or(outcome.log, |receipt| receipt.log);
+    Ok(Outcome { cost: Some(cost), log, receipt, ..outcome })
 }

@@ -1,16 +1,42 @@
 //! A disk as a network block device: a socket where clients come, one thread for each; a second socket where orders come
 //! (power, settings, status), a line each; and the one thread that has the disk.
 
+#[cfg(target_os = "linux")]
+pub mod fuse;
+
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 #[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+#[cfg(unix)]
+use seekwise_model::block::{Device, Flags, Limits, Op, Request};
+#[cfg(unix)]
+use seekwise_model::rng::Seed;
+#[cfg(unix)]
+use seekwise_model::stack::Stack;
+
+#[cfg(unix)]
+use crate::bytes::Bytes;
+#[cfg(unix)]
+use crate::clock::Clock;
+use crate::clock::take_precedence;
+#[cfg(unix)]
+use crate::live::PathCost;
 use crate::live::{Disk, Message, Order, Receipt};
+#[cfg(unix)]
+use crate::nbd::Client;
 use crate::nbd::{self, Export};
+#[cfg(unix)]
+use crate::null::Null;
+#[cfg(unix)]
+use crate::place::Timed;
+
+/// What a disk is called in a folder of the system's.
+pub const FILE: &str = "disk.img";
 
 /// Where clients come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +78,64 @@ impl Address {
     }
 }
 
+/// An export of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uri {
+    /// Where it is.
+    pub address: Address,
+    /// What it is called there; most servers have one without a name.
+    pub export: String,
+}
+
+impl Uri {
+    /// Reads `unix:PATH`, `tcp:HOST:PORT` or a URI of this protocol, without `nbd:` or with it, or says what was expected.
+    pub fn parse(text: &str) -> Result<Uri, String> {
+        let expected = || {
+            format!(
+                "`{text}` is no address; expected unix:PATH, tcp:HOST:PORT, nbd://HOST:PORT/EXPORT or \
+                     nbd+unix:///EXPORT?socket=PATH"
+            )
+        };
+        if let Some(rest) = text.strip_prefix("nbd+unix:///") {
+            let (export, path) = rest.split_once("?socket=").filter(|it| !it.1.is_empty()).ok_or_else(expected)?;
+            return Ok(Uri { address: Address::Unix(PathBuf::from(path)), export: export.to_owned() });
+        }
+        if let Some(rest) = text.strip_prefix("nbd:").unwrap_or(text).strip_prefix("//") {
+            let (host, export) = rest.split_once('/').unwrap_or((rest, ""));
+            return Ok(Uri { address: Address::Tcp(socket(host).ok_or_else(expected)?), export: export.to_owned() });
+        }
+        let address = match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Address::Unix(PathBuf::from(path)),
+            Some(("tcp", host)) => Address::Tcp(socket(host).ok_or_else(expected)?),
+            _ => return Err(expected()),
+        };
+        Ok(Uri { address, export: String::new() })
+    }
+}
+
+/// The first address of a host, at the protocol's own port where none is named.
+fn socket(host: &str) -> Option<SocketAddr> {
+    const PORT: u16 = 10809;
+    let of = |at: &dyn Fn() -> io::Result<std::vec::IntoIter<SocketAddr>>| at().ok()?.next();
+    of(&|| host.to_socket_addrs()).or_else(|| of(&|| (host, PORT).to_socket_addrs()))
+}
+
+impl std::fmt::Display for Uri {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.address {
+            Address::Unix(path) => write!(f, "nbd+unix:///{}?socket={}", self.export, path.display()),
+            Address::Tcp(at) if self.export.is_empty() => write!(f, "nbd://{at}"),
+            Address::Tcp(at) => write!(f, "nbd://{at}/{}", self.export),
+        }
+    }
+}
+
 /// Sockets that clients and orders come to, ready for them.
 #[derive(Debug)]
 pub struct Doors {
-    clients: Door,
+    clients: Option<Door>,
     orders: Option<Door>,
-    address: Address,
+    address: Option<Address>,
 }
 
 #[derive(Debug)]
@@ -142,20 +220,20 @@ fn private(path: &Path) -> io::Result<UnixListener> {
 }
 
 impl Doors {
-    /// Opens `address` for clients and, if it is given, `control` for orders.
-    pub fn open(address: &Address, control: Option<&Path>) -> io::Result<Doors> {
-        let mut address = address.clone();
-        let clients = Door::open(&address)?;
-        if let Door::Tcp(listener) = &clients {
-            address = Address::Tcp(listener.local_addr()?);
-        }
+    /// Opens `address` for clients and `control` for orders, where they are given.
+    pub fn open(address: Option<&Address>, control: Option<&Path>) -> io::Result<Doors> {
+        let clients = address.map(Door::open).transpose()?;
+        let address = match &clients {
+            Some(Door::Tcp(listener)) => Some(Address::Tcp(listener.local_addr()?)),
+            _ => address.cloned(),
+        };
         let orders = control.map(|path| Door::open(&Address::Unix(path.to_owned()))).transpose()?;
         Ok(Doors { clients, orders, address })
     }
 
     /// Where clients come; the port is the one that was given.
-    pub fn address(&self) -> &Address {
-        &self.address
+    pub fn address(&self) -> Option<&Address> {
+        self.address.as_ref()
     }
 }
 
@@ -167,13 +245,15 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Sender
     // These threads end with the program: whoever they wait for may never come.
     let asked = messages.clone();
     #[cfg(unix)]
-    let path = if let Door::Unix(_, path) = &clients { Some(path.clone()) } else { None };
-    thread::spawn(move || {
-        while let Ok(ways) = clients.accept() {
-            let (export, asked) = (export.clone(), asked.clone());
-            thread::spawn(move || client(ways, &export, &asked));
-        }
-    });
+    let path = clients.as_ref().and_then(path_of);
+    if let Some(clients) = clients {
+        thread::spawn(move || {
+            while let Ok(ways) = clients.accept() {
+                let (export, asked) = (export.clone(), asked.clone());
+                thread::spawn(move || client(ways, &export, &asked));
+            }
+        });
+    }
     let control = orders.as_ref().and_then(path_of);
     if let Some(orders) = orders {
         let messages = messages.clone();
@@ -193,6 +273,65 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Sender
     receipt
 }
 
+/// What the way to a disk costs on this machine now: the same connection, threads and client, and nothing modelled behind them.
+#[cfg(unix)]
+pub fn path_cost() -> io::Result<PathCost> {
+    /// Reads that are measured, after a few that warm up: 200 take some 20 ms, and the 99th percentile is the second largest.
+    const READS: usize = 200;
+    let limits = Limits { computes: false, ..Null::place().limits() };
+    let (near, far) = UnixStream::pair()?;
+    let (messages, comes) = channel();
+    let export = Export::of(&limits, String::new());
+    thread::spawn(move || client(Box::new(far), &export, &messages));
+    thread::spawn(move || {
+        take_precedence();
+        while let Ok(Message::Asked(asked)) = comes.recv() {
+            let length = asked.head.length as usize;
+            asked.reply.done(vec![0; length]);
+        }
+    });
+    let mut client = Client::connect(Box::new(near), "")?;
+    let clock = Clock::start();
+    let mut took = Vec::new();
+    for stamp in 0..READS as u64 + 20 {
+        let (op, flags) = (Op::Read, Flags::NONE);
+        let read = Request { tag: 0, unit: 0, origin: 0, op, flags, lba: stamp * 8, sectors: 8, stamp };
+        let _ = client.submit(clock.now(), read);
+        let done = loop {
+            if let Some(done) = client.poll_completion() {
+                break done;
+            }
+            Timed::wait(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            client.handle_timeout(clock.now());
+        };
+        took.push(done.finished.since(done.submitted));
+    }
+    took.drain(..20);
+    took.sort_unstable();
+    Ok(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] })
+}
+
+/// A modelled disk that is served to this program alone, from now on; its bytes are in memory. The device is the client's
+/// end of the connection.
+#[cfg(unix)]
+pub fn alone(stack: &Stack, seed: Seed) -> io::Result<Client> {
+    let export = Export::of(&stack.build(seed).limits(0), stack.profile.name.clone());
+    let (near, far) = UnixStream::pair()?;
+    let (messages, comes) = channel();
+    let asked = messages.clone();
+    thread::spawn(move || client(Box::new(far), &export, &asked));
+    let client = Client::connect(Box::new(near), "")?;
+    let stack = stack.clone();
+    let path = path_cost()?;
+    let disk = move || Disk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path);
+    let running = thread::spawn(move || disk().run(&comes));
+    Ok(client.and_then(move || {
+        // It may have ended by itself: then it says why.
+        let _ = messages.send(Message::Stop);
+        running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
+    }))
+}
+
 #[cfg(unix)]
 fn path_of(door: &Door) -> Option<PathBuf> {
     if let Door::Unix(_, path) = door { Some(path.clone()) } else { None }
@@ -207,6 +346,7 @@ fn path_of(_: &Door) -> Option<PathBuf> {
 fn client(ways: Box<dyn Ways>, export: &Export, messages: &Sender<Message>) {
     let Ok(back) = ways.back() else { return };
     let Ok(end) = ways.back() else { return };
+    take_precedence();
     let _ = nbd::serve(ways, back, export, |asked| {
         // Without a disk the reply says that the server is shutting down.
         let _ = messages.send(Message::Asked(asked));
@@ -241,12 +381,14 @@ fn order(line: &str) -> Result<Order, String> {
         ("cut", "") => Ok(Order::Cut),
         ("off", "") => Ok(Order::Off),
         ("on", "") => Ok(Order::On),
+        ("reset", "") => Ok(Order::Reset),
         ("status", "") => Ok(Order::Status),
+        ("receipt", "") => Ok(Order::Receipt),
         ("set", setting) => match setting.split_once('=') {
             Some((key, value)) => Ok(Order::Set(key.trim().to_owned(), value.trim().to_owned())),
             None => Err(format!("`{setting}` sets nothing; expected set KEY=VALUE")),
         },
-        _ => Err(format!("`{line}` is no order; expected cut, off, on, status or set KEY=VALUE")),
+        _ => Err(format!("`{line}` is no order; expected cut, off, on, reset, status, receipt or set KEY=VALUE")),
     }
 }
 

@@ -7,7 +7,7 @@ use seekwise_model::block::{Control, ControlError, Device, Limits, Source};
 use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::{Change, Stack};
+use seekwise_model::stack::{Change, POWER, Stack};
 use seekwise_model::time::Instant;
 
 pub use self::follow::{Followed, follow};
@@ -65,7 +65,14 @@ fn run_engine<S: Source, D: Device>(
 fn apply(device: &mut impl Device, change: &Change, now: Instant) -> Result<(), RunError> {
     let Change { key, value, .. } = change;
     let wrong = |what: &str| RunError::Unfit(format!("`{key}` = `{value}` during a run: {what}"));
-    device.control(now, &Control::Set { key, value }).map_err(|error| match error {
+    let control = match (key.as_str(), value.as_str()) {
+        (POWER, "cut") => Control::PowerCut,
+        (POWER, "off") => Control::PowerOff,
+        (POWER, "on") => Control::PowerOn,
+        (POWER, "reset") => Control::Reset,
+        _ => Control::Set { key, value },
+    };
+    device.control(now, &control).map_err(|error| match error {
         ControlError::UnknownKey => wrong("no layer of the stack can change it"),
         ControlError::BadValue => wrong("the value does not fit"),
         ControlError::UnknownTag | ControlError::PoweredOff => wrong("not in this state"),

@@ -1,4 +1,7 @@
-//! What a run does: a job of workers, above a page cache or not, or a scene of programs. Whoever runs it need not know which.
+//! What a run does: a job of workers, above a page cache or not, a scene of programs, or a recorded session. Whoever runs
+//! it need not know which.
+
+use std::sync::Arc;
 
 use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
 use seekwise_model::files::buffered::{Buffered, BufferedSpec};
@@ -7,6 +10,7 @@ use seekwise_model::files::scene::{Closing, Operation, Scene, SceneSpec, Trouble
 use seekwise_model::files::system::Reads;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
+use seekwise_model::workload::recorded::{Compared, Play, Session};
 use seekwise_model::workload::{Job, Window, Worker, Workload};
 
 use crate::place::RunError;
@@ -20,6 +24,8 @@ pub enum Work {
     Cached(Box<(Job, BufferedSpec)>),
     /// Programs on volumes.
     Scene(Box<SceneSpec>),
+    /// What was recorded of a disk that was served.
+    Session(Arc<Session>),
 }
 
 impl From<Job> for Work {
@@ -38,22 +44,23 @@ impl Work {
             Work::Job(job) => &job.name,
             Work::Cached(cached) => &cached.0.name,
             Work::Scene(scene) => &scene.name,
+            Work::Session(session) => &session.name,
         }
     }
 
-    /// The workers; a scene has none.
+    /// The workers; scenes and sessions have none.
     pub fn workers(&self) -> &[Worker] {
         match self {
             Work::Job(job) => &job.workers,
             Work::Cached(cached) => &cached.0.workers,
-            Work::Scene(_) => &[],
+            Work::Scene(_) | Work::Session(_) => &[],
         }
     }
 
     /// The scene, where it is one.
     pub fn scene(&self) -> Option<&SceneSpec> {
         match self {
-            Work::Job(_) | Work::Cached(_) => None,
+            Work::Job(_) | Work::Cached(_) | Work::Session(_) => None,
             Work::Scene(scene) => Some(scene),
         }
     }
@@ -63,6 +70,7 @@ impl Work {
         match self {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
             Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
+            Work::Session(_) => vec![0],
         }
     }
 
@@ -79,6 +87,7 @@ impl Work {
                 let programs = scene.programs.iter().map(|program| program.name.clone());
                 programs.chain([SYSTEM.to_owned()]).collect()
             }
+            Work::Session(session) => vec![session.name.clone()],
         }
     }
 
@@ -90,6 +99,7 @@ impl Work {
                 let (job, spec) = &**cached;
                 Ok(Issuer::Buffered(Box::new(Buffered::new(Workload::new(job, limits, seed)?, spec, limits))))
             }
+            Work::Session(session) => Ok(Issuer::Play(Play::new(Arc::clone(session)))),
             Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
         }
     }
@@ -102,7 +112,7 @@ impl Work {
         closing: Closing,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
-            Work::Job(_) | Work::Cached(_) => self.source(seed)(limits),
+            Work::Job(_) | Work::Cached(_) | Work::Session(_) => self.source(seed)(limits),
             Work::Scene(scene) => made(Scene::telling(scene, limits, seed, notes).map(|scene| scene.closing(closing))),
         }
     }
@@ -123,6 +133,8 @@ pub enum Issuer {
     Buffered(Box<Buffered<Workload>>),
     /// Of a scene.
     Scene(Box<Scene>),
+    /// Of a recorded session.
+    Play(Play),
 }
 
 impl Issuer {
@@ -132,6 +144,7 @@ impl Issuer {
         match self {
             Issuer::Workload(workload) => workload.windows(end),
             Issuer::Buffered(buffered) => buffered.source().windows(end),
+            Issuer::Play(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
             Issuer::Scene(scene) => {
                 let window = |(from, until)| Window { from, until };
                 let mut windows: Vec<Option<Window>> = scene.windows(end).map(|it| it.map(window)).collect();
@@ -145,7 +158,7 @@ impl Issuer {
     /// What was read through a page cache; nothing where there is none.
     pub fn reads(&self) -> Option<Reads> {
         let reads = match self {
-            Issuer::Workload(_) => return None,
+            Issuer::Workload(_) | Issuer::Play(_) => return None,
             Issuer::Buffered(buffered) => buffered.reads(),
             Issuer::Scene(scene) => scene.system().reads(),
         };
@@ -155,7 +168,7 @@ impl Issuer {
     /// What programs did.
     pub fn operations(&self) -> &[Operation] {
         match self {
-            Issuer::Workload(_) | Issuer::Buffered(_) => &[],
+            Issuer::Workload(_) | Issuer::Buffered(_) | Issuer::Play(_) => &[],
             Issuer::Scene(scene) => scene.operations(),
         }
     }
@@ -163,9 +176,14 @@ impl Issuer {
     /// Programs that did not come to their end, by their places.
     pub fn troubles(&self) -> Vec<(usize, Trouble)> {
         match self {
-            Issuer::Workload(_) | Issuer::Buffered(_) => Vec::new(),
+            Issuer::Workload(_) | Issuer::Buffered(_) | Issuer::Play(_) => Vec::new(),
             Issuer::Scene(scene) => scene.troubles().collect(),
         }
+    }
+
+    /// Of a recorded session: how it ended beside the recording.
+    pub fn compared(&self) -> Option<Compared> {
+        if let Issuer::Play(play) = self { Some(play.compared()) } else { None }
     }
 }
 
@@ -176,6 +194,7 @@ impl Source for Issuer {
             Issuer::Workload(workload) => workload.next(now),
             Issuer::Buffered(buffered) => buffered.next(now),
             Issuer::Scene(scene) => scene.next(now),
+            Issuer::Play(play) => play.next(now),
         }
     }
 
@@ -185,6 +204,7 @@ impl Source for Issuer {
             Issuer::Workload(workload) => workload.complete(now, completion),
             Issuer::Buffered(buffered) => buffered.complete(now, completion),
             Issuer::Scene(scene) => scene.complete(now, completion),
+            Issuer::Play(play) => play.complete(now, completion),
         }
     }
 }

@@ -8,14 +8,16 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
+use seekwise_model::drive::recovery::Weak;
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::testing::Small;
 use seekwise_model::time::Span;
-use seekwise_targets::bytes::Bytes;
+use seekwise_targets::bytes::{Bytes, Platters};
 use seekwise_targets::live::{Disk, Message, Plan, Receipt};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::nbd::wire::{self, HEAD, Reader, error, option};
@@ -46,17 +48,22 @@ impl Server {
     }
 
     fn under(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>) -> Server {
+        Server::with(name, drive, layers, plan, Bytes::default())
+    }
+
+    fn with(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>, bytes: Bytes) -> Server {
         let folder = std::env::temp_dir().join(format!("seekwise-serve-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let stack = Stack { layers, ..Stack::bare(drive.profile()) };
         let (smallest, preferred, largest) = (512, 4096, 1 << 20);
-        let bytes = stack.sectors() * 512;
-        let export = Export { description: "small".to_owned(), bytes, smallest, preferred, largest };
+        let length = stack.sectors() * 512;
+        let export = Export { description: "small".to_owned(), bytes: length, smallest, preferred, largest };
         let address = Address::Unix(folder.join("disk"));
-        let doors = Doors::open(&address, Some(&folder.join("control"))).unwrap();
+        let doors = Doors::open(Some(&address), Some(&folder.join("control"))).unwrap();
         let (told, hears) = std::sync::mpsc::channel();
         let running = std::thread::spawn(move || {
-            let disk = Disk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan);
+            let lost = stack.array().map_or(0, |array| array.lost);
+            let disk = Disk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost);
             serve(disk, export, doors, |messages| told.send(messages).unwrap())
         });
         Server { folder, stop: hears.recv().unwrap(), running }
@@ -226,7 +233,7 @@ fn what_makes_no_sense_is_refused_and_the_rest_goes_on() {
     client.send(WRITE_ZEROES, 0, 0, 2048, &[]);
     assert_eq!(client.error(), 0);
     assert_eq!((client.read(0, 2048), client.read(2048, 2048)), (Ok(0), Ok(5)));
-    assert!(server.order("dance").contains("expected cut, off, on"));
+    assert!(server.order("dance").contains("expected cut, off, on, reset"));
     client.send(DISCONNECT, 0, 0, 0, &[]);
     assert_eq!(client.stream.read(&mut [0]).unwrap(), 0, "both go");
     // One who talks nonsense is left, the others are not.
@@ -261,35 +268,208 @@ fn requests_beyond_the_drive_s_depth_wait_their_turn() {
     assert!((0..64u64).all(|block| client.read(block * 4096, 4096) == Ok(block as u8)));
     let receipt = server.end();
     assert_eq!((receipt.reads, receipt.writes, receipt.failures), (64, 64, 0));
-    assert_eq!(receipt.lateness.iter().sum::<u64>(), 128);
+    assert_eq!(receipt.lateness.count(), 128);
+}
+
+fn array(level: Level, lost: u64) -> Vec<Layer> {
+    vec![Layer::Array(ArraySpec {
+        members: if level == Level::Raid6 { 4 } else { 3 },
+        shares: vec![Share { level, permille: 1000 }],
+        chunk: 16,
+        depth: 32,
+        queue: Discipline::plain(Policy::Fcfs),
+        balance: Balance::First,
+        parity: ParityWrite::Fewest,
+        rebuild_rate: 1 << 27,
+        rebuild_run: 128,
+        lost,
+    })]
 }
 
 #[test]
 fn an_array_keeps_what_was_flushed_and_loses_what_its_drives_held() {
     for level in [Level::Raid0, Level::Raid1, Level::Raid5] {
-        let spec = ArraySpec {
-            members: 3,
-            shares: vec![Share { level, permille: 1000 }],
-            chunk: 16,
-            depth: 32,
-            queue: Discipline::plain(Policy::Fcfs),
-            balance: Balance::First,
-            parity: ParityWrite::Fewest,
-            rebuild_rate: 1 << 27,
-            rebuild_run: 128,
-            lost: 0,
-        };
-        let server = Server::under("array", &drive(), vec![Layer::Array(spec)], None);
+        let server = Server::under("array", &drive(), array(level, 0), None);
         let mut client = server.client();
         assert_eq!(client.write(0, 0, 1, 65_536), 0);
         assert_eq!(client.flush(), 0);
         assert_eq!(client.write(0, 65_536, 2, 8192), 0);
         assert_eq!((client.read(0, 65_536), client.read(65_536, 8192)), (Ok(1), Ok(2)));
-        assert!(server.order("set array.lose=0").contains("neither lost nor replaced"));
         server.order("cut");
         server.order("on");
         assert_eq!(client.read(0, 65_536), Ok(1), "{level:?}");
         assert_eq!(client.read(65_536, 8192), Ok(0), "{level:?}");
         server.end();
     }
+}
+
+#[test]
+fn an_array_without_a_drive_has_all_its_data_until_one_too_many_is_lost() {
+    for (level, lost) in [(Level::Raid1, 1), (Level::Raid5, 1), (Level::Raid5, 2), (Level::Raid5, 4), (Level::Raid6, 1)]
+    {
+        // It begins without one, or loses it on the way.
+        for at_first in [true, false] {
+            let server = Server::under("degraded", &drive(), array(level, if at_first { lost } else { 0 }), None);
+            let mut client = server.client();
+            assert_eq!(client.write(0, 0, 1, 65_536), 0);
+            if !at_first {
+                assert!(server.order(&format!("set array.lose={}", lost.trailing_zeros())).contains("from"));
+            }
+            assert_eq!(client.write(wire::FUA, 65_536, 2, 65_536), 0);
+            assert_eq!(client.flush(), 0);
+            let case = format!("{level:?} {lost} {at_first}");
+            assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)), "{case}");
+            let status = server.order("status");
+            assert!(status.contains("; 0 bytes above the medium; without drives"), "{case}: {status}");
+            assert!(server.order("cut").contains("replace the drive and wait"), "{case}");
+            assert!(server.order("off").starts_with("switched off"));
+            server.order("on");
+            assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)), "{case}");
+            server.end();
+        }
+    }
+    let server = Server::under("too-many", &drive(), array(Level::Raid5, 0), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 65_536), 0);
+    server.order("set array.lose=0");
+    server.order("set array.lose=1");
+    assert_eq!(client.read(0, 65_536), Err(error::IO), "two of three are lost");
+    server.end();
+}
+
+#[test]
+fn a_replaced_drive_is_rebuilt_and_the_power_may_fail_again() {
+    let server = Server::under("rebuilt", &drive(), array(Level::Raid5, 0), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 65_536), 0);
+    server.order("set array.lose=0");
+    assert_eq!(client.write(0, 65_536, 2, 65_536), 0);
+    assert!(server.order("set array.replace=0").contains("from"));
+    while server.order("status").contains("without drives") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(client.flush(), 0);
+    }
+    assert_eq!(client.write(0, 131_072, 3, 8192), 0);
+    assert!(server.order("cut").starts_with("power cut"));
+    server.order("on");
+    assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)));
+    assert_eq!(client.read(131_072, 8192), Ok(0), "cached, and lost");
+    server.end();
+}
+
+#[test]
+fn a_drive_that_lies_is_found_out_by_a_cut() {
+    for lie in ["honest", "ignores FUA", "acknowledges flushes early"] {
+        let mut drive = drive();
+        drive.faults.ignores_fua = lie == "ignores FUA";
+        drive.faults.early_flush = lie == "acknowledges flushes early";
+        let server = Server::of("lies", &drive, None);
+        let mut client = server.client();
+        assert_eq!(client.write(0, 0, 1, 4096), 0);
+        assert_eq!(client.flush(), 0);
+        let status = server.order("status");
+        server.order("cut");
+        server.order("on");
+        assert_eq!(client.read(0, 4096), Ok(u8::from(lie != "acknowledges flushes early")), "{lie}: {status}");
+        assert_eq!(client.write(wire::FUA, 8192, 2, 4096), 0);
+        server.order("cut");
+        server.order("on");
+        assert_eq!(client.read(8192, 4096), Ok(if lie == "ignores FUA" { 0 } else { 2 }), "{lie}");
+        server.end();
+    }
+}
+
+#[test]
+fn a_weak_place_fails_until_it_is_written_and_only_where_the_drive_gives_up() {
+    for limit in [None, Some(Span::from_millis(20))] {
+        let mut drive = drive();
+        drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 5 }];
+        drive.firmware.recovery_limit = limit;
+        let server = Server::of("weak", &drive, None);
+        let mut client = server.client();
+        // Five tries of 8.3 ms.
+        let read = client.read(32_768, 4096);
+        assert_eq!(read, if limit.is_some() { Err(error::IO) } else { Ok(0) });
+        assert_eq!(client.read(0, 4096), Ok(0), "its neighbours can be read");
+        assert_eq!(client.write(0, 32_768, 9, 4096), 0);
+        assert_eq!(client.flush(), 0);
+        assert_eq!(client.read(32_768, 4096), Ok(9));
+        assert_eq!(server.end().failures, u64::from(limit.is_some()));
+    }
+}
+
+#[test]
+fn a_command_that_takes_too_long_fails_after_its_retries() {
+    let mut drive = drive();
+    drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 1000 }];
+    let driver = DriverSpec { timeout: Some(Span::from_millis(100)), retries: 2, ..DriverSpec::default() };
+    let server = Server::under("timeout", &drive, vec![Layer::Driver(driver)], None);
+    let mut client = server.client();
+    assert_eq!(client.read(0, 4096), Ok(0));
+    assert_eq!(client.read(32_768, 4096), Err(error::IO), "8.3 s, and a tenth of a second is given three times");
+    assert_eq!(client.read(0, 4096), Ok(0), "the drive was reset and goes on");
+    assert_eq!(server.end().failures, 1);
+}
+
+#[test]
+fn a_reset_of_the_link_aborts_what_is_under_way_and_keeps_what_is_cached() {
+    let mut drive = drive();
+    drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 1000 }];
+    let server = Server::of("reset", &drive, None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 3, 4096), 0);
+    client.send(READ, 0, 32_768, 4096, &[]);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(server.order("reset").starts_with("the link was reset"));
+    assert_eq!(client.error(), error::IO);
+    assert_eq!(client.read(0, 4096), Ok(3));
+    assert_eq!(client.flush(), 0);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(client.read(0, 4096), Ok(3));
+    server.end();
+}
+
+#[test]
+fn a_client_that_never_reads_and_one_that_dies_hold_nobody_up() {
+    let server = Server::of("deaf", &drive(), None);
+    let deaf = server.client();
+    // More answers than a socket and the server's own bound hold would be 64 MiB; its reader stops asking.
+    let mut sends = deaf.stream.try_clone().unwrap();
+    sends.set_write_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    let mut asked = 0;
+    let mut head = wire::REQUEST.to_be_bytes().to_vec();
+    head.extend([0, 0, 0, 0]);
+    head.extend([7; 8]);
+    head.extend(0u64.to_be_bytes());
+    head.extend(4096u32.to_be_bytes());
+    while asked < 100_000 && sends.write_all(&head).is_ok() {
+        asked += 1;
+    }
+    assert!(asked < 100_000, "it is made to wait");
+    let mut other = server.client();
+    assert_eq!((other.write(0, 4096, 6, 4096), other.read(4096, 4096)), (0, Ok(6)));
+    // Killed between a request's head and its data.
+    let mut dying = server.client();
+    dying.stream.write_all(&head[..20]).unwrap();
+    drop(dying);
+    drop((deaf, sends));
+    assert_eq!(other.flush(), 0);
+    server.end();
+}
+
+#[test]
+fn what_the_image_cannot_take_is_promised_to_nobody() {
+    let path = std::env::temp_dir().join(format!("seekwise-refuses-{}", std::process::id()));
+    std::fs::write(&path, [0; 4096]).unwrap();
+    // A file that can only be read stands for a file system that is full.
+    let image = Bytes::on(Platters::File(std::fs::File::open(&path).unwrap()));
+    let server = Server::with("refuses", &drive(), Vec::new(), None, image);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0, "it is cached");
+    assert_ne!(client.flush(), 0);
+    let error = server.running.join().unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("the image: "), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_dir_all(&server.folder).unwrap();
 }

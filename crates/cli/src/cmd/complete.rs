@@ -57,7 +57,7 @@ pub fn answer() {
 
 /// The commands, with what can be completed in their arguments.
 fn command() -> Command {
-    let places = || PLACES.iter().map(|place| place.name());
+    let places = || PLACES.iter().map(|place| place.form.find(':').map_or(place.name, |colon| &place.form[..=colon]));
     let targets = move || words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
     let jobs = || {
         let patterns = jobs::patterns().into_iter().map(|pattern| pattern.name);

@@ -13,6 +13,7 @@ use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
 use seekwise_lab::run::{Measured, RunRecord, measure};
 use seekwise_model::record::Record;
+use seekwise_targets::work::Work;
 
 use self::text::{Wanted, text};
 use super::{print, print_json, study, warn};
@@ -43,8 +44,10 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let inputs = Inputs::today(&files::text);
     let prepared = target::prepare(&cell, &inputs)?;
     warn(&prepared.warnings);
-    if format == Format::FioJson && prepared.job.scene().is_some() {
-        return Err(Failure::new("--format fio-json: a scene has no jobs of fio; expected text, json or csv"));
+    if format == Format::FioJson && prepared.job.workers().is_empty() {
+        return Err(Failure::new(
+            "--format fio-json: a scene or session has no jobs of fio; expected text, json or csv",
+        ));
     }
     let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
     bounds.admit(&plan)?;
@@ -88,7 +91,8 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
         Format::Csv => print(&csv(&record))?,
         Format::Text => {
             let wanted = Wanted { columns: &args.columns.names, plot: args.plot, width: screen::width() };
-            print(&text(&record, &measured, &wanted)?)?;
+            let made_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
+            print(&text(&record, &measured, made_on, &wanted)?)?;
         }
     }
     match kept {

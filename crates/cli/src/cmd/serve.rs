@@ -2,20 +2,24 @@
 //! and how well the clock kept up with the model.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use seekwise_model::block::SECTOR;
+use seekwise_formats::recording;
+use seekwise_model::block::{Device, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::bytes::{Bytes, Platters};
-use seekwise_targets::live::{Disk, Message, Plan, Receipt};
+use seekwise_targets::live::{Disk, Message, Passed, Plan, Receipt, Recorder};
 use seekwise_targets::nbd::Export;
-use seekwise_targets::serve::{Address, Doors, serve as served};
+use seekwise_targets::null::{Answering, Null};
+#[cfg(target_os = "linux")]
+use seekwise_targets::serve::fuse::Folder;
+use seekwise_targets::serve::{Address, Doors, FILE, path_cost, serve as served};
 use serde_json::json;
 
 use super::{print, print_json, warn};
@@ -27,64 +31,85 @@ use crate::output::say;
 use crate::tables;
 use crate::target;
 
-/// The share of answers that may leave later than the budget with --strict: the machine's own stalls are more than one in
-/// a thousand on a shared one.
-const STRICT: f64 = 0.01;
-
-/// Requests no longer than this are asked of clients, however long the stack takes them: what a disk's command carries at
-/// most, and what one client can have here twice.
-const LARGEST: u64 = 32 << 20;
-
 /// Runs the command.
 pub fn serve(args: &args::Serve, json: bool) -> Outcome {
-    if !args.nbd.is_local() && !args.expose {
+    if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
         return Err(Failure::new(format!(
             "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
              socket, or --expose",
-            args.nbd.uri()
+            address.uri()
         )));
     }
-    let (stack, warnings) = target::stack(&args.target, &args.set)?;
-    warn(&warnings);
-    fits(&stack)?;
-    let device = stack.build(Seed(args.seed));
+    let Served { device, lost, about } = Served::of(args)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
-    let platters = args.image.as_deref().map(|path| image(path, bytes)).transpose()?;
-    let export = Export {
-        description: format!("{} as Seekwise models it", stack.profile.name),
-        bytes,
-        smallest: limits.logical,
-        preferred: limits.physical.max(4096),
-        largest: (u64::from(limits.max_transfer) * SECTOR).min(LARGEST) as u32,
-    };
+    let content = content(args, bytes)?;
+    let export = Export::of(&limits, about);
+    let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
     let control = control(args);
-    let doors = Doors::open(&args.nbd, control.as_deref())
-        .map_err(|error| Failure::new(format!("{}: {error}", args.nbd.uri())))?;
-    let uri = doors.address().uri();
-    say(format!("Serving {}, {:.1} GB, at {uri}", spoken(&args.target), bytes as f64 / 1e9));
+    let doors = Doors::open(args.nbd.as_ref(), control.as_deref()).map_err(|error| {
+        let which = args.nbd.as_ref().map_or("--control".to_owned(), Address::uri);
+        Failure::new(format!("{which}: {error}"))
+    })?;
+    let uri = doors.address().map(Address::uri);
+    let file = args.fuse.as_deref().map(|folder| folder.join(FILE));
+    let places = uri.clone().into_iter().chain(file.as_ref().map(|file| file.display().to_string()));
+    let places = places.collect::<Vec<_>>().join(" and ");
+    say(format!("Serving {}, {:.1} GB, at {places}", spoken(&args.target), bytes as f64 / 1e9));
     if let Some(control) = &control {
         say(format!("Orders: seekwise power cut --at {}", control.display()));
     }
-    let disk = Disk::new(device, Bytes::on(platters.unwrap_or_default()), args.speed, plan(args));
-    let mut child = None;
-    let receipt = served(disk, export, doors, |messages| child = begin(args, &uri, control.as_deref(), messages));
-    let receipt = receipt.map_err(|error| Failure::new(format!("the image: {error}")))?;
+    let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
+    let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
+    let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
+    let (mut child, mut folder) = (None, None);
+    let exported = export.clone();
+    let receipt = served(disk, export, doors, |messages| {
+        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, messages.clone()));
+        match &folder {
+            Some(Err(_)) => drop(messages.send(Message::Stop)),
+            _ => child = begin(args, [uri, file.map(|file| file.display().to_string())], control.as_deref(), messages),
+        }
+    });
+    let unmounted = folder.transpose()?.map_or(Ok(()), Mounted::end);
+    let receipt = receipt.map_err(Failure::new)?;
+    unmounted?;
     let failed = child.transpose().map_err(Failure::new)?.and_then(|running| running.join().ok()).unwrap_or(false);
     match json {
         true => print_json(&as_json(args, &receipt))?,
         false => print(&text(&receipt))?,
     }
-    let late = receipt.requests > 0 && receipt.late as f64 > receipt.requests as f64 * STRICT;
+    let late = receipt.bottleneck().is_some();
     Ok(if failed || args.strict && late { Answer::No } else { Answer::Done })
 }
 
-/// Changes at instants of a run have no place where there is no run; and where a drive of an array is lost, nothing holds
-/// its bytes.
-fn fits(stack: &Stack) -> Result<(), Failure> {
-    if stack.array().is_some_and(|array| array.lost != 0) {
-        return Err(Failure::new("array.lose: an array is served with all of its drives, or not at all"));
+/// What is served.
+struct Served {
+    device: Box<dyn Device>,
+    /// Drives of an array that are not there, a bit each.
+    lost: u64,
+    /// What it is, for clients.
+    about: String,
+}
+
+impl Served {
+    fn of(args: &args::Serve) -> Result<Served, Failure> {
+        if args.target == Null::NAME {
+            target::nothing_set(&args.set)?;
+            let about = "answers at once: what Seekwise costs itself".to_owned();
+            return Ok(Served { device: Box::new(Answering::new()), lost: 0, about });
+        }
+        let (stack, warnings) = target::stack(&args.target, &args.set)?;
+        warn(&warnings);
+        fits(&stack)?;
+        let about = format!("{} as Seekwise models it", stack.profile.name);
+        let lost = stack.array().map_or(0, |array| array.lost);
+        Ok(Served { device: stack.build(Seed(args.seed)), lost, about })
     }
+}
+
+/// Changes at instants of a run have no place where there is no run.
+fn fits(stack: &Stack) -> Result<(), Failure> {
     if let Some(change) = stack.changes.first() {
         return Err(Failure::new(format!(
             "`{}` changes during a run, and nothing is run here; expected `seekwise set {}={}` when it is time",
@@ -94,8 +119,60 @@ fn fits(stack: &Stack) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What the disk holds at first.
+fn content(args: &args::Serve, bytes: u64) -> Result<Bytes, Failure> {
+    let platters = args.image.as_deref().map(|path| image(path, bytes, args.base.is_some())).transpose()?;
+    let content = Bytes::on(platters.unwrap_or_default());
+    let Some(path) = &args.base else { return Ok(content) };
+    let wrong = |what: String| Failure::new(format!("--base {}: {what}", path.display()));
+    let base = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let length = base.metadata().map_err(|error| wrong(error.to_string()))?.len();
+    if length > bytes {
+        return Err(wrong(format!("has {length} bytes; expected at most {bytes}, as the disk has")));
+    }
+    content.begun_with(base).map_err(|error| wrong(error.to_string()))
+}
+
+/// A folder with the disk as a file.
+#[cfg(target_os = "linux")]
+struct Mounted(PathBuf, Folder);
+
+#[cfg(target_os = "linux")]
+impl Mounted {
+    fn at(path: &Path, export: &Export, messages: Sender<Message>) -> Result<Mounted, Failure> {
+        let mounted = Folder::mount(path, export, messages);
+        let mounted = mounted.map_err(|error| Failure::new(format!("--fuse {}: {error}", path.display())))?;
+        Ok(Mounted(path.to_owned(), mounted))
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        let Mounted(path, folder) = self;
+        let path = path.display();
+        folder.unmount().map_err(|error| {
+            Failure::new(format!(
+                "--fuse {path}: {error}; expected nobody in it: after `losetup -d`, `umount -l {path}`"
+            ))
+        })
+    }
+}
+
+/// No folder: it is Linux's.
+#[cfg(not(target_os = "linux"))]
+struct Mounted;
+
+#[cfg(not(target_os = "linux"))]
+impl Mounted {
+    fn at(path: &Path, _: &Export, _: Sender<Message>) -> Result<Mounted, Failure> {
+        Err(Failure::new(format!("--fuse {}: only on Linux; expected --nbd", path.display())))
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
 /// The file of the platters: made if it is not there, and nobody else's meanwhile.
-fn image(path: &Path, bytes: u64) -> Result<Platters, Failure> {
+fn image(path: &Path, bytes: u64, is_new: bool) -> Result<Platters, Failure> {
     let wrong = |what: String| Failure::new(format!("--image {}: {what}", path.display()));
     let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
     let file = opened.map_err(|error| wrong(error.to_string()))?;
@@ -103,6 +180,9 @@ fn image(path: &Path, bytes: u64) -> Result<Platters, Failure> {
         return Err(wrong("another server has it".to_owned()));
     }
     let length = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
+    if length != 0 && is_new {
+        return Err(wrong("holds a disk already; expected no file beside --base".to_owned()));
+    }
     if length != 0 && length != bytes {
         return Err(wrong(format!("has {length} bytes; expected {bytes}, as the disk has, or no file")));
     }
@@ -110,10 +190,24 @@ fn image(path: &Path, bytes: u64) -> Result<Platters, Failure> {
     Ok(Platters::File(file))
 }
 
+/// Writes what passes to a file, which there is not yet.
+fn recorder(path: &Path, args: &args::Serve) -> Result<Recorder, Failure> {
+    let wrong = |error: io::Error| Failure::new(format!("--record {}: {error}", path.display()));
+    let mut out = BufWriter::new(File::create_new(path).map_err(wrong)?);
+    let set: String = args.set.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+    let made_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
+    out.write_all(recording::head(&made_on.replace('\n', " ")).as_bytes()).map_err(wrong)?;
+    Ok(Box::new(move |passed| match passed {
+        Passed::Request(entry) => out.write_all(recording::line(entry).as_bytes()),
+        Passed::Order(at, words) => out.write_all(recording::order(at, words).as_bytes()),
+        Passed::End => out.flush(),
+    }))
+}
+
 fn control(args: &args::Serve) -> Option<PathBuf> {
-    let beside = || match &args.nbd {
-        Address::Unix(path) => Some(PathBuf::from(format!("{}.control", path.display()))),
-        Address::Tcp(_) => None,
+    let beside = || {
+        let socket = if let Some(Address::Unix(path)) = &args.nbd { Some(path) } else { args.fuse.as_ref() };
+        socket.map(|path| PathBuf::from(format!("{}.control", path.display().to_string().trim_end_matches('/'))))
     };
     args.control.clone().or_else(beside)
 }
@@ -129,7 +223,7 @@ type Running = thread::JoinHandle<bool>;
 /// Lets a signal end it in order, and starts the command of --run, with whose end it ends.
 fn begin(
     args: &args::Serve,
-    uri: &str,
+    [uri, file]: [Option<String>; 2],
     control: Option<&Path>,
     messages: Sender<Message>,
 ) -> Option<io::Result<Running>> {
@@ -139,9 +233,12 @@ fn begin(
     });
     let (program, arguments) = args.command.split_first()?;
     let mut command = Command::new(program);
-    command.args(arguments).env("SEEKWISE_URI", uri);
-    if let Some(control) = control {
-        command.env("SEEKWISE_CONTROL", control);
+    command.args(arguments);
+    let control = control.map(|control| control.display().to_string());
+    for (name, value) in [("SEEKWISE_URI", uri), ("SEEKWISE_FILE", file), ("SEEKWISE_CONTROL", control)] {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
     }
     let child = command.spawn().map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")));
     if child.is_err() {
@@ -162,46 +259,67 @@ fn micros(span: Option<Span>) -> String {
 }
 
 fn text(receipt: &Receipt) -> String {
-    let Receipt { requests, reads, writes, flushes, failures, late, stalled, cuts, seconds, .. } = receipt;
-    let mut table = tables::table(["answers", "p50 late us", "p99", "p99.9", "max", "over 200 us", "over 1 ms"]);
-    tables::figures_from(&mut table, 0);
-    table.add_row([
-        requests.to_string(),
-        micros(receipt.quantile(0.5)),
-        micros(receipt.quantile(0.99)),
-        micros(receipt.quantile(0.999)),
-        micros(Some(receipt.latest)),
-        late.to_string(),
-        stalled.to_string(),
-    ]);
+    let Receipt { reads, writes, flushes, failures, cuts, seconds, .. } = receipt;
+    let mut table = tables::table(["answers", "number", "p50 late us", "p99", "p99.9", "max", "over 200 us"]);
+    tables::figures_from(&mut table, 1);
+    let (outside, late) = receipt.outside_stalls();
+    for (what, lateness, late) in [("all", &receipt.lateness, receipt.late), ("outside of stalls", &outside, late)] {
+        let max = if what == "all" { Some(lateness.latest()) } else { lateness.quantile(1.0) };
+        let quantiles = [0.5, 0.99, 0.999].map(|share| micros(lateness.quantile(share)));
+        let row = [what.to_owned(), lateness.count().to_string()].into_iter().chain(quantiles);
+        table.add_row(row.chain([micros(max), late.to_string()]));
+    }
     let cut = match cuts {
         0 => String::new(),
         n => format!(" The power failed {n} times; {} bytes were not on the medium then.", receipt.at_risk_bytes),
     };
     format!(
         "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow late \
-         answers left beside the model's instants (quantiles up to a factor of two):\n{table}"
+         answers left beside the model's instants (quantiles up to an eighth above):\n{table}\n\n{}",
+        machine(receipt)
     )
 }
 
+/// What the machine had to do with it.
+fn machine(receipt: &Receipt) -> String {
+    let stalls = &receipt.stalls;
+    let mut text = match receipt.path {
+        Some(path) => format!(
+            "The way there and back took {} us by itself (p99 {}), measured before and taken off nothing.\n",
+            micros(Some(path.p50)),
+            micros(Some(path.p99))
+        ),
+        None => String::new(),
+    };
+    text.push_str(&format!(
+        "The machine stood still {} times, {} us in all, at most {}. The disk's thread worked for {:.1} % of the time{}.\n",
+        stalls.count,
+        micros(Some(stalls.total)),
+        micros(Some(stalls.longest)),
+        100.0 * receipt.busy(),
+        if receipt.precedence { "" } else { ", without precedence (SCHED_FIFO was not permitted)" }
+    ));
+    text.push_str(&match receipt.bottleneck() {
+        Some(why) => format!("The machine was the bottleneck: {why}."),
+        None => "The machine kept up.".to_owned(),
+    });
+    text
+}
+
 fn as_json(args: &args::Serve, receipt: &Receipt) -> serde_json::Value {
-    let late = |share| receipt.quantile(share).map(|span| span.nanos() as f64 / 1e3);
-    json!({
+    let mut value = json!({
         "target": args.target,
         "seed": args.seed,
         "speed": args.speed,
-        "seconds": receipt.seconds,
-        "requests": receipt.requests,
-        "reads": receipt.reads,
-        "writes": receipt.writes,
-        "flushes": receipt.flushes,
-        "failures": receipt.failures,
-        "power_cuts": receipt.cuts,
-        "at_risk_bytes": receipt.at_risk_bytes,
-        "lateness_us": {
-            "p50": late(0.5), "p99": late(0.99), "p99_9": late(0.999), "max": receipt.latest.nanos() as f64 / 1e3,
-        },
-        "over_200_us": receipt.late,
-        "over_1_ms": receipt.stalled,
-    })
+        "precedence": receipt.precedence,
+        "bottleneck": receipt.bottleneck(),
+    });
+    let figures = value.as_object_mut().expect("it was made as one");
+    figures.extend(receipt.figures().into_iter().map(|(name, figure)| (name.to_owned(), number(figure))));
+    value
+}
+
+/// Counts without a point.
+fn number(figure: f64) -> serde_json::Value {
+    if figure.fract() == 0.0 { json!(figure as u64) } else { json!(figure) }
 }

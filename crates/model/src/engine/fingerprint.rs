@@ -1,7 +1,25 @@
 //! A source whose requests are counted and hashed as they go by, and that ends after so many. Changes no request.
 
+use alloc::vec::Vec;
+
 use crate::block::{Completion, Counted, Flags, Next, Op, Source};
 use crate::time::Instant;
+
+/// Requests of each worker that its hash covers: few enough for any run that says something to have them.
+pub const FIRST: u32 = 100;
+
+/// The first reads and writes of a worker, as they were drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// How many: [`FIRST`], or as many as there were.
+    pub requests: u32,
+    /// A hash of them, as [`Fingerprint::hash`]. Flushes and computing are left out: places that can do more than others are
+    /// asked for fewer of them.
+    pub hash: u64,
+}
+
+/// Of nothing yet.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// The source.
 #[derive(Clone, Debug)]
@@ -12,12 +30,14 @@ pub struct Fingerprint<S> {
     most: u64,
     /// [`Flags::FLUSH_FOLLOWS`] is not taken off here.
     watched: bool,
+    /// By worker.
+    streams: Vec<Stream>,
 }
 
 impl<S: Source> Fingerprint<S> {
     /// Of `source`, which ends after `most` requests.
     pub fn new(source: S, most: u64) -> Fingerprint<S> {
-        Fingerprint { source, hash: 0xcbf2_9ce4_8422_2325, issued: 0, most, watched: false }
+        Fingerprint { source, hash: BASIS, issued: 0, most, watched: false, streams: Vec::new() }
     }
 
     /// Leaves [`Flags::FLUSH_FOLLOWS`] to the device, which takes it off.
@@ -29,6 +49,11 @@ impl<S: Source> Fingerprint<S> {
     /// equal hashes.
     pub fn hash(&self) -> u64 {
         self.hash
+    }
+
+    /// By worker: its first requests, however those of the workers came in between one another.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
     }
 
     /// Requests issued.
@@ -46,10 +71,26 @@ impl<S: Source> Fingerprint<S> {
         self.source
     }
 
+    /// Counts a request of a worker among its first, if it is one of them.
     #[inline]
-    fn mix(&mut self, word: u64) {
-        self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    fn first(&mut self, worker: usize, words: [u64; 2]) {
+        match self.streams.get_mut(worker) {
+            Some(stream) if stream.requests == FIRST => {}
+            Some(stream) => {
+                stream.requests += 1;
+                stream.hash = words.into_iter().fold(stream.hash, mix);
+            }
+            None => {
+                self.streams.resize(worker + 1, Stream { requests: 0, hash: BASIS });
+                self.first(worker, words);
+            }
+        }
     }
+}
+
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
 impl<S: Source> Source for Fingerprint<S> {
@@ -68,8 +109,11 @@ impl<S: Source> Source for Fingerprint<S> {
                 Op::Trim => 5,
                 Op::Compute => 6,
             };
-            self.mix(op | u64::from(request.sectors) << 8);
-            self.mix(request.lba);
+            let words = [op | u64::from(request.sectors) << 8, request.lba];
+            self.hash = words.into_iter().fold(self.hash, mix);
+            if matches!(request.op, Op::Read | Op::Write) {
+                self.first(usize::from(request.origin), words);
+            }
             self.issued += 1;
             if !self.watched {
                 request.flags = request.flags.without(Flags::FLUSH_FOLLOWS);

@@ -1,16 +1,21 @@
 //! One client: a thread that reads its requests and one that writes its replies. What it may have outstanding is bounded,
 //! in bytes: a client that asks and never reads makes its own reader wait, nobody else's.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+use crate::clock::take_precedence;
 
 use super::negotiation::{ALLOCATION_ID, Export, Negotiated, negotiate, skip};
 use super::wire::{self, Command, HEAD, Head, error};
 
 /// Bytes of requests and replies that a client may have here at once: two of the largest requests.
 const BUDGET: usize = 64 << 20;
+
+/// Bytes that are taken off a connection at once, where so many are there: many heads, or one small write.
+const READ: usize = 64 << 10;
 
 /// What a request costs of that beside its data.
 const REQUEST: usize = 256;
@@ -26,13 +31,18 @@ pub struct Asked {
     pub reply: Reply,
 }
 
-/// The way back to a client.
-#[derive(Debug)]
+/// The way back to whoever asked.
 pub struct Reply {
-    answers: Sender<Answer>,
-    head: Head,
-    cost: usize,
-    sent: bool,
+    way: Option<Way>,
+}
+
+/// Takes the outcome to whoever asked.
+type Way = Box<dyn FnOnce(Result<Given, u32>) + Send>;
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reply")
+    }
 }
 
 /// What a client's writer writes, and how much it frees by that.
@@ -45,16 +55,23 @@ struct Answer {
 
 /// What a request that went well is answered with.
 #[derive(Debug)]
-enum Given {
+pub enum Given {
+    /// What was read; nothing of others.
     Bytes(Vec<u8>),
+    /// What is allocated, as bytes and flags of `base:allocation`.
     Extents(Vec<(u32, u32)>),
 }
 
 impl Reply {
+    /// Goes by `way`.
+    pub fn new(way: impl FnOnce(Result<Given, u32>) + Send + 'static) -> Reply {
+        Reply { way: Some(Box::new(way)) }
+    }
+
     fn send(&mut self, outcome: Result<Given, u32>) {
-        self.sent = true;
-        // The client may be gone.
-        let _ = self.answers.send(Answer { head: self.head, outcome, cost: self.cost });
+        if let Some(way) = self.way.take() {
+            way(outcome);
+        }
     }
 
     /// It is done; `data` is what was read.
@@ -62,7 +79,7 @@ impl Reply {
         self.send(Ok(Given::Bytes(data)));
     }
 
-    /// What is allocated, as bytes and flags of `base:allocation`.
+    /// What is allocated.
     pub fn extents(mut self, extents: Vec<(u32, u32)>) {
         self.send(Ok(Given::Extents(extents)));
     }
@@ -75,9 +92,7 @@ impl Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if !self.sent {
-            self.send(Err(error::SHUTDOWN));
-        }
+        self.send(Err(error::SHUTDOWN));
     }
 }
 
@@ -121,7 +136,11 @@ pub fn serve(
     let (answers, written) = channel();
     thread::scope(|scope| {
         let freed = Arc::clone(&budget);
-        let writer = scope.spawn(move || write_all(&mut back, &written, &freed, negotiated));
+        let writer = scope.spawn(move || {
+            take_precedence();
+            write_all(&mut back, &written, &freed, negotiated)
+        });
+        let mut stream = BufReader::with_capacity(READ, stream);
         let read = read_all(&mut stream, export, negotiated, &budget, &answers, &mut ask);
         // The writer ends when the last request is answered.
         drop(answers);
@@ -136,30 +155,42 @@ fn write_all(
     budget: &Budget,
     negotiated: Negotiated,
 ) -> io::Result<()> {
+    /// Bytes that are gathered to go at once: what a socket takes at once or less.
+    const GATHERED: usize = 128 << 10;
     let mut result = Ok(());
-    for answer in answers {
-        if result.is_ok() {
-            result = write_one(back, &answer, negotiated);
+    let mut out = Vec::new();
+    while let Ok(first) = answers.recv() {
+        // What else is there goes with it: a system call costs more than a reply.
+        let mut cost = 0;
+        let mut next = Some(first);
+        while let Some(answer) = next {
+            put(&mut out, &answer, negotiated);
+            cost += answer.cost;
+            next = if out.len() < GATHERED { answers.try_recv().ok() } else { None };
         }
+        if result.is_ok() {
+            result = back.write_all(&out);
+        }
+        out.clear();
         // Also for a client that is gone: its reader must come to its end.
-        budget.free(answer.cost);
+        budget.free(cost);
     }
     result
 }
 
-fn write_one(back: &mut impl Write, answer: &Answer, negotiated: Negotiated) -> io::Result<()> {
+/// An answer's bytes.
+fn put(out: &mut Vec<u8>, answer: &Answer, negotiated: Negotiated) {
     let Head { command, cookie, offset, .. } = answer.head;
     let chunks = negotiated.structured && matches!(command, Command::Read | Command::BlockStatus);
-    match &answer.outcome {
-        Err(error) if chunks => back.write_all(&wire::error_chunk(cookie, *error)),
-        Err(error) => back.write_all(&wire::simple(*error, cookie)),
-        Ok(Given::Extents(extents)) => back.write_all(&wire::status_chunk(cookie, ALLOCATION_ID, extents)),
-        Ok(Given::Bytes(data)) if chunks => back.write_all(&wire::data_chunk(cookie, offset, data)),
-        Ok(Given::Bytes(data)) => {
-            let mut out = wire::simple(0, cookie);
-            out.extend(data);
-            back.write_all(&out)
-        }
+    out.extend(match &answer.outcome {
+        Err(error) if chunks => wire::error_chunk(cookie, *error),
+        Err(error) => wire::simple(*error, cookie),
+        Ok(Given::Extents(extents)) => wire::status_chunk(cookie, ALLOCATION_ID, extents),
+        Ok(Given::Bytes(data)) if chunks => wire::data_chunk(cookie, offset, data),
+        Ok(Given::Bytes(_)) => wire::simple(0, cookie),
+    });
+    if let (Ok(Given::Bytes(data)), false) = (&answer.outcome, chunks) {
+        out.extend(data);
     }
 }
 
@@ -197,7 +228,9 @@ fn read_all(
             (true, Some(_)) => skip(stream, u64::from(head.length))?,
             _ => {}
         }
-        let reply = Reply { answers: answers.clone(), head, cost, sent: false };
+        let answers = answers.clone();
+        // The client may be gone.
+        let reply = Reply::new(move |outcome| drop(answers.send(Answer { head, outcome, cost })));
         match fault {
             Some(error) => reply.failed(error),
             None => ask(Asked { head, data, reply }),

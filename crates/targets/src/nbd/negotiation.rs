@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 
+use seekwise_model::block::{Limits, SECTOR};
+
 use super::wire::{self, Reader, answer, can, info, option};
 
 /// What is served.
@@ -36,7 +38,22 @@ pub(super) const ALLOCATION_ID: u32 = 1;
 /// The longest data of an option: names are of at most 4096 bytes, and there are few.
 const LONGEST: u32 = 64 << 10;
 
+/// Requests no longer than this are asked of clients, however long a stack takes them: what a disk's command carries at
+/// most, and what one client can have here twice.
+const LARGEST: u64 = 32 << 20;
+
 impl Export {
+    /// Of a disk with these limits.
+    pub fn of(limits: &Limits, description: String) -> Export {
+        Export {
+            description,
+            bytes: limits.sectors * SECTOR,
+            smallest: limits.logical,
+            preferred: limits.physical.max(4096),
+            largest: (u64::from(limits.max_transfer) * SECTOR).min(LARGEST) as u32,
+        }
+    }
+
     /// Its transmission flags.
     fn flags(&self, negotiated: Negotiated) -> u16 {
         let fragments = if negotiated.structured { can::DONT_FRAGMENT } else { 0 };

@@ -3,6 +3,10 @@
 use seekwise_lab::run::{Measured, OperationRecord, PerRequest, RunRecord, View};
 use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
+use seekwise_model::time::Span;
+use seekwise_model::workload::recorded::Compared;
+use seekwise_targets::live::Receipt;
+use seekwise_targets::null::Null;
 
 use super::histogram;
 use crate::exit::Failure;
@@ -41,8 +45,8 @@ pub fn check(columns: &[String]) -> Result<(), Failure> {
     choose(&mut [&mut headed(&[""]), &mut headed(&PHASE)], columns)
 }
 
-/// The run as text.
-pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Result<String, Failure> {
+/// The run as text; `made_on` is what a recorded session was made on.
+pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wanted<'_>) -> Result<String, Failure> {
     let width = wanted.width;
     let (mut kinds, mut phases) = (kinds(record), phases(record));
     choose(&mut [&mut kinds, &mut phases], wanted.columns)?;
@@ -69,7 +73,14 @@ pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Res
     if let Some(percent) = record.memory_percent {
         text.push_str(&format!("\nOf the bytes read {percent:.1} % came from memory.\n"));
     }
-    if let Some(PerRequest { wall_ns, processor_ns }) = record.cost {
+    if let Some(compared) = measured.compared {
+        text.push_str(&format!("\n{}\n", wrapped(&beside_recording(compared, made_on), width)));
+    }
+    if let Some(receipt) = &measured.receipt {
+        text.push_str(&format!("\n{}\n", wrapped(&kept_up(receipt), width)));
+    }
+    // Where something is waited for, the clock says nothing of what we cost.
+    if let Some(PerRequest { wall_ns, processor_ns }) = record.cost.filter(|_| record.place == Null::NAME) {
         let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
         text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));
     }
@@ -80,6 +91,38 @@ pub fn text(record: &RunRecord, measured: &Measured, wanted: &Wanted<'_>) -> Res
         text.push_str(&format!("{}\n", wrapped(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
+}
+
+/// How a recorded session ended here.
+fn beside_recording(Compared { requests, same, first }: Compared, made_on: &str) -> String {
+    let said = format!("{same} of {requests} requests were over at the recorded nanosecond");
+    match first {
+        None => format!("{said}."),
+        Some((stamp, then, now)) => format!(
+            "{said}; the first that was not is request {stamp}: {} ns then, {} ns now. It was recorded on {made_on}.",
+            then.nanos(),
+            now.nanos()
+        ),
+    }
+}
+
+/// How late answers left, and what the way to the disk costs.
+fn kept_up(receipt: &Receipt) -> String {
+    let micros = |span: Option<Span>| span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3));
+    let late = |share| micros(receipt.lateness.quantile(share));
+    let path = receipt.path.map_or(String::new(), |path| {
+        format!(" The way there and back took {} us by itself, which is in all times.", micros(Some(path.p50)))
+    });
+    format!(
+        "The disk's answers left p50 {} us, p99 {} us, at most {} us after the model's instants; {} of {} more than 200 us. The \
+         machine stood still {} times.{path}",
+        late(0.5),
+        late(0.99),
+        micros(Some(receipt.lateness.latest())),
+        receipt.late,
+        receipt.lateness.count(),
+        receipt.stalls.count,
+    )
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.

@@ -1,0 +1,202 @@
+//! Sessions of a disk that was served, request by request: what `seekwise serve --record` writes and `seekwise run` plays.
+//!
+//! Text, a line a request in the order in which they were over: number, instant at which the stack took it, instant at which
+//! it was over, `done` or `failed`, what was asked, first sector and sectors of 512 bytes, 1 where it was marked FUA, and its
+//! name while it was in flight. Instants are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `reset`, `KEY=VALUE`) stand between as
+//! `order`, their instant and their words. The first line says that it is a recording, the second what it was made on.
+
+use seekwise_model::block::Op;
+use seekwise_model::stack::{Change, POWER};
+use seekwise_model::time::Instant;
+use seekwise_model::workload::recorded::{Entry, Session};
+
+use crate::diagnostic::Diagnostic;
+
+/// The first line.
+pub const HEAD: &str = "# seekwise recording 1";
+
+/// The columns, as they stand over them.
+const COLUMNS: &str = "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag";
+
+/// Words of operations.
+const OPS: [(&str, Op); 4] = [("read", Op::Read), ("write", Op::Write), ("flush", Op::Flush), ("trim", Op::Trim)];
+
+/// Beyond these no disk and no session goes: 2^55 sectors are 16 EiB, 2^20 requests in flight, and a year.
+const LBAS: u64 = 1 << 55;
+const TAGS: u64 = 1 << 20;
+const LATEST: u64 = 366 * 86_400 * 1_000_000_000;
+
+/// A recording: the session, and what was done to the disk in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// Its requests.
+    pub session: Session,
+    /// Orders, in order.
+    pub orders: Vec<Change>,
+}
+
+/// What stands before all requests. `made_on` is a line.
+pub fn head(made_on: &str) -> String {
+    format!("{HEAD}\n# {made_on}\n{COLUMNS}\n")
+}
+
+/// A request's line.
+pub fn line(entry: &Entry) -> String {
+    let Entry { stamp, at, done, ok, op, lba, sectors, fua, tag } = entry;
+    let op = OPS.iter().find(|known| known.1 == *op).map_or("write", |known| known.0);
+    let (status, fua) = (if *ok { "done" } else { "failed" }, u8::from(*fua));
+    format!("{stamp},{},{},{status},{op},{lba},{sectors},{fua},{tag}\n", at.nanos(), done.nanos())
+}
+
+/// An order's line: of the power (`cut`, `off`, `on`) or a setting.
+pub fn order(at: Instant, words: &str) -> String {
+    format!("order,{},{words}\n", at.nanos())
+}
+
+/// Whether a text says that it is one.
+pub fn looks_like(text: &str) -> bool {
+    text.starts_with(HEAD)
+}
+
+/// Reads a recording; `name` is what it is called in reports.
+pub fn parse(file: &str, name: &str, text: &str) -> Result<Recording, Diagnostic> {
+    let mut recording = Recording::default();
+    let mut made_on = text.lines().skip(1).take_while(|line| line.starts_with('#'));
+    recording.session.made_on = made_on.next().map_or("", |line| line[1..].trim()).to_owned();
+    name.clone_into(&mut recording.session.name);
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#') && *line != COLUMNS) {
+        let at = At { file, line: number };
+        match line.strip_prefix("order,") {
+            Some(rest) => recording.orders.push(at.order(rest)?),
+            None => recording.session.entries.push(at.entry(line)?),
+        }
+    }
+    let entries = &mut recording.session.entries;
+    if entries.is_empty() {
+        return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
+    }
+    entries.sort_by_key(|entry| entry.stamp);
+    for pair in entries.windows(2) {
+        if pair[0].stamp == pair[1].stamp || pair[0].at > pair[1].at {
+            let fault = format!("request {} does not come after request {}", pair[1].stamp, pair[0].stamp);
+            return Err(Diagnostic::at(file, 0, fault).expected("numbers and instants that rise together"));
+        }
+    }
+    recording.orders.sort_by_key(|order| order.at);
+    Ok(recording)
+}
+
+/// A line of a file.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    file: &'a str,
+    line: usize,
+}
+
+impl At<'_> {
+    fn fault(self, key: &'static str, word: &str, expected: impl Into<String>) -> Diagnostic {
+        let word: String = word.chars().take(40).collect();
+        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
+    }
+
+    fn number(self, key: &'static str, word: &str, most: u64) -> Result<u64, Diagnostic> {
+        let number = word.parse().ok().filter(|&number| number <= most);
+        number.ok_or_else(|| self.fault(key, word, format!("a whole number up to {most}")))
+    }
+
+    fn instant(self, key: &'static str, word: &str) -> Result<Instant, Diagnostic> {
+        self.number(key, word, LATEST).map(Instant::from_nanos)
+    }
+
+    fn entry(self, line: &str) -> Result<Entry, Diagnostic> {
+        let words: Vec<&str> = line.split(',').collect();
+        let [stamp, at, done, status, op, lba, sectors, fua, tag] = words[..] else {
+            let fault = Diagnostic::at(self.file, self.line, format!("{} values", words.len()));
+            return Err(fault.expected(COLUMNS));
+        };
+        let known = OPS.iter().find(|known| known.0 == op).map(|known| known.1);
+        let known = known.ok_or_else(|| self.fault("op", op, "read, write, flush or trim"))?;
+        let ok = match status {
+            "done" => true,
+            "failed" => false,
+            _ => return Err(self.fault("status", status, "done or failed")),
+        };
+        let entry = Entry {
+            stamp: self.number("stamp", stamp, u64::MAX)?,
+            at: self.instant("at_ns", at)?,
+            done: self.instant("done_ns", done)?,
+            ok,
+            op: known,
+            lba: self.number("lba", lba, LBAS)?,
+            sectors: self.number("sectors", sectors, u64::from(u32::MAX))? as u32,
+            fua: self.number("fua", fua, 1)? == 1,
+            tag: self.number("tag", tag, TAGS)? as u32,
+        };
+        match entry {
+            _ if entry.done < entry.at => Err(self.fault("done_ns", done, format!("{at} or later"))),
+            _ if (entry.sectors == 0) != (known == Op::Flush) => {
+                Err(self.fault("sectors", sectors, "some, and none of a flush"))
+            }
+            _ => Ok(entry),
+        }
+    }
+
+    fn order(self, rest: &str) -> Result<Change, Diagnostic> {
+        let (at, words) = rest.split_once(',').unwrap_or((rest, ""));
+        let at = self.instant("at_ns", at)?;
+        let (key, value) = match words {
+            "cut" | "off" | "on" | "reset" => (POWER, words),
+            _ => match words.split_once('=') {
+                Some((key, value)) if !key.is_empty() => (key, value),
+                _ => return Err(self.fault("order", words, "cut, off, on, reset or KEY=VALUE")),
+            },
+        };
+        Ok(Change { at, key: key.to_owned(), value: value.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(stamp: u64, op: Op) -> Entry {
+        let (at, done) = (Instant::from_nanos(stamp * 10), Instant::from_nanos(stamp * 10 + 5));
+        let sectors = if op == Op::Flush { 0 } else { 8 };
+        Entry { stamp, at, done, ok: stamp != 2, op, lba: 0, sectors, fua: op == Op::Write, tag: 3 }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let entries = [entry(1, Op::Read), entry(2, Op::Write), entry(3, Op::Flush), entry(4, Op::Trim)];
+        let mut text = head("a drive, seed 1");
+        // They are written as they end.
+        for place in [1, 0, 3, 2] {
+            text.push_str(&line(&entries[place]));
+        }
+        text.push_str(&order(Instant::from_nanos(33), "cut"));
+        text.push_str(&order(Instant::from_nanos(34), "driver.flush=drop"));
+        assert!(looks_like(&text));
+        let read = parse("f", "n", &text).unwrap();
+        assert_eq!((read.session.entries, read.session.made_on), (entries.to_vec(), "a drive, seed 1".to_owned()));
+        let orders: Vec<_> = read.orders.iter().map(|it| (it.at.nanos(), &*it.key, &*it.value)).collect();
+        assert_eq!(orders, [(33, POWER, "cut"), (34, "driver.flush", "drop")]);
+    }
+
+    #[test]
+    fn what_is_none_is_refused_with_its_line() {
+        for (line, said) in [
+            ("1,2", "f:4: 2 values; expected stamp,at_ns,done_ns"),
+            ("1,5,4,done,read,0,8,0,0", "f:4: `done_ns`: `4` will not do; expected 5 or later"),
+            ("1,5,6,done,reed,0,8,0,0", "f:4: `op`: `reed` will not do; expected read, write, flush or trim"),
+            ("1,5,6,done,read,0,0,0,0", "f:4: `sectors`: `0` will not do; expected some, and none of a flush"),
+            ("1,5,6,maybe,read,0,8,0,0", "expected done or failed"),
+            ("order,7,jump", "f:4: `order`: `jump` will not do; expected cut, off, on, reset or KEY=VALUE"),
+            ("", "there are no requests in it"),
+            ("1,5,6,done,read,0,8,0,0\n1,6,7,done,read,0,8,0,0", "request 1 does not come after request 1"),
+        ] {
+            let fault = parse("f", "n", &format!("{}{line}\n", head("x"))).unwrap_err().to_string();
+            assert!(fault.contains(said), "{line}: {fault}");
+        }
+    }
+}

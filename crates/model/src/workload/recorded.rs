@@ -1,0 +1,166 @@
+//! A session that was recorded request by request, played again at the same instants: on the stack that it was recorded on it
+//! ends at the same nanosecond. Reads no file; whoever reads recordings makes the [`Session`].
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source, Status};
+use crate::time::Instant;
+
+/// A request as a device took it and answered it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number: rises in the order in which they were taken.
+    pub stamp: u64,
+    /// When it was taken.
+    pub at: Instant,
+    /// When it was over.
+    pub done: Instant,
+    /// How it ended: done, or not.
+    pub ok: bool,
+    /// What was asked.
+    pub op: Op,
+    /// First block of 512 bytes.
+    pub lba: u64,
+    /// Blocks.
+    pub sectors: u32,
+    /// Marked [`Flags::FUA`].
+    pub fua: bool,
+    /// Its name while it was in flight: where two are served alike, it decides.
+    pub tag: u32,
+}
+
+/// A recorded session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// Its name, for reports.
+    pub name: String,
+    /// What it was recorded on, in words.
+    pub made_on: String,
+    /// In order of their stamps, and so of their instants.
+    pub entries: Vec<Entry>,
+}
+
+/// How the requests that were played ended beside the recorded ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Played and over.
+    pub requests: u64,
+    /// Of these, at the same nanosecond and alike.
+    pub same: u64,
+    /// The first stamp of one that did not, with both ends.
+    pub first: Option<(u64, Instant, Instant)>,
+}
+
+/// A session being played.
+#[derive(Clone, Debug)]
+pub struct Play {
+    session: alloc::sync::Arc<Session>,
+    at: usize,
+    /// By tag: the entry in flight.
+    playing: Vec<Option<usize>>,
+    compared: Compared,
+}
+
+impl Play {
+    /// At the first request.
+    pub fn new(session: alloc::sync::Arc<Session>) -> Play {
+        Play { session, at: 0, playing: Vec::new(), compared: Compared::default() }
+    }
+
+    /// What has become of it so far.
+    pub fn compared(&self) -> Compared {
+        self.compared
+    }
+
+    /// The recorded tag, or on a slower device, where that may still be in flight, the first free one.
+    fn tag(&mut self, wanted: u32) -> u32 {
+        if self.playing.len() <= wanted as usize {
+            self.playing.resize(wanted as usize + 1, None);
+        }
+        if self.playing[wanted as usize].is_none() {
+            return wanted;
+        }
+        let free = self.playing.iter().position(Option::is_none).unwrap_or(self.playing.len());
+        if free == self.playing.len() {
+            self.playing.push(None);
+        }
+        free as u32
+    }
+}
+
+impl Source for Play {
+    fn next(&mut self, now: Instant) -> Next {
+        let Some(&entry) = self.session.entries.get(self.at) else { return Next::Done };
+        if entry.at > now {
+            return Next::At(entry.at);
+        }
+        let tag = self.tag(entry.tag);
+        self.playing[tag as usize] = Some(self.at);
+        self.at += 1;
+        let Entry { op, lba, sectors, fua, .. } = entry;
+        let flags = if fua { Flags::FUA } else { Flags::NONE };
+        Next::Request(Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 })
+    }
+
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+        let place = self.playing[completion.tag as usize].take().expect("a completion of something in flight");
+        let entry = self.session.entries[place];
+        let same = completion.finished == entry.done && (completion.status == Status::Done) == entry.ok;
+        self.compared.requests += 1;
+        self.compared.same += u64::from(same);
+        if !same && self.compared.first.is_none_or(|first| entry.stamp < first.0) {
+            self.compared.first = Some((entry.stamp, entry.done, completion.finished));
+        }
+        Counted::In { worker: 0, intended: entry.at, served: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::record::Record;
+    use crate::testing::Small;
+    use alloc::sync::Arc;
+
+    fn session() -> Session {
+        let entry = |i: u64| Entry {
+            stamp: i + 1,
+            at: Instant::from_nanos(i * 3_000_000),
+            done: Instant::ZERO,
+            ok: true,
+            op: if i.is_multiple_of(3) { Op::Write } else { Op::Read },
+            lba: i * 517 % 5_000,
+            sectors: 8,
+            fua: i.is_multiple_of(2),
+            tag: (i % 4) as u32,
+        };
+        Session { entries: (0..40).map(entry).collect(), ..Session::default() }
+    }
+
+    /// Ends by stamp.
+    fn played(session: Session) -> (Vec<Instant>, Compared) {
+        let mut ends = alloc::vec![Instant::ZERO; session.entries.len()];
+        let mut engine = Engine::new(Play::new(Arc::new(session)), Small::default().drive());
+        let mut record = |record: &Record| ends[record.request.stamp as usize - 1] = record.completion.finished;
+        engine.run(Instant::FAR, &mut record).expect("runs");
+        let compared = engine.source().compared();
+        (ends, compared)
+    }
+
+    #[test]
+    fn what_was_recorded_ends_the_same_and_what_was_not_is_told() {
+        let mut session = session();
+        let (ends, compared) = played(session.clone());
+        assert_eq!((compared.requests, compared.same), (40, 0), "nothing was recorded yet");
+        for (entry, end) in session.entries.iter_mut().zip(&ends) {
+            entry.done = *end;
+        }
+        let (_, compared) = played(session.clone());
+        assert_eq!((compared.same, compared.first), (40, None));
+        session.entries[7].done = Instant::from_nanos(1);
+        let (_, compared) = played(session);
+        assert_eq!((compared.same, compared.first), (39, Some((8, Instant::from_nanos(1), ends[7]))));
+    }
+}

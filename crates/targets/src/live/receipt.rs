@@ -1,0 +1,306 @@
+//! How true a session was: how late answers left beside the model's instants, what the way to the disk costs by itself,
+//! when the machine stood still, and whether it was the bottleneck. Nothing is taken off any figure.
+
+use seekwise_model::record::DriveLog;
+use seekwise_model::time::{Instant, Span};
+
+/// How late an answer may leave beside the model's instant without being counted: what a program on this machine cannot
+/// tell from the path there ([`Receipt::late`]).
+pub const BUDGET: Span = Span::from_micros(200);
+
+/// A thread that was to wake up and did so late by more than this was not held up by the path: the machine gave the processor
+/// to others.
+pub const STALL: Span = Span::from_millis(1);
+
+/// The share of answers over the budget from which on the machine was the bottleneck: its own stalls are more than one in a
+/// thousand on a shared one.
+pub const SHARE: f64 = 0.01;
+
+/// The share of the clock for which the disk's thread worked from which on it was the bottleneck: less than a tenth is left
+/// for what comes at once.
+const BUSY: f64 = 0.9;
+
+/// Late answers and windows that are kept one by one, to be held against one another; beyond them they are only counted.
+const KEPT: usize = 1 << 16;
+
+/// Parts of each power of two that lateness is told apart by: an eighth is 12.5 %.
+const PARTS: u32 = 8;
+
+/// Lateness by size, in nanoseconds: quantiles are at most 12.5 % above what they stand for.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    counts: Vec<u64>,
+    latest: Span,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness { counts: vec![0; 64 * PARTS as usize], latest: Span::ZERO }
+    }
+}
+
+impl Lateness {
+    fn bucket(nanos: u64) -> usize {
+        let power = nanos.max(u64::from(PARTS)).ilog2();
+        let part = (nanos >> (power - PARTS.ilog2())) % u64::from(PARTS);
+        (power * PARTS) as usize + part as usize
+    }
+
+    /// The first size beyond a bucket.
+    fn edge(bucket: usize) -> u64 {
+        let (power, part) = (bucket as u32 / PARTS, bucket as u64 % u64::from(PARTS));
+        let step = 1u64 << (power - PARTS.ilog2());
+        (1u64 << power).saturating_add(step.saturating_mul(part + 1))
+    }
+
+    fn add(&mut self, late: Span) {
+        self.counts[Lateness::bucket(late.nanos())] += 1;
+        self.latest = self.latest.max(late);
+    }
+
+    fn take_off(&mut self, late: Span) {
+        self.counts[Lateness::bucket(late.nanos())] -= 1;
+    }
+
+    /// The lateness that so large a share of answers does not exceed; nothing without answers.
+    pub fn quantile(&self, share: f64) -> Option<Span> {
+        let all: u64 = self.counts.iter().sum();
+        let wanted = ((all as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        let bucket = self.counts.iter().position(|count| {
+            seen += count;
+            seen >= wanted
+        })?;
+        Some(Span::from_nanos(Lateness::edge(bucket)).min(self.latest))
+    }
+
+    /// The latest.
+    pub fn latest(&self) -> Span {
+        self.latest
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+/// What the way to a disk and back costs by itself: reads of 4 KiB, one after another, answered at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathCost {
+    /// Half of them took no longer.
+    pub p50: Span,
+    /// All but one in a hundred.
+    pub p99: Span,
+}
+
+/// When the machine stood still, by the clock.
+#[derive(Clone, Debug, Default)]
+pub struct Stalls {
+    windows: Vec<(Instant, Instant)>,
+    /// How many.
+    pub count: u64,
+    /// How long in all.
+    pub total: Span,
+    /// The longest.
+    pub longest: Span,
+}
+
+impl Stalls {
+    /// One more.
+    pub(super) fn add(&mut self, from: Instant, to: Instant) {
+        self.count += 1;
+        self.total += to.since(from);
+        self.longest = self.longest.max(to.since(from));
+        if self.windows.len() < KEPT {
+            self.windows.push((from, to));
+        }
+    }
+
+    /// Whether one of them lies between the two instants, in part at least.
+    fn touch(&self, from: Instant, to: Instant) -> bool {
+        let next = self.windows.partition_point(|window| window.1 < from);
+        self.windows.get(next).is_some_and(|window| window.0 <= to)
+    }
+}
+
+/// How well the clock kept up with the model, and what passed.
+#[derive(Clone, Debug, Default)]
+pub struct Receipt {
+    /// Requests answered.
+    pub requests: u64,
+    /// Reads, writes and flushes of them.
+    pub reads: u64,
+    /// See [`Receipt::reads`].
+    pub writes: u64,
+    /// See [`Receipt::reads`].
+    pub flushes: u64,
+    /// Requests that ended with an error.
+    pub failures: u64,
+    /// How late each answer left, by the clock.
+    pub lateness: Lateness,
+    /// Answers later than [`BUDGET`].
+    pub late: u64,
+    /// Of these, when they were to leave and when they did.
+    pub(super) kept: Vec<(Instant, Instant)>,
+    /// When the machine stood still.
+    pub stalls: Stalls,
+    /// What the way to the disk costs, if it was measured.
+    pub path: Option<PathCost>,
+    /// How long the disk's thread worked, by the clock; the rest it waited.
+    pub worked: Span,
+    /// Power failures.
+    pub cuts: u64,
+    /// Bytes that were not on the platters when the last of them came.
+    pub at_risk_bytes: u64,
+    /// Seconds of the clock.
+    pub seconds: f64,
+    /// What the drives did.
+    pub log: DriveLog,
+    /// The system let the disk's thread run before all ordinary ones.
+    pub precedence: bool,
+}
+
+impl Receipt {
+    /// An answer that was to leave at `due` left at `left`, by the clock.
+    pub(super) fn answered(&mut self, due: Instant, left: Instant) {
+        let late = left.saturating_since(due);
+        self.lateness.add(late);
+        if late > BUDGET {
+            self.late += 1;
+            if self.kept.len() < KEPT {
+                self.kept.push((due, left));
+            }
+        }
+    }
+
+    /// Lateness without the answers that were late over a stall; and how many of these are over the budget.
+    pub fn outside_stalls(&self) -> (Lateness, u64) {
+        let (mut lateness, mut late) = (self.lateness.clone(), self.late);
+        for (due, left) in self.kept.iter().filter(|(due, left)| self.stalls.touch(*due, *left)) {
+            lateness.take_off(left.since(*due));
+            late -= 1;
+        }
+        (lateness, late)
+    }
+
+    /// Answers over the budget, of all.
+    pub fn late_share(&self) -> f64 {
+        self.late as f64 / self.lateness.count().max(1) as f64
+    }
+
+    /// The share of the clock for which the disk's thread worked.
+    pub fn busy(&self) -> f64 {
+        (self.worked.nanos() as f64 / 1e9 / self.seconds.max(1e-9)).min(1.0)
+    }
+
+    /// Why the machine and not the model's disk held its clients up, if it did.
+    pub fn bottleneck(&self) -> Option<String> {
+        let (outside, late) = self.outside_stalls();
+        let share = late as f64 / outside.count().max(1) as f64;
+        let busy = (self.busy() > BUSY).then(|| {
+            format!(
+                "the disk's thread worked for {:.0} % of the time, so the model had to wait for it",
+                100.0 * self.busy()
+            )
+        });
+        let slow = (share > SHARE).then(|| {
+            format!(
+                "{:.1} % of the answers left over 200 us late though the machine did not stand still",
+                100.0 * share
+            )
+        });
+        let stood = (self.late_share() > SHARE).then(|| {
+            format!(
+                "{:.1} % of the answers left over 200 us late, most of them where it stood still",
+                100.0 * self.late_share()
+            )
+        });
+        busy.or(slow).or(stood)
+    }
+
+    /// All figures by name; times in microseconds.
+    pub fn figures(&self) -> Vec<(&'static str, f64)> {
+        let micros = |span: Span| span.nanos() as f64 / 1e3;
+        let (outside, late_outside) = self.outside_stalls();
+        let mut figures = vec![
+            ("seconds", self.seconds),
+            ("requests", self.requests as f64),
+            ("reads", self.reads as f64),
+            ("writes", self.writes as f64),
+            ("flushes", self.flushes as f64),
+            ("failures", self.failures as f64),
+            ("power_cuts", self.cuts as f64),
+            ("at_risk_bytes", self.at_risk_bytes as f64),
+            ("late_max_us", micros(self.lateness.latest())),
+            ("over_200_us", self.late as f64),
+            ("over_200_us_outside_stalls", late_outside as f64),
+            ("stalls", self.stalls.count as f64),
+            ("stalled_us", micros(self.stalls.total)),
+            ("longest_stall_us", micros(self.stalls.longest)),
+            ("busy_share", self.busy()),
+        ];
+        let shares = [
+            ("late_p50_us", "late_p50_us_outside_stalls", 0.5),
+            ("late_p99_us", "late_p99_us_outside_stalls", 0.99),
+            ("late_p99_9_us", "late_p99_9_us_outside_stalls", 0.999),
+        ];
+        for (all, without, share) in shares {
+            figures.extend(self.lateness.quantile(share).map(|span| (all, micros(span))));
+            figures.extend(outside.quantile(share).map(|span| (without, micros(span))));
+        }
+        if let Some(PathCost { p50, p99 }) = self.path {
+            figures.extend([("path_p50_us", micros(p50)), ("path_p99_us", micros(p99))]);
+        }
+        figures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Span::from_micros(micros)
+    }
+
+    #[test]
+    fn quantiles_are_an_eighth_above_at_most() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.quantile(0.5), None);
+        for micros in 1..=1000 {
+            lateness.add(Span::from_micros(micros));
+        }
+        for (share, true_us) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1000.0)] {
+            let told = lateness.quantile(share).unwrap().nanos() as f64 / 1e3;
+            assert!((true_us..=true_us * 1.125).contains(&told), "{share}: {told}");
+        }
+        assert_eq!(lateness.latest(), Span::from_millis(1));
+        let mut none = Lateness::default();
+        none.add(Span::ZERO);
+        assert_eq!(none.quantile(1.0), Some(Span::ZERO));
+    }
+
+    #[test]
+    fn what_was_late_over_a_stall_is_told_apart_and_not_hidden() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        for request in 0..100u64 {
+            receipt.answered(at(request * 1000), at(request * 1000 + 20));
+        }
+        assert_eq!(receipt.bottleneck(), None);
+        receipt.answered(at(200_000), at(205_000));
+        receipt.answered(at(300_000), at(300_300));
+        receipt.stalls.add(at(201_000), at(204_900));
+        let (outside, late) = receipt.outside_stalls();
+        assert_eq!((receipt.late, late, outside.count(), receipt.lateness.count()), (2, 1, 101, 102));
+        assert_eq!(
+            (receipt.lateness.latest(), receipt.stalls.longest),
+            (Span::from_millis(5), Span::from_micros(3900))
+        );
+        assert!(receipt.bottleneck().unwrap().contains("where it stood still"));
+        receipt.answered(at(400_000), at(400_300));
+        assert!(receipt.bottleneck().unwrap().contains("did not stand still"));
+        receipt.worked = Span::from_millis(950);
+        assert!(receipt.bottleneck().unwrap().contains("worked for 95 %"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Places behind a connection: any export of a network block device, and a modelled disk that is served to this program
+//! itself, by the same server and over the same client. What is measured is the way there and back with it.
+
+#[cfg(unix)]
+use std::net::TcpStream;
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use seekwise_model::block::Limits;
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+
+use super::{Place, RunError, Timed};
+#[cfg(unix)]
+use crate::clock::take_precedence;
+#[cfg(unix)]
+use crate::nbd::Client;
+use crate::serve::Uri;
+#[cfg(unix)]
+use crate::serve::alone;
+
+/// Any export.
+#[derive(Debug)]
+pub struct Remote {
+    uri: Uri,
+    limits: Limits,
+}
+
+impl Remote {
+    /// The name of the place.
+    pub const NAME: &'static str = "nbd";
+
+    /// The export at this address, which is asked what it is.
+    pub fn at(address: &str) -> Result<Arc<dyn Place>, String> {
+        let uri = Uri::parse(address)?;
+        let limits = limits(&uri)?;
+        Ok(Arc::new(Remote { uri, limits }))
+    }
+}
+
+#[cfg(unix)]
+fn limits(uri: &Uri) -> Result<Limits, String> {
+    Ok(connect(uri)?.limits())
+}
+
+#[cfg(not(unix))]
+fn limits(_: &Uri) -> Result<Limits, String> {
+    Err("no client of network block devices is there for this system".to_owned())
+}
+
+#[cfg(unix)]
+fn connect(uri: &Uri) -> Result<Client, String> {
+    use crate::serve::Address;
+    let connected = match &uri.address {
+        Address::Unix(path) => UnixStream::connect(path).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
+        Address::Tcp(at) => TcpStream::connect(at).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
+    };
+    connected.map_err(|error| format!("{uri}: {error}; expected a server of network block devices"))
+}
+
+impl Place for Remote {
+    fn name(&self) -> &'static str {
+        Remote::NAME
+    }
+
+    fn called(&self) -> String {
+        format!("{}:{}", Remote::NAME, self.uri)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    #[cfg(unix)]
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        let client = connect(&self.uri).map_err(RunError::Unfit)?;
+        // Until the run is over: its own instants are deadlines too.
+        take_precedence();
+        Ok(Box::new(client))
+    }
+
+    #[cfg(not(unix))]
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        Err(RunError::Unfit(limits(&self.uri).map(drop).unwrap_err()))
+    }
+}
+
+/// A modelled disk, served to this program.
+#[derive(Debug)]
+pub struct Live {
+    stack: Stack,
+}
+
+impl Live {
+    /// The name of the place.
+    pub const NAME: &'static str = "live";
+
+    /// The disk of this stack.
+    pub fn of(stack: Stack) -> Arc<dyn Place> {
+        Arc::new(Live { stack })
+    }
+}
+
+impl Place for Live {
+    fn name(&self) -> &'static str {
+        Live::NAME
+    }
+
+    fn called(&self) -> String {
+        format!("{}:{}", Live::NAME, self.stack.profile.name)
+    }
+
+    /// As its client sees them: what is above a disk's connection knows of no queue and no cable.
+    fn limits(&self) -> Limits {
+        Limits { computes: false, ..self.stack.build(Seed(0)).limits(0) }
+    }
+
+    #[cfg(unix)]
+    fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+        take_precedence();
+        let served = alone(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
+        Ok(Box::new(served))
+    }
+
+    #[cfg(not(unix))]
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        Err(RunError::Unfit("a modelled disk cannot be served to itself on this system".to_owned()))
+    }
+}

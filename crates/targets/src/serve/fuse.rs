@@ -1,0 +1,272 @@
+//! A disk as one file, `disk.img`, in a folder of the system: a loop device makes a kernel's disk of it. Requests come from
+//! the kernel, many at once, and are the same messages that a network's clients send.
+//!
+//! The file has one size for good. Reads of any bytes are answered, by whole sectors below; writes must be of whole sectors,
+//! as a loop device's and all direct ones are.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+use crate::clock::FileTime;
+use crate::live::Message;
+use crate::nbd::wire::{Command, Head, error};
+use crate::nbd::{Asked, Export, Given, Reply};
+use crate::serve::FILE;
+
+/// Requests that the kernel hands over at once. Its own default is 12, less than a drive's queue; a loop device has 128.
+const BACKGROUND: u16 = 512;
+
+/// How long the kernel may believe what it was told of the file: it never changes.
+const FOR_GOOD: Duration = Duration::from_secs(3600);
+
+/// The file.
+const INODE: INodeNo = INodeNo(2);
+
+/// Linux's number for zeroing a part of a file (`fallocate(2)`).
+const ZERO_RANGE: i32 = 0x10;
+
+/// The folder, as long as it is there.
+pub struct Folder {
+    session: Option<BackgroundSession>,
+}
+
+impl Folder {
+    /// Mounts the export on `folder`.
+    pub fn mount(folder: &Path, export: &Export, messages: Sender<Message>) -> io::Result<Folder> {
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("seekwise".to_owned()),
+            MountOption::NoSuid,
+            MountOption::NoDev,
+            MountOption::NoExec,
+        ];
+        let disk = Disk { messages, bytes: export.bytes, sector: u64::from(export.smallest), owner: owner(folder)? };
+        Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?) })
+    }
+
+    /// Unmounts it. An error where somebody still has the file open.
+    pub fn unmount(mut self) -> io::Result<()> {
+        self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join)
+    }
+}
+
+fn owner(folder: &Path) -> io::Result<(u32, u32)> {
+    use std::os::unix::fs::MetadataExt;
+    let of = std::fs::metadata(folder)?;
+    if !of.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is no folder"));
+    }
+    Ok((of.uid(), of.gid()))
+}
+
+struct Disk {
+    messages: Sender<Message>,
+    bytes: u64,
+    sector: u64,
+    owner: (u32, u32),
+}
+
+impl Disk {
+    fn attributes(&self, inode: INodeNo) -> FileAttr {
+        let folder = inode == INodeNo::ROOT;
+        let (kind, perm) = if folder { (FileType::Directory, 0o700) } else { (FileType::RegularFile, 0o600) };
+        let size = if folder { 0 } else { self.bytes };
+        let (never, (uid, gid)) = (UNIX_EPOCH, self.owner);
+        FileAttr {
+            ino: inode,
+            size,
+            blocks: size / 512,
+            atime: never,
+            mtime: never,
+            ctime: never,
+            crtime: never,
+            kind,
+            perm,
+            nlink: if folder { 2 } else { 1 },
+            uid,
+            gid,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+
+    /// Asks the disk; `answer` has what it says.
+    fn ask(
+        &self,
+        (command, offset, length): (Command, u64, u64),
+        data: Vec<u8>,
+        answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
+    ) {
+        let aligned = (offset | length).is_multiple_of(self.sector);
+        let within = offset.checked_add(length).is_some_and(|end| end <= self.bytes);
+        let length = match u32::try_from(length) {
+            Ok(length) if aligned && within && (length > 0 || command == Command::Flush) => length,
+            _ if aligned && !within => return answer(Err(Errno::ENOSPC)),
+            _ => return answer(Err(Errno::EINVAL)),
+        };
+        let head = Head { command, flags: 0, cookie: 0, offset, length };
+        let reply = Reply::new(move |outcome| {
+            answer(match outcome {
+                Ok(Given::Bytes(data)) => Ok(data),
+                Ok(Given::Extents(_)) => Ok(Vec::new()),
+                Err(error::NO_SPACE) => Err(Errno::ENOSPC),
+                Err(error::UNSUPPORTED) => Err(Errno::EOPNOTSUPP),
+                Err(_) => Err(Errno::EIO),
+            });
+        });
+        // Without a disk the reply is an error.
+        let _ = self.messages.send(Message::Asked(Asked { head, data, reply }));
+    }
+}
+
+fn end(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
+    move |outcome| match outcome {
+        Ok(_) => reply.ok(),
+        Err(error) => reply.error(error),
+    }
+}
+
+impl Filesystem for Disk {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // A kernel that takes fewer says how many: it then hands over that many.
+        let _ = config.set_max_background(BACKGROUND).map_err(|most| config.set_max_background(most));
+        let _ = config.set_congestion_threshold(BACKGROUND).map_err(|most| config.set_congestion_threshold(most));
+        let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match parent == INodeNo::ROOT && name == FILE {
+            true => reply.entry(&FOR_GOOD, &self.attributes(INODE), Generation(0)),
+            false => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&FOR_GOOD, &self.attributes(inode));
+    }
+
+    /// Only what changes nothing.
+    fn setattr(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<FileTime>,
+        _: Option<FileHandle>,
+        _: Option<FileTime>,
+        _: Option<FileTime>,
+        _: Option<FileTime>,
+        _: Option<fuser::BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        match mode.is_some() || uid.is_some() || gid.is_some() || size.is_some_and(|size| size != self.bytes) {
+            true => reply.error(Errno::EPERM),
+            false => reply.attr(&FOR_GOOD, &self.attributes(inode)),
+        }
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let (from, to) = (offset.min(self.bytes), (offset + u64::from(size)).min(self.bytes));
+        if from == to {
+            return reply.data(&[]);
+        }
+        let first = from / self.sector * self.sector;
+        let last = to.next_multiple_of(self.sector).min(self.bytes);
+        let within = (from - first) as usize..(to - first) as usize;
+        self.ask((Command::Read, first, last - first), Vec::new(), move |outcome| match outcome {
+            Ok(data) => reply.data(&data[within]),
+            Err(error) => reply.error(error),
+        });
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let length = data.len();
+        self.ask((Command::Write, offset, length as u64), data.to_vec(), move |outcome| match outcome {
+            Ok(_) => reply.written(length as u32),
+            Err(error) => reply.error(error),
+        });
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.ask((Command::Flush, 0, 0), Vec::new(), end(reply));
+    }
+
+    /// Closing promises nothing.
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    /// Zeroes are written. Holes are not punched: a drive that knows no trim would have to write them, and nobody asked for
+    /// that.
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        match mode & ZERO_RANGE != 0 {
+            true => self.ask((Command::WriteZeroes, offset, length), Vec::new(), end(reply)),
+            false => reply.error(Errno::EOPNOTSUPP),
+        }
+    }
+
+    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let entries = [
+            (INodeNo::ROOT, FileType::Directory, "."),
+            (INodeNo::ROOT, FileType::Directory, ".."),
+            (INODE, FileType::RegularFile, FILE),
+        ];
+        for (index, (inode, kind, name)) in entries.into_iter().enumerate().skip(offset as usize) {
+            if reply.add(inode, index as u64 + 1, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+}
