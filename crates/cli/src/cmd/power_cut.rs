@@ -305,7 +305,14 @@ fn files(report: &Report) -> Option<String> {
         }
         _ => "",
     };
-    Some(format!("{broken}{why}.{neither}"))
+    let allowed = match &files.unpromised_lost {
+        Count { count: 0, .. } => String::new(),
+        count => format!(
+            " At {} cuts files were lost that nobody had promised: in the system's memory or the drive's buffer.",
+            count.cuts_with_loss
+        ),
+    };
+    Some(format!("{broken}{why}.{allowed}{neither}"))
 }
 
 /// Rows with parity lose a drive: what a row under way hides then is the array's doing.

@@ -254,6 +254,9 @@ impl Volume {
     pub fn fsync(&mut self, now: Instant, file: FileId, what: Sync, plan: &mut Plan) {
         plan.then();
         self.system.fsync(&mut self.contents, now, file, what, plan);
+        // Pages that others have under way are waited for too (CcFlushCache; jbd2_log_wait_commit): a flush before they are
+        // at the drive would not cover them.
+        plan.wait = Wait::Writes;
     }
 
     /// Renames a file, moves it to another directory of this volume, or both.
