@@ -168,9 +168,9 @@ impl Disk {
         }
     }
 
-    /// With what the way to it costs.
-    pub fn along(mut self, path: PathCost) -> Disk {
-        self.receipt.path = Some(path);
+    /// With what the way to it costs, if that was measured.
+    pub fn along(mut self, path: Option<PathCost>) -> Disk {
+        self.receipt.path = path;
         self
     }
 

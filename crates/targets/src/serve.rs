@@ -24,9 +24,7 @@ use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::Clock;
 use crate::clock::take_precedence;
-#[cfg(unix)]
-use crate::live::PathCost;
-use crate::live::{Disk, Message, Order, Receipt};
+use crate::live::{Disk, Message, Order, PathCost, Receipt};
 #[cfg(unix)]
 use crate::nbd::Client;
 use crate::nbd::{self, Export};
@@ -254,6 +252,7 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Sender
             }
         });
     }
+    #[cfg(unix)]
     let control = orders.as_ref().and_then(path_of);
     if let Some(orders) = orders {
         let messages = messages.clone();
@@ -275,7 +274,7 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Sender
 
 /// What the way to a disk costs on this machine now: the same connection, threads and client, and nothing modelled behind them.
 #[cfg(unix)]
-pub fn path_cost() -> io::Result<PathCost> {
+pub fn path_cost() -> io::Result<Option<PathCost>> {
     /// Reads that are measured, after a few that warm up: 200 take some 20 ms, and the 99th percentile is the second largest.
     const READS: usize = 200;
     let limits = Limits { computes: false, ..Null::place().limits() };
@@ -308,7 +307,13 @@ pub fn path_cost() -> io::Result<PathCost> {
     }
     took.drain(..20);
     took.sort_unstable();
-    Ok(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] })
+    Ok(Some(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] }))
+}
+
+/// Not measured where there is no client.
+#[cfg(not(unix))]
+pub fn path_cost() -> io::Result<Option<PathCost>> {
+    Ok(None)
 }
 
 /// A modelled disk that is served to this program alone, from now on; its bytes are in memory. The device is the client's
@@ -335,11 +340,6 @@ pub fn alone(stack: &Stack, seed: Seed) -> io::Result<Client> {
 #[cfg(unix)]
 fn path_of(door: &Door) -> Option<PathBuf> {
     if let Door::Unix(_, path) = door { Some(path.clone()) } else { None }
-}
-
-#[cfg(not(unix))]
-fn path_of(_: &Door) -> Option<PathBuf> {
-    None
 }
 
 /// One client until it leaves. What goes wrong with its connection is its own affair.
