@@ -79,9 +79,9 @@ Examples:
   seekwise keys write cache
   seekwise keys drive.cache.segments
 
-A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, scene, profile, study) lists its keys, a
-whole key shows what each drive or ready-made layer has, with kind and source; any other words find keys that have to do with
-them.")]
+A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, scene, profile, study, review)
+lists its keys, a whole key shows what each drive or ready-made layer has, with kind and source; any other words find keys that
+have to do with them.")]
     Keys(Keys),
     /// Write an annotated file that runs as it is: a stack, a study, a scene or a drive.
     #[command(after_help = "\

@@ -140,8 +140,14 @@ const STUDY: &[Plain] = &[
     ("claim.with", "{ claim, same }", "none", "another claim that must hold beside it"),
     ("claim.ablate", "a key and its value, and `in`", "none", "what switches the mechanism off"),
     ("claim.plant", "a key and its value, and `in`", "none", "a difference that the same cells must show"),
-    ("introduction", "a text", "", "of a review: what was asked and on what; a free line ends a paragraph"),
-    ("part.study", "a study's name or file", "", "of a review: its studies in order, one [[part]] each"),
+];
+
+/// Keys of a review's file.
+const REVIEW: &[Plain] = &[
+    ("title", "a text", "", "its name for a reader"),
+    ("question", "a text", "", "what it asks"),
+    ("introduction", "a text", "", "what was asked and on what; a free line ends a paragraph"),
+    ("part.study", "a study's name or file", "", "its studies in order, one [[part]] each"),
     ("part.title", "a text", "the study's title", "the heading of its chapter"),
     ("part.why", "a text", "none", "what it adds"),
 ];
@@ -167,6 +173,7 @@ pub fn sections() -> Vec<Section> {
         scene(),
         plain("profile", "a drive's file, beside its figures (keys of `drive` without that word)", HEAD),
         plain("study", "a study's file", STUDY),
+        plain("review", "a review's file: studies that answer one question", REVIEW),
     ];
     layers.chain([layer("drive", MUST, "the drive")]).chain(others).collect()
 }

@@ -108,7 +108,7 @@ mod tests {
     fn faults_name_line_and_nearest_word() {
         let said = |text: &str| Review::parse("r.toml", text).unwrap_err()[0].to_string();
         let twice = said(&TEXT.replace("own/queue.toml", "own/d-modes.toml"));
-        assert!(twice.starts_with("r.toml:11: ") && twice.contains("two parts are called `d-modes`"), "{twice}");
+        assert!(twice.starts_with("r.toml:12: ") && twice.contains("two parts are called `d-modes`"), "{twice}");
         assert!(said(&TEXT.replace("study = \"d-modes\"", "stduy = \"d-modes\"")).contains("did you mean `study`?"));
         assert!(said(&TEXT.replace("d-modes", "..")).contains("`..` names no study; expected the name of"));
         assert!(said("title = 't'\nquestion = 'q'\nintroduction = ''\n").contains("missing field `part`"));
