@@ -1,8 +1,8 @@
 //! Names the build: a hash of the sources that decide a result's figures, so that results made by different programs of
 //! one version can be told apart. It needs no repository, and is the same for equal sources on every machine.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
@@ -10,12 +10,14 @@ use sha2::{Digest, Sha256};
 const CRATES: [&str; 4] = ["model", "formats", "targets", "lab"];
 
 fn main() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // Asked when it runs: a build folder that was copied holds this program as it was built elsewhere.
+    let here = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the folder");
+    let crates = Path::new(&here).join("..");
     let mut files = Vec::new();
     for name in CRATES {
         let folder = crates.join(name).join("src");
         println!("cargo:rerun-if-changed={}", folder.display());
-        walk(&folder, &mut files);
+        walk(&folder, &mut files).expect("the sources can be listed");
     }
     files.sort();
     let mut hash = Sha256::new();
@@ -31,11 +33,12 @@ fn main() {
     println!("cargo:rustc-env=SEEKWISE_BUILD={digits}");
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        match entry.path() {
-            path if path.is_dir() => walk(&path, files),
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        match entry?.path() {
+            path if path.is_dir() => walk(&path, files)?,
             path => files.push(path),
         }
     }
+    Ok(())
 }

@@ -199,7 +199,7 @@ fn bash_completes_a_key_and_its_value() {
         return eprintln!("skipped: no bash");
     }
     for (words, answer) in [
-        ("seekwise run file-s", "file-server"),
+        ("seekwise run file-ser", "file-server"),
         ("seekwise run x --on exos", "exos-x18"),
         ("seekwise run x --on y --set drive.cache.seg", "drive.cache.segments="),
         // Bash has `=` as a word of its own.

@@ -37,7 +37,12 @@ fn a_run_says_what_programs_did_beside_what_they_asked_for() {
     assert!(text.contains("What the programs did:") && text.contains("operations/s"), "{text}");
     assert_eq!(run(&["--json"]).json(), json, "the same each time");
     let refused = run(&["--format", "fio-json"]);
-    assert_eq!((refused.code, refused.err.contains("a scene has no jobs of fio")), (2, true), "{}", refused.err);
+    assert_eq!(
+        (refused.code, refused.err.contains("a scene or session has no jobs of fio")),
+        (2, true),
+        "{}",
+        refused.err
+    );
 }
 
 #[test]

@@ -231,7 +231,6 @@ fn what_changes_nothing_is_warned_of() {
         ("write_bw_log", "write_bw_log"),
         ("prio=3", "prio"),
         ("hipri", "hipri"),
-        ("invalidate=1", "invalidate"),
         ("thread", "thread"),
         ("iodepth_batch=4", "iodepth_batch"),
         ("refill_buffers", "refill_buffers"),

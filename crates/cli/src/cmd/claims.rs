@@ -566,6 +566,14 @@ mod tests {
         }
     }
 
+    /// A finding may be written down before a study carries it.
+    #[test]
+    fn what_no_study_carries_has_no_verdict() {
+        let verdict = absent(&known()[0]);
+        assert_eq!((verdict.reproduced, verdict.ablated), (None, None));
+        assert_eq!(verdict.reason.as_deref(), Some("no study carries it yet"));
+    }
+
     #[test]
     fn every_carried_claim_has_its_paragraph() {
         let page = include_str!("../../../../docs/claims.md");
