@@ -247,6 +247,13 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl Loaded {
+    /// Without a page cache, on the drive alone.
+    fn bare(job: Work, origin: Origin, warnings: Vec<Diagnostic>) -> Loaded {
+        Loaded { job, origin, system: Vec::new(), beside: Vec::new(), warnings }
+    }
+}
+
 /// A built-in scene.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltInScene {
@@ -395,13 +402,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     }
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors).into();
-        return Ok(Loaded {
-            job,
-            origin: Origin::Pattern,
-            system: Vec::new(),
-            beside: Vec::new(),
-            warnings: Vec::new(),
-        });
+        return Ok(Loaded::bare(job, Origin::Pattern, Vec::new()));
     }
     let asked = RefCell::new(Vec::new());
     let given = |key: &str| {
@@ -431,7 +432,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         }
         let Recording { session, orders } = recording::parse(name, name, &text).map_err(|fault| vec![fault])?;
         let (job, origin) = (Work::Session(session.into()), Origin::Session(orders));
-        return Ok(Loaded { job, origin, system: Vec::new(), beside: Vec::new(), warnings: Vec::new() });
+        return Ok(Loaded::bare(job, origin, Vec::new()));
     }
     let is_scene = name.to_ascii_lowercase().ends_with(".toml") || Scene::looks_like(&text);
     if let (true, Some((variable, _))) = (is_scene || looks_like_iometer(name, &text), variables.first()) {
@@ -444,13 +445,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
-        return Ok(Loaded {
-            job: job.into(),
-            origin: Origin::Iometer,
-            system: Vec::new(),
-            beside: Vec::new(),
-            warnings,
-        });
+        return Ok(Loaded::bare(job.into(), Origin::Iometer, warnings));
     }
     fio_job(name, &text, sectors, inputs, scene, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
