@@ -657,3 +657,25 @@ fn any_calls_return_and_the_same_calls_do_the_same() {
         }
     }
 }
+
+/// Whoever has a file in hand that another deletes reads and writes no further.
+#[test]
+fn a_file_deleted_in_the_middle_of_a_call_ends_it() {
+    for family in ALL {
+        for handle in [Handle::Cached, Handle::Sequential, Handle::WriteThrough] {
+            for steps in 0..24 {
+                let (mut rig, files) = Rig::cached(family, &[4 * MIB]);
+                rig.call(0, Call::Read { file: files[0], from: 0, bytes: 4 * MIB, handle });
+                rig.call(1, write(files[0], 100, 2 * MIB, handle));
+                (0..steps).for_each(|_| assert!(rig.step(Instant::FAR)));
+                rig.call(2, Call::Delete(files[0]));
+                rig.until(100);
+                let mut threads: Vec<u16> = rig.returned.drain(..).map(|returned| returned.thread).collect();
+                threads.sort_unstable();
+                assert_eq!(threads, [0, 1, 2], "{family:?} {handle:?} {steps}");
+                let resident = rig.system.page_cache().expect("one").resident().0;
+                assert_eq!(resident, 0, "{family:?} {handle:?} {steps}: pages of no file");
+            }
+        }
+    }
+}

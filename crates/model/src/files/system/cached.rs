@@ -211,6 +211,11 @@ impl System {
         if self.spec.family == Family::WindowsNt { Flags::FUA } else { Flags::NONE }
     }
 
+    /// Whether another thread has not deleted it meanwhile: whoever has it in hand then reads and writes no further.
+    fn is_there(&self, file: File) -> bool {
+        self.volumes[file.volume as usize].has(file.id)
+    }
+
     /// The file and handle of a thread's read or write.
     fn target(&self, thread: Thread) -> (File, Handle) {
         match self.callers[thread as usize].call {
@@ -222,14 +227,13 @@ impl System {
     /// Reads what of the next piece is not in memory, and ahead.
     pub(super) fn fetch(&mut self, _now: Instant, thread: Thread) {
         let (file, handle) = self.target(thread);
-        let caller = &mut self.callers[thread as usize];
-        let (from, end) = (caller.at, caller.end);
-        if from >= end {
-            caller.stage = Stage::Last;
+        let Caller { at: from, end, .. } = self.callers[thread as usize];
+        if from >= end || !self.is_there(file) {
+            self.callers[thread as usize].stage = Stage::Last;
             return;
         }
         let to = end.min((from / PIECE + 1) * PIECE);
-        caller.stage = Stage::Take(to);
+        self.callers[thread as usize].stage = Stage::Take(to);
         self.wait_for_fills(thread, file, from / PAGE, to.div_ceil(PAGE));
         let bytes = self.volumes[file.volume as usize].bytes(file.id);
         let mut wanted = Wanted::new(file, bytes, (from, to, end), handle == Handle::Sequential);
@@ -317,6 +321,10 @@ impl System {
     /// A piece is in memory: the program gets a copy, and Windows reads ahead behind the last.
     pub(super) fn take(&mut self, thread: Thread, to: u64) {
         let (file, handle) = self.target(thread);
+        if !self.is_there(file) {
+            self.callers[thread as usize].stage = Stage::Last;
+            return;
+        }
         let Caller { at: from, end, bytes: called, seen, .. } = self.callers[thread as usize];
         let bytes = self.volumes[file.volume as usize].bytes(file.id);
         let wanted = Wanted::new(file, bytes, (from, to, end), handle == Handle::Sequential);
@@ -345,8 +353,13 @@ impl System {
     /// changed in part are read.
     pub(super) fn admit(&mut self, now: Instant, thread: Thread) -> bool {
         let (file, handle) = self.target(thread);
+        let there = self.is_there(file);
         let caller = &mut self.callers[thread as usize];
         let (from, end) = (caller.at, caller.end);
+        if !there {
+            caller.stage = Stage::Last;
+            return true;
+        }
         if from >= end {
             caller.stage = if handle == Handle::WriteThrough { Stage::Force } else { Stage::Last };
             return true;
@@ -388,6 +401,10 @@ impl System {
     /// A piece is changed in memory.
     pub(super) fn store(&mut self, now: Instant, thread: Thread, to: u64) {
         let (file, _) = self.target(thread);
+        if !self.is_there(file) {
+            self.callers[thread as usize].stage = Stage::Last;
+            return;
+        }
         let from = self.callers[thread as usize].at;
         let cached = self.has_cache();
         cached.cache.write(now, file, from / PAGE, to.div_ceil(PAGE));
@@ -404,6 +421,10 @@ impl System {
     /// What a thread wrote through goes out.
     pub(super) fn force(&mut self, now: Instant, thread: Thread) {
         let (file, _) = self.target(thread);
+        if !self.is_there(file) {
+            self.callers[thread as usize].stage = Stage::Last;
+            return;
+        }
         let flags = self.forced();
         let mut plan = self.issue.plan();
         self.clean(now, file, flags, &mut plan);
