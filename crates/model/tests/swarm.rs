@@ -132,8 +132,12 @@ fn run(seed: u64, draw: fn(&mut Rng) -> Stack) {
     let mut last = Instant::ZERO;
     let mut written = 0u64;
     let sight = stack.sight();
+    let patience = |layer: &Layer| if let Layer::Driver(driver) = layer { driver.timeout } else { None };
+    let patience = stack.layers.iter().filter_map(patience).min();
+    let mut sent_again = false;
     let mut check = |record: &Record| {
         check_anatomy(record, last, &stack);
+        sent_again |= patience.is_some_and(|patience| record.response() >= patience);
         last = record.completion.finished;
         if record.request.op == Op::Write {
             let copies = (0..sight.copies())
@@ -144,14 +148,16 @@ fn run(seed: u64, draw: fn(&mut Rng) -> Stack) {
     engine.run(Instant::FAR, &mut check).expect("nothing stuck");
     let done = u64::from(engine.source().done);
     assert_eq!(done + engine.failures(), u64::from(options.requests), "all complete");
-    // A write that is sent again is reported again.
+    // A write that is sent again is reported again. The drive aborts what waits when a read of a layer's own fails, too.
+    sent_again |= !stack.drive.weak.is_empty() && stack.drive.link.queuing.is_ata();
     if engine.failures() == 0 {
-        check_landings(&mut engine, &stack, written);
+        check_landings(&mut engine, &stack, written, !sent_again);
     }
 }
 
-/// After a last flush every written sector was reported once: on the medium, or overwritten in the buffer.
-fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &Stack, written: u64) {
+/// After a last flush every written sector was reported: on the medium, or overwritten in the buffer; once, where no layer
+/// sent it again.
+fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &Stack, written: u64, once: bool) {
     let mut now = engine.now();
     let device = engine.device_mut();
     let mut reported = 0u64;
@@ -164,11 +170,11 @@ fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &Stack, wri
         assert!(landing.from <= landing.to && landing.to <= now, "{landing:?}");
         let cached = stack.layers.iter().any(|layer| matches!(layer, Layer::Accelerator(_)));
         let at_once = matches!(landing.kind, LandingKind::Landed | LandingKind::Taken);
-        assert!(at_once || stack.drive.cache.write_back || cached, "{landing:?}");
+        assert!(at_once || stack.drive.cache.write_back || cached || !once, "{landing:?}");
         let counts = landing.kind != LandingKind::Taken;
         stack.sight().through(&landing, |_, seen| reported += u64::from(counts) * u64::from(seen.sectors));
     }
-    assert_eq!(reported, written, "sectors written, each copy of them, and sectors reported");
+    assert!(reported == written || reported > written && !once, "{reported} sectors reported, {written} written");
 }
 
 #[test]
@@ -176,6 +182,18 @@ fn a_thousand_random_stacks_add_up() {
     for seed in 0..1000 {
         run(seed, random_stack);
     }
+}
+
+/// The elevator of the drive's own queue passes one write by until the driver has lost its patience and sends it again.
+#[test]
+fn seed_11522_what_a_driver_sends_again_is_reported_again() {
+    run(11_522, random_stack);
+}
+
+/// A read ahead by the cache in memory meets a weak place, and the drive drops a write that waits.
+#[test]
+fn seed_11613_what_a_cache_sends_again_is_reported_again() {
+    run(11_613, random_stack);
 }
 
 /// Up to six layers: four, an array and the bus of its members.
