@@ -449,16 +449,20 @@ impl<T: Copy> Queue<T> {
         far: impl Fn(u64) -> u64,
         mut best: (u64, usize),
     ) -> Choice {
-        // With a bar most are out of reach; without one, to follow the best so far costs more than to look at all.
+        // With a bar most are out of reach. Without one each is looked at: following the best so far costs more, and so does
+        // a test that nobody can foresee in this loop.
         let reach = if best.0 == u64::MAX { u64::MAX } else { far(best.0) };
-        for (index, &number) in open.waiting.iter().enumerate() {
-            let waiting = self.at(number);
-            if waiting.position.abs_diff(head) >= reach || !(open.admit)(waiting) {
-                continue;
-            }
+        let mut look_at = |index: usize, waiting: &Waiting<T>| {
             let cost = cost(&waiting.item, best.0);
             if cost < best.0 {
                 best = (cost, index);
+            }
+        };
+        match reach {
+            u64::MAX => self.each(open).for_each(|(index, waiting)| look_at(index, waiting)),
+            _ => {
+                let near = self.each(open).filter(|(_, waiting)| waiting.position.abs_diff(head) < reach);
+                near.for_each(|(index, waiting)| look_at(index, waiting));
             }
         }
         self.choice(best.1, best.0)
