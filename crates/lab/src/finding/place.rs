@@ -240,19 +240,18 @@ fn turns(axes: &[Axis], places: &[Place]) -> Vec<String> {
     (0..axes.len()).filter(|axis| is_numeric(&axes[*axis])).filter_map(turn).collect()
 }
 
-/// `+13 %`; from double or half on `2.40 ×`.
-fn percent(ratio: f64) -> String {
-    match (0.5..2.0).contains(&ratio) {
-        true => format!("{:+.0} %", (ratio - 1.0) * 100.0),
-        false => format!("{ratio:.2} ×"),
-    }
-}
-
+/// `+13 %`; of a range that reaches double or half both its ends as `2.40 ×`.
 fn by(Range { low, high }: Range) -> String {
-    match (percent(low), percent(high)) {
-        (low, high) if low == high => low,
-        (low, high) if low.ends_with('%') && high.ends_with('%') => format!("{} to {high}", low.trim_end_matches(" %")),
-        (low, high) => format!("{low} to {high}"),
+    let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
+    let percent = |ratio: f64| format!("{:+.0}", (ratio - 1.0) * 100.0);
+    let times = |ratio: f64| format!("{ratio:.2}");
+    let (low, high, unit) = match percents {
+        true => (percent(low), percent(high), "%"),
+        false => (times(low), times(high), "×"),
+    };
+    match low == high {
+        true => format!("{low} {unit}"),
+        false => format!("{low} to {high} {unit}"),
     }
 }
 
