@@ -11,6 +11,7 @@
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
+//! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `score` | the claims run, and what is committed of them rewritten |
@@ -26,6 +27,7 @@ mod cargo;
 mod cuts;
 mod dist;
 mod excerpt;
+mod guest;
 mod links;
 mod mutate;
 mod readme;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
+        ["guest"] => guest::guest(),
         ["validation"] => validation::validation(),
         ["score"] => score::score(),
         ["robust", ref options @ ..] => robust::robust(options),
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
             );
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
+            eprintln!("cargo xtask guest   a guest in QEMU on a modelled disk, behind AHCI and PIIX (not in ci)");
             eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");
             eprintln!("cargo xtask score   run all claims, rewrite validation/claims.toml and the README (not in ci)");
             eprintln!(
