@@ -399,8 +399,7 @@ fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
         wire.read_exact(&mut data)?;
         match kind {
             Some(answer::INFO) => offer.hear(&data).ok_or_else(|| odd("what it tells of its export is cut short"))?,
-            Some(answer::ACK) if offer.bytes >= SECTOR => return Ok(offer),
-            Some(answer::ACK) => return Err(odd("its export holds nothing")),
+            Some(answer::ACK) => return offer.checked(),
             Some(answer::UNKNOWN) => return Err(odd(&format!("it has no export `{name}`"))),
             _ => return Err(odd("it refuses this client")),
         }
@@ -408,6 +407,25 @@ fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
 }
 
 impl Offer {
+    /// The offer, where a client of whole sectors can live with it.
+    fn checked(self) -> io::Result<Offer> {
+        /// The largest block that a disk of this laboratory has.
+        const LARGEST_BLOCK: u32 = 4096;
+        let Offer { bytes, smallest, preferred, largest, .. } = self;
+        if bytes < SECTOR {
+            return Err(odd("its export holds nothing"));
+        }
+        if !smallest.is_power_of_two() || smallest > LARGEST_BLOCK {
+            return Err(odd(&format!("its smallest block is of {smallest} bytes; expected a power of two up to 4096")));
+        }
+        let least = smallest.max(SECTOR as u32);
+        if !preferred.is_power_of_two() || preferred < smallest || largest < least {
+            let sizes = format!("{preferred} bytes preferred and {largest} at most");
+            return Err(odd(&format!("its block sizes make no sense: {smallest} at least, {sizes}")));
+        }
+        Ok(self)
+    }
+
     fn hear(&mut self, data: &[u8]) -> Option<()> {
         let mut reader = Reader(data);
         match reader.u16()? {
