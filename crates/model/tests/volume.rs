@@ -1,9 +1,12 @@
 //! Laws of volumes: where files lie, what is read, what is refused. `volume/operations.rs` has what each operation reads,
-//! writes and flushes, `volume/copying.rs` takes volumes to a drive and back, `volume/swarm.rs` does things at random.
+//! writes and flushes, `volume/real_ext4.rs` the same of the kernel's, `volume/copying.rs`
+//! takes volumes to a drive and back, `volume/swarm.rs` does things at random.
 
 mod volume {
     mod copying;
     mod operations;
+    #[cfg(target_os = "linux")]
+    mod real_ext4;
     mod swarm;
 }
 
