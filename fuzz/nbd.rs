@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use seekwise_model::block::{Device, Flags, Op, Request, SECTOR, Status};
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::nbd::wire::Command;
-use seekwise_targets::nbd::{self, Client, Export};
+use seekwise_targets::nbd::{self, Asked, Client, Export};
 
 /// A small disk: bounds are near.
 fn export() -> Export {
@@ -37,25 +37,31 @@ impl Write for Connection<'_> {
 /// A server that answers at once hears any bytes from its client. Returns how many requests it took.
 pub(crate) fn server(data: &[u8]) -> usize {
     let mut taken = 0;
-    let ended = nbd::serve(Connection(Cursor::new(data)), io::sink(), &export(), |asked| {
-        let (head, length) = (asked.head, asked.head.length as usize);
-        let end = head.offset.checked_add(u64::from(head.length)).expect("a request that is passed on has an end");
-        let bounded = matches!(head.command, Command::Flush) || end <= export().bytes && length > 0;
-        assert!(bounded, "{head:?} is no request of this disk");
-        let carried = if head.command == Command::Write { length } else { 0 };
-        assert_eq!(asked.data.len(), carried, "{head:?}");
-        taken += 1;
-        match head.command {
-            Command::Read => asked.reply.done(vec![0; length]),
-            Command::BlockStatus => asked.reply.extents(vec![(head.length, 0)]),
-            // Dropped: the server is shutting down.
-            Command::Trim => {}
-            _ => asked.reply.done(Vec::new()),
-        }
+    let ended = nbd::serve(Connection(Cursor::new(data)), io::sink(), &export(), |batch| {
+        assert!(!batch.is_empty(), "nobody is woken for nothing");
+        taken += batch.len();
+        batch.into_iter().for_each(answer);
     });
     // A client that is wrong is told so or left, and costs no panic.
     drop(ended);
     taken
+}
+
+/// Holds a request against the disk's bounds and answers it.
+fn answer(asked: Asked) {
+    let (head, length) = (asked.head, asked.head.length as usize);
+    let end = head.offset.checked_add(u64::from(head.length)).expect("a request that is passed on has an end");
+    let bounded = if head.command == Command::Flush { end == 0 } else { end <= export().bytes && length > 0 };
+    assert!(bounded, "{head:?} is no request of this disk");
+    let carried = if head.command == Command::Write { length } else { 0 };
+    assert_eq!(asked.data.len(), carried, "{head:?}");
+    match head.command {
+        Command::Read => asked.reply.done(vec![0; length]),
+        Command::BlockStatus => asked.reply.extents(vec![(head.length, 0)]),
+        // Dropped: the server is shutting down.
+        Command::Trim => {}
+        _ => asked.reply.done(Vec::new()),
+    }
 }
 
 /// A client hears any bytes from its server, and comes to an end for each of its requests. Returns how many were done.

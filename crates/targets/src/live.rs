@@ -31,7 +31,7 @@ use crate::nbd::{Asked, Reply};
 #[derive(Debug)]
 pub enum Message {
     /// A client asks.
-    Asked(Asked),
+    Asked(Vec<Asked>),
     /// Something is done to it; the answer says what came of it, in words.
     Order(Order, Sender<String>),
     /// It is to end, in order.
@@ -124,6 +124,8 @@ pub struct Disk {
     jobs: Vec<Option<Job>>,
     /// Jobs that have pieces to hand down, in order of arrival.
     waiting: VecDeque<u32>,
+    /// Answers that go out at the end of this turn.
+    replies: Vec<(Reply, Result<Vec<u8>, u32>)>,
     pieces: Vec<Option<Piece>>,
     free: Vec<u32>,
     stamp: u64,
@@ -154,6 +156,7 @@ impl Disk {
             speed,
             jobs: Vec::new(),
             waiting: VecDeque::new(),
+            replies: Vec::new(),
             pieces: Vec::new(),
             free: Vec::new(),
             stamp: 0,
@@ -206,6 +209,7 @@ impl Disk {
         let result = loop {
             let stop = self.take(messages, &mut idle);
             self.step();
+            self.reply();
             if let Some(trouble) = self.trouble.take() {
                 break Err(trouble);
             }
@@ -231,6 +235,16 @@ impl Disk {
         match came {
             Some(message) => self.heed(message),
             None => false,
+        }
+    }
+
+    /// What is answered goes out together, so that whoever writes is woken once.
+    fn reply(&mut self) {
+        for (reply, outcome) in self.replies.drain(..) {
+            match outcome {
+                Ok(data) => reply.done(data),
+                Err(error) => reply.failed(error),
+            }
         }
     }
 
@@ -261,7 +275,7 @@ impl Disk {
 
     fn heed(&mut self, message: Message) -> bool {
         match message {
-            Message::Asked(asked) => self.ask(asked),
+            Message::Asked(asked) => asked.into_iter().for_each(|asked| self.ask(asked)),
             Message::Order(order, answer) => {
                 let said = self.obey(&order);
                 let _ = answer.send(said);
@@ -514,26 +528,26 @@ impl Disk {
         // What the image could not take is promised to nobody.
         if job.status != Status::Done || self.trouble.is_some() {
             receipt.failures += 1;
-            return reply.failed(error_of(job.status));
+            return self.replies.push((reply, Err(error_of(job.status))));
         }
         let left = self.clock.now();
         self.receipt.answered(self.by_the_clock(job.done).min(left), left);
         match head.command {
             Command::Read => self.give(reply, head.offset / SECTOR, u64::from(head.length) / SECTOR),
-            _ => reply.done(Vec::new()),
+            _ => self.replies.push((reply, Ok(Vec::new()))),
         }
     }
 
     fn give(&mut self, reply: Reply, lba: u64, sectors: u64) {
         match self.bytes.read(lba, sectors) {
-            Ok(Ok(data)) => reply.done(data),
+            Ok(Ok(data)) => self.replies.push((reply, Ok(data))),
             Ok(Err(error)) => {
                 self.fail(error);
-                reply.failed(error::IO);
+                self.replies.push((reply, Err(error::IO)));
             }
             Err(_) => {
                 self.receipt.failures += 1;
-                reply.failed(error::IO);
+                self.replies.push((reply, Err(error::IO)));
             }
         }
     }
@@ -679,6 +693,7 @@ impl Disk {
             self.drain();
             self.off(now);
         }
+        self.reply();
         self.pass(Passed::End);
         match self.trouble.take() {
             Some(trouble) => Err(trouble),

@@ -1,5 +1,5 @@
-//! The network block device protocol's fuzz entries on a stable compiler: sessions that go well, changed by a seeded generator,
-//! the same in every run. `SEEKWISE_FUZZ_CASES` sets another number of cases; the fuzz targets in `fuzz/` go further.
+//! The network block device protocol's fuzz entries on a stable compiler: sessions, drawn or
+//! written down, changed by a seeded generator, the same in every run. `SEEKWISE_FUZZ_CASES` sets another number of cases; the fuzz targets in `fuzz/` go further.
 
 #![cfg(unix)]
 
@@ -7,6 +7,7 @@
 mod entries;
 
 use seekwise_model::rng::{Rng, Seed};
+use seekwise_targets::nbd::wire::{self, option};
 
 /// Cases an end.
 const CASES: u64 = 20_000;
@@ -22,24 +23,27 @@ fn sessions_that_go_well_go_well() {
 
 #[test]
 fn a_server_returns_whatever_its_client_sends() {
-    let taken = try_cases("nbd server", &entries::client_bytes(), entries::server);
+    let session = entries::client_bytes();
+    let seed = |rng: &mut Rng| if rng.percent(50) { talk(rng) } else { session.clone() };
+    let taken = try_cases("nbd server", seed, entries::server);
     assert!(taken > CASES / 10, "nearly none came as far as a request: {taken}");
 }
 
 #[test]
 fn a_client_returns_whatever_its_server_sends() {
-    let done = try_cases("nbd client", &entries::server_bytes(), entries::client);
+    let session = entries::server_bytes();
+    let done = try_cases("nbd client", |_| session.clone(), entries::client);
     assert!(done > CASES / 10, "nearly none came as far as an answer: {done}");
 }
 
 /// How many requests came through in all.
-fn try_cases(name: &str, seed: &[u8], entry: fn(&[u8]) -> usize) -> u64 {
+fn try_cases(name: &str, seed: impl Fn(&mut Rng) -> Vec<u8>, entry: fn(&[u8]) -> usize) -> u64 {
     let asked = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
     let mut rng = Seed(20_071_115).stream(name);
     let mut through = 0;
     for _ in 0..asked.unwrap_or(CASES) {
-        let mut case = seed.to_vec();
-        for _ in 0..=rng.below(4) {
+        let mut case = seed(&mut rng);
+        for _ in 0..rng.below(5) {
             change(&mut case, &mut rng);
         }
         match std::panic::catch_unwind(|| entry(&case)) {
@@ -48,6 +52,51 @@ fn try_cases(name: &str, seed: &[u8], entry: fn(&[u8]) -> usize) -> u64 {
         }
     }
     through
+}
+
+fn put_option(out: &mut Vec<u8>, number: u32, data: &[u8]) {
+    out.extend(wire::OPTIONS.to_be_bytes());
+    out.extend(number.to_be_bytes());
+    out.extend((data.len() as u32).to_be_bytes());
+    out.extend(data);
+}
+
+fn put_request(out: &mut Vec<u8>, command: u16, flags: u16, offset: u64, length: u32) {
+    out.extend(wire::REQUEST.to_be_bytes());
+    out.extend(flags.to_be_bytes());
+    out.extend(command.to_be_bytes());
+    out.extend(offset.to_be_bytes());
+    out.extend(offset.to_be_bytes());
+    out.extend(length.to_be_bytes());
+    if command == 1 {
+        out.extend(vec![7; length.min(2 << 16) as usize]);
+    }
+}
+
+/// A client's talk from the first byte to the last, of a disk of 1 MiB that takes 64 KiB at once.
+fn talk(rng: &mut Rng) -> Vec<u8> {
+    let mut out = (rng.below(4) as u32).to_be_bytes().to_vec();
+    let context = [&0u32.to_be_bytes()[..], &1u32.to_be_bytes(), &15u32.to_be_bytes(), b"base:allocation"].concat();
+    for _ in 0..rng.below(4) {
+        match rng.below(6) {
+            0 => put_option(&mut out, option::LIST, &[]),
+            1 => put_option(&mut out, option::STRUCTURED_REPLY, &[]),
+            2 => put_option(&mut out, option::SET_META_CONTEXT, &context),
+            3 => put_option(&mut out, option::LIST_META_CONTEXT, &context[..8]),
+            4 => put_option(&mut out, option::INFO, &[0, 0, 0, 0, 0, 1, 0, 3]),
+            _ => put_option(&mut out, rng.below(20) as u32, &context[..rng.below(12) as usize]),
+        }
+    }
+    match rng.percent(80) {
+        true => put_option(&mut out, option::GO, &[0; 6]),
+        false => put_option(&mut out, option::EXPORT_NAME, &[]),
+    }
+    for _ in 0..rng.below(8) {
+        let (command, flags) = (rng.below(9) as u16, rng.below(32) as u16);
+        let (offset, length) = (rng.below((1 << 20) / 512 + 3) * 512, rng.below(140) as u32 * 512);
+        put_request(&mut out, command, flags, offset, length);
+    }
+    out
 }
 
 fn change(case: &mut Vec<u8>, rng: &mut Rng) {

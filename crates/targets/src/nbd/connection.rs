@@ -104,6 +104,12 @@ struct Budget {
 }
 
 impl Budget {
+    /// True where nobody would have to wait for these.
+    fn has_room(&self, bytes: usize) -> bool {
+        let taken = *self.lock();
+        taken == 0 || taken + bytes <= BUDGET
+    }
+
     fn lock(&self) -> MutexGuard<'_, usize> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,13 +129,13 @@ impl Budget {
     }
 }
 
-/// Serves a client until it leaves: `ask` takes each request that makes sense. `stream` and `back` are the two ways of one
-/// connection.
+/// Serves a client until it leaves: `ask` takes the requests that make sense, those together that came together.
+/// `stream` and `back` are the two ways of one connection.
 pub fn serve(
     mut stream: impl Read + Write,
     mut back: impl Write + Send,
     export: &Export,
-    mut ask: impl FnMut(Asked),
+    mut ask: impl FnMut(Vec<Asked>),
 ) -> io::Result<()> {
     let Some(negotiated) = negotiate(&mut stream, export)? else { return Ok(()) };
     let budget = Arc::new(Budget::default());
@@ -141,7 +147,9 @@ pub fn serve(
             write_all(&mut back, &written, &freed, negotiated)
         });
         let mut stream = BufReader::with_capacity(READ, stream);
-        let read = read_all(&mut stream, export, negotiated, &budget, &answers, &mut ask);
+        let mut batch = Batch { asked: Vec::new(), ask: &mut ask };
+        let read = read_all(&mut stream, export, negotiated, &budget, &answers, &mut batch);
+        batch.hand_over();
         // The writer ends when the last request is answered.
         drop(answers);
         let wrote = writer.join().unwrap_or_else(|_| Err(io::Error::other("a writer panicked")));
@@ -194,15 +202,33 @@ fn put(out: &mut Vec<u8>, answer: &Answer, negotiated: Negotiated) {
     }
 }
 
-fn read_all(
-    stream: &mut impl Read,
+/// Requests that came together: whoever takes them is woken once.
+struct Batch<'a, A: FnMut(Vec<Asked>)> {
+    asked: Vec<Asked>,
+    ask: &'a mut A,
+}
+
+impl<A: FnMut(Vec<Asked>)> Batch<'_, A> {
+    fn hand_over(&mut self) {
+        if !self.asked.is_empty() {
+            (self.ask)(std::mem::take(&mut self.asked));
+        }
+    }
+}
+
+/// Nothing is waited for, neither the client nor room, while requests are kept back.
+fn read_all<A: FnMut(Vec<Asked>)>(
+    stream: &mut BufReader<impl Read>,
     export: &Export,
     negotiated: Negotiated,
     budget: &Budget,
     answers: &Sender<Answer>,
-    ask: &mut impl FnMut(Asked),
+    batch: &mut Batch<'_, A>,
 ) -> io::Result<()> {
     loop {
+        if stream.buffer().len() < HEAD {
+            batch.hand_over();
+        }
         let mut bytes = [0; HEAD];
         match stream.read_exact(&mut bytes) {
             Err(gone) if gone.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
@@ -218,6 +244,10 @@ fn read_all(
         let carries = head.command == Command::Write;
         let holds = matches!(head.command, Command::Read | Command::Write) && fault.is_none();
         let cost = REQUEST + if holds { head.length as usize } else { 0 };
+        let comes = if carries { head.length as usize } else { 0 };
+        if stream.buffer().len() < comes || !budget.has_room(cost) {
+            batch.hand_over();
+        }
         budget.take(cost);
         let mut data = Vec::new();
         match (carries, fault) {
@@ -233,7 +263,7 @@ fn read_all(
         let reply = Reply::new(move |outcome| drop(answers.send(Answer { head, outcome, cost })));
         match fault {
             Some(error) => reply.failed(error),
-            None => ask(Asked { head, data, reply }),
+            None => batch.asked.push(Asked { head, data, reply }),
         }
     }
 }
@@ -253,6 +283,8 @@ fn fault(head: &Head, export: &Export, negotiated: Negotiated) -> Option<u32> {
         Command::Read | Command::Write | Command::Trim | Command::WriteZeroes => range,
         Command::BlockStatus if !negotiated.status => Some(error::INVALID),
         Command::BlockStatus => range,
+        // It is of all that there is, and says so by naming nothing.
+        Command::Flush if (head.offset, head.length) != (0, 0) => Some(error::INVALID),
         Command::Flush | Command::Disconnect => None,
         Command::Unknown(_) => Some(error::INVALID),
     }
@@ -282,6 +314,8 @@ mod tests {
         assert_eq!(said(of(Command::Read, u64::MAX - 511, 512)), Some(error::INVALID));
         assert_eq!(said(of(Command::Trim, 0, 1 << 20)), None, "no bytes come with it");
         assert_eq!(said(of(Command::BlockStatus, 0, 512)), Some(error::INVALID), "not agreed upon");
+        assert_eq!(said(of(Command::Flush, 0, 0)), None);
+        assert_eq!(said(of(Command::Flush, 0, 512)), Some(error::INVALID), "it would never be over");
         assert_eq!(said(of(Command::Unknown(77), 0, 512)), Some(error::INVALID));
     }
 

@@ -125,7 +125,7 @@ impl Disk {
             });
         });
         // Without a disk the reply is an error.
-        let _ = self.messages.send(Message::Asked(Asked { head, data, reply }));
+        let _ = self.messages.send(Message::Asked(vec![Asked { head, data, reply }]));
     }
 }
 
