@@ -109,14 +109,6 @@ pub fn study(
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
 fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
-    for scheme in ["file:", "device:"] {
-        if name.starts_with(scheme) {
-            return Err(Failure::new(format!(
-                "{name}: real files and devices cannot be targets in this version; expected a drive (see `seekwise \
-                 drives`) or a stack file"
-            )));
-        }
-    }
     if let Some((kind, rest)) = place::named(name) {
         return match (&kind.of, rest) {
             (Of::Stack(_), Some(stack)) => {
@@ -127,7 +119,9 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
                 settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
                 Ok(settings)
             }
-            (Of::Nothing(_), None) | (Of::Address(_), Some(_)) => Ok(vec![(plan::PLACE.to_owned(), name.to_owned())]),
+            (Of::Nothing(_), None) | (Of::Address(_) | Of::Path(_), Some(_)) => {
+                Ok(vec![(plan::PLACE.to_owned(), name.to_owned())])
+            }
             _ => Err(Failure::new(format!("{name}: expected {}", kind.form))),
         };
     }

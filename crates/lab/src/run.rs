@@ -588,7 +588,7 @@ pub fn measure_first(
     let groups = work.groups();
     let mut recorder = Recorder::new(&groups);
     let mut stretches = Stretch::between(target, &groups);
-    let outcome = target.run(work.source(Seed(seed)), most, Seed(seed), &mut |record| {
+    let outcome = target.run_work(work, most, Seed(seed), &mut |record| {
         recorder.take(record);
         let now = record.completion.finished;
         if let Some(stretch) = stretches.iter_mut().rev().find(|stretch| stretch.from <= now) {
@@ -600,6 +600,7 @@ pub fn measure_first(
     let mut troubles = troubles(target, work, outcome.failures, outcome.end);
     troubles.extend(operations::troubles(&outcome.source, work));
     troubles.extend(memory_speed(&outcome.source));
+    troubles.extend(outcome.troubles);
     let held_up = outcome.receipt.as_ref().and_then(Receipt::bottleneck);
     troubles.extend(held_up.map(|why| format!("the machine was the bottleneck, not the disk: {why}")));
     Ok(Measured {

@@ -13,6 +13,7 @@ use super::engines::{self, Engine, Runs};
 use super::lines::Expanded;
 use super::number::{self, Amount};
 use super::options::{self, Fate};
+use super::real::Hint;
 use super::value::{self, Fault, Kind, Value};
 
 /// `bssplit` of one direction: size and percent.
@@ -77,6 +78,10 @@ pub(super) struct Settings {
     pub(super) direct: bool,
     pub(super) invalidate: bool,
     pub(super) write_through: bool,
+    /// `sync=sync`, not `dsync`.
+    pub(super) whole_sync: bool,
+    /// `fadvise_hint`, where it says more than that there is one.
+    pub(super) hint: Option<Hint>,
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
     pub(super) flush_at_end: [bool; 2],
@@ -152,6 +157,8 @@ impl Default for Settings {
             direct: false,
             invalidate: true,
             write_through: false,
+            whole_sync: false,
+            hint: None,
             fsync: 0,
             fdatasync: 0,
             flush_at_end: [false; 2],
@@ -190,6 +197,16 @@ impl Settings {
         match fate {
             Fate::Honoured => self.set(name, value, &mut notes)?,
             Fate::Label => {}
+            Fate::Harmless(reason) if name == "fadvise_hint" => {
+                self.hint = ["random", "sequential"]
+                    .iter()
+                    .position(|word| value.is_word(word))
+                    .map(|at| if at == 0 { Hint::Random } else { Hint::Sequential });
+                if value.is_zero() {
+                    self.hint = Some(Hint::None);
+                }
+                notes.push(format!("no effect here: {reason}"));
+            }
             Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
             Fate::Refused(reason, neutral) => {
                 let text = option.value.as_deref().unwrap_or("");
@@ -361,7 +378,7 @@ impl Settings {
             "direct" => self.direct = value.on(),
             "invalidate" => self.invalidate = value.on(),
             "buffered" => self.direct = !value.on(),
-            "sync" => self.write_through = !value.is_zero(),
+            "sync" => (self.write_through, self.whole_sync) = (!value.is_zero(), !value.is_word("dsync")),
             "writefua" => self.write_through |= value.on(),
             "fsync" => self.fsync = value.number() as u32,
             "fdatasync" => self.fdatasync = value.number() as u32,
