@@ -121,6 +121,19 @@ pub fn device(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
     Real::device(path, wanted)
 }
 
+/// Bytes of what `--on file:PATH` or, of a `device`, `device:PATH` names; of a file that is not there, those that are
+/// wanted. Nothing is made.
+#[cfg(target_os = "linux")]
+pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> {
+    file::length(path, device, wanted)
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+pub fn length(_: &str, _: bool, _: &Wanted) -> Result<u64, String> {
+    Err("real files and devices are places on Linux alone".to_owned())
+}
+
 /// Whether this kernel lets us have a ring, else why not.
 #[cfg(target_os = "linux")]
 pub fn ring_is_there() -> Result<(), String> {

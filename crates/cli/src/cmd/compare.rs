@@ -1,6 +1,8 @@
 //! `seekwise compare`: a job on two or more values of one key, on the same random numbers or in turn, and a verdict on
 //! each metric asked for, with its cause.
 
+mod against;
+mod dry;
 mod values;
 
 use std::slice::from_ref;
@@ -30,9 +32,16 @@ use crate::target;
 
 /// Runs the command.
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
-    let key = args.vary.0.as_str();
-    let values = values::of(key, &args.vary.1)?;
-    target::once(&[from_ref(&args.vary), &args.on.set[..]].concat())?;
+    if let Some(drive) = &args.against {
+        return against::against(args, drive, bounds, json);
+    }
+    let vary = args.vary.as_ref().expect("there without --against");
+    let key = vary.0.as_str();
+    let values = values::of(key, &vary.1)?;
+    target::once(&[from_ref(vary), &args.on.set[..]].concat())?;
+    if let Some(drive) = &args.dry_run {
+        return dry::dry_run(args, key, &values, drive, json);
+    }
     let text = study_text(args, key, &values)?;
     let (planned, records) = run(args, &text, bounds)?;
     let evidence = Evidence::new(&planned.study, &planned.made, &records);
@@ -46,7 +55,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         print(&screen::wrapped(&answer.text()?, screen::width()))?;
         match &args.out {
             Some(out) => say(format!("Again: {}", study::again(out))),
-            None => say(format!("Again: {}", command(args))),
+            None => say(format!("Again: {}", command(args, vary))),
         }
     }
     let refused = answer.findings.iter().any(|finding| finding.refused.is_some());
@@ -321,9 +330,9 @@ fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<Stri
     Ok(text)
 }
 
-fn command(args: &args::Compare) -> String {
+fn command(args: &args::Compare, vary: &(String, String)) -> String {
     let metrics: Vec<String> = args.metric.iter().map(|metric| format!(" --metric '{metric}'")).collect();
-    let vary = quoted(&format!("{}={}", args.vary.0, args.vary.1));
+    let vary = quoted(&format!("{}={}", vary.0, vary.1));
     let words = target::words(&args.job, &args.on);
     format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {}", metrics.concat(), args.runs, args.on.seed)
 }

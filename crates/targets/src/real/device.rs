@@ -3,7 +3,8 @@
 //! fails is said with operation, place, size and the system's reason.
 //!
 //! The time of a request until the kernel has taken it (fio's submission latency) stands under `processor`, what follows
-//! (fio's completion latency) under `driver`: what happens behind the kernel is not seen from here.
+//! (fio's completion latency) under `queue`: what happens behind the kernel is not seen from here. What a request waited
+//! before it was given stands, as everywhere, under `driver`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -114,7 +115,7 @@ impl Flight {
         let mut parts = Parts::default();
         let issued = self.issued.clamp(self.submitted, finished);
         parts.add(Part::Processor, issued.since(self.submitted));
-        parts.add(Part::Driver, finished.since(issued));
+        parts.add(Part::Queue, finished.since(issued));
         let (tag, submitted) = (self.request.tag, self.submitted);
         Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND }
     }

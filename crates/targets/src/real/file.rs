@@ -169,6 +169,17 @@ impl Real {
     }
 }
 
+/// Bytes of what a path names, or would.
+pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> {
+    let kind = if device { Kind::Device } else { Kind::File };
+    let path = Path::new(path);
+    let there = path.is_file() || !path.is_dir() && path.exists() || path.join(path::DATA).exists();
+    match wanted.layout {
+        Some(bytes) if !there && kind == Kind::File => Ok(bytes),
+        _ => path::find(path, kind, None).map(|found| found.sectors * SECTOR),
+    }
+}
+
 impl Fit {
     fn of_job(workers: &[Worker], handles: &[Handle]) -> Result<Fit, String> {
         if workers.len() > MOST_THREADS {
@@ -246,6 +257,10 @@ impl Place for Real {
 
     fn is_threaded(&self) -> bool {
         true
+    }
+
+    fn is_direct(&self) -> bool {
+        self.fit.handles.iter().all(|handle| handle.direct)
     }
 
     fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
