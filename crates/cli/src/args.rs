@@ -79,7 +79,7 @@ Examples:
   seekwise keys write cache
   seekwise keys drive.cache.segments
 
-A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, scene, profile, study, review)
+A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, real, scene, profile, study, review)
 lists its keys, a whole key shows what each drive or ready-made layer has, with kind and source; any other words find keys that
 have to do with them.")]
     Keys(Keys),

@@ -618,8 +618,7 @@ pub fn measure_first(
     let run = recorder.finish(&windows);
     let real = look.zip(outcome.usage).map(|(look, usage)| look.finish(usage, &run, outcome.issued));
     if let Some(real) = &real {
-        let read = run.kind(Kind::Read).tally.bytes();
-        troubles.extend(real.doubts(read, !target.is_direct()));
+        troubles.extend(real.doubts([Kind::Read, Kind::Write].map(|kind| run.kind(kind).tally.bytes())));
     }
     Ok(Measured {
         run,

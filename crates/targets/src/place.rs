@@ -109,10 +109,6 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn is_threaded(&self) -> bool {
         false
     }
-    /// Requests go past every cache of the system.
-    fn is_direct(&self) -> bool {
-        false
-    }
     /// The device of one worker.
     fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
         self.open(seed)
@@ -247,11 +243,6 @@ impl Target {
     /// Its figures are measured in real time: one run at a time has the machine.
     pub fn is_measured(&self) -> bool {
         matches!(self, Target::Real(_))
-    }
-
-    /// Requests go past every cache of a real system.
-    pub fn is_direct(&self) -> bool {
-        matches!(self, Target::Real(place) if place.is_direct())
     }
 
     /// The stack, where it is a modelled one.

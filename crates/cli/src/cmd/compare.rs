@@ -5,6 +5,7 @@ mod against;
 mod dry;
 mod values;
 
+use std::collections::BTreeSet;
 use std::slice::from_ref;
 
 use seekwise_formats::metric::Metric;
@@ -172,6 +173,10 @@ impl Compared<'_> {
         let mut value = comparisons.first().cloned().unwrap_or_default();
         value["sides"] = (0..self.values.len()).map(side).collect();
         value["runs"] = self.runs.into();
+        let doubts = self.doubts();
+        if !doubts.is_empty() {
+            value["doubts"] = doubts.into();
+        }
         value["comparisons"] = comparisons.into();
         Ok(value)
     }
@@ -191,6 +196,7 @@ impl Compared<'_> {
             }
             text.push('\n');
         }
+        self.doubts().iter().for_each(|doubt| text.push_str(&format!("{doubt}\n")));
         text.push_str(&format!("{} runs a side, paired {}; 95 % interval", self.runs, paired(self.evidence.made)));
         if self.findings.len() > 1 {
             text.push_str(&format!("; verdicts corrected for {} comparisons (Holm)", self.findings.len()));
@@ -201,6 +207,25 @@ impl Compared<'_> {
             text.push_str(&format!("\nThe sides differ in: {}", differs.join(", ")));
         }
         Ok(text)
+    }
+
+    /// What measured runs say of themselves, in how many of a side's.
+    fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        for cell in 0..self.values.len() {
+            let runs = self.evidence.runs(cell);
+            let known = &self.evidence.made.warnings;
+            let own = |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
+            // Figures differ from run to run; what is said before them does not.
+            let kind = |warning: String| warning.split(": ").next().unwrap_or_default().to_owned();
+            let said: Vec<BTreeSet<String>> =
+                runs.iter().map(|run| own(run).filter(|it| !known.contains(it)).map(kind).collect()).collect();
+            for doubt in said.iter().flatten().collect::<BTreeSet<_>>() {
+                let count = said.iter().filter(|run| run.contains(doubt)).count();
+                doubts.push(format!("Note: {}: {doubt}, in {count} of {} runs.", self.side(cell), runs.len()));
+            }
+        }
+        doubts
     }
 
     /// A line for each side; the mean response beside it, where it is not what is judged.

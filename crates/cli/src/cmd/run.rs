@@ -36,16 +36,7 @@ use crate::target;
 /// Runs the command.
 pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let format = format(args.format, json)?;
-    if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
-        return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
-    }
-    if args.force && args.out.is_none() && args.log.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
-    }
-    if args.slow.is_some() && !matches!(format, Format::Text | Format::Json) {
-        return Err(Failure::new("--slow: a list has no place in this form; expected text or json"));
-    }
-    text::check(&args.columns.names)?;
+    check(args, format)?;
     let cell = target::cell(&args.job, &args.on)?;
     let inputs = Inputs::today(&files::text);
     let prepared = target::prepare(&cell, &inputs)?;
@@ -114,6 +105,20 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
         None => say(format!("Again: seekwise run {} --seed {}", target::words(&args.job, &args.on), args.on.seed)),
     }
     Ok(Answer::Done)
+}
+
+/// An error where arguments do not go together.
+fn check(args: &args::Run, format: Format) -> Result<(), Failure> {
+    if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
+        return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
+    }
+    if args.force && args.out.is_none() && args.log.is_none() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
+    }
+    if args.slow.is_some() && !matches!(format, Format::Text | Format::Json) {
+        return Err(Failure::new("--slow: a list has no place in this form; expected text or json"));
+    }
+    text::check(&args.columns.names)
 }
 
 /// The form that is asked for, by `--format` or by `--json`.

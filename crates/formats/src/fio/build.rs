@@ -84,7 +84,7 @@ pub(super) fn origins(file: &JobFile) -> Vec<Origin> {
 pub(super) fn openings(file: &JobFile) -> Vec<Opening> {
     let opening = |clone: &Clone| {
         let settings = &file.sections[clone.section].settings;
-        Opening { direct: !settings.cached(), through: settings.write_through, invalidate: settings.invalidate }
+        Opening { direct: !settings.cached(), through: settings.write_through, invalidate: settings.system.invalidate }
     };
     clones(file).iter().map(opening).collect()
 }
@@ -94,7 +94,7 @@ pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
     let opened = |clone: &Clone| {
         let settings = &file.sections[clone.section].settings;
         let direct = !settings.cached();
-        let hint = match settings.hint {
+        let hint = match settings.system.hint {
             _ if direct => Hint::None,
             Some(hint) => hint,
             None if settings.random => Hint::Random,
@@ -103,9 +103,9 @@ pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
         Opened {
             calls: settings.engine().runs == Runs::Synchronous,
             direct,
-            invalidate: settings.invalidate,
+            invalidate: settings.system.invalidate,
             data_only: settings.fdatasync > 0,
-            whole: settings.whole_sync,
+            whole: settings.system.whole_sync,
             hint,
         }
     };

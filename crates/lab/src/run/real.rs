@@ -1,6 +1,7 @@
 //! What is looked at besides on a real file or device: how long requests took to be given to the kernel and to come back,
 //! what the run took of the machine, and whether its rate held.
 
+use seekwise_model::block::SECTOR;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::real::usage::Usage;
@@ -27,6 +28,9 @@ const BLOCK: u64 = 50;
 /// their mean: the bounds of SNIA's Performance Test Specification for a steady state (range 20 %, slope 10 %).
 const RANGE: f64 = 0.2;
 const TREND: f64 = 0.1;
+
+/// Share of the bytes that disks must have moved, else a cache is spoken of (inferred: half).
+const OF_DISKS: f64 = 0.5;
 
 /// Latencies as fio has them, of one group and kind.
 #[derive(Clone, Debug, Default)]
@@ -232,8 +236,8 @@ impl Real {
         }
     }
 
-    /// What of it casts doubt, in words. `read` are bytes read by the job.
-    pub fn doubts(&self, read: u64, cached: bool) -> Vec<String> {
+    /// What of it casts doubt, in words; `moved` are bytes read and written by the job.
+    pub fn doubts(&self, moved: [u64; 2]) -> Vec<String> {
         let mut doubts = Vec::new();
         let (saturated, threads) = (self.usage.saturated(), self.usage.threads.len());
         if saturated > 0 {
@@ -254,20 +258,24 @@ impl Real {
             let percent = 100.0 * (drift - 1.0);
             doubts.push(format!("drift: the last quarter of the requests had a rate {percent:+.0} % from the first's"));
         }
-        if let Some(percent) = self.from_cache(read).filter(|percent| cached && *percent >= 50.0) {
-            doubts.push(format!(
-                "cached: the disks below read {:.0} % of the bytes that the job read; the rest came from memory",
-                100.0 - percent
-            ));
+        let words =
+            [("read", "came from memory, or from another machine"), ("wrote", "was still in memory, or went to one")];
+        for (at, (verb, rest)) in words.into_iter().enumerate() {
+            if let Some(share) = self.by_disks(at, moved[at]).filter(|share| *share < OF_DISKS) {
+                doubts.push(format!(
+                    "cached: the disks of this machine {verb} {:.0} % of the bytes that the job {verb}; the rest {rest}",
+                    100.0 * share
+                ));
+            }
         }
         doubts
     }
 
-    /// Percent of the bytes read that no disk read meanwhile; nothing where nothing was read.
-    pub fn from_cache(&self, read: u64) -> Option<f64> {
+    /// Share of the bytes read (0) or written (1) that disks moved meanwhile; nothing where there are none.
+    fn by_disks(&self, direction: usize, moved: u64) -> Option<f64> {
         // One disk may stand on another (loop devices, md): the busiest alone is asked.
-        let disks = self.usage.system.disks.iter().map(|disk| disk.sectors[0] * 512).max().unwrap_or(0);
-        (read > 0).then(|| 100.0 * (1.0 - disks as f64 / read as f64).max(0.0))
+        let disks = self.usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
+        (moved > 0).then(|| disks as f64 / moved as f64)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Advice, fadvise};
-use seekwise_model::block::{Limits, Queuing, SECTOR};
+use seekwise_model::block::{Limits, Op, Queuing, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::workload::{Direction, Pattern, Worker};
 
@@ -84,7 +84,7 @@ impl Real {
                 depths: vec![SCENE_DEPTH],
                 largest: SCENE_PIECE,
                 reads: true,
-                writes: true,
+                writes: writes(work),
             },
         };
         fit.largest = fit.largest.max(SECTOR as usize).next_multiple_of(uring::ALIGNMENT);
@@ -199,6 +199,14 @@ impl Fit {
     }
 }
 
+/// Whether work without workers writes; where that is not known, it does.
+fn writes(work: &Work) -> bool {
+    match work {
+        Work::Session(session) => session.entries.iter().any(|entry| !matches!(entry.op, Op::Read | Op::Flush)),
+        _ => true,
+    }
+}
+
 /// Bytes of a pattern's largest request, and whether it reads and writes.
 fn extent(pattern: &Pattern) -> (u64, [bool; 2]) {
     match pattern {
@@ -257,10 +265,6 @@ impl Place for Real {
 
     fn is_threaded(&self) -> bool {
         true
-    }
-
-    fn is_direct(&self) -> bool {
-        self.fit.handles.iter().all(|handle| handle.direct)
     }
 
     fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
