@@ -159,13 +159,13 @@ mod tests {
         assert!(opened.whole && opened.data_only && !opened.invalidate && opened.hint == Hint::None);
         assert!(!job(&sync.replace("sync=1", "sync=dsync")).unwrap().0[0].whole);
         let said = job("[a]\nsize=1m\nioengine=libaio\n").unwrap().1;
-        assert_eq!(said, ["j.fio:3: ioengine: libaio: its requests go by io_uring"]);
+        assert_eq!(said, ["j.fio:3: `ioengine`: libaio: its requests go by io_uring"]);
     }
 
     #[test]
     fn what_nothing_is_done_about_is_refused() {
         let said = job("[a]\nsize=1m\nnice=5\n").unwrap_err();
-        assert!(said.starts_with("j.fio:3: nice: on a real file: priorities do not reach"), "{said}");
+        assert!(said.starts_with("j.fio:3: `nice`: on a real file: priorities do not reach"), "{said}");
         assert!(job("[a]\nsize=1m\nioengine=mmap\n").unwrap_err().contains("page faults are no requests"));
         assert!(job("[global]\nverify=md5\n[a]\nrw=write\nsize=1m\n").unwrap_err().contains("is not compared"));
         assert!(job("[a]\nsize=1m\nverify=0\nnice=0\n").is_ok());
