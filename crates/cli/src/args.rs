@@ -79,7 +79,7 @@ Examples:
   seekwise keys write cache
   seekwise keys drive.cache.segments
 
-A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, scene, profile, study, review)
+A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, real, scene, profile, study, review)
 lists its keys, a whole key shows what each drive or ready-made layer has, with kind and source; any other words find keys that
 have to do with them.")]
     Keys(Keys),
@@ -95,7 +95,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   seekwise run job.fio --on wd140edfz --seed 7 --format fio-json
-  seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max")]
+  seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max
+  seekwise run job.fio --on file:/mnt/test --set real.layout=10g --slow 100ms")]
     Run(Run),
     /// Run a job on two or more settings and say which is better, where the difference comes from, with an interval.
     #[command(after_help = "\
@@ -103,6 +104,8 @@ Examples:
   seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
   seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric flush
   seekwise compare web-server --on barracuda-7200.7-ncq --vary job.depth=1..32
+  seekwise compare job.fio --on file:/mnt/test --vary real.direct=true,false --dry-run
+  seekwise compare job.fio --on device:/dev/sdb --against exos-x18
 
 Metrics: iops (the default), bytes_per_s or MB/s, mean, p50, p90, p99, p99.9, p99.99, max (of the response time), of reads
 and writes together; of some of them read.p99, write.mean, flush.p99 (flush alone is its mean), job:NAME.p99 (a section of
@@ -322,6 +325,9 @@ pub struct On {
     /// Run each worker for this long (such as `60 s`), whatever the job says.
     #[arg(long, value_name = "T")]
     pub runtime: Option<String>,
+    /// What stands on this device (by its serial number) or in this file (by its name) may be written over.
+    #[arg(long, value_name = "SERIAL|NAME")]
+    pub destroy: Option<String>,
 }
 
 /// Arguments of `serve`.
@@ -454,6 +460,9 @@ pub struct Run {
     /// Also draw the response times as bars, reads and writes apart.
     #[arg(long, conflicts_with = "json")]
     pub plot: bool,
+    /// Also list each request that took at least so long (such as 100ms), with its time and place.
+    #[arg(long, value_name = "T", value_parser = Duration::parse)]
+    pub slow: Option<Duration>,
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,
@@ -472,6 +481,9 @@ pub enum Format {
     Csv,
 }
 
+/// The drive that a forecast without a name takes: a usual one of today.
+const DRY_RUN: &str = "barracuda-2t-st2000dm006";
+
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct Compare {
@@ -482,8 +494,16 @@ pub struct Compare {
     #[command(flatten)]
     pub on: On,
     /// The key that differs and its values, two or more; the first is the base.
-    #[arg(long, value_name = "KEY=A,B", value_parser = key_value)]
-    pub vary: (String, String),
+    #[arg(long, value_name = "KEY=A,B", value_parser = key_value, required_unless_present = "against")]
+    pub vary: Option<(String, String)>,
+    /// Hold what a real file or device does against what this modelled drive or stack is predicted to do.
+    #[arg(long, value_name = "DRIVE|STACK", value_parser = name,
+        conflicts_with_all = ["vary", "metric", "out", "dry_run"])]
+    pub against: Option<String>,
+    /// Run nothing: say how long it will take, as if what is measured were this drive.
+    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with = "out",
+        default_missing_value = DRY_RUN)]
+    pub dry_run: Option<String>,
     /// What is judged, such as p99 or read.mean (without it iops, of a scene elapsed); may be given more than once.
     #[arg(long, value_name = "NAME")]
     pub metric: Vec<Metric>,

@@ -1,17 +1,20 @@
 //! A run in fio's JSON, so that tools that read fio read ours. What virtual time has no counterpart for (processor,
-//! page faults, submission latency) is 0; the clock times are 0 too, so that equal runs give equal bytes.
+//! page faults, submission latency, disks below) is 0 or nothing but on a real file or device; the clock times are 0, so
+//! that equal runs give equal bytes.
 
 use std::collections::BTreeMap;
 
 use seekwise_formats::fio::Given;
 use seekwise_formats::fio_json::{
-    self, DirectionResult, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, Samples,
+    self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, Samples,
 };
 use seekwise_lab::jobs::Origin;
 use seekwise_lab::plan::Prepared;
 use seekwise_lab::run::Measured;
+use seekwise_lab::run::real::{Latencies, Real};
 use seekwise_lab::stats::{Histogram, Kind, Summary};
 use seekwise_model::workload::Worker;
+use seekwise_targets::real::usage::{Disk, Thread};
 
 /// The document.
 pub fn write(prepared: &Prepared, measured: &Measured) -> String {
@@ -30,6 +33,7 @@ pub fn write(prepared: &Prepared, measured: &Measured) -> String {
         generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
         global_options,
         jobs,
+        disk_util: measured.real.as_ref().map_or(Vec::new(), disks),
         ..FioOutput::default()
     })
 }
@@ -40,7 +44,11 @@ fn options(given: &[Given]) -> BTreeMap<String, String> {
 
 fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> JobResult {
     let workers = prepared.job.workers();
-    let direction = |kind| direction(&measured.run.group_kind(group, kind));
+    let latencies = |kind: Kind| measured.real.as_ref().map(|real| &real.latencies[group][kind as usize]);
+    let direction = |kind| direction(&measured.run.group_kind(group, kind), latencies(kind));
+    let threads = measured.real.as_ref().map_or(&[][..], |real| &real.usage.threads);
+    let of_group = threads.iter().zip(workers).filter(|(_, worker)| worker.group as usize == group);
+    let spent = spent(&of_group.map(|(thread, _)| *thread).collect::<Vec<_>>());
     let all = measured.run.group_all(group);
     let (name, group_id, mut options) = match &prepared.origin {
         Origin::Fio(file) => {
@@ -72,8 +80,38 @@ fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> 
         latency: LatencyBuckets::of(all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count))),
         latency_depth: u64::from(workers[first].depth),
         latency_percentile: 100.0,
+        ..spent
+    }
+}
+
+/// What the threads of a job had of the machine: percents of the time that they ran, as fio counts them.
+fn spent(threads: &[Thread]) -> JobResult {
+    let sum = |of: fn(&Thread) -> u64| threads.iter().map(of).sum::<u64>();
+    let wall = sum(|thread| thread.wall.nanos());
+    let percent = |part: u64| if wall > 0 { 100.0 * part as f64 / wall as f64 } else { 0.0 };
+    JobResult {
+        usr_cpu: percent(sum(|thread| thread.user.nanos())),
+        sys_cpu: percent(sum(|thread| thread.system.nanos())),
+        context_switches: sum(|thread| thread.switches),
+        major_faults: sum(|thread| thread.major),
+        minor_faults: sum(|thread| thread.minor),
         ..JobResult::default()
     }
+}
+
+/// What the disks below did meanwhile, whoever asked them.
+fn disks(real: &Real) -> Vec<DiskUtil> {
+    let wall = real.usage.threads.iter().map(|thread| thread.wall.nanos()).max().unwrap_or(0) as f64 / 1e6;
+    let disk = |disk: &Disk| DiskUtil {
+        name: disk.name.clone(),
+        ios: disk.ios,
+        sectors: disk.sectors,
+        merges: disk.merges,
+        ticks: disk.ticks,
+        in_queue: disk.queue_ms,
+        util: if wall > 0.0 { (100.0 * disk.busy_ms as f64 / wall).min(100.0) } else { 0.0 },
+    };
+    real.usage.system.disks.iter().map(disk).collect()
 }
 
 /// fio options that say what a pattern did, where no fio job file stands behind it.
@@ -90,17 +128,23 @@ fn depth_level(depth: u32) -> [f64; 7] {
     level
 }
 
-fn direction(summary: &Summary) -> DirectionResult {
+fn direction(summary: &Summary, latencies: Option<&Latencies>) -> DirectionResult {
     let tally = &summary.tally;
     let plain = DirectionResult::new(tally.ios(), tally.bytes(), summary.elapsed.nanos());
-    let clat = latency(tally.responses());
-    let lat = LatencySummary { percentiles: Vec::new(), ..clat.clone() };
+    let response = latency(tally.responses());
+    let (slat, clat, lat) = match latencies {
+        Some(of) => (latency(&of.submission), latency(&of.completion), latency(&of.total)),
+        None => (LatencySummary::default(), response.clone(), response),
+    };
+    let bare = |of: LatencySummary| LatencySummary { percentiles: Vec::new(), bins: Vec::new(), ..of };
+    let lat = LatencySummary { percentiles: Vec::new(), ..lat };
     // One sample, the whole run: the run keeps no shorter intervals.
     let sampled = |value: f64| if tally.ios() > 0 { Samples::of(&[value]) } else { Samples::default() };
     DirectionResult {
         bandwidth_samples: sampled(summary.bytes_per_s()),
         iops_samples: sampled(summary.iops()),
         bandwidth_percent: if tally.ios() > 0 { 100.0 } else { 0.0 },
+        slat: bare(slat),
         clat,
         lat,
         ..plain

@@ -24,9 +24,28 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
     if let Some(runtime) = &on.runtime {
         settings.push(("job.runtime".to_owned(), runtime.clone()));
     }
+    settings.extend(destroy(on)?);
     settings.extend(on.set.iter().cloned());
     Ok(Cell { levels: Vec::new(), settings })
 }
+
+/// The key that `--destroy` stands for.
+fn destroy(on: &On) -> Result<Option<(String, String)>, Failure> {
+    let Some(name) = &on.destroy else { return Ok(None) };
+    if on.set.iter().any(|(key, _)| key == DESTROY) {
+        return Err(Failure::new(format!("--destroy {name}: --set {DESTROY} says it too; expected one of the two")));
+    }
+    match place::named(&on.target) {
+        Some((place::Kind { of: Of::Path(_), .. }, _)) => Ok(Some((DESTROY.to_owned(), name.clone()))),
+        _ => Err(Failure::new(format!(
+            "--destroy {name}: {} holds nothing that could be destroyed; expected file:PATH or device:PATH",
+            on.target
+        ))),
+    }
+}
+
+/// The key that names what may be written over.
+const DESTROY: &str = "real.destroy";
 
 /// The modelled stack that a target names, without a job.
 pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<String>), Failure> {
@@ -71,6 +90,9 @@ pub fn words(job: &str, on: &On) -> String {
     if let Some(runtime) = &on.runtime {
         words.extend(["--runtime".to_owned(), runtime.clone()]);
     }
+    if let Some(name) = &on.destroy {
+        words.extend(["--destroy".to_owned(), name.clone()]);
+    }
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -109,14 +131,6 @@ pub fn study(
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
 fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
-    for scheme in ["file:", "device:"] {
-        if name.starts_with(scheme) {
-            return Err(Failure::new(format!(
-                "{name}: real files and devices cannot be targets in this version; expected a drive (see `seekwise \
-                 drives`) or a stack file"
-            )));
-        }
-    }
     if let Some((kind, rest)) = place::named(name) {
         return match (&kind.of, rest) {
             (Of::Stack(_), Some(stack)) => {
@@ -127,7 +141,9 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
                 settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
                 Ok(settings)
             }
-            (Of::Nothing(_), None) | (Of::Address(_), Some(_)) => Ok(vec![(plan::PLACE.to_owned(), name.to_owned())]),
+            (Of::Nothing(_), None) | (Of::Address(_) | Of::Path(_), Some(_)) => {
+                Ok(vec![(plan::PLACE.to_owned(), name.to_owned())])
+            }
             _ => Err(Failure::new(format!("{name}: expected {}", kind.form))),
         };
     }

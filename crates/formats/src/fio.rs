@@ -20,6 +20,7 @@
 //! | `draw` | sizes and places of requests: `bssplit`, `random_distribution` |
 //! | `layout` | files on the drive |
 //! | `build` | settings and layout to the model's job |
+//! | `real` | what options mean, or are refused for, on a real file |
 
 mod arithmetic;
 mod build;
@@ -29,6 +30,7 @@ mod layout;
 mod lines;
 mod number;
 mod options;
+mod real;
 mod settings;
 mod value;
 
@@ -37,6 +39,7 @@ use seekwise_model::workload::Job;
 
 use crate::diagnostic::Diagnostic;
 use lines::RawSection;
+pub use real::{Hint, Opened};
 use settings::Settings;
 
 /// What a job file may refer to outside itself.

@@ -89,6 +89,35 @@ pub const JOB: &[Plain] = &[
     ("job.env.NAME", "a text", "the job's own value", "a variable of a built-in job or a fio job: `${NAME}` in it"),
 ];
 
+/// Keys of a real file or device: how a job has it, whatever the job says.
+pub const REAL: &[Plain] = &[
+    ("real.direct", "true, false", "as the job says, else true", "past the page cache (O_DIRECT)"),
+    (
+        "real.engine",
+        "io_uring, psync",
+        "as the job's ioengine says, else io_uring",
+        "how requests reach the kernel: by its ring, or one call after another",
+    ),
+    (
+        "real.cache",
+        "drop, keep",
+        "as the job's invalidate says, else drop",
+        "whether what the page cache holds of the file is given up before a run, or kept: declared warm",
+    ),
+    (
+        "real.layout",
+        "a size such as 1g, in powers of 1024",
+        "nothing is made",
+        "a file that is not there is made so long",
+    ),
+    (
+        "real.destroy",
+        "the serial number of the device, or the name of the file",
+        "nothing is destroyed",
+        "what is there may be written over (--destroy)",
+    ),
+];
+
 /// Keys of a scene's programs that are names of its own. What else a scene has are figures.
 const SCENE: &[Plain] = &[
     ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "what runs, and its figures"),
@@ -170,6 +199,7 @@ pub fn sections() -> Vec<Section> {
     let others = [
         plain("stack", "a stack as a whole", STACK),
         plain("job", "what is done", JOB),
+        plain("real", "a real file or device (--on file:PATH, device:PATH)", REAL),
         scene(),
         plain("profile", "a drive's file, beside its figures (keys of `drive` without that word)", HEAD),
         plain("study", "a study's file", STUDY),

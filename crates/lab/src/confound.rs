@@ -26,7 +26,7 @@ use crate::made::{MadeFrom, differences};
 
 /// The settings of each concern, by the roots of their keys. The first that fits counts; where none does, that of the
 /// layer ([`stack::concern_of`]).
-const CONCERNS: [(Concern, &[&str]); 28] = [
+const CONCERNS: [(Concern, &[&str]); 31] = [
     (
         FlushPolicy,
         &["driver.flush", "driver.write_through", "driver.power_off", "driver.power_off_pause_ms", "accelerator.flush"],
@@ -68,6 +68,9 @@ const CONCERNS: [(Concern, &[&str]); 28] = [
     (Order, &["stack.order"]),
     (Drive, &["device"]),
     (System, &["system"]),
+    (System, &["real.engine"]),
+    (FlushPolicy, &["real.flush"]),
+    (PageCache, &["real"]),
     (PageCache, &["pagecache"]),
     (FileSystem, &["volume", "partitions"]),
     (Workers, &["job.workers"]),
@@ -140,6 +143,8 @@ fn reaches(named: &str, key: &str) -> bool {
         variable if variable.starts_with("job.env.") => under(key, "job"),
         // A cache without a size has no other settings, and nothing is opened through it.
         "pagecache.mib" => under(key, "pagecache"),
+        // Past the page cache nothing is told to it.
+        "real.direct" => ["real.direct", "real.hint"].contains(&key),
         // Another program comes with other figures.
         program if program.starts_with("program.") && program.ends_with(".name") => {
             under(key, program.trim_end_matches(".name"))

@@ -243,6 +243,8 @@ pub struct Loaded {
     pub system: Vec<Setting>,
     /// Devices beside the drive that it runs on too.
     pub beside: Vec<FlashSpec>,
+    /// Of a fio job on a real file: how each worker has it.
+    pub opened: Option<Vec<fio::Opened>>,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
@@ -250,7 +252,7 @@ pub struct Loaded {
 impl Loaded {
     /// Without a page cache, on the drive alone.
     fn bare(job: Work, origin: Origin, warnings: Vec<Diagnostic>) -> Loaded {
-        Loaded { job, origin, system: Vec::new(), beside: Vec::new(), warnings }
+        Loaded { job, origin, system: Vec::new(), beside: Vec::new(), opened: None, warnings }
     }
 }
 
@@ -364,6 +366,8 @@ pub struct Asked<'a> {
     pub scene: &'a [(&'a str, &'a str)],
     /// When a scene ends.
     pub runtime: Option<Span>,
+    /// It runs on a real file: what options mean there counts.
+    pub real: bool,
 }
 
 /// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `variables` go before
@@ -391,7 +395,8 @@ pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_
 
 /// A job of any kind.
 fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
-    let Asked { variables, scene, runtime } = *asked;
+    let Asked { variables, runtime, .. } = *asked;
+    let keys = asked;
     let patterns = patterns();
     let unused = |variable: &str, known: &[&str]| {
         let fault = Diagnostic::at(name, 0, format!("the job has no variable `{variable}`"));
@@ -423,7 +428,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     let text = inputs.text(Role::Job, name).map_err(absent)?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
-        return fio_job(name, &text, sectors, inputs, scene, &|key| given(key).or_else(|| default(key)))
+        return fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| default(key)))
             .and_then(all_used);
     }
     if recording::looks_like(&text) {
@@ -439,7 +444,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         return Err(unused(variable, &[]));
     }
     if is_scene {
-        return scene_job(name, &text, sectors, scene, runtime);
+        return scene_job(name, &text, sectors, keys.scene, runtime);
     }
     if looks_like_iometer(name, &text) {
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
@@ -447,7 +452,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         warnings.extend(more);
         return Ok(Loaded::bare(job.into(), Origin::Iometer, warnings));
     }
-    fio_job(name, &text, sectors, inputs, scene, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
+    fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
 
 /// Why `name`, which might be a file or one of the `known` words, stands for nothing.
@@ -476,7 +481,7 @@ fn scene_job(
     asked.iter().try_for_each(|(key, value)| scene.set(key, value))?;
     let built = scene.build(sectors, runtime)?;
     let (job, origin) = (Work::Scene(Box::new(built.spec)), Origin::Scene(built.settings));
-    Ok(Loaded { job, origin, system: Vec::new(), beside: built.beside, warnings: Vec::new() })
+    Ok(Loaded { beside: built.beside, ..Loaded::bare(job, origin, Vec::new()) })
 }
 
 fn fio_job(
@@ -484,7 +489,7 @@ fn fio_job(
     text: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
-    asked: &[(&str, &str)],
+    asked: &Asked<'_>,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let context = fio::Context {
@@ -493,15 +498,23 @@ fn fio_job(
         ..fio::Context::bare()
     };
     let file = fio::parse(name, text, &context)?;
-    let Some((system, mut settings)) = Scene::system_of_job(name, asked)? else {
+    if let (true, [(key, _), ..]) = (asked.real, asked.scene) {
+        let fault = Diagnostic::at(name, 0, "a real file has the system's own page cache").key(*key);
+        return Err(vec![fault.expected("real.direct=false, or direct=0 in the job")]);
+    }
+    if asked.real {
+        let (job, opened, warnings) = file.real_job(sectors)?;
+        let loaded = Loaded::bare(job.into(), Origin::Fio(Box::new(file)), warnings);
+        return Ok(Loaded { opened: Some(opened), ..loaded });
+    }
+    let Some((system, mut settings)) = Scene::system_of_job(name, asked.scene)? else {
         let (job, warnings) = file.job(sectors)?;
-        let (job, origin) = (job.into(), Origin::Fio(Box::new(file)));
-        return Ok(Loaded { job, origin, system: Vec::new(), beside: Vec::new(), warnings });
+        return Ok(Loaded::bare(job.into(), Origin::Fio(Box::new(file)), warnings));
     };
     let (job, workers, warnings) = file.cached_job(sectors)?;
     settings.push(opened(&workers));
     let job = Work::Cached(Box::new((job, BufferedSpec { system, workers })));
-    Ok(Loaded { job, origin: Origin::Fio(Box::new(file)), system: settings, beside: Vec::new(), warnings })
+    Ok(Loaded { system: settings, ..Loaded::bare(job, Origin::Fio(Box::new(file)), warnings) })
 }
 
 /// How the workers' files are opened, as a setting: two jobs that differ in it are not the same.

@@ -5,6 +5,7 @@
 //! are compared on the same chance.
 
 pub mod draw;
+mod real;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain, size};
@@ -20,10 +21,12 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_targets::place::{self, Of, PLACES, Target};
+use seekwise_targets::real::{Engine, Handle};
 use seekwise_targets::sim;
 use seekwise_targets::work::Work;
 use serde::{Deserialize, Serialize};
 
+use self::real::Keys;
 use crate::catalogue;
 use crate::inputs::{Inputs, Role};
 use crate::jobs::{Asked, Loaded, Origin, absent};
@@ -101,7 +104,7 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 /// key `place` names a place in real time; else `stack` names a stack file to begin with, `drive` a drive alone.
 pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let (mut target, mut settings, below) = match cell.value(PLACE) {
-        Some(name) if name != sim::NAME => real(file, name, cell, inputs)?,
+        Some(name) if name != sim::NAME => in_real_time(file, name, cell, inputs)?,
         _ => {
             let (stack, settings, warnings) = modelled(file, cell, inputs)?;
             (stack.into(), settings, warnings)
@@ -116,16 +119,25 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         asked.clone().rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
     let scene: Vec<(&str, &str)> = asked.filter(|(key, _)| Scene::has_key(key)).collect();
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
-    let asked = Asked { variables: &variables, scene: &scene, runtime };
+    let is_real = matches!(&target, Target::Real(place) if real::is_real(&place.called()));
+    let asked = Asked { variables: &variables, scene: &scene, runtime, real: is_real };
     let sectors = space(file, cell, target.sectors())?;
-    let Loaded { mut job, origin, system, beside, mut warnings } =
-        crate::jobs::load_with(name, sectors, inputs, &asked)?;
+    let loaded = crate::jobs::load_with(name, sectors, inputs, &asked);
+    let Loaded { mut job, origin, system, beside, opened, mut warnings } =
+        loaded.map_err(|faults| if is_real { faults.into_iter().map(longer).collect() } else { faults })?;
     put_beside(&mut target, name, beside)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(below);
+    if is_real {
+        let (handles, said) = Keys::of(file, cell)?.handles(opened.as_deref()).map_err(|why| unfit(file, why))?;
+        warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).key("real.engine")));
+        warnings.extend(one_at_a_time(file, &mut job, &handles));
+        fit(file, &mut target, &job, &handles)?;
+        settings.extend(real::settings(&handles));
+    }
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(work::settings(job, sectors)),
         (Work::Cached(cached), _) => settings.extend(work::settings(&cached.0, sectors).into_iter().chain(system)),
@@ -163,13 +175,59 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
 /// The key that says where a cell runs.
 pub const PLACE: &str = "place";
 
+/// Of a job that does not fit a file: what to do about it.
+fn longer(fault: Diagnostic) -> Diagnostic {
+    match (fault.key.as_deref(), &fault.expected) {
+        (Some("size" | "offset"), None) => fault.expected(
+            "a smaller job, or a longer file: `--set real.layout=SIZE` makes one under a name that is not there yet",
+        ),
+        _ => fault,
+    }
+}
+
+fn unfit(file: &str, why: String) -> Vec<Diagnostic> {
+    vec![Diagnostic::at(file, 0, why).key(PLACE)]
+}
+
+/// Makes a real file ready for the job.
+fn fit(file: &str, target: &mut Target, job: &Work, handles: &[Handle]) -> Result<(), Vec<Diagnostic>> {
+    let Target::Real(place) = &*target else { return Ok(()) };
+    if let Some(fitted) = place.fitted(job, handles).map_err(|why| unfit(file, why))? {
+        *target = Target::Real(fitted);
+    }
+    Ok(())
+}
+
+/// Workers that make one call after another have one request outstanding; what there is to say of it.
+fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagnostic> {
+    let Work::Job(job) = job else { return None };
+    let mut deepest = 1;
+    for (index, worker) in job.workers.iter_mut().enumerate() {
+        let handle = handles.get(index).or(handles.first());
+        if handle.is_some_and(|handle| handle.engine == Engine::Calls) {
+            deepest = deepest.max(worker.depth);
+            worker.depth = 1;
+        }
+    }
+    let said = format!("psync has one request outstanding: the depth is 1, not {deepest}");
+    (deepest > 1).then(|| Diagnostic::at(file, 0, said).key("job.depth"))
+}
+
 /// The place in real time called `name`, with its settings; the keys of a stack are those of a place that has one.
-fn real(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
-    let fits = |(kind, address): &(&place::Kind, Option<&str>)| address.is_some() == matches!(kind.of, Of::Address(_));
+fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
+    let fits = |(kind, address): &(&place::Kind, Option<&str>)| {
+        address.is_some() == matches!(kind.of, Of::Address(_) | Of::Path(_))
+    };
     let Some((kind, address)) = place::named(name).filter(fits) else {
         let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
         let known = || std::iter::once(sim::NAME).chain(PLACES.iter().map(|kind| kind.name));
-        let expected = known().map(|name| if name == "nbd" { "nbd:ADDRESS" } else { name });
+        let whole = |name| match name {
+            "nbd" => "nbd:ADDRESS",
+            place::FILE => "file:PATH",
+            place::DEVICE => "device:PATH",
+            name => name,
+        };
+        let expected = known().map(whole);
         return Err(vec![fault.expected(expected.collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
     };
     let setting = Setting {
@@ -188,16 +246,27 @@ fn real(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid
         settings.insert(0, setting);
         return Ok((Target::Real(made(stack)), settings, warnings));
     }
-    let other = |key: &&String| *key != PLACE && *key != "job" && !key.starts_with("job.") && !Scene::has_key(key);
+    let is_path = matches!(kind.of, Of::Path(_));
+    let keys = Keys::of(file, cell)?;
+    let other = |key: &&String| {
+        !(is_path && key.starts_with(real::REAL_KEYS))
+            && *key != PLACE
+            && *key != "job"
+            && !key.starts_with("job.")
+            && !Scene::has_key(key)
+    };
     if let Some(key) = cell.settings.iter().map(|(key, _)| key).find(other) {
         let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);
-        return Err(vec![fault.expected("keys of the job alone")]);
+        let expected =
+            if is_path { "keys of the job, and `real` keys (`seekwise keys real`)" } else { "keys of the job alone" };
+        return Err(vec![fault.expected(expected)]);
     }
     let place = match kind.of {
         Of::Nothing(made) => made(),
         Of::Address(made) => {
             made(address.unwrap_or("")).map_err(|why| vec![Diagnostic::at(file, 0, why).key(PLACE)])?
         }
+        Of::Path(made) => made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit(file, why))?,
         Of::Stack(_) => unreachable!("it was returned above"),
     };
     Ok((Target::Real(place), vec![setting], Vec::new()))
@@ -242,6 +311,10 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
     };
     for (key, value) in &cell.settings {
         let of_job = |key: &str| key.starts_with("job.") || Scene::has_key(key);
+        if key.starts_with(real::REAL_KEYS) {
+            let fault = Diagnostic::at(file, 0, "says how a real file is used, and there is a modelled disk").key(key);
+            return Err(vec![fault.expected("--on file:PATH or device:PATH with it")]);
+        }
         if !matches!(key.as_str(), "job" | "stack" | PLACE) && !of_job(key) {
             stack.set(key, value)?;
         }

@@ -2,6 +2,7 @@
 //! and reports are made of.
 
 mod operations;
+pub mod real;
 mod troubles;
 
 use std::collections::BTreeMap;
@@ -15,13 +16,15 @@ use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Window;
 use seekwise_model::workload::recorded::Compared;
 use seekwise_targets::live::Receipt;
-use seekwise_targets::place::{Cost, RunError, Target};
+use seekwise_targets::place::{Cost, DEVICE, FILE, RunError, Target};
 use seekwise_targets::sim;
 use seekwise_targets::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 pub use self::operations::OperationRecord;
+use self::real::Watch;
+pub use self::real::{Real, RealRecord};
 use self::troubles::troubles;
 use crate::cut::files::report::{Count, FileLosses, OperationLosses};
 use crate::cut::{self, Losses};
@@ -67,8 +70,11 @@ pub struct RunRecord {
     /// Flushes; they move no bytes, and are in `all` not.
     #[serde(default)]
     pub flush: View,
-    /// Processor use, where a stack models it.
+    /// Processor use, where a stack models it or the kernel told it.
     pub cpu: Option<Cpu>,
+    /// What was looked at besides, on a real file or device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real: Option<RealRecord>,
     /// What a request took of this machine, where that is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<PerRequest>,
@@ -506,6 +512,8 @@ pub struct Measured {
     pub link: Option<u64>,
     /// Cores of the processor, where there is one.
     pub cores: Option<u32>,
+    /// What was looked at besides, on a real file or device.
+    pub real: Option<Real>,
     /// By group of the run: the name of its workers.
     pub names: Vec<String>,
     /// By worker: the time for which it counts.
@@ -588,8 +596,12 @@ pub fn measure_first(
     let groups = work.groups();
     let mut recorder = Recorder::new(&groups);
     let mut stretches = Stretch::between(target, &groups);
-    let outcome = target.run(work.source(Seed(seed)), most, Seed(seed), &mut |record| {
+    let mut look = matches!(target.place(), FILE | DEVICE).then(|| Watch::new(&groups));
+    let outcome = target.run_work(work, most, Seed(seed), &mut |record| {
         recorder.take(record);
+        if let Some(look) = &mut look {
+            look.take(record);
+        }
         let now = record.completion.finished;
         if let Some(stretch) = stretches.iter_mut().rev().find(|stretch| stretch.from <= now) {
             stretch.recorder.take(record);
@@ -600,10 +612,17 @@ pub fn measure_first(
     let mut troubles = troubles(target, work, outcome.failures, outcome.end);
     troubles.extend(operations::troubles(&outcome.source, work));
     troubles.extend(memory_speed(&outcome.source));
+    troubles.extend(outcome.troubles);
     let held_up = outcome.receipt.as_ref().and_then(Receipt::bottleneck);
     troubles.extend(held_up.map(|why| format!("the machine was the bottleneck, not the disk: {why}")));
+    let run = recorder.finish(&windows);
+    let real = look.zip(outcome.usage).map(|(look, usage)| look.finish(usage, &run, outcome.issued));
+    if let Some(real) = &real {
+        troubles.extend(real.doubts([Kind::Read, Kind::Write].map(|kind| run.kind(kind).tally.bytes())));
+    }
     Ok(Measured {
-        run: recorder.finish(&windows),
+        run,
+        real,
         stream_hash: outcome.stream_hash,
         streams: outcome.streams,
         failures: outcome.failures,
@@ -644,6 +663,11 @@ fn memory_speed(issuer: &Issuer) -> Option<String> {
 }
 
 impl Measured {
+    /// When its last worker ended, the ramp included.
+    pub fn end(&self) -> Instant {
+        self.windows.iter().flatten().map(|window| window.until).max().unwrap_or(Instant::ZERO)
+    }
+
     /// Reads and writes by the names of the workers; nothing where all have one name.
     pub fn groups(&self) -> Vec<GroupRecord> {
         let mut groups: Vec<(&str, Summary)> = Vec::new();
@@ -695,7 +719,11 @@ impl Measured {
             read: View::of(&self.run.kind(Kind::Read)),
             write: View::of(&self.run.kind(Kind::Write)),
             flush: View::of(&self.run.kind(Kind::Flush)),
-            cpu: self.cores.map(|cores| Cpu::of(&self.run, cores)),
+            cpu: match &self.real {
+                Some(real) => Some(real.cpu),
+                None => self.cores.map(|cores| Cpu::of(&self.run, cores)),
+            },
+            real: self.real.as_ref().map(Real::record),
             cost: self.cost.map(|cost| PerRequest::of(cost, self.issued)),
             receipt: self.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
             drive: Drives::of(&self.log),

@@ -62,6 +62,11 @@ impl Clock {
         Clock { started: std::time::Instant::now(), processor: processor() }
     }
 
+    /// The same clock for the thread that calls: its own processor time from now on.
+    pub fn of_this_thread(&self) -> Clock {
+        Clock { started: self.started, processor: processor() }
+    }
+
     /// The present.
     pub fn now(&self) -> Instant {
         let nanos = self.started.elapsed().as_nanos();

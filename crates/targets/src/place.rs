@@ -23,7 +23,13 @@ use seekwise_model::workload::WorkloadError;
 use self::remote::{Live, Remote};
 use crate::clock::Clock;
 use crate::live::Receipt;
+use crate::real::threads;
+use crate::real::usage::{System, Thread, Usage};
+use crate::real::{self, Handle, Wanted};
+use crate::work::{Issuer, Work};
 use crate::{null, sim};
+
+pub use crate::real::{DEVICE, FILE};
 
 /// All places in real time.
 pub const PLACES: &[Kind] = &[
@@ -44,6 +50,18 @@ pub const PLACES: &[Kind] = &[
         form: "nbd:ADDRESS",
         about: "any network block device, such as nbd:unix:/tmp/disk or nbd://127.0.0.1:10809; jobs that write destroy what is on it",
         of: Of::Address(Remote::at),
+    },
+    Kind {
+        name: real::FILE,
+        form: "file:PATH",
+        about: "a real file, or seekwise.data in a folder; jobs that write destroy what is in it",
+        of: Of::Path(real::file),
+    },
+    Kind {
+        name: real::DEVICE,
+        form: "device:PATH",
+        about: "a real block device; it is read only",
+        of: Of::Path(real::device),
     },
 ];
 
@@ -69,6 +87,8 @@ pub enum Of {
     Stack(fn(Stack) -> Arc<dyn Place>),
     /// An address, or what is wrong with it.
     Address(fn(&str) -> Result<Arc<dyn Place>, String>),
+    /// The path of a file or device, with what is wanted of it; or what is wrong with it.
+    Path(fn(&str, &Wanted) -> Result<Arc<dyn Place>, String>),
 }
 
 /// A place in real time.
@@ -81,12 +101,28 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn limits(&self) -> Limits;
     /// Its device; `seed` is that of a stack's chance.
     fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError>;
+    /// The same made ready for this work, where it has to be: `handles` say how each worker has it, or one how all do.
+    fn fitted(&self, _: &Work, _: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
+        Ok(None)
+    }
+    /// Each worker of a job is to have a thread and a device of its own there.
+    fn is_threaded(&self) -> bool {
+        false
+    }
+    /// The device of one worker.
+    fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+        self.open(seed)
+    }
 }
 
 /// A device in real time. Completions carry the instant at which they were met.
 pub trait Timed: Device {
     /// Returns when `until` has come, or something from outside; nothing is what only the outside can end.
     fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck>;
+    /// What has gone wrong since it was last asked, in words.
+    fn troubles(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// The run is over. What it leaves to say.
     fn end(self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         Ok(None)
@@ -123,6 +159,10 @@ pub struct Outcome<S> {
     pub streams: Vec<Stream>,
     /// How well the clock kept up with the model, of a modelled disk in real time.
     pub receipt: Option<Receipt>,
+    /// What it took of the machine by the kernel's accounts, on real files and devices.
+    pub usage: Option<Usage>,
+    /// What went wrong, in words.
+    pub troubles: Vec<String>,
 }
 
 /// What a run took of the machine that ran it.
@@ -232,7 +272,23 @@ impl Target {
     ) -> Result<Outcome<S>, RunError> {
         match self {
             Target::Sim(stack) => sim::run(stack, source, most, seed, recorder),
-            Target::Real(place) => measure(place.open(seed)?, source, most, recorder),
+            Target::Real(place) => alone(&**place, source, most, seed, recorder),
+        }
+    }
+
+    /// Runs `work`, each worker of a job on a thread of its own where the place is one for that.
+    pub fn run_work(
+        &self,
+        work: &Work,
+        most: u64,
+        seed: Seed,
+        recorder: &mut impl FnMut(&Record),
+    ) -> Result<Outcome<Issuer>, RunError> {
+        match (self, work) {
+            (Target::Real(place), Work::Job(job)) if place.is_threaded() && most == u64::MAX => {
+                threads::run(&**place, job, seed, recorder)
+            }
+            _ => self.run(work.source(seed), most, seed, recorder),
         }
     }
 }
@@ -258,30 +314,47 @@ pub(crate) fn part<S: Source, D: Device>(engine: Engine<Issuing<S>, D>) -> (Outc
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
     let streams = source.streams().to_vec();
     let source = source.into_source().into_source();
-    let (cost, receipt) = (None, None);
-    (Outcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt }, device)
+    let (cost, receipt, usage, troubles) = (None, None, None, Vec::new());
+    (Outcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt, usage, troubles }, device)
 }
 
-/// A run in real time.
-fn measure<S: Source>(
-    device: Box<dyn Timed>,
+/// A run in real time, on the thread that asks for it.
+fn alone<S: Source>(
+    place: &dyn Place,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     most: u64,
+    seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Outcome<S>, RunError> {
-    let mut engine = join(device, source, most)?;
+    let engine = join(place.open(seed)?, source, most)?;
+    let accounts = place.is_threaded().then(|| (System::now(), Thread::now()));
     let clock = Clock::start();
+    let engine = crank(engine, &clock, recorder)?;
+    let wall = clock.now().since(Instant::ZERO);
+    let cost = Cost { wall, processor: clock.processor() };
+    let usage = accounts.map(|(system, thread)| Usage {
+        threads: vec![Thread::now().since(&thread, wall)],
+        system: System::now().since(&system),
+    });
+    let (outcome, mut device) = part(engine);
+    let troubles = device.troubles();
+    let receipt = device.end()?;
+    let log = receipt.as_ref().map_or(outcome.log, |receipt| receipt.log);
+    Ok(Outcome { cost: Some(cost), log, receipt, usage, troubles, ..outcome })
+}
+
+/// Turns the crank by the clock until the source is over.
+pub(crate) fn crank<S: Source>(
+    mut engine: Engine<Issuing<S>, Box<dyn Timed>>,
+    clock: &Clock,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Engine<Issuing<S>, Box<dyn Timed>>, RunError> {
     loop {
         engine.step(clock.now(), recorder)?;
         if engine.is_over() {
-            break;
+            return Ok(engine);
         }
         let until = engine.poll_timeout();
-        engine.device_mut().wait(&clock, until)?;
+        engine.device_mut().wait(clock, until)?;
     }
-    let cost = Cost { wall: clock.now().since(Instant::ZERO), processor: clock.processor() };
-    let (outcome, device) = part(engine);
-    let receipt = device.end()?;
-    let log = receipt.as_ref().map_or(outcome.log, |receipt| receipt.log);
-    Ok(Outcome { cost: Some(cost), log, receipt, ..outcome })
 }

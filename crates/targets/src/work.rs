@@ -135,6 +135,8 @@ pub enum Issuer {
     Scene(Box<Scene>),
     /// Of a recorded session.
     Play(Play),
+    /// Of a job whose workers ran apart, in their order.
+    Apart(Vec<Workload>),
 }
 
 impl Issuer {
@@ -145,6 +147,7 @@ impl Issuer {
             Issuer::Workload(workload) => workload.windows(end),
             Issuer::Buffered(buffered) => buffered.source().windows(end),
             Issuer::Play(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
+            Issuer::Apart(workers) => workers.iter().flat_map(|worker| worker.windows(end)).collect(),
             Issuer::Scene(scene) => {
                 let window = |(from, until)| Window { from, until };
                 let mut windows: Vec<Option<Window>> = scene.windows(end).map(|it| it.map(window)).collect();
@@ -158,7 +161,7 @@ impl Issuer {
     /// What was read through a page cache; nothing where there is none.
     pub fn reads(&self) -> Option<Reads> {
         let reads = match self {
-            Issuer::Workload(_) | Issuer::Play(_) => return None,
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) => return None,
             Issuer::Buffered(buffered) => buffered.reads(),
             Issuer::Scene(scene) => scene.system().reads(),
         };
@@ -168,7 +171,7 @@ impl Issuer {
     /// What programs did.
     pub fn operations(&self) -> &[Operation] {
         match self {
-            Issuer::Workload(_) | Issuer::Buffered(_) | Issuer::Play(_) => &[],
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) => &[],
             Issuer::Scene(scene) => scene.operations(),
         }
     }
@@ -176,7 +179,7 @@ impl Issuer {
     /// Programs that did not come to their end, by their places.
     pub fn troubles(&self) -> Vec<(usize, Trouble)> {
         match self {
-            Issuer::Workload(_) | Issuer::Buffered(_) | Issuer::Play(_) => Vec::new(),
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) => Vec::new(),
             Issuer::Scene(scene) => scene.troubles().collect(),
         }
     }
@@ -195,6 +198,8 @@ impl Source for Issuer {
             Issuer::Buffered(buffered) => buffered.next(now),
             Issuer::Scene(scene) => scene.next(now),
             Issuer::Play(play) => play.next(now),
+            // What ran apart has run.
+            Issuer::Apart(_) => Next::Done,
         }
     }
 
@@ -205,6 +210,7 @@ impl Source for Issuer {
             Issuer::Buffered(buffered) => buffered.complete(now, completion),
             Issuer::Scene(scene) => scene.complete(now, completion),
             Issuer::Play(play) => play.complete(now, completion),
+            Issuer::Apart(_) => Counted::Out,
         }
     }
 }

@@ -33,6 +33,9 @@ const CLOCK: &str = "crates/targets/src/clock.rs";
 /// What reads a clock, or waits for one.
 const TIMES: [&str; 3] = ["Instant::now", "SystemTime", "thread::sleep"];
 
+/// The one file that may hold unsafe code.
+const UNSAFE: &str = "crates/targets/src/real/uring.rs";
+
 /// Runs the rules.
 pub fn check(files: &[Text], faults: &mut Vec<String>) {
     // A room's tests may stand in a file of their own.
@@ -41,6 +44,9 @@ pub fn check(files: &[Text], faults: &mut Vec<String>) {
         if let Some(inside) = file.path.strip_prefix("crates/model/src/") {
             pure(file, &code, faults);
             rooms(file, inside, &code, faults);
+        }
+        if file.path != UNSAFE && file.path.starts_with("crates/") && code.contains("allow(unsafe_code") {
+            faults.push(format!("{}: lifts the lint against unsafe code; only {UNSAFE} does", file.path));
         }
         if file.path.starts_with("crates/") && file.path.contains("/src/") && file.path != CLOCK {
             for reads in TIMES.iter().filter(|reads| code.contains(**reads)) {
@@ -106,6 +112,12 @@ mod tests {
         check(&[Text { path: path.to_owned(), text: text.to_owned() }], &mut faults);
         faults.retain(|fault| fault.starts_with(path));
         faults
+    }
+
+    #[test]
+    fn one_file_alone_lifts_the_lint_against_unsafe_code() {
+        assert_eq!(faults("crates/lab/src/plan.rs", "#![allow(unsafe_code)]").len(), 1);
+        assert!(faults(UNSAFE, "#![allow(unsafe_code)]").is_empty());
     }
 
     #[test]

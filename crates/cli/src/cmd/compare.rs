@@ -1,8 +1,11 @@
 //! `seekwise compare`: a job on two or more values of one key, on the same random numbers or in turn, and a verdict on
 //! each metric asked for, with its cause.
 
+mod against;
+mod dry;
 mod values;
 
+use std::collections::BTreeSet;
 use std::slice::from_ref;
 
 use seekwise_formats::metric::Metric;
@@ -30,9 +33,16 @@ use crate::target;
 
 /// Runs the command.
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
-    let key = args.vary.0.as_str();
-    let values = values::of(key, &args.vary.1)?;
-    target::once(&[from_ref(&args.vary), &args.on.set[..]].concat())?;
+    if let Some(drive) = &args.against {
+        return against::against(args, drive, bounds, json);
+    }
+    let vary = args.vary.as_ref().expect("there without --against");
+    let key = vary.0.as_str();
+    let values = values::of(key, &vary.1)?;
+    target::once(&[from_ref(vary), &args.on.set[..]].concat())?;
+    if let Some(drive) = &args.dry_run {
+        return dry::dry_run(args, key, &values, drive, json);
+    }
     let text = study_text(args, key, &values)?;
     let (planned, records) = run(args, &text, bounds)?;
     let evidence = Evidence::new(&planned.study, &planned.made, &records);
@@ -46,7 +56,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         print(&screen::wrapped(&answer.text()?, screen::width()))?;
         match &args.out {
             Some(out) => say(format!("Again: {}", study::again(out))),
-            None => say(format!("Again: {}", command(args))),
+            None => say(format!("Again: {}", command(args, vary))),
         }
     }
     let refused = answer.findings.iter().any(|finding| finding.refused.is_some());
@@ -163,6 +173,10 @@ impl Compared<'_> {
         let mut value = comparisons.first().cloned().unwrap_or_default();
         value["sides"] = (0..self.values.len()).map(side).collect();
         value["runs"] = self.runs.into();
+        let doubts = self.doubts();
+        if !doubts.is_empty() {
+            value["doubts"] = doubts.into();
+        }
         value["comparisons"] = comparisons.into();
         Ok(value)
     }
@@ -182,6 +196,7 @@ impl Compared<'_> {
             }
             text.push('\n');
         }
+        self.doubts().iter().for_each(|doubt| text.push_str(&format!("{doubt}\n")));
         text.push_str(&format!("{} runs a side, paired {}; 95 % interval", self.runs, paired(self.evidence.made)));
         if self.findings.len() > 1 {
             text.push_str(&format!("; verdicts corrected for {} comparisons (Holm)", self.findings.len()));
@@ -192,6 +207,25 @@ impl Compared<'_> {
             text.push_str(&format!("\nThe sides differ in: {}", differs.join(", ")));
         }
         Ok(text)
+    }
+
+    /// What measured runs say of themselves, in how many of a side's.
+    fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        for cell in 0..self.values.len() {
+            let runs = self.evidence.runs(cell);
+            let known = &self.evidence.made.warnings;
+            let own = |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
+            // Figures differ from run to run; what is said before them does not.
+            let kind = |warning: String| warning.split(": ").next().unwrap_or_default().to_owned();
+            let said: Vec<BTreeSet<String>> =
+                runs.iter().map(|run| own(run).filter(|it| !known.contains(it)).map(kind).collect()).collect();
+            for doubt in said.iter().flatten().collect::<BTreeSet<_>>() {
+                let count = said.iter().filter(|run| run.contains(doubt)).count();
+                doubts.push(format!("Note: {}: {doubt}, in {count} of {} runs.", self.side(cell), runs.len()));
+            }
+        }
+        doubts
     }
 
     /// A line for each side; the mean response beside it, where it is not what is judged.
@@ -321,9 +355,9 @@ fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<Stri
     Ok(text)
 }
 
-fn command(args: &args::Compare) -> String {
+fn command(args: &args::Compare, vary: &(String, String)) -> String {
     let metrics: Vec<String> = args.metric.iter().map(|metric| format!(" --metric '{metric}'")).collect();
-    let vary = quoted(&format!("{}={}", args.vary.0, args.vary.1));
+    let vary = quoted(&format!("{}={}", vary.0, vary.1));
     let words = target::words(&args.job, &args.on);
     format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {}", metrics.concat(), args.runs, args.on.seed)
 }

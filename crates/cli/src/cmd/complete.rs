@@ -117,7 +117,7 @@ fn all_keys() -> Vec<String> {
 
 /// Keys with `=`, and behind it the words that the key takes.
 fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
-    let asked = |name: &str| name == "job" || layers().any(|layer| layer == name);
+    let asked = |name: &str| matches!(name, "job" | "real") || layers().any(|layer| layer == name);
     let sections = sections().into_iter().filter(|section| asked(section.name));
     let entries: Vec<_> = sections.flat_map(|section| section.keys).collect();
     let begun = current.to_str().unwrap_or_default();
@@ -175,6 +175,7 @@ mod tests {
         assert!(settings_of("drive.cache.wr").contains(&"drive.cache.write_back=".to_owned()));
         assert_eq!(settings_of("drive.cache.write_back="), ["drive.cache.write_back=on", "drive.cache.write_back=off"]);
         assert_eq!(settings_of("array=raid-1"), ["array=raid-1", "array=raid-10"]);
+        assert_eq!(settings_of("real.engine="), ["real.engine=io_uring", "real.engine=psync"]);
         assert_eq!(settings_of("drive=exos"), ["drive=exos-x18"]);
         assert_eq!(settings_of("drive.mechanics.rpm="), [""; 0], "a range has no words");
     }

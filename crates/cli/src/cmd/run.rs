@@ -1,6 +1,7 @@
 //! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
 
 mod histogram;
+mod slow;
 mod text;
 
 use std::path::Path;
@@ -13,8 +14,10 @@ use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
 use seekwise_lab::run::{Measured, RunRecord, measure};
 use seekwise_model::record::Record;
+use seekwise_model::time::Span;
 use seekwise_targets::work::Work;
 
+use self::slow::SlowOnes;
 use self::text::{Wanted, text};
 use super::{print, print_json, study, warn};
 use crate::args::{self, Format};
@@ -33,13 +36,7 @@ use crate::target;
 /// Runs the command.
 pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let format = format(args.format, json)?;
-    if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
-        return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
-    }
-    if args.force && args.out.is_none() && args.log.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
-    }
-    text::check(&args.columns.names)?;
+    check(args, format)?;
     let cell = target::cell(&args.job, &args.on)?;
     let inputs = Inputs::today(&files::text);
     let prepared = target::prepare(&cell, &inputs)?;
@@ -59,10 +56,14 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let far = Far::new(&prepared);
     let mut count = 0u64;
     let mut failure: Option<Failure> = None;
+    let mut slow = args.slow.map(|least| SlowOnes::new(Span::from_nanos(least.nanos)));
     let measured = measure(&prepared.target, &prepared.job, args.on.seed, |record| {
         count += 1;
         if count.is_multiple_of(FAR_STEP) {
             far.at(count, record);
+        }
+        if let Some(slow) = &mut slow {
+            slow.take(record);
         }
         if let (Some(log), None) = (&mut log, &failure) {
             failure = log.take(record).err();
@@ -85,6 +86,9 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
             let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");
             let Program { version, build } = Program::this();
             (value["version"], value["build"]) = (version.into(), build.into());
+            if let Some(slow) = &slow {
+                value["slow"] = slow.json();
+            }
             print_json(&value)?;
         }
         Format::FioJson => print(&shown_json(&fio_output::write(&prepared, &measured)))?,
@@ -92,7 +96,8 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
         Format::Text => {
             let wanted = Wanted { columns: &args.columns.names, plot: args.plot, width: screen::width() };
             let made_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
-            print(&text(&record, &measured, made_on, &wanted)?)?;
+            let slow = slow.map_or(String::new(), |slow| slow.text(wanted.width));
+            print(&(text(&record, &measured, made_on, &wanted)? + &slow))?;
         }
     }
     match kept {
@@ -100,6 +105,20 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
         None => say(format!("Again: seekwise run {} --seed {}", target::words(&args.job, &args.on), args.on.seed)),
     }
     Ok(Answer::Done)
+}
+
+/// An error where arguments do not go together.
+fn check(args: &args::Run, format: Format) -> Result<(), Failure> {
+    if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
+        return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
+    }
+    if args.force && args.out.is_none() && args.log.is_none() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
+    }
+    if args.slow.is_some() && !matches!(format, Format::Text | Format::Json) {
+        return Err(Failure::new("--slow: a list has no place in this form; expected text or json"));
+    }
+    text::check(&args.columns.names)
 }
 
 /// The form that is asked for, by `--format` or by `--json`.

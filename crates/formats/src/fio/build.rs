@@ -12,6 +12,7 @@ use seekwise_model::workload::{
 
 use super::engines::Runs;
 use super::layout::{self, Clone, Plan};
+use super::real::{Hint, Opened};
 use super::settings::Settings;
 use super::{JobFile, Origin, Section};
 use crate::diagnostic::Diagnostic;
@@ -83,9 +84,32 @@ pub(super) fn origins(file: &JobFile) -> Vec<Origin> {
 pub(super) fn openings(file: &JobFile) -> Vec<Opening> {
     let opening = |clone: &Clone| {
         let settings = &file.sections[clone.section].settings;
-        Opening { direct: !settings.cached(), through: settings.write_through, invalidate: settings.invalidate }
+        Opening { direct: !settings.cached(), through: settings.write_through, invalidate: settings.system.invalidate }
     };
     clones(file).iter().map(opening).collect()
+}
+
+/// How each worker has a real file.
+pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
+    let opened = |clone: &Clone| {
+        let settings = &file.sections[clone.section].settings;
+        let direct = !settings.cached();
+        let hint = match settings.system.hint {
+            _ if direct => Hint::None,
+            Some(hint) => hint,
+            None if settings.random => Hint::Random,
+            None => Hint::Sequential,
+        };
+        Opened {
+            calls: settings.engine().runs == Runs::Synchronous,
+            direct,
+            invalidate: settings.system.invalidate,
+            data_only: settings.fdatasync > 0,
+            whole: settings.system.whole_sync,
+            hint,
+        }
+    };
+    clones(file).iter().map(opened).collect()
 }
 
 /// All clones in fio's order: of each section the first, then the others from the last to the second.

@@ -13,6 +13,7 @@ use super::engines::{self, Engine, Runs};
 use super::lines::Expanded;
 use super::number::{self, Amount};
 use super::options::{self, Fate};
+use super::real::Hint;
 use super::value::{self, Fault, Kind, Value};
 
 /// `bssplit` of one direction: size and percent.
@@ -75,8 +76,8 @@ pub(super) struct Settings {
     pub(super) priority: [[u64; 3]; 2],
     // Durability.
     pub(super) direct: bool,
-    pub(super) invalidate: bool,
     pub(super) write_through: bool,
+    pub(super) system: System,
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
     pub(super) flush_at_end: [bool; 2],
@@ -97,6 +98,33 @@ pub(super) struct Settings {
     pub(super) rate_ignore_thinktime: bool,
     /// Where each option was last given.
     places: BTreeMap<&'static str, (String, usize)>,
+}
+
+/// What concerns the operating system alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct System {
+    pub(super) invalidate: bool,
+    /// `sync=sync`, not `dsync`.
+    pub(super) whole_sync: bool,
+    /// `fadvise_hint`, where it says more than that there is one.
+    pub(super) hint: Option<Hint>,
+}
+
+impl Default for System {
+    fn default() -> System {
+        System { invalidate: true, whole_sync: false, hint: None }
+    }
+}
+
+impl System {
+    fn take_hint(&mut self, value: &Value) {
+        self.hint = match value.is_zero() {
+            true => Some(Hint::None),
+            false if value.is_word("random") => Some(Hint::Random),
+            false if value.is_word("sequential") => Some(Hint::Sequential),
+            false => None,
+        };
+    }
 }
 
 impl Default for Settings {
@@ -150,8 +178,8 @@ impl Default for Settings {
             group_reporting: false,
             priority: [[0; 3]; 2],
             direct: false,
-            invalidate: true,
             write_through: false,
+            system: System::default(),
             fsync: 0,
             fdatasync: 0,
             flush_at_end: [false; 2],
@@ -190,6 +218,10 @@ impl Settings {
         match fate {
             Fate::Honoured => self.set(name, value, &mut notes)?,
             Fate::Label => {}
+            Fate::Harmless(reason) if name == "fadvise_hint" => {
+                self.system.take_hint(&value);
+                notes.push(format!("no effect here: {reason}"));
+            }
             Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
             Fate::Refused(reason, neutral) => {
                 let text = option.value.as_deref().unwrap_or("");
@@ -359,9 +391,9 @@ impl Settings {
             "new_group" => self.new_group = value.on(),
             "group_reporting" => self.group_reporting = value.on(),
             "direct" => self.direct = value.on(),
-            "invalidate" => self.invalidate = value.on(),
+            "invalidate" => self.system.invalidate = value.on(),
             "buffered" => self.direct = !value.on(),
-            "sync" => self.write_through = !value.is_zero(),
+            "sync" => (self.write_through, self.system.whole_sync) = (!value.is_zero(), !value.is_word("dsync")),
             "writefua" => self.write_through |= value.on(),
             "fsync" => self.fsync = value.number() as u32,
             "fdatasync" => self.fdatasync = value.number() as u32,

@@ -159,8 +159,9 @@ fn as_markdown(section: &Section) -> String {
 
 #[test]
 fn the_guide_has_every_key() {
-    written("stack.md", |section| !["stack", "scene", "profile", "study", "review"].contains(&section.name));
+    written("stack.md", |section| !["stack", "real", "scene", "profile", "study", "review"].contains(&section.name));
     written("scenes.md", |section| section.name == "scene");
+    written("real.md", |section| section.name == "real");
 }
 
 /// The tables of these sections in a chapter of the guide are up to date.

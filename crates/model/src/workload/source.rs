@@ -43,6 +43,8 @@ pub struct Workload {
     stages: VecDeque<Vec<u16>>,
     /// Workers of the current stage that have not ended.
     active: usize,
+    /// The number of the first worker in its job.
+    first: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,19 @@ impl Workload {
             blocked: job.workers.iter().map(|_| false).collect(),
             stages: stages.iter().map(of_stage).collect(),
             active: 0,
+            first: 0,
         })
+    }
+
+    /// One worker of a job, without the others: it issues what it issues among them, under its number, with tags of its
+    /// own. It begins at once; whoever runs the others knows when its stage comes.
+    pub fn alone(job: &Job, worker: u16, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
+        check::job(job, limits)?;
+        let of = &job.workers[usize::from(worker)];
+        let only = Job { name: job.name.clone(), workers: alloc::vec![of.clone()] };
+        let mut alone = Workload::new(&only, limits, seed)?;
+        alone.workers = alloc::vec![Running::new(of, worker, limits, seed)];
+        Ok(Workload { first: worker, ..alone })
     }
 
     /// By worker: the time for which it counts, until `now` where it has not ended; nothing where it has not begun.
@@ -147,7 +161,7 @@ impl Workload {
         let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
         self.slots[tag as usize] = Slot { worker: index, purpose: Purpose::Plain, intended: now, op, sectors };
-        Request { tag, unit: 0, origin: index, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
+        Request { tag, unit: 0, origin: self.first + index, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
     }
 
     #[inline]
@@ -166,7 +180,7 @@ impl Workload {
         Request {
             tag,
             unit: 0,
-            origin: index,
+            origin: self.first + index,
             op: issue.op,
             flags: issue.flags,
             lba: issue.lba,
@@ -214,7 +228,8 @@ impl Source for Workload {
             if core::mem::take(&mut self.blocked[usize::from(index)]) {
                 self.ready.push_back(index);
             }
-            return if counts { Counted::In { worker: index, intended, served: None } } else { Counted::Out };
+            let worker = self.first + index;
+            return if counts { Counted::In { worker, intended, served: None } } else { Counted::Out };
         }
         if worker.complete(now, completion.tag, purpose, intended, done) {
             self.free[usize::from(index)].push(completion.tag);
@@ -228,6 +243,6 @@ impl Source for Workload {
             return Counted::Out;
         }
         let served = (purpose == Purpose::Forced).then_some((op, sectors));
-        Counted::In { worker: index, intended, served }
+        Counted::In { worker: self.first + index, intended, served }
     }
 }

@@ -1,6 +1,6 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{Measured, OperationRecord, PerRequest, RunRecord, View};
+use seekwise_lab::run::{Measured, OperationRecord, PerRequest, RealRecord, RunRecord, View};
 use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
 use seekwise_model::time::Span;
@@ -70,6 +70,9 @@ pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wan
         );
         text.push_str(&format!("\n{}\n", wrapped(&said, width)));
     }
+    if let Some(real) = &record.real {
+        text.push_str(&format!("\n{}\n", wrapped(&on_a_real_file(real), width)));
+    }
     if let Some(percent) = record.memory_percent {
         text.push_str(&format!("\nOf the bytes read {percent:.1} % came from memory.\n"));
     }
@@ -91,6 +94,24 @@ pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wan
         text.push_str(&format!("{}\n", wrapped(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
+}
+
+/// What was looked at on a real file: latencies as fio has them, and what the machine did.
+fn on_a_real_file(real: &RealRecord) -> String {
+    let (given, back) = (&real.submission_ms, &real.completion_ms);
+    let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
+    format!(
+        "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us. Threads that issued had {:.1} % of all \
+         processors ({:.1} % in the program, {:.1} % in the kernel), the whole system {:.1} %.",
+        micros(given.mean),
+        micros(given.p99),
+        micros(back.mean),
+        micros(back.p99),
+        real.user_percent + real.system_percent,
+        real.user_percent,
+        real.system_percent,
+        real.whole_percent
+    )
 }
 
 /// How a recorded session ended here.

@@ -1,0 +1,96 @@
+//! Requests that took long, one by one: when, where, how long, and where most of it went.
+
+use seekwise_lab::stats::Kind;
+use seekwise_model::block::SECTOR;
+use seekwise_model::record::{Part, Record};
+use seekwise_model::time::Span;
+use serde_json::{Value, json};
+
+use crate::tables::{figures_from, wide};
+
+/// Requests that are listed; of more their number.
+const LISTED: usize = 1000;
+
+/// What the table says.
+const HEADINGS: [&str; 7] = ["due at s", "what", "at byte", "bytes", "took ms", "most of it", "worker"];
+
+/// Those that took at least so long.
+pub struct SlowOnes {
+    least: Span,
+    listed: Vec<Record>,
+    more: u64,
+}
+
+impl SlowOnes {
+    /// None yet.
+    pub fn new(least: Span) -> SlowOnes {
+        SlowOnes { least, listed: Vec::new(), more: 0 }
+    }
+
+    /// Keeps a record of one that was.
+    #[inline]
+    pub fn take(&mut self, record: &Record) {
+        if record.response() >= self.least {
+            match self.listed.len() < LISTED {
+                true => self.listed.push(*record),
+                false => self.more += 1,
+            }
+        }
+    }
+
+    /// In the order in which they were due.
+    fn sorted(&self) -> Vec<&Record> {
+        let mut sorted: Vec<&Record> = self.listed.iter().collect();
+        sorted.sort_by_key(|record| (record.intended, record.worker, record.request.stamp));
+        sorted
+    }
+
+    /// The list, and how many more there were.
+    pub fn json(&self) -> Value {
+        let one = |record: &&Record| {
+            let words = words(record);
+            json!({"due_s": record.intended.nanos() as f64 / 1e9, "op": words.op, "offset": record.request.lba * SECTOR,
+                   "bytes": u64::from(record.request.sectors) * SECTOR, "response_ms": record.response().nanos() as f64 / 1e6,
+                   "most_in": words.most, "worker": words.worker})
+        };
+        json!({"at_least_ms": self.least.nanos() as f64 / 1e6, "more": self.more,
+               "requests": self.sorted().iter().map(one).collect::<Vec<_>>()})
+    }
+
+    /// The list as a table.
+    pub fn text(&self, width: usize) -> String {
+        let least = self.least.nanos() as f64 / 1e6;
+        if self.listed.is_empty() {
+            return format!("\nNo request took {least} ms or longer.\n");
+        }
+        let mut table = wide(HEADINGS.iter().map(|&heading| heading.to_owned()).collect());
+        figures_from(&mut table, 2);
+        for record in self.sorted() {
+            let words = words(record);
+            table.add_row([
+                format!("{:.6}", record.intended.nanos() as f64 / 1e9),
+                words.op.to_owned(),
+                (record.request.lba * SECTOR).to_string(),
+                (u64::from(record.request.sectors) * SECTOR).to_string(),
+                format!("{:.3}", record.response().nanos() as f64 / 1e6),
+                words.most.to_owned(),
+                words.worker.to_string(),
+            ]);
+        }
+        let more = if self.more > 0 { format!("and {} more\n", self.more) } else { String::new() };
+        format!("\nRequests that took {least} ms or longer:\n{}\n{more}", table.draw(width))
+    }
+}
+
+/// What of a record is a word.
+struct Words {
+    op: &'static str,
+    most: &'static str,
+    /// From 1, in the order of the job.
+    worker: u16,
+}
+
+fn words(record: &Record) -> Words {
+    let most = Part::ALL.into_iter().max_by_key(|part| record.completion.parts.get(*part));
+    Words { op: Kind::of(record.request.op).name(), most: most.map_or("", Part::name), worker: record.worker + 1 }
+}

@@ -1,0 +1,191 @@
+//! Real files as places: each worker draws what it draws in simulation, what is refused is refused with what to do, and
+//! nothing but the file is touched. No measured time is judged.
+#![cfg(target_os = "linux")]
+
+mod seekwise;
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::{names, seekwise};
+use serde_json::Value;
+
+/// Ten jobs, of several workers, stages, paces, sizes and directions.
+const JOBS: [(&str, &str); 10] = [
+    ("reads", "[j]\nrw=randread\nbs=4k\nsize=8m\nioengine=io_uring\ndirect=1\niodepth=16\nnumber_ios=300\n"),
+    ("several", "[j]\nrw=randread\nbs=4k\nsize=8m\nioengine=libaio\ndirect=1\niodepth=4\nnumjobs=4\nnumber_ios=120\n"),
+    ("writes", "[j]\nrw=randwrite\nbs=8k\nsize=8m\nioengine=io_uring\ndirect=1\niodepth=8\nfsync=16\nnumber_ios=150\n"),
+    ("mixed", "[j]\nrw=randrw\nrwmixread=70\nbs=4k,16k\nsize=8m\nioengine=io_uring\niodepth=8\nnumber_ios=200\n"),
+    ("sequential", "[j]\nrw=read\nbs=64k\nsize=4m\nnumjobs=2\n"),
+    (
+        "stages",
+        "[global]\nsize=4m\nbs=4k\ndirect=1\n[first]\nrw=write\nnumber_ios=110\n[then]\nstonewall\nrw=randread\nnumjobs=2\n\
+         number_ios=110\n",
+    ),
+    ("sizes", "[j]\nrw=randread\nbssplit=512/30:4k/50:64k/20\nsize=8m\nioengine=io_uring\niodepth=4\nnumber_ios=150\n"),
+    ("zipf", "[j]\nrw=randread\nrandom_distribution=zipf:1.2\nbs=4k\nsize=8m\ndirect=1\nnumber_ios=150\n"),
+    (
+        "paced",
+        "[j]\nrw=randread\nbs=4k\nsize=8m\nioengine=io_uring\ndirect=1\niodepth=4\nrate_iops=2000\nnumber_ios=150\n",
+    ),
+    (
+        "durable",
+        "[a]\nrw=randwrite\nbs=4k\nsize=4m\nsync=dsync\nnumber_ios=110\n[b]\nrw=write\nbs=4k\nsize=4m\nfdatasync=4\n\
+         number_ios=110\n",
+    ),
+];
+
+/// A volume without a file system's chance, read by one program after another.
+const SCENE: &str = "[system]\nfamily = \"windows-nt\"\n[pagecache]\nmib = 4\n[volume.c]\nfs = \"fat32\"\nsize_gib = 0.06\n\
+    files = 40\ntotal_mb = 8\n[program.first]\nname = \"set-read\"\nfiles = 0\ntotal_mb = 0\n";
+
+/// A folder of the jobs, the scene, and a file of 64 MiB that was laid out.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in JOBS {
+        fs::write(folder.path().join(format!("{name}.fio")), text).unwrap();
+    }
+    fs::write(folder.path().join("scene.toml"), SCENE).unwrap();
+    fs::create_dir(folder.path().join("d")).unwrap();
+    folder
+}
+
+/// The file in it; made at the first run.
+const LAYOUT: &str = "real.layout=64m";
+
+/// Why nothing here can run, if so: some systems forbid rings, or have no way past the page cache of a temporary folder.
+fn bare(folder: &Path) -> bool {
+    let said = seekwise(folder, &["run", "reads.fio", "--on", "file:d", "--set", LAYOUT]);
+    if said.code == 0 && !said.err.contains("io_uring is forbidden") {
+        return false;
+    }
+    println!("skipped: {}", said.err);
+    true
+}
+
+#[test]
+fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
+    let folder = folder();
+    let at = folder.path();
+    if bare(at) {
+        return;
+    }
+    let record = |job: &str, target: &str, set: &[&str]| -> Value {
+        let sets: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+        seekwise(at, &[&["run", job, "--on", target, "--json"], &sets[..]].concat()).json()
+    };
+    for name in JOBS.iter().map(|job| format!("{}.fio", job.0)).chain(["scene.toml".to_owned()]) {
+        let sim = record(&name, "barracuda-7200.7-ncq", &["job.span=64m"]);
+        let null = record(&name, "null", &["job.span=64m"]);
+        let real = record(&name, "file:d", &[]);
+        let calls = record(&name, "file:d", &["real.engine=psync", "real.direct=false"]);
+        assert!(!sim["streams"].as_array().unwrap().is_empty(), "{name}");
+        for (other, place) in [(&null, "null"), (&real, "file"), (&calls, "file")] {
+            assert_eq!((&other["place"], &other["failures"]), (&Value::from(place), &Value::from(0)), "{name}");
+            assert_eq!(other["streams"], sim["streams"], "{name} on {place}");
+            assert_eq!(other["all"]["ios"], sim["all"]["ios"], "{name} on {place}");
+            assert_eq!(other["flush"]["ios"], sim["flush"]["ios"], "{name} on {place}");
+        }
+        assert!(real["real"]["completion_ms"]["mean"].as_f64().unwrap() > 0.0, "{name}");
+    }
+    // As long as it was made, and nothing beside it.
+    assert_eq!(fs::metadata(at.join("d/seekwise.data")).unwrap().len(), 64 << 20);
+    assert_eq!(names(&at.join("d")), ["seekwise.data"]);
+}
+
+#[test]
+fn what_could_destroy_something_or_does_not_fit_is_refused() {
+    let folder = folder();
+    let at = folder.path();
+    let said = |args: &[&str]| {
+        let said = seekwise(at, &[&["run"], args].concat());
+        assert_eq!(said.code, 2, "{args:?}: {}", said.out);
+        said.err
+    };
+    let has = |text: String, words: &str| assert!(text.contains(words), "{text}");
+    has(said(&["reads.fio", "--on", "file:d"]), "there is no such file");
+    has(said(&["reads.fio", "--on", "file:"]), "expected a path");
+    has(said(&["reads.fio", "--on", "file"]), "expected file:PATH");
+    has(said(&["reads.fio", "--on", "device:d"]), "is no block device");
+    assert!(names(&at.join("d")).is_empty());
+    fs::write(at.join("thesis"), vec![b'x'; 32 << 20]).unwrap();
+    has(said(&["writes.fio", "--on", "file:thesis"]), "holds something that Seekwise did not write");
+    has(said(&["writes.fio", "--on", "file:thesis", "--destroy", "other"]), "or `--destroy thesis`");
+    has(said(&["reads.fio", "--on", "cheetah-15k.4", "--destroy", "x"]), "holds nothing that could be destroyed");
+    assert_eq!(fs::read(at.join("thesis")).unwrap(), vec![b'x'; 32 << 20]);
+    fs::write(at.join("small"), vec![0; 1 << 20]).unwrap();
+    has(said(&["reads.fio", "--on", "file:small"]), "or a longer file: `--set real.layout=SIZE`");
+    assert_eq!(fs::metadata(at.join("small")).unwrap().len(), 1 << 20);
+    has(said(&["reads.fio", "--on", "file:thesis", "--set", "real.drect=true"]), "did you mean `real.direct`?");
+    has(said(&["reads.fio", "--on", "file:thesis", "--set", "real.direct=2"]), "expected true, false");
+    has(said(&["reads.fio", "--on", "cheetah-15k.4", "--set", "real.direct=true"]), "expected --on file:PATH");
+    has(said(&["reads.fio", "--on", "file:thesis", "--set", "pagecache.mib=5"]), "the system's own page cache");
+    has(said(&["reads.fio", "--on", "file:thesis", "--set", "drive.cache.segments=5"]), "`real` keys");
+    // A reader needs no permission to write, and a file is read that somebody else wrote.
+    let read = seekwise(at, &["run", "zipf.fio", "--on", "file:thesis", "--set", "real.direct=false", "--json"]).json();
+    assert_eq!(read["all"]["ios"], 150);
+}
+
+#[test]
+fn names_in_a_job_are_never_opened() {
+    let folder = folder();
+    let at = folder.path();
+    if bare(at) {
+        return;
+    }
+    fs::write(at.join("other"), "stays").unwrap();
+    fs::write(at.join("j.fio"), "[j]\nfilename=other\ndirectory=.\nrw=write\nbs=4k\nsize=1m\ndirect=1\n").unwrap();
+    let out = seekwise(at, &["run", "j.fio", "--on", "file:d", "--json"]).json();
+    assert_eq!(
+        (out["write"]["ios"].as_u64(), fs::read_to_string(at.join("other")).unwrap().as_str()),
+        (Some(256), "stays")
+    );
+    let written = fs::read(at.join("d/seekwise.data")).unwrap();
+    assert!(written.chunks(512).all(|sector| sector.starts_with(b"SEEKWISE")));
+}
+
+#[test]
+fn fios_json_has_the_machine_in_it_and_slow_requests_are_listed() {
+    let folder = folder();
+    let at = folder.path();
+    if bare(at) {
+        return;
+    }
+    let fio = seekwise(at, &["run", "several.fio", "--on", "file:d", "--format", "fio-json"]).json();
+    let read = &fio["jobs"][0]["read"];
+    let of = |key: &str| read[key]["mean"].as_f64().unwrap();
+    assert_eq!(read["slat_ns"]["N"], read["total_ios"]);
+    assert!((of("slat_ns") + of("clat_ns") - of("lat_ns")).abs() < 1.0, "{read}");
+    assert!(fio["jobs"][0]["usr_cpu"].as_f64().unwrap() + fio["jobs"][0]["sys_cpu"].as_f64().unwrap() > 0.0);
+    let slow = seekwise(at, &["run", "reads.fio", "--on", "file:d", "--json", "--slow", "1ns"]).json();
+    assert_eq!(slow["slow"]["requests"].as_array().unwrap().len(), 300);
+    assert_eq!(slow["slow"]["requests"][0]["op"], "read");
+    let none = seekwise(at, &["run", "reads.fio", "--on", "cheetah-15k.4", "--slow", "1h"]).done();
+    assert!(none.contains("No request took 3600000 ms or longer."), "{none}");
+}
+
+#[test]
+fn sides_are_compared_in_turn_predicted_and_forecast() {
+    let folder = folder();
+    let at = folder.path();
+    let job = ["compare", "reads.fio", "--on", "file:d", "--set", LAYOUT];
+    let dry =
+        seekwise(at, &[&job[..], &["--vary", "real.direct=true,false", "--runs", "5", "--dry-run", "--json"]].concat());
+    let dry = dry.json();
+    let run = dry["sides"][0]["run_s"].as_f64().unwrap();
+    assert!(run > 0.0 && (dry["seconds"].as_f64().unwrap() - 10.0 * run).abs() < 1e-6, "{dry}");
+    assert!(names(&at.join("d")).is_empty(), "nothing is made");
+    if bare(at) {
+        return;
+    }
+    let vary = ["--vary", "real.engine=io_uring,psync", "--runs", "3", "--set", "job.depth=1", "--json"];
+    let compared = seekwise(at, &[&job[..], &vary].concat()).json();
+    assert_eq!(compared["sides"][1]["name"], "real.engine=psync");
+    assert_eq!(compared["comparisons"][0]["differs"], serde_json::json!(["real.engine"]), "{compared}");
+    let against = ["--against", "cheetah-15k.4", "--runs", "2", "--json"];
+    let held = seekwise(at, &[&job[..], &against].concat()).json();
+    assert_eq!((&held["same_requests"], &held["runs"]), (&Value::from(true), &Value::from(2)));
+    assert!(held["demerit_ms"].as_f64().unwrap() > 0.0);
+    let said = seekwise(at, &["compare", "reads.fio", "--on", "cheetah-15k.4", "--against", "raptor-wd740gd"]);
+    assert!(said.code == 2 && said.err.contains("is not measured"), "{}", said.err);
+}

@@ -1,0 +1,173 @@
+//! A job file on a real file or device: what options mean there that a modelled drive passes over, and what is refused
+//! because nothing is done about it there. It opens nothing.
+
+use seekwise_model::workload::Job;
+
+use super::engines::Runs;
+use super::{Given, JobFile, build};
+use crate::diagnostic::Diagnostic;
+
+/// How a worker has the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// One call after another (`psync`), not by io_uring.
+    pub calls: bool,
+    /// Past the page cache.
+    pub direct: bool,
+    /// What the page cache holds of the file is given up before.
+    pub invalidate: bool,
+    /// Its flushes are `fdatasync`.
+    pub data_only: bool,
+    /// `sync=sync`: its writes are durable with all metadata.
+    pub whole: bool,
+    /// What the page cache is told of the order of reads.
+    pub hint: Hint,
+}
+
+/// `fadvise_hint`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing.
+    #[default]
+    None,
+    /// At random.
+    Random,
+    /// One behind another.
+    Sequential,
+}
+
+/// Options that change what is measured on a real file, and that nothing is done about: why, and the values that ask for
+/// nothing.
+const REFUSED: &[(&[&str], &str, &[&str])] = &[
+    (&["verify"], "what is read back is not compared with what was written", &["0", "none"]),
+    (
+        &["nice", "prio", "prioclass", "priohint", "cmdprio_percentage", "cmdprio_bssplit", "cgroup", "cgroup_weight"],
+        "priorities do not reach the kernel",
+        &["0", "none"],
+    ),
+    (
+        &["cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy", "gtod_cpu"],
+        "threads run where the kernel puts them; `taskset` binds the whole program",
+        &[],
+    ),
+    (&["uid", "gid"], "the program stays whose it is", &[]),
+    (&["ioscheduler"], "a job does not change the system", &[]),
+    (
+        &["fadvise_hint"],
+        "only 0, 1, random and sequential are told to the page cache",
+        &["0", "1", "random", "sequential"],
+    ),
+    (&["pre_read", "sync_file_range"], "the page cache is not told so", &["0"]),
+    (
+        &["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"],
+        "what is written cannot be chosen",
+        &["0"],
+    ),
+    (&["write_hint"], "the life time of data is not told to the device", &["none"]),
+    (&["unlink", "unlink_each_loop", "create_on_open"], "files are not made or removed for a job", &["0"]),
+    (
+        &["hipri", "hipri_percentage", "sqthread_poll", "sqthread_poll_cpu", "force_async", "nowait", "uncached"],
+        "the ring is an ordinary one, that waits",
+        &["0"],
+    ),
+    (&["lockmem"], "memory is not taken away from the system", &["0"]),
+    (&["readfua", "writefua"], "it belongs to engines that are refused there", &["0"]),
+];
+
+/// Options that a modelled drive passes over with a warning, and that are honoured, or hold anyhow, on a real file.
+const HONOURED: &[&str] = &["fadvise_hint", "thread", "fixedbufs", "registerfiles", "disk_util"];
+
+/// Engines whose requests would not be what they are.
+const ENGINES: &[(&str, &str)] = &[
+    ("mmap", "page faults are no requests"),
+    ("splice", "pipes are not used"),
+    ("null", "it asks nothing of a file; the place `null` does"),
+    ("sg", "commands past the block layer are not sent"),
+    ("io_uring_cmd", "commands past the block layer are not sent"),
+];
+
+impl JobFile {
+    /// Lays the job out on a file of this many sectors, with how each worker has it.
+    pub fn real_job(&self, sectors: u64) -> Result<(Job, Vec<Opened>, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let mut errors: Vec<Diagnostic> = self.given().filter_map(refusal).collect();
+        for section in &self.sections {
+            let engine = section.settings.engine;
+            if let Some((_, why)) = ENGINES.iter().find(|(name, _)| *name == engine) {
+                let place = section.settings.place("ioengine");
+                let (file, line) = place.map_or((&*self.file, section.line), |(file, line)| (file, *line));
+                let fault = Diagnostic::at(file, line, format!("`{engine}` on a real file: {why}")).key("ioengine");
+                errors.push(fault.expected("psync, sync, libaio or io_uring"));
+            }
+        }
+        errors.dedup();
+        let (job, warnings) = build::job(self, sectors, true).map_err(|more| [&errors[..], &more[..]].concat())?;
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let honoured = |warning: &Diagnostic| warning.key.as_deref().is_some_and(|key| HONOURED.contains(&key));
+        let mut warnings: Vec<Diagnostic> = warnings.into_iter().filter(|warning| !honoured(warning)).collect();
+        warnings.extend(self.by_ring());
+        Ok((job, build::opened(self), warnings))
+    }
+
+    /// All options as they are given, those for all sections first.
+    fn given(&self) -> impl Iterator<Item = &Given> {
+        self.globals.iter().chain(self.sections.iter().flat_map(|section| &section.options))
+    }
+
+    /// What goes by io_uring that asks for another way of several at once.
+    fn by_ring(&self) -> Option<Diagnostic> {
+        let other = |section: &&super::Section| {
+            section.settings.engine().runs == Runs::Asynchronous && section.settings.engine != "io_uring"
+        };
+        let section = self.sections.iter().find(other)?;
+        let engine = section.settings.engine;
+        let (file, line) = section.settings.place("ioengine").map_or((&*self.file, section.line), |(f, l)| (f, *l));
+        Some(Diagnostic::at(file, line, format!("{engine}: its requests go by io_uring")).key("ioengine"))
+    }
+}
+
+fn refusal(given: &Given) -> Option<Diagnostic> {
+    let (_, why, neutral) = REFUSED.iter().find(|(names, ..)| names.contains(&given.name.as_str()))?;
+    if neutral.contains(&given.value.as_str()) {
+        return None;
+    }
+    let fault = Diagnostic::at(&given.file, given.line, format!("on a real file: {why} in this version"));
+    Some(fault.key(&given.name).expected("the option taken out, or the job on a modelled drive"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{Context, parse};
+
+    fn job(text: &str) -> Result<(Vec<Opened>, Vec<String>), String> {
+        let file = parse("j.fio", text, &Context::bare()).map_err(|faults| faults[0].to_string())?;
+        let made = file.real_job(1 << 21).map_err(|faults| faults[0].to_string())?;
+        Ok((made.1, made.2.iter().map(ToString::to_string).collect()))
+    }
+
+    #[test]
+    fn options_have_their_meaning() {
+        let (opened, warnings) = job("[a]\nsize=1m\nrw=randread\n[b]\nsize=1m\nioengine=io_uring\ndirect=1\n").unwrap();
+        let usual =
+            Opened { calls: true, direct: false, invalidate: true, data_only: false, whole: false, hint: Hint::Random };
+        assert_eq!(opened, [usual, Opened { calls: false, direct: true, hint: Hint::None, ..usual }]);
+        assert_eq!(warnings, [""; 0]);
+        let sync = "[a]\nsize=1m\nrw=write\nsync=1\nfdatasync=4\ninvalidate=0\nfadvise_hint=0\n";
+        let opened = job(sync).unwrap().0[0];
+        assert!(opened.whole && opened.data_only && !opened.invalidate && opened.hint == Hint::None);
+        assert!(!job(&sync.replace("sync=1", "sync=dsync")).unwrap().0[0].whole);
+        let said = job("[a]\nsize=1m\nioengine=libaio\n").unwrap().1;
+        assert_eq!(said, ["j.fio:3: `ioengine`: libaio: its requests go by io_uring"]);
+    }
+
+    #[test]
+    fn what_nothing_is_done_about_is_refused() {
+        let said = job("[a]\nsize=1m\nnice=5\n").unwrap_err();
+        assert!(said.starts_with("j.fio:3: `nice`: on a real file: priorities do not reach"), "{said}");
+        assert!(job("[a]\nsize=1m\nioengine=mmap\n").unwrap_err().contains("page faults are no requests"));
+        assert!(job("[global]\nverify=md5\n[a]\nrw=write\nsize=1m\n").unwrap_err().contains("is not compared"));
+        assert!(job("[a]\nsize=1m\nverify=0\nnice=0\n").is_ok());
+    }
+}

@@ -1,0 +1,139 @@
+//! The keys of real files and devices, `real.…`: how a cell's job has the file, whatever the job says itself.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::dotted::size;
+use seekwise_formats::fio::{Hint as FioHint, Opened};
+use seekwise_formats::keys::REAL;
+use seekwise_formats::stack::Setting;
+use seekwise_targets::place::{DEVICE, FILE};
+use seekwise_targets::real::{Engine, Handle, Hint, Wanted, ring_is_there};
+
+use super::Cell;
+
+/// What all keys begin with.
+pub const REAL_KEYS: &str = "real.";
+
+/// What the keys of a cell ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// Of the place.
+    pub wanted: Wanted,
+    direct: Option<bool>,
+    engine: Option<Engine>,
+    drop: Option<bool>,
+}
+
+impl Keys {
+    /// Those of a cell; `file` names the study in errors.
+    pub fn of(file: &str, cell: &Cell) -> Result<Keys, Vec<Diagnostic>> {
+        let mut keys = Keys::default();
+        for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with(REAL_KEYS)) {
+            let known = REAL.iter().find(|known| known.0 == key);
+            let Some((_, takes, ..)) = known else {
+                let fault = Diagnostic::at(file, 0, "unknown key").key(key);
+                let names = || REAL.iter().map(|known| known.0);
+                return Err(vec![fault.expected(names().collect::<Vec<_>>().join(", ")).nearest_to(key, names())]);
+            };
+            keys.take(key, value).ok_or_else(|| {
+                vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(*takes)]
+            })?;
+        }
+        Ok(keys)
+    }
+
+    /// Nothing where the value is none of the key's.
+    fn take(&mut self, key: &str, value: &str) -> Option<()> {
+        let flag = |value: &str| match value {
+            "true" | "on" | "1" => Some(true),
+            "false" | "off" | "0" => Some(false),
+            _ => None,
+        };
+        match key {
+            "real.direct" => self.direct = Some(flag(value)?),
+            "real.engine" => {
+                self.engine = Some([Engine::Ring, Engine::Calls].into_iter().find(|engine| engine.name() == value)?);
+            }
+            "real.cache" => {
+                self.drop = Some(match value {
+                    "drop" => true,
+                    "keep" => false,
+                    _ => return None,
+                });
+            }
+            "real.layout" => self.wanted.layout = Some(size(value).filter(|bytes| *bytes > 0)?),
+            "real.destroy" => self.wanted.destroy = Some(value.to_owned()).filter(|name| !name.is_empty()),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// How each worker has the file: as the job says, then as the keys say, then as this kernel can; and what is to be said
+    /// of that. Without workers, one for all.
+    pub fn handles(&self, opened: Option<&[Opened]>) -> Result<(Vec<Handle>, Option<String>), String> {
+        let mut handles: Vec<Handle> = match opened {
+            Some(opened) => opened.iter().map(handle).collect(),
+            None => vec![Handle::default()],
+        };
+        for handle in &mut handles {
+            if let Some(direct) = self.direct {
+                (handle.direct, handle.hint) = (direct, if direct { Hint::None } else { handle.hint });
+            }
+            handle.engine = self.engine.unwrap_or(handle.engine);
+            handle.invalidate = self.drop.unwrap_or(handle.invalidate);
+        }
+        let rings = |handles: &[Handle]| handles.iter().any(|handle| handle.engine == Engine::Ring);
+        let Some(why) = Some(()).filter(|()| rings(&handles)).and_then(|()| ring_is_there().err()) else {
+            return Ok((handles, None));
+        };
+        if self.engine == Some(Engine::Ring) {
+            return Err(format!("io_uring is forbidden here ({why}); expected real.engine=psync"));
+        }
+        handles.iter_mut().for_each(|handle| handle.engine = Engine::Calls);
+        Ok((
+            handles,
+            Some(format!("io_uring is forbidden here ({why}): each worker makes one call after another (psync)")),
+        ))
+    }
+}
+
+fn handle(opened: &Opened) -> Handle {
+    Handle {
+        engine: if opened.calls { Engine::Calls } else { Engine::Ring },
+        direct: opened.direct,
+        invalidate: opened.invalidate,
+        data_only: opened.data_only,
+        whole: opened.whole,
+        hint: match opened.hint {
+            FioHint::None => Hint::None,
+            FioHint::Random => Hint::Random,
+            FioHint::Sequential => Hint::Sequential,
+        },
+    }
+}
+
+/// How the workers have the file, as settings.
+pub fn settings(handles: &[Handle]) -> Vec<Setting> {
+    let each = |key: &str, word: fn(&Handle) -> &'static str| {
+        let mut words: Vec<&str> = handles.iter().map(word).collect();
+        if words.iter().all(|word| *word == words[0]) {
+            words.truncate(1);
+        }
+        Setting::asked(format!("{REAL_KEYS}{key}"), words.join("; "), "the job as it was understood, and `real` keys")
+    };
+    vec![
+        each("engine", |handle| handle.engine.name()),
+        each("direct", |handle| if handle.direct { "true" } else { "false" }),
+        each("cache", |handle| if handle.invalidate { "drop" } else { "keep" }),
+        each("flush", |handle| if handle.data_only { "fdatasync" } else { "fsync" }),
+        each("hint", |handle| match handle.hint {
+            Hint::None => "none",
+            Hint::Random => "random",
+            Hint::Sequential => "sequential",
+        }),
+    ]
+}
+
+/// Whether a place is one of these.
+pub fn is_real(name: &str) -> bool {
+    matches!(name.split_once(':'), Some((FILE | DEVICE, _)))
+}

@@ -1,0 +1,328 @@
+//! What is looked at besides on a real file or device: how long requests took to be given to the kernel and to come back,
+//! what the run took of the machine, and whether its rate held.
+
+use seekwise_model::block::SECTOR;
+use seekwise_model::record::{Part, Record};
+use seekwise_model::time::{Instant, Span};
+use seekwise_targets::real::usage::Usage;
+use serde::{Deserialize, Serialize};
+
+use super::{Cpu, Response};
+use crate::stats::histogram::Histogram;
+use crate::stats::summary::{Kind, Run};
+
+/// Slots of time, at most; when they are full, each becomes twice as long.
+const SLOTS: usize = 2048;
+
+/// A slot's length at first.
+const SLOT: Span = Span::from_millis(1);
+
+/// Blocks of equally many requests into which a run is cut, to see whether its rate holds; the second half of them is
+/// looked at. A block is a count of requests, not a time: a hard disk's run of minutes has some thousands.
+const BLOCKS: usize = 10;
+
+/// Requests in a block, at least: the rate of fewer says too little.
+const BLOCK: u64 = 50;
+
+/// How far the rates of blocks may be apart, and how far their trend may lead from the first to the last, as shares of
+/// their mean: the bounds of SNIA's Performance Test Specification for a steady state (range 20 %, slope 10 %).
+const RANGE: f64 = 0.2;
+const TREND: f64 = 0.1;
+
+/// Share of the bytes that disks must have moved, else a cache is spoken of (inferred: half).
+const OF_DISKS: f64 = 0.5;
+
+/// Latencies as fio has them, of one group and kind.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies {
+    /// Until the kernel had it.
+    pub submission: Histogram,
+    /// From then until it came back.
+    pub completion: Histogram,
+    /// Both: what fio calls latency. The response time begins earlier, when the request was due.
+    pub total: Histogram,
+}
+
+/// Takes the records of a run.
+pub struct Watch {
+    group_of: Vec<u16>,
+    latencies: Vec<[Latencies; Kind::COUNT]>,
+    pace: Pace,
+}
+
+/// Requests done, by time.
+#[derive(Clone, Debug)]
+struct Pace {
+    slot: Span,
+    done: Vec<u64>,
+}
+
+impl Watch {
+    /// Of workers in these groups.
+    pub fn new(groups: &[u16]) -> Watch {
+        let count = groups.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
+        let latencies = (0..count).map(|_| std::array::from_fn(|_| Latencies::default())).collect();
+        Watch { group_of: groups.to_vec(), latencies, pace: Pace { slot: SLOT, done: Vec::new() } }
+    }
+
+    /// Looks at one.
+    #[inline]
+    pub fn take(&mut self, record: &Record) {
+        let done = &record.completion;
+        let kind = Kind::of(record.request.op);
+        let of = &mut self.latencies[usize::from(self.group_of[usize::from(record.worker)])][kind as usize];
+        let (submission, completion) = (done.parts.get(Part::Processor), done.parts.get(Part::Queue));
+        of.submission.record(submission);
+        of.completion.record(completion);
+        of.total.record(submission + completion);
+        if matches!(kind, Kind::Read | Kind::Write) {
+            self.pace.count(done.finished);
+        }
+    }
+
+    /// What it saw of a run.
+    pub fn finish(self, usage: Usage, run: &Run, issued: u64) -> Real {
+        let steady = self.pace.steady();
+        let drift = self.pace.drift();
+        Real { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift }
+    }
+}
+
+impl Pace {
+    #[inline]
+    fn count(&mut self, at: Instant) {
+        let mut place = (at.nanos() / self.slot.nanos()) as usize;
+        while place >= SLOTS {
+            self.done = self.done.chunks(2).map(|pair| pair.iter().sum()).collect();
+            self.slot = self.slot + self.slot;
+            place /= 2;
+        }
+        if place >= self.done.len() {
+            self.done.resize(place + 1, 0);
+        }
+        self.done[place] += 1;
+    }
+
+    /// The rates of so many blocks of equally many requests, in requests a slot; nothing where there are too few.
+    fn rates(&self, blocks: usize) -> Option<Vec<f64>> {
+        let first = self.done.iter().position(|done| *done > 0)?;
+        let all: u64 = self.done.iter().sum();
+        if all < BLOCK * blocks as u64 || self.done.len() - first < 4 * blocks {
+            return None;
+        }
+        let block = all as f64 / blocks as f64;
+        let mut ends = Vec::new();
+        let mut seen = 0.0;
+        for (place, done) in self.done[first..].iter().enumerate() {
+            let before = seen;
+            seen += *done as f64;
+            while ends.len() < blocks && seen >= block * (ends.len() + 1) as f64 - 1e-6 {
+                // Within a slot requests are taken as evenly spread.
+                let share = (block * (ends.len() + 1) as f64 - before) / *done as f64;
+                ends.push(place as f64 + share.clamp(0.0, 1.0));
+            }
+        }
+        let starts = std::iter::once(0.0).chain(ends.iter().copied());
+        Some(starts.zip(&ends).map(|(start, end)| block / (end - start).max(1e-9)).collect())
+    }
+
+    /// Whether the rate held over the second half of the run; nothing where there are too few requests to say.
+    fn steady(&self) -> Option<Steady> {
+        let rates = self.rates(BLOCKS)?;
+        let half = &rates[BLOCKS / 2..];
+        let count = half.len() as f64;
+        let mean = half.iter().sum::<f64>() / count;
+        let range = half.iter().copied().fold(0.0, f64::max) - half.iter().copied().fold(f64::INFINITY, f64::min);
+        let middle = (count - 1.0) / 2.0;
+        let slope = half.iter().enumerate().map(|(at, rate)| (at as f64 - middle) * rate).sum::<f64>()
+            / half.iter().enumerate().map(|(at, _)| (at as f64 - middle).powi(2)).sum::<f64>();
+        Some(Steady { range: range / mean, trend: slope * (count - 1.0) / mean })
+    }
+
+    /// The rate of the last quarter of all requests over that of the first.
+    fn drift(&self) -> Option<f64> {
+        let rates = self.rates(4)?;
+        Some(rates[3] / rates[0])
+    }
+}
+
+/// How the rate went over the second half of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Steady {
+    /// From the slowest block to the fastest, as a share of their mean.
+    pub range: f64,
+    /// From the first to the last by the line through all, as a share of their mean.
+    pub trend: f64,
+}
+
+impl Steady {
+    /// Whether it is one by SNIA's bounds.
+    pub fn holds(&self) -> bool {
+        self.range <= RANGE && self.trend.abs() <= TREND
+    }
+}
+
+/// What was looked at.
+pub struct Real {
+    /// By group and kind.
+    pub latencies: Vec<[Latencies; Kind::COUNT]>,
+    /// What the run took of the machine.
+    pub usage: Usage,
+    /// The same as a share.
+    pub cpu: Cpu,
+    /// Whether the rate held.
+    pub steady: Option<Steady>,
+    /// The last quarter's rate over the first's.
+    pub drift: Option<f64>,
+}
+
+fn cpu(usage: &Usage, run: &Run, issued: u64) -> Cpu {
+    let wall = usage.threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO);
+    let processor = usage.processor().nanos() as f64;
+    let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
+    let percent = 100.0 * share(processor, wall.nanos() as f64 * f64::from(usage.system.cores.max(1)));
+    Cpu {
+        percent,
+        ios_per_cpu_second: share(issued as f64, processor / 1e9),
+        iops_per_percent: share(run.all().iops(), percent),
+        mb_per_s_per_percent: share(run.all().bytes_per_s() / 1e6, percent),
+    }
+}
+
+/// What is kept of it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct RealRecord {
+    /// Reads and writes until the kernel had them (fio's slat).
+    pub submission_ms: Response,
+    /// From then until they came back (fio's clat).
+    pub completion_ms: Response,
+    /// Percent of all processors: threads that issued, in the program.
+    pub user_percent: f64,
+    /// The same in the kernel.
+    pub system_percent: f64,
+    /// Percent of all processors, by whomever.
+    pub whole_percent: f64,
+    /// Threads that issued and hardly ever waited.
+    pub saturated: usize,
+    /// How the rate went over the second half of the run; nothing where there were too few requests.
+    pub steady: Option<Steady>,
+    /// The last quarter's rate over the first's.
+    pub drift: Option<f64>,
+}
+
+impl Real {
+    /// What is kept.
+    pub fn record(&self) -> RealRecord {
+        let over = |of: fn(&Latencies) -> &Histogram| {
+            let mut all = Histogram::default();
+            for kinds in &self.latencies {
+                [Kind::Read, Kind::Write].iter().for_each(|kind| all.merge(of(&kinds[*kind as usize])));
+            }
+            Response::of(&all)
+        };
+        let threads = &self.usage.threads;
+        let wall = threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO);
+        let whole = wall.nanos() as f64 * f64::from(self.usage.system.cores.max(1));
+        let percent = |sum: u64| if whole > 0.0 { 100.0 * sum as f64 / whole } else { 0.0 };
+        RealRecord {
+            submission_ms: over(|of| &of.submission),
+            completion_ms: over(|of| &of.completion),
+            user_percent: percent(threads.iter().map(|thread| thread.user.nanos()).sum()),
+            system_percent: percent(threads.iter().map(|thread| thread.system.nanos()).sum()),
+            whole_percent: 100.0 * self.usage.system.busy,
+            saturated: self.usage.saturated(),
+            steady: self.steady,
+            drift: self.drift,
+        }
+    }
+
+    /// What of it casts doubt, in words; `moved` are bytes read and written by the job.
+    pub fn doubts(&self, moved: [u64; 2]) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let (saturated, threads) = (self.usage.saturated(), self.usage.threads.len());
+        if saturated > 0 {
+            doubts.push(format!(
+                "the generator was the bottleneck: {saturated} of {threads} threads that issued were always busy; the rate \
+                 is the processor's, not the device's"
+            ));
+        }
+        if let Some(steady) = self.steady.filter(|steady| !steady.holds()) {
+            doubts.push(format!(
+                "no steady state: over the second half of the requests rates lie {:.0} % apart and lead {:+.0} % from first \
+                 to last",
+                100.0 * steady.range,
+                100.0 * steady.trend
+            ));
+        }
+        if let Some(drift) = self.drift.filter(|drift| !(1.0 - TREND..=1.0 + TREND).contains(drift)) {
+            let percent = 100.0 * (drift - 1.0);
+            doubts.push(format!("drift: the last quarter of the requests had a rate {percent:+.0} % from the first's"));
+        }
+        let words =
+            [("read", "came from memory, or from another machine"), ("wrote", "was still in memory, or went to one")];
+        for (at, (verb, rest)) in words.into_iter().enumerate() {
+            if let Some(share) = self.by_disks(at, moved[at]).filter(|share| *share < OF_DISKS) {
+                doubts.push(format!(
+                    "cached: the disks of this machine {verb} {:.0} % of the bytes that the job {verb}; the rest {rest}",
+                    100.0 * share
+                ));
+            }
+        }
+        doubts
+    }
+
+    /// Share of the bytes read (0) or written (1) that disks moved meanwhile; nothing where there are none.
+    fn by_disks(&self, direction: usize, moved: u64) -> Option<f64> {
+        // One disk may stand on another (loop devices, md): the busiest alone is asked.
+        let disks = self.usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
+        (moved > 0).then(|| disks as f64 / moved as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests done at so many a millisecond, millisecond after millisecond.
+    fn pace(rates: impl Iterator<Item = u64>) -> Pace {
+        let mut pace = Pace { slot: SLOT, done: Vec::new() };
+        for (at, rate) in rates.enumerate() {
+            (0..rate).for_each(|_| pace.count(Instant::from_nanos(at as u64 * 1_000_000 + 5)));
+        }
+        pace
+    }
+
+    #[test]
+    fn a_rate_that_holds_is_steady_and_one_that_falls_is_not() {
+        let even = pace((0..5_000).map(|_| 10));
+        let steady = even.steady().unwrap();
+        assert!(steady.holds() && steady.range < 0.02, "{steady:?}");
+        assert!((even.drift().unwrap() - 1.0).abs() < 0.01);
+        // From 20 a millisecond down to 10.
+        let falling = pace((0..5_000).map(|at| 20 - at / 500));
+        let steady = falling.steady().unwrap();
+        assert!(!steady.holds() && steady.trend < -0.2, "{steady:?}");
+        // The first quarter of 77,500 requests goes at 19 to 20, the last at 11 to 13.
+        assert!((0.55..0.68).contains(&falling.drift().unwrap()), "{:?}", falling.drift());
+    }
+
+    #[test]
+    fn a_start_that_was_slow_is_drift_and_no_lack_of_steadiness() {
+        let warming = pace((0..4_000).map(|at| if at < 1_200 { 2 } else { 10 }));
+        assert!(warming.steady().unwrap().holds());
+        assert!(warming.drift().unwrap() > 1.1);
+    }
+
+    #[test]
+    fn of_few_requests_nothing_is_said() {
+        assert_eq!(pace((0..400).map(|_| 1)).steady(), None);
+        assert_eq!(pace([2_000].into_iter()).drift(), None);
+    }
+
+    #[test]
+    fn slots_grow_and_nothing_is_lost() {
+        let long = pace((0..50_000).map(|_| 1));
+        assert!(long.done.len() <= SLOTS && long.done.iter().sum::<u64>() == 50_000);
+        assert_eq!(long.slot, Span::from_millis(32));
+    }
+}

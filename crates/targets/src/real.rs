@@ -1,0 +1,159 @@
+//! Real files and block devices as places: `file:PATH` and `device:PATH`, on Linux.
+//!
+//! A job's device is the file from its first sector to its last: all files that a job names lie in it, and no name in a
+//! job is ever opened. Each worker of a job has a ring and a thread of its own (`threads`); scenes and sessions have one
+//! for all, on the thread that runs them.
+//!
+//! | room | what it does |
+//! |---|---|
+//! | `device` | requests to the kernel, and what comes back |
+//! | `file` | the place: what it is made ready for, what is refused |
+//! | `path` | what a path names; files made where that is asked for |
+//! | `pattern` | what is written |
+//! | `probe` | whether a device may be written |
+//! | `threads` | a thread a worker |
+//! | `uring` | the kernel's ring: the one file with `unsafe` code |
+//! | [`usage`] | processor time and disks, by the kernel's accounts |
+
+#[cfg(target_os = "linux")]
+mod device;
+#[cfg(target_os = "linux")]
+mod file;
+#[cfg(target_os = "linux")]
+mod path;
+#[cfg(target_os = "linux")]
+mod pattern;
+#[cfg(target_os = "linux")]
+mod probe;
+pub(crate) mod threads;
+#[cfg(target_os = "linux")]
+mod uring;
+pub mod usage;
+
+use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+use self::file::Real;
+use crate::place::Place;
+
+/// The name of the place of files.
+pub const FILE: &str = "file";
+/// The name of the place of devices.
+pub const DEVICE: &str = "device";
+
+/// Workers at once, at most: each is a thread.
+pub const MOST_THREADS: usize = 1024;
+
+/// How requests reach the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// By the kernel's ring, as many as the depth at once.
+    #[default]
+    Ring,
+    /// One call after another.
+    Calls,
+}
+
+impl Engine {
+    /// Its name, as fio has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Ring => "io_uring",
+            Engine::Calls => "psync",
+        }
+    }
+}
+
+/// How a worker has the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// How its requests reach the system.
+    pub engine: Engine,
+    /// Past the page cache.
+    pub direct: bool,
+    /// What the page cache holds of the file is given up before the first request.
+    pub invalidate: bool,
+    /// Its flushes are `fdatasync`.
+    pub data_only: bool,
+    /// Its writes that are to be durable are so with all metadata.
+    pub whole: bool,
+    /// What the page cache is told of the order of its reads.
+    pub hint: Hint,
+}
+
+/// In which order a worker reads, as far as the page cache is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hint {
+    /// It is not.
+    #[default]
+    None,
+    /// At random: nothing is read ahead.
+    Random,
+    /// One behind another: twice as much as usual is.
+    Sequential,
+}
+
+/// As whoever says nothing has it: past the page cache.
+impl Default for Handle {
+    fn default() -> Handle {
+        Handle { engine: Engine::Ring, direct: true, invalidate: true, data_only: true, whole: false, hint: Hint::None }
+    }
+}
+
+/// What is asked of a place beside its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// A file that is not there is made of so many bytes.
+    pub layout: Option<u64>,
+    /// The serial number of the device, or the name of the file, whose contents may be destroyed.
+    pub destroy: Option<String>,
+}
+
+/// The file at this path.
+#[cfg(target_os = "linux")]
+pub fn file(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Real::file(path, wanted)
+}
+
+/// The device at this path.
+#[cfg(target_os = "linux")]
+pub fn device(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Real::device(path, wanted)
+}
+
+/// Bytes of what `--on file:PATH` or, of a `device`, `device:PATH` names; of a file that is not there, those that are
+/// wanted. Nothing is made.
+#[cfg(target_os = "linux")]
+pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> {
+    file::length(path, device, wanted)
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+pub fn length(_: &str, _: bool, _: &Wanted) -> Result<u64, String> {
+    Err("real files and devices are places on Linux alone".to_owned())
+}
+
+/// Whether this kernel lets us have a ring, else why not.
+#[cfg(target_os = "linux")]
+pub fn ring_is_there() -> Result<(), String> {
+    uring::is_there().map_err(|why| why.to_string())
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+pub fn file(_: &str, _: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Err("real files are places on Linux alone".to_owned())
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+pub fn device(_: &str, _: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Err("devices are places on Linux alone".to_owned())
+}
+
+/// Linux has rings.
+#[cfg(not(target_os = "linux"))]
+pub fn ring_is_there() -> Result<(), String> {
+    Err("rings are Linux's".to_owned())
+}

@@ -1,0 +1,230 @@
+//! Which file or device a path names, how long it is and how it must be read; how it is opened, and made where that is
+//! asked for. Reading never opens for writing. Nothing is grown, cut off or replaced.
+//!
+//! Whether a device may be written is `probe`'s to say.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags, StatxFlags, ioctl_blksszget, renameat_with, statvfs, statx};
+use seekwise_model::block::SECTOR;
+use seekwise_model::rng::Seed;
+
+use super::pattern;
+
+/// The file in a folder that is given for a file.
+pub const DATA: &str = "seekwise.data";
+
+/// Bytes that are written at once while a file is made.
+const PIECE: usize = 1 << 20;
+
+/// What a path is to name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file, or a folder that holds [`DATA`].
+    File,
+    /// A block device.
+    Device,
+}
+
+/// What it names.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// With links resolved, and with [`DATA`] behind a folder.
+    pub path: PathBuf,
+    /// What of the two.
+    pub kind: Kind,
+    /// Whole sectors of 512 bytes.
+    pub sectors: u64,
+    /// Bytes that places and lengths past the page cache are multiples of; nothing where it cannot be gone past.
+    pub direct: Option<u32>,
+}
+
+/// What `path` names. A file that is not there is made of `layout` bytes, where so many are asked for.
+pub fn find(path: &Path, kind: Kind, layout: Option<u64>) -> Result<Found, String> {
+    let shown = path.display();
+    let path = match fs::metadata(path) {
+        Ok(is) if is.is_dir() && kind == Kind::File => path.join(DATA),
+        _ => path.to_owned(),
+    };
+    if fs::symlink_metadata(&path).is_ok_and(|is| is.is_symlink()) && path.ends_with(DATA) {
+        return Err(format!("{}: is a link out of the folder; expected the file itself", path.display()));
+    }
+    if let (Some(bytes), Kind::File) = (layout, kind) {
+        lay_out(&path, bytes)?;
+    }
+    let is = fs::metadata(&path).map_err(|why| absent(&path, kind, &why))?;
+    let path = fs::canonicalize(&path).map_err(|why| format!("{shown}: {why}"))?;
+    let shown = path.display();
+    match kind {
+        Kind::File if is.file_type().is_block_device() => {
+            return Err(format!("{shown}: is a block device; expected device:{shown}"));
+        }
+        Kind::File if !is.is_file() => return Err(format!("{shown}: is no regular file; expected one, or a folder")),
+        Kind::Device if is.is_file() => return Err(format!("{shown}: is a regular file; expected file:{shown}")),
+        Kind::Device if !is.file_type().is_block_device() => {
+            return Err(format!("{shown}: is no block device; expected one such as /dev/sdb"));
+        }
+        _ => {}
+    }
+    let mut file = File::open(&path).map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
+    let bytes = file.seek(SeekFrom::End(0)).map_err(|why| format!("{shown}: its length: {why}"))?;
+    if bytes < SECTOR {
+        return Err(format!("{shown}: holds {bytes} bytes; expected {}", LONGER));
+    }
+    let direct = direct_alignment(&path, &file, kind);
+    Ok(Found { path, kind, sectors: bytes / SECTOR, direct })
+}
+
+/// What to do about a file that is too short.
+const LONGER: &str = "a file of at least one sector (`--set real.layout=1g` makes one where there is none)";
+
+fn absent(path: &Path, kind: Kind, why: &io::Error) -> String {
+    let shown = path.display();
+    match (why.kind(), kind) {
+        (io::ErrorKind::NotFound, Kind::File) => {
+            format!(
+                "{shown}: there is no such file; expected one, or `--set real.layout=SIZE` to have it made (1g, say)"
+            )
+        }
+        _ => format!("{shown}: {why}"),
+    }
+}
+
+/// As the kernel tells it (statx), else as the device's logical sector, else tried out.
+fn direct_alignment(path: &Path, file: &File, kind: Kind) -> Option<u32> {
+    File::options().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok()?;
+    let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok();
+    let told = told.map(|told| told.stx_dio_offset_align).filter(|align| *align > 0);
+    let sector = || ioctl_blksszget(file).ok().filter(|_| kind == Kind::Device);
+    Some(told.or_else(sector).unwrap_or(SECTOR as u32).max(SECTOR as u32))
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// For writing too.
+    pub write: bool,
+    /// Past the page cache.
+    pub direct: bool,
+}
+
+impl Found {
+    /// Opens it. A device that is opened for writing is opened for us alone: not while it is mounted.
+    pub fn open(&self, mode: Mode) -> Result<File, String> {
+        let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
+        flags.set(OFlags::DIRECT, mode.direct);
+        flags.set(OFlags::EXCL, mode.write && self.kind == Kind::Device);
+        let opened = OpenOptions::new().read(true).write(mode.write).custom_flags(flags.bits() as i32).open(&self.path);
+        opened.map_err(|why| {
+            let (what, path) = (if mode.write { "writing" } else { "reading" }, self.path.display());
+            let direct = if mode.direct { " past the page cache (direct=1)" } else { "" };
+            format!("{path}: cannot be opened for {what}{direct}: {why}")
+        })
+    }
+
+    /// Whether what it holds is ours or nothing, as far as its first and last page and some between say.
+    pub fn is_ours(&self) -> Result<bool, String> {
+        /// Pages looked at: each of equal parts of the file is met.
+        const LOOKS: u64 = 64;
+        let file = self.open(Mode { write: false, direct: false })?;
+        let last = (self.sectors * SECTOR).saturating_sub(4096) / SECTOR;
+        let mut page = vec![0; 4096.min((self.sectors * SECTOR) as usize)];
+        for look in 0..=LOOKS {
+            let at = last * look / LOOKS * SECTOR;
+            file.read_exact_at(&mut page, at).map_err(|why| format!("{}: {why}", self.path.display()))?;
+            if !pattern::is_ours(&page) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Makes a file of so many bytes, all written, where there is none. It gets its name when it is whole.
+fn lay_out(path: &Path, bytes: u64) -> Result<(), String> {
+    let shown = path.display();
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let free = statvfs(folder).map_err(|why| format!("{}: {}", folder.display(), io::Error::from(why)))?;
+    let free = free.f_bavail.saturating_mul(free.f_frsize);
+    if bytes > free {
+        return Err(format!("{shown}: {bytes} bytes are asked for (real.layout), and {free} are free there"));
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let made = OpenOptions::new().write(true).create_new(true).open(&part);
+    let file = made.map_err(|why| match why.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("{}: is left from a layout that was broken off; expected it gone", part.display())
+        }
+        _ => format!("{}: cannot be made: {why}", part.display()),
+    })?;
+    // Whoever made a file of that name meanwhile keeps it.
+    let named = || renameat_with(CWD, &part, CWD, path, RenameFlags::NOREPLACE).map_err(io::Error::from);
+    write_all(file, bytes).and_then(|()| named()).map_err(|why| {
+        let _ = fs::remove_file(&part);
+        format!("{shown}: cannot be made: {why}")
+    })
+}
+
+fn write_all(mut file: File, bytes: u64) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    pattern::fill(&mut piece, Seed(0));
+    let mut left = bytes;
+    let mut number = 0;
+    while left > 0 {
+        pattern::stamp(&mut piece, number);
+        let some = left.min(PIECE as u64);
+        file.write_all(&piece[..some as usize])?;
+        left -= some;
+        number += 1;
+    }
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beginning(path: &Path) -> Vec<u8> {
+        fs::read(path).unwrap()[..8].to_vec()
+    }
+
+    #[test]
+    fn a_file_is_made_once_and_found_in_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = find(folder.path(), Kind::File, None).unwrap_err();
+        assert!(said.contains("seekwise.data: there is no such file") && said.contains("real.layout=SIZE"), "{said}");
+        let found = find(folder.path(), Kind::File, Some(3 << 20)).unwrap();
+        assert_eq!((found.sectors, beginning(&found.path)), (6144, pattern::MARK.to_vec()));
+        assert!(found.is_ours().unwrap());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        // What is there stays as long as it is.
+        assert_eq!(find(folder.path(), Kind::File, Some(9 << 20)).unwrap().sectors, 6144);
+        let said = find(&folder.path().join("big"), Kind::File, Some(1 << 60)).unwrap_err();
+        assert!(said.contains("are free there"), "{said}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_something_else_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let said = |path: &Path, kind| find(path, kind, None).unwrap_err();
+        fs::write(at("thesis"), vec![b'x'; 9000]).unwrap();
+        assert!(!find(&at("thesis"), Kind::File, None).unwrap().is_ours().unwrap());
+        assert!(said(&at("thesis"), Kind::Device).contains("is a regular file; expected file:"));
+        fs::write(at("short"), "x").unwrap();
+        assert!(said(&at("short"), Kind::File).contains("holds 1 bytes"));
+        assert!(said(Path::new("/dev/null"), Kind::File).contains("is no regular file"));
+        assert!(said(Path::new("/dev/null"), Kind::Device).contains("is no block device"));
+        std::os::unix::fs::symlink(at("thesis"), at(DATA)).unwrap();
+        assert!(said(folder.path(), Kind::File).contains("is a link out of the folder"));
+    }
+}

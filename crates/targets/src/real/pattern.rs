@@ -1,0 +1,56 @@
+//! What is written: bytes that no layer below can squeeze, drawn from a seed, in sectors that say whose they are. By that
+//! a file that Seekwise wrote is told from one that holds something else.
+
+use seekwise_model::block::SECTOR;
+use seekwise_model::rng::Seed;
+
+/// What each sector begins with.
+pub const MARK: &[u8; 8] = b"SEEKWISE";
+
+/// Bytes from one stamp to the next: a page.
+const STAMPED: usize = 4096;
+
+/// Fills with the pattern of a seed.
+pub fn fill(bytes: &mut [u8], seed: Seed) {
+    let mut chance = seed.stream("written");
+    for sector in bytes.chunks_mut(SECTOR as usize) {
+        sector.chunks_mut(8).for_each(|word| word.copy_from_slice(&chance.next_u64().to_le_bytes()[..word.len()]));
+        if let Some(mark) = sector.get_mut(..8) {
+            mark.copy_from_slice(MARK);
+        }
+    }
+}
+
+/// Marks bytes that are to be written with the request's stamp, once a page: no two writes are alike.
+#[inline]
+pub fn stamp(bytes: &mut [u8], stamp: u64) {
+    for page in bytes.chunks_mut(STAMPED) {
+        if let Some(place) = page.get_mut(8..16) {
+            place.copy_from_slice(&stamp.to_le_bytes());
+        }
+    }
+}
+
+/// Whether all sectors are ours, or empty.
+pub fn is_ours(bytes: &[u8]) -> bool {
+    bytes.chunks(SECTOR as usize).all(|sector| sector.starts_with(MARK) || sector.iter().all(|byte| *byte == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_told_from_what_was_not() {
+        let mut bytes = vec![0; 3 * 4096];
+        assert!(is_ours(&bytes));
+        fill(&mut bytes, Seed(7));
+        let before = bytes.clone();
+        stamp(&mut bytes, 0x0102_0304);
+        assert!(is_ours(&bytes) && is_ours(&bytes[512 * 5..]));
+        assert_eq!(&bytes[4096 + 8..4096 + 16], &0x0102_0304u64.to_le_bytes());
+        assert_eq!((&before[16..4096], &before[..8]), (&bytes[16..4096], &MARK[..]));
+        bytes[4096] = 0;
+        assert!(!is_ours(&bytes));
+    }
+}
