@@ -2,6 +2,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`audit`] | what a flush audit asks of a disk, and when it was answered |
 //! | [`bytes`] | the bytes of a modelled disk: on its platters, and not there yet |
 //! | [`clock`] | the one file that reads real time |
 //! | [`live`] | a modelled disk at work in real time |
@@ -14,6 +15,7 @@
 //!
 //! The only crate that reads a clock ([`clock`]), and the only one with sockets ([`serve`]); it opens no device yet.
 
+pub mod audit;
 pub mod bytes;
 pub mod clock;
 pub mod live;
