@@ -9,11 +9,12 @@
 //! | [`nbd`] | the network block device protocol |
 //! | [`null`] | answers each request at once, in real time |
 //! | [`place`] | the door to all places |
+//! | [`real`] | real devices: the bench, whether they may be written, their settings |
 //! | [`serve`] | sockets: clients, and orders to a disk |
 //! | [`sim`] | a modelled stack, in virtual time |
 //! | [`work`] | what a run does: a job of workers, or a scene |
 //!
-//! The only crate that reads a clock ([`clock`]), and the only one with sockets ([`serve`]); it opens no device yet.
+//! The only crate that reads a clock ([`clock`]), and the only one with sockets ([`serve`]) and devices ([`real`], [`audit`]).
 
 pub mod audit;
 pub mod bytes;
@@ -22,6 +23,7 @@ pub mod live;
 pub mod nbd;
 pub mod null;
 pub mod place;
+pub mod real;
 pub mod serve;
 pub mod sim;
 pub mod work;
