@@ -24,8 +24,27 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
     if let Some(runtime) = &on.runtime {
         settings.push(("job.runtime".to_owned(), runtime.clone()));
     }
+    settings.extend(destroy(on)?);
     settings.extend(on.set.iter().cloned());
     Ok(Cell { levels: Vec::new(), settings })
+}
+
+/// The key that `--destroy` stands for.
+fn destroy(on: &On) -> Result<Option<(String, String)>, Failure> {
+    let Some(name) = &on.destroy else { return Ok(None) };
+    if on.set.iter().any(|(key, _)| key == plan::DESTROY) {
+        return Err(Failure::new(format!(
+            "--destroy {name}: --set {} says it too; expected one of the two",
+            plan::DESTROY
+        )));
+    }
+    match place::named(&on.target) {
+        Some((place::Kind { of: Of::Address(_), .. }, _)) => Ok(Some((plan::DESTROY.to_owned(), name.clone()))),
+        _ => Err(Failure::new(format!(
+            "--destroy {name}: {} holds nothing that could be destroyed; expected nbd:ADDRESS",
+            on.target
+        ))),
+    }
 }
 
 /// The modelled stack that a target names, without a job.
@@ -70,6 +89,9 @@ pub fn words(job: &str, on: &On) -> String {
     }
     if let Some(runtime) = &on.runtime {
         words.extend(["--runtime".to_owned(), runtime.clone()]);
+    }
+    if let Some(name) = &on.destroy {
+        words.extend(["--destroy".to_owned(), name.clone()]);
     }
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -126,6 +126,12 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(below);
+    if let Target::Real(place) = &target
+        && job.writes()
+    {
+        let asked = |why| vec![Diagnostic::at(file, 0, why).key(PLACE)];
+        place.may_write(cell.value(DESTROY)).map_err(asked)?;
+    }
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(work::settings(job, sectors)),
         (Work::Cached(cached), _) => settings.extend(work::settings(&cached.0, sectors).into_iter().chain(system)),
@@ -163,6 +169,9 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
 /// The key that says where a cell runs.
 pub const PLACE: &str = "place";
 
+/// The key that names what may be written over (`--destroy`).
+pub const DESTROY: &str = "real.destroy";
+
 /// The place in real time called `name`, with its settings; the keys of a stack are those of a place that has one.
 fn real(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
     let fits = |(kind, address): &(&place::Kind, Option<&str>)| address.is_some() == matches!(kind.of, Of::Address(_));
@@ -188,7 +197,13 @@ fn real(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid
         settings.insert(0, setting);
         return Ok((Target::Real(made(stack)), settings, warnings));
     }
-    let other = |key: &&String| *key != PLACE && *key != "job" && !key.starts_with("job.") && !Scene::has_key(key);
+    let other = |key: &&String| {
+        !(matches!(kind.of, Of::Address(_)) && *key == DESTROY)
+            && *key != PLACE
+            && *key != "job"
+            && !key.starts_with("job.")
+            && !Scene::has_key(key)
+    };
     if let Some(key) = cell.settings.iter().map(|(key, _)| key).find(other) {
         let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);
         return Err(vec![fault.expected("keys of the job alone")]);

@@ -42,7 +42,7 @@ pub const PLACES: &[Kind] = &[
     Kind {
         name: Remote::NAME,
         form: "nbd:ADDRESS",
-        about: "any network block device, such as nbd:unix:/tmp/disk or nbd://127.0.0.1:10809; jobs that write destroy what is on it",
+        about: "any network block device, such as nbd:unix:/tmp/disk or nbd://127.0.0.1:10809; jobs that write destroy what is on it, and need --destroy ADDRESS",
         of: Of::Address(Remote::at),
     },
 ];
@@ -81,6 +81,10 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn limits(&self) -> Limits;
     /// Its device; `seed` is that of a stack's chance.
     fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError>;
+    /// Whether what is there may be written over, where `destroy` is the name that the user gave; else why not.
+    fn may_write(&self, _destroy: Option<&str>) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A device in real time. Completions carry the instant at which they were met.
