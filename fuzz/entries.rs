@@ -6,14 +6,14 @@
 use seekwise_formats::study as studies;
 use seekwise_formats::{
     diagnostic::Diagnostic, disksim as parameters, expression as expressions, fio, fio_json as json, iometer,
-    profile as profiles, recording as recordings, stack as stacks, trace as traces,
+    profile as profiles, recording as recordings, signature as signatures, stack as stacks, trace as traces,
 };
 
 /// Takes any bytes and returns.
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 11] = [
+pub(crate) const ALL: [(&str, Entry); 12] = [
     ("icf", icf),
     ("results_csv", results_csv),
     ("fio_json", fio_json),
@@ -25,6 +25,7 @@ pub(crate) const ALL: [(&str, Entry); 11] = [
     ("trace", trace),
     ("recording", recording),
     ("disksim", disksim),
+    ("signature", signature),
 ];
 
 /// A drive for stacks to stand on.
@@ -150,5 +151,13 @@ pub(crate) fn disksim(data: &[u8]) {
     let set_up = text.split("#file ").next().unwrap_or("");
     if let Ok(found) = parameters::import("fuzz.parv", set_up, &load, None, "fuzz") {
         assert!(profiles::parse("fuzz", &found.toml).is_ok(), "what is imported is a profile");
+    }
+}
+
+/// A disk's ends: of itself, and of one that is said to be longer.
+pub(crate) fn signature(data: &[u8]) {
+    for bytes in [data.len() as u64, 1 << 40, u64::MAX] {
+        let found = signatures::signatures(signatures::Ends { head: data, tail: data, bytes });
+        assert!(found.iter().all(|it| it.at < bytes), "what was found stands on the disk");
     }
 }

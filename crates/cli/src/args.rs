@@ -1,5 +1,7 @@
 //! The command line: one declaration of each command gives parsing and help. Nothing is done here.
 
+mod real;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +12,8 @@ use seekwise_lab::plan::draw::Draw;
 use seekwise_model::time::Span;
 use seekwise_targets::place::PLACES;
 use seekwise_targets::serve::Address;
+
+pub use self::real::FlushAudit;
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -192,6 +196,12 @@ Whoever runs --run finds the address in SEEKWISE_URI and the socket for orders i
     /// What a disk that is served did so far.
     #[command(after_help = "Example:\n  seekwise status --at /tmp/disk.control")]
     Status(Served),
+    /// Say by timing alone whether a flush waits for the medium.
+    #[command(after_help = real::FLUSH_AUDIT)]
+    FlushAudit(FlushAudit),
+    /// Put back settings of devices that a run which was killed has left.
+    #[command(after_help = "Example:\n  seekwise restore")]
+    Restore,
     /// Make a result folder's report again.
     #[command(after_help = "Example:\n  seekwise report out")]
     Report(Report),
@@ -325,8 +335,9 @@ pub struct On {
     /// Run each worker for this long (such as `60 s`), whatever the job says.
     #[arg(long, value_name = "T")]
     pub runtime: Option<String>,
-    /// What stands on this device (by its serial number) or in this file (by its name) may be written over.
-    #[arg(long, value_name = "SERIAL|NAME")]
+    /// What stands on this device (by its serial number), in this file (by its name) or at this address of a network block
+    /// device may be written over.
+    #[arg(long, value_name = "SERIAL|NAME|ADDRESS")]
     pub destroy: Option<String>,
 }
 

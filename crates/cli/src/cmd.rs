@@ -5,6 +5,7 @@ mod claims;
 mod compare;
 pub mod complete;
 mod drives;
+mod flush_audit;
 mod import;
 mod init;
 mod keys;
@@ -13,6 +14,7 @@ mod power;
 mod power_cut;
 mod programs;
 mod report;
+mod restore;
 mod run;
 mod serve;
 mod studies;
@@ -52,6 +54,8 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Power(args) => power::power(&args),
         Command::Set(args) => power::set(&args),
         Command::Status(args) => power::status(&args, cli.json),
+        Command::FlushAudit(args) => flush_audit::flush_audit(&args, cli.json),
+        Command::Restore => restore::restore(cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
         Command::Completions(args) => complete::completions(&args),

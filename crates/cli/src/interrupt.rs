@@ -22,6 +22,8 @@ pub struct Now {
     bar: Option<ProgressBar>,
     /// What ends in order by itself when a signal comes.
     ending: Option<Box<dyn FnOnce() + Send>>,
+    /// What is put back before the program ends.
+    undo: Vec<Box<dyn Fn() + Send>>,
 }
 
 /// Where results are kept.
@@ -34,7 +36,8 @@ pub struct Keeping {
     pub again: String,
 }
 
-static NOW: Mutex<Now> = Mutex::new(Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None });
+static NOW: Mutex<Now> =
+    Mutex::new(Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None, undo: Vec::new() });
 
 /// No signal ends the program until what is handed back is dropped.
 pub fn hold() -> MutexGuard<'static, Now> {
@@ -70,6 +73,11 @@ impl Now {
     /// The first signal does this, and the program ends when what it ends has ended; a second one ends the program.
     pub fn end_with(&mut self, ending: impl FnOnce() + Send + 'static) {
         self.ending = Some(Box::new(ending));
+    }
+
+    /// A signal does this before the program ends; it has to do no harm where it is done already.
+    pub fn undo(&mut self, undo: impl Fn() + Send + 'static) {
+        self.undo.push(Box::new(undo));
     }
 
     /// What is said at the end.
@@ -122,6 +130,7 @@ fn stop() -> ! {
         // There is nobody to be told.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
+    now.undo.iter().for_each(|undo| undo());
     crate::output::say(now.words());
     // `now` is held until the end: nothing is written any more.
     std::process::exit(crate::exit::STOPPED.into())
@@ -133,7 +142,7 @@ mod tests {
 
     #[test]
     fn it_says_what_is_kept_and_how_to_go_on() {
-        let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None };
+        let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None, undo: Vec::new() };
         assert_eq!(now.words(), "Stopped: nothing was kept.");
         now.keep(Keeping { folder: "out".into(), of: 60, again: "seekwise study out --resume".to_owned() });
         now.count(12);

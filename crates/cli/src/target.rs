@@ -32,20 +32,22 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
 /// The key that `--destroy` stands for.
 fn destroy(on: &On) -> Result<Option<(String, String)>, Failure> {
     let Some(name) = &on.destroy else { return Ok(None) };
-    if on.set.iter().any(|(key, _)| key == DESTROY) {
-        return Err(Failure::new(format!("--destroy {name}: --set {DESTROY} says it too; expected one of the two")));
+    if on.set.iter().any(|(key, _)| key == plan::DESTROY) {
+        return Err(Failure::new(format!(
+            "--destroy {name}: --set {} says it too; expected one of the two",
+            plan::DESTROY
+        )));
     }
     match place::named(&on.target) {
-        Some((place::Kind { of: Of::Path(_), .. }, _)) => Ok(Some((DESTROY.to_owned(), name.clone()))),
+        Some((place::Kind { of: Of::Path(_) | Of::Address(_), .. }, _)) => {
+            Ok(Some((plan::DESTROY.to_owned(), name.clone())))
+        }
         _ => Err(Failure::new(format!(
-            "--destroy {name}: {} holds nothing that could be destroyed; expected file:PATH or device:PATH",
+            "--destroy {name}: {} holds nothing that could be destroyed; expected file:PATH, device:PATH or nbd:ADDRESS",
             on.target
         ))),
     }
 }
-
-/// The key that names what may be written over.
-const DESTROY: &str = "real.destroy";
 
 /// The modelled stack that a target names, without a job.
 pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<String>), Failure> {

@@ -82,7 +82,7 @@ fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
     let record = |target: &str| seekwise(at, &[&run[..], &[target]].concat()).json();
     let sim = record("cheetah-15k.4");
     let served = format!(
-        "{} run j.fio --set job.span=2g --json --on nbd:unix:d > nbd.json && {} run j.fio --on $SEEKWISE_URI --runtime 1s",
+        "{} run j.fio --set job.span=2g --json --on nbd:unix:d --destroy unix:d > nbd.json && {} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI --runtime 1s",
         env!("CARGO_BIN_EXE_seekwise"),
         env!("CARGO_BIN_EXE_seekwise"),
     );
@@ -230,4 +230,35 @@ fn the_program_names_its_places() {
     let version = said(command(folder.path()).arg("--version").output().unwrap()).done();
     assert!(version.contains("sim (virtual time), null (real time), live (real time), nbd (real time)"), "{version}");
     assert!(seekwise(folder.path(), &["run", "--help"]).done().contains("`null`"));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_export_is_not_overwritten_unasked() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("reads.fio"), JOB.replace("rw=randrw", "rw=randread").replace("=300", "=5")).unwrap();
+    fs::write(at.join("j.fio"), JOB.replace("=300", "=5")).unwrap();
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    let all = format!(
+        "{program} run reads.fio --on nbd:unix:d || exit 11; {program} run j.fio --on nbd:unix:d 2> unasked && exit 12; \
+         {program} run j.fio --on nbd:unix:d --destroy unix:e 2> other && exit 13; \
+         {program} run j.fio --on nbd:unix:d --set real.destroy=unix:d || exit 14; \
+         {program} run random-write --on nbd:unix:d --destroy \"nbd+unix:///?socket=d\" --runtime 100ms || exit 15"
+    );
+    let serve = ["serve", "cheetah-15k.4", "--nbd", "unix:d", "--run", "--", "sh", "-c", &all];
+    let said = seekwise(at, &serve);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let read = |name: &str| fs::read_to_string(at.join(name)).unwrap();
+    let (unasked, other) = (read("unasked"), read("other"));
+    assert!(
+        unasked.contains("what is on it would be written over; expected --destroy nbd+unix:///?socket=d"),
+        "{unasked}"
+    );
+    assert!(other.contains("names another export than nbd+unix:///?socket=d"), "{other}");
+    for (target, why) in [("null", "holds nothing that could be destroyed"), ("cheetah-15k.4", "expected nbd:ADDRESS")]
+    {
+        let said = seekwise(at, &["run", "j.fio", "--on", target, "--destroy", "unix:d"]);
+        assert!(said.code == 2 && said.err.contains(why), "{}", said.err);
+    }
 }

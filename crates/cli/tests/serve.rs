@@ -109,7 +109,8 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::write(at.join("j.fio"), CLIENT).unwrap();
-    let own = format!("{} run j.fio --on $SEEKWISE_URI > own.txt", env!("CARGO_BIN_EXE_seekwise"));
+    let own =
+        format!("{} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI > own.txt", env!("CARGO_BIN_EXE_seekwise"));
     let fio = "fio --name=j --ioengine=nbd --uri=$SEEKWISE_URI --rw=randrw --bs=4k --size=1g --number_ios=200 \
         --iodepth=16 --fsync=20 --verify=crc32c --output=fio.txt";
     let io = "for n in 1 2 3 4 5 6 7 8; do set -- \"$@\" -c \"write -P $n ${n}00k 1m\" -c \"aio_read ${n}0m 64k\" -c flush; done; \
@@ -129,10 +130,10 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     // The tenth: the power fails and comes back, and a setting changes.
     let program = env!("CARGO_BIN_EXE_seekwise");
     let cut = format!(
-        "{program} run j.fio --on $SEEKWISE_URI --runtime 3s > own.txt & \
+        "{program} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI --runtime 3s > own.txt & \
          until {program} status --json --at d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
          {program} set drive.cache.write_back=off --at d.control; sleep 0.1; {program} power cut --at d.control; sleep 0.1; \
-         {program} power on --at d.control; wait; {program} run j.fio --on nbd:unix:d > after.txt"
+         {program} power on --at d.control; wait; {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
     );
     let (requests, same) = played(at, STACKS[0], &cut);
     assert_eq!(same, requests);

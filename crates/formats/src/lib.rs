@@ -17,6 +17,7 @@
 //! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |
 //! | [`recording`] | recorded sessions of a disk that was served |
 //! | [`scene`] | scenes: programs on volumes |
+//! | [`signature`] | what the first and last bytes of a disk say it is used for |
 //! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
 //! | [`trace`] | measured traces |
@@ -36,6 +37,7 @@ pub mod profile;
 pub mod program;
 pub mod recording;
 pub mod scene;
+pub mod signature;
 pub mod stack;
 pub mod study;
 pub mod trace;

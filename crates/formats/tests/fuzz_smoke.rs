@@ -97,6 +97,21 @@ Full seek curve = seek, Head switch time = 0.5, Rotation speed (in rpms) = 6000 
 const STACK: &[u8] = b"driver = \"windows-xp\"\n[drive]\nname = \"barracuda-7200.7\"\ncache.segments = 4\n\
 firmware.queue.policy = \"sptf\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n";
 
+/// A disk with a table, a label of LVM, a superblock of ext4 and a swap area, one over the other.
+const DISK: &[u8] = &{
+    const fn put(mut disk: [u8; 5000], at: usize, bytes: &[u8]) -> [u8; 5000] {
+        let mut next = 0;
+        while next < bytes.len() {
+            disk[at + next] = bytes[next];
+            next += 1;
+        }
+        disk
+    }
+    let disk = put(put([0; 5000], 450, &[0x83]), 510, &[0x55, 0xaa]);
+    let disk = put(put(disk, 512, b"LABELONE"), 536, b"LVM2 001");
+    put(put(disk, 1080, &[0x53, 0xef]), 4086, b"SWAPSPACE2")
+};
+
 /// Words that mean something to one of the parsers, to be put in anywhere.
 const WORDS: [&[u8]; 16] = [
     b"'",
@@ -149,7 +164,7 @@ fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
 
 #[test]
 fn the_seeds_are_valid() {
-    use seekwise_formats::{fio, fio_json, iometer, profile, stack, study, trace};
+    use seekwise_formats::{fio, fio_json, iometer, profile, signature, stack, study, trace};
     for bytes in [ICF, OLD_ICF] {
         let (config, _) = iometer::icf::parse("seed", bytes).unwrap();
         assert!(config.job(1_000_000).is_ok());
@@ -166,6 +181,8 @@ fn the_seeds_are_valid() {
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
     assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
     assert_eq!(trace::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
+    let ends = signature::Ends { head: DISK, tail: DISK, bytes: DISK.len() as u64 };
+    assert_eq!(signature::signatures(ends).len(), 4);
     assert_eq!(trace::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }
 
@@ -185,6 +202,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "recording" => (&[RECORDING], "wild/fio-examples", NONE),
         "trace" => (&[TRACE, DISKSIM_TRACE], "wild/fio-examples", NONE),
         "disksim" => (&[DISKSIM], "wild/fio-examples", NONE),
+        "signature" => (&[DISK], "wild/fio-examples", NONE),
         other => panic!("no seeds for {other}"),
     };
     let wild = shared_files::files(folder, ends).into_iter().filter_map(|path| std::fs::read(path).ok());

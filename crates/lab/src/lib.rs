@@ -2,6 +2,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`audit`] | what the instants of a flush audit say of a disk |
 //! | [`catalogue`] | the built-in drives, what can be checked of each, and the built-in studies |
 //! | [`inputs`] | what a plan is read from, kept in the words it had |
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
@@ -24,6 +25,7 @@
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
 
+pub mod audit;
 pub mod bench;
 pub mod catalogue;
 pub mod claims;

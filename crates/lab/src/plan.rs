@@ -138,6 +138,11 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         fit(file, &mut target, &job, &handles)?;
         settings.extend(real::settings(&handles));
     }
+    if let Target::Real(place) = &target
+        && job.writes()
+    {
+        place.may_write(cell.value(DESTROY)).map_err(|why| unfit(file, why))?;
+    }
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(work::settings(job, sectors)),
         (Work::Cached(cached), _) => settings.extend(work::settings(&cached.0, sectors).into_iter().chain(system)),
@@ -174,6 +179,9 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
 
 /// The key that says where a cell runs.
 pub const PLACE: &str = "place";
+
+/// The key that names what may be written over (`--destroy`).
+pub const DESTROY: &str = "real.destroy";
 
 /// Of a job that does not fit a file: what to do about it.
 fn longer(fault: Diagnostic) -> Diagnostic {
@@ -250,6 +258,7 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
     let keys = Keys::of(file, cell)?;
     let other = |key: &&String| {
         !(is_path && key.starts_with(real::REAL_KEYS))
+            && !(matches!(kind.of, Of::Address(_)) && *key == DESTROY)
             && *key != PLACE
             && *key != "job"
             && !key.starts_with("job.")

@@ -2,19 +2,21 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`audit`] | what a flush audit asks of a disk, and when it was answered |
 //! | [`bytes`] | the bytes of a modelled disk: on its platters, and not there yet |
 //! | [`clock`] | the one file that reads real time |
 //! | [`live`] | a modelled disk at work in real time |
 //! | [`nbd`] | the network block device protocol |
 //! | [`null`] | answers each request at once, in real time |
 //! | [`place`] | the door to all places |
-//! | [`real`] | real files and block devices |
+//! | [`real`] | real files and block devices: the places, the bench they are, whether they may be written, their settings |
 //! | [`serve`] | sockets: clients, and orders to a disk |
 //! | [`sim`] | a modelled stack, in virtual time |
 //! | [`work`] | what a run does: a job of workers, or a scene |
 //!
-//! The only crate that reads a clock ([`clock`]), the only one with sockets ([`serve`]) and with devices ([`real`]).
+//! The only crate that reads a clock ([`clock`]), and the only one with sockets ([`serve`]) and devices ([`real`], [`audit`]).
 
+pub mod audit;
 pub mod bytes;
 pub mod clock;
 pub mod live;

@@ -48,7 +48,7 @@ pub const PLACES: &[Kind] = &[
     Kind {
         name: Remote::NAME,
         form: "nbd:ADDRESS",
-        about: "any network block device, such as nbd:unix:/tmp/disk or nbd://127.0.0.1:10809; jobs that write destroy what is on it",
+        about: "any network block device, such as nbd:unix:/tmp/disk or nbd://127.0.0.1:10809; jobs that write destroy what is on it, and need --destroy ADDRESS",
         of: Of::Address(Remote::at),
     },
     Kind {
@@ -60,7 +60,7 @@ pub const PLACES: &[Kind] = &[
     Kind {
         name: real::DEVICE,
         form: "device:PATH",
-        about: "a real block device; it is read only",
+        about: "a real block device; jobs that write need --destroy SERIAL",
         of: Of::Path(real::device),
     },
 ];
@@ -112,6 +112,10 @@ pub trait Place: fmt::Debug + Send + Sync {
     /// The device of one worker.
     fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
         self.open(seed)
+    }
+    /// Whether what is there may be written over, where `destroy` is the name that the user gave; else why not.
+    fn may_write(&self, _destroy: Option<&str>) -> Result<(), String> {
+        Ok(())
     }
 }
 

@@ -6,15 +6,20 @@
 //!
 //! | room | what it does |
 //! |---|---|
+//! | [`bench`] | what a measurement stood on: device, file system, kernel, machine |
 //! | `device` | requests to the kernel, and what comes back |
 //! | `file` | the place: what it is made ready for, what is refused |
 //! | `path` | what a path names; files made where that is asked for |
 //! | `pattern` | what is written |
-//! | `probe` | whether a device may be written |
+//! | [`probe`] | whether a device may be written |
+//! | [`settings`] | settings of a device for a run, and what they were before |
+//! | `system` | what the kernel tells of its devices |
 //! | `threads` | a thread a worker |
 //! | `uring` | the kernel's ring: the one file with `unsafe` code |
 //! | [`usage`] | processor time and disks, by the kernel's accounts |
 
+#[cfg(target_os = "linux")]
+pub mod bench;
 #[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
@@ -24,7 +29,11 @@ mod path;
 #[cfg(target_os = "linux")]
 mod pattern;
 #[cfg(target_os = "linux")]
-mod probe;
+pub mod probe;
+#[cfg(target_os = "linux")]
+pub mod settings;
+#[cfg(target_os = "linux")]
+mod system;
 pub(crate) mod threads;
 #[cfg(target_os = "linux")]
 mod uring;

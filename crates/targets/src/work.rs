@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
+use seekwise_model::block::{Completion, Counted, Limits, Next, Op, Source};
 use seekwise_model::files::buffered::{Buffered, BufferedSpec};
 use seekwise_model::files::note::Notes;
 use seekwise_model::files::scene::{Closing, Operation, Scene, SceneSpec, Trouble, Unfit};
@@ -11,7 +11,7 @@ use seekwise_model::files::system::Reads;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::recorded::{Compared, Play, Session};
-use seekwise_model::workload::{Job, Window, Worker, Workload};
+use seekwise_model::workload::{Direction, Job, Pattern, Window, Worker, Workload};
 
 use crate::place::RunError;
 
@@ -62,6 +62,19 @@ impl Work {
         match self {
             Work::Job(_) | Work::Cached(_) | Work::Session(_) => None,
             Work::Scene(scene) => Some(scene),
+        }
+    }
+
+    /// Whether it may write, trim or zero anything.
+    pub fn writes(&self) -> bool {
+        match self {
+            Work::Job(_) | Work::Cached(_) => self.workers().iter().any(|worker| match &worker.pattern {
+                Pattern::Fio(fio) => fio.direction != Direction::Read,
+                Pattern::Iometer(iometer) => iometer.spec.lines.iter().any(|line| line.reads < 100 || line.reply > 0),
+            }),
+            // A volume is written when it is opened.
+            Work::Scene(_) => true,
+            Work::Session(session) => session.entries.iter().any(|entry| !matches!(entry.op, Op::Read | Op::Flush)),
         }
     }
 

@@ -72,6 +72,22 @@ impl Place for Remote {
         self.limits
     }
 
+    /// Nothing says what is on an export, so it is never overwritten unasked.
+    fn may_write(&self, destroy: Option<&str>) -> Result<(), String> {
+        match destroy.map(Uri::parse) {
+            Some(Ok(named)) if named == self.uri => Ok(()),
+            None => Err(format!(
+                "{0}: what is on it would be written over; expected --destroy {0} where all of it may go",
+                self.uri
+            )),
+            Some(named) => Err(format!(
+                "--destroy {}: names another export than {}",
+                named.map_or_else(|why| why, |named| named.to_string()),
+                self.uri
+            )),
+        }
+    }
+
     #[cfg(unix)]
     fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
         let client = connect(&self.uri).map_err(RunError::Unfit)?;

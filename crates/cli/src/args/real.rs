@@ -1,0 +1,48 @@
+//! Arguments of the commands that ask real disks. Nothing is done here.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{key_value, name, seed, size};
+
+/// What its help ends with.
+pub const FLUSH_AUDIT: &str = "\
+Examples:
+  seekwise flush-audit /mnt/data
+  seekwise flush-audit /mnt/data --svg flush.svg --set real.write_cache=off
+  seekwise flush-audit /dev/sdb --destroy WD-WCC4E7
+  seekwise flush-audit nbd:unix:/tmp/disk --destroy unix:/tmp/disk
+  seekwise flush-audit barracuda-7200.7 --set drive.faults.early_flush=on
+
+In a folder it works on a file of its own, which has no name and is gone at the end, however that comes. A device or an export
+is overwritten, and must be named by --destroy. A modelled drive or stack is asked in virtual time: so one sees what the
+verdicts look like. It takes some ten seconds and judges nothing but timing; docs/flush-audit.md says how.
+
+Exit code 1: flushes or forced writes are answered before the medium has the data, or that cannot be told.";
+
+/// Arguments of `flush-audit`.
+#[derive(Args, Debug)]
+pub struct FlushAudit {
+    /// A folder on the disk in question, a block device, nbd:ADDRESS, live:NAME, or a modelled drive or stack file.
+    #[arg(value_name = "PATH|TARGET", value_parser = name)]
+    pub target: String,
+    /// Set real.scheduler, real.write_cache or real.queue_depth for the audit, or a key of a modelled stack.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// All that is on this device (by its serial number), or at this address, may go.
+    #[arg(long, value_name = "SERIAL|ADDRESS")]
+    pub destroy: Option<String>,
+    /// How long the file in a folder is, such as 256m [default: 1g, or a quarter of what is free].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<u64>,
+    /// The seed of places and pauses.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    pub seed: u64,
+    /// Also write the evidence as a picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Replace a file that is there.
+    #[arg(long, requires = "svg")]
+    pub force: bool,
+}

@@ -1,0 +1,328 @@
+//! `seekwise flush-audit`: whether a flush waits for the medium, by timing alone; on a folder, a device, an export, or a
+//! modelled stack in virtual time.
+
+use std::path::Path;
+
+use seekwise_lab::audit::{Certainty, Judgement, Verdict, evidence, judge, picture};
+use seekwise_lab::plot;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Span;
+use seekwise_targets::audit::{Modelled, Subject, Timings, Took, measure};
+use seekwise_targets::place::{self, Of, Place};
+use serde_json::json;
+
+use super::{print, print_json, warn};
+use crate::args::FlushAudit;
+use crate::exit::{Answer, Failure, Outcome};
+use crate::output::{admit, say, write_picture};
+use crate::progress::Progress;
+use crate::screen;
+use crate::tables;
+use crate::target;
+
+/// Pixels of the picture.
+const PICTURE: (u32, u32) = (760, 400);
+/// Rows of it in a terminal.
+const ROWS: usize = 14;
+/// Columns of it at most.
+const COLUMNS: usize = 90;
+
+/// Runs the command.
+pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
+    args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
+    let opened = open(args)?;
+    let Opened { mut subject, on, held, bench } = opened;
+    let progress = Progress::unknown("steps");
+    let mut step = 0;
+    let mut far = |_: &str| {
+        step += 1;
+        progress.at(step);
+    };
+    let wrong = |why: String| Failure::new(format!("{}: {why}", args.target));
+    let timings = measure(subject.as_mut(), Seed(args.seed), &mut far).map_err(wrong);
+    drop(progress);
+    drop(subject);
+    held.end()?;
+    let timings = timings?;
+    warn(bench.changes());
+    let judgement = judge(&timings);
+    let points = evidence(&timings);
+    if let Some(path) = &args.svg {
+        let (width, height) = PICTURE;
+        write_picture(path, &plot::svg(&picture(&points), width, height))?;
+    }
+    match json {
+        true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
+        false => print(&text(&on, &judgement, &points))?,
+    }
+    let safe = matches!(judgement.verdict, Verdict::Honest | Verdict::CacheOff | Verdict::ProtectedOrFlash);
+    Ok(if safe { Answer::Done } else { Answer::No })
+}
+
+/// What is asked.
+struct Opened {
+    subject: Box<dyn Subject>,
+    /// What it is, for people.
+    on: String,
+    held: Held,
+    bench: Bench,
+}
+
+impl Opened {
+    /// Of something that is set in no way, and that stands on no bench.
+    fn of(subject: Box<dyn Subject>, on: String) -> Opened {
+        Opened { subject, on, held: Held::default(), bench: Bench::default() }
+    }
+}
+
+/// What the target names: what is there as a path comes first.
+fn open(args: &FlushAudit) -> Result<Opened, Failure> {
+    let name = args.target.as_str();
+    let path = ["file:", "device:"].iter().find_map(|scheme| name.strip_prefix(scheme));
+    if let (None, Some((kind, rest))) = (path, place::named(name)) {
+        let found: (std::sync::Arc<dyn Place>, bool) = match (&kind.of, rest) {
+            (Of::Address(at), Some(address)) => (at(address).map_err(Failure::new)?, true),
+            (Of::Stack(made), Some(stack)) => (made(target::stack(stack, &args.set)?.0), false),
+            _ => return Err(Failure::new(format!("{name}: has no medium; expected a folder, a device or a drive"))),
+        };
+        return at_place(args, found.0.as_ref(), found.1);
+    }
+    let meta = std::fs::metadata(path.unwrap_or(name));
+    match meta {
+        Err(error) if path.is_some() => Err(Failure::new(format!("{name}: {error}"))),
+        Err(_) => modelled(args),
+        Ok(meta) if meta.is_file() && path.is_none() && name.ends_with(".toml") => modelled(args),
+        Ok(meta) if meta.is_file() => {
+            let why = "is a file, and no file of anybody's is written; expected the folder that it lies in";
+            Err(Failure::new(format!("{name}: {why}")))
+        }
+        Ok(meta) => real(args, Path::new(path.unwrap_or(name)), meta.is_dir()),
+    }
+}
+
+fn modelled(args: &FlushAudit) -> Result<Opened, Failure> {
+    nothing_else(args, "a modelled disk")?;
+    let (stack, warnings) = target::stack(&args.target, &args.set)?;
+    warn(&warnings);
+    if let Some(change) = stack.changes.first() {
+        return Err(Failure::new(format!(
+            "`{}` changes during a run; expected the same settings throughout an audit",
+            change.key
+        )));
+    }
+    let on = format!("{} as Seekwise models it, in virtual time", stack.profile.name);
+    Ok(Opened::of(Box::new(Modelled::new(&stack, Seed(args.seed))), on))
+}
+
+/// An error where something is asked for that belongs to folders and devices.
+fn nothing_else(args: &FlushAudit, of: &str) -> Result<(), Failure> {
+    if let Some(name) = &args.destroy {
+        return Err(Failure::new(format!("--destroy {name}: {of} holds nothing that could be destroyed")));
+    }
+    if args.size.is_some() {
+        return Err(Failure::new(format!("--size: {of} has its own; expected a folder with it")));
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn at_place(args: &FlushAudit, place: &dyn Place, remote: bool) -> Result<Opened, Failure> {
+    if remote {
+        target::nothing_set(&args.set)?;
+        place.may_write(args.destroy.as_deref()).map_err(Failure::new)?;
+        if args.size.is_some() {
+            return Err(Failure::new("--size: an export has its own; expected a folder with it"));
+        }
+    } else {
+        nothing_else(args, "a modelled disk")?;
+    }
+    let subject = seekwise_targets::audit::exported(place, Seed(args.seed));
+    Ok(Opened::of(subject.map_err(Failure::new)?, place.called()))
+}
+
+#[cfg(not(unix))]
+fn at_place(args: &FlushAudit, _: &dyn Place, _: bool) -> Result<Opened, Failure> {
+    Err(Failure::new(format!("{}: cannot be reached on this system", args.target)))
+}
+
+#[cfg(target_os = "linux")]
+fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure> {
+    use seekwise_targets::audit::file::Direct;
+    use seekwise_targets::real::{bench, probe};
+    let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()));
+    if folder {
+        if let Some(name) = &args.destroy {
+            return Err(wrong(format!("--destroy {name}: nothing in a folder is destroyed; expected none with it")));
+        }
+    } else {
+        if args.size.is_some() {
+            return Err(wrong("--size: a device has its own; expected a folder with it".to_owned()));
+        }
+        probe::may_write(path, args.destroy.as_deref()).map_err(Failure::new)?;
+    }
+    let held = Held::of(args, path)?;
+    let before = bench::of(path);
+    let subject = match folder {
+        true => Direct::in_folder(path, args.size, &mut |what| say(format!("{what} …"))),
+        false => Direct::device(path),
+    };
+    let on = match before.device.as_ref() {
+        Some(device) => {
+            let model = device.model.as_ref().map_or(String::new(), |model| format!(" ({model})"));
+            format!("{}, on {}{model}", path.display(), device.name)
+        }
+        None => path.display().to_string(),
+    };
+    let bench = Bench { path: path.to_owned(), before: Some(before) };
+    Ok(Opened { subject: Box::new(subject.map_err(wrong)?), on, held, bench })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn real(args: &FlushAudit, _: &Path, _: bool) -> Result<Opened, Failure> {
+    Err(Failure::new(format!("{}: real disks are asked on Linux alone; expected a modelled drive", args.target)))
+}
+
+/// Settings of the device for as long as the audit lasts.
+#[derive(Default)]
+struct Held {
+    #[cfg(target_os = "linux")]
+    held: Option<seekwise_targets::real::settings::Held>,
+}
+
+impl Held {
+    #[cfg(target_os = "linux")]
+    fn of(args: &FlushAudit, path: &Path) -> Result<Held, Failure> {
+        use seekwise_targets::real::settings::{KEYS, Settings, put_back};
+        target::once(&args.set)?;
+        let mut settings = Settings::default();
+        for (key, value) in &args.set {
+            let Some(below) = key.strip_prefix("real.") else {
+                let known: Vec<String> = KEYS.iter().map(|(key, _)| format!("real.{key}")).collect();
+                return Err(Failure::new(format!(
+                    "--set {key}={value}: {} is a real disk; expected {}",
+                    path.display(),
+                    known.join(", ")
+                )));
+            };
+            settings.set(below, value).map_err(Failure::new)?;
+        }
+        let held = settings.apply(path).map_err(Failure::new)?;
+        if let Some(record) = held.record().map(Path::to_owned) {
+            // A signal ends the program without dropping anything.
+            crate::interrupt::hold().undo(move || {
+                let _ = put_back(&record);
+            });
+        }
+        Ok(Held { held: Some(held) })
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        #[cfg(target_os = "linux")]
+        if let Some(held) = self.held {
+            return held.end().map_err(Failure::new);
+        }
+        Ok(())
+    }
+}
+
+/// What the audit stands on.
+#[derive(Default)]
+struct Bench {
+    #[cfg(target_os = "linux")]
+    path: std::path::PathBuf,
+    #[cfg(target_os = "linux")]
+    before: Option<seekwise_targets::real::bench::Bench>,
+}
+
+impl Bench {
+    /// What is another now.
+    fn changes(&self) -> Vec<String> {
+        #[cfg(target_os = "linux")]
+        if let Some(before) = &self.before {
+            use seekwise_targets::real::bench;
+            return bench::changed(before, &bench::of(&self.path));
+        }
+        Vec::new()
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        #[cfg(target_os = "linux")]
+        if let Some(before) = &self.before {
+            return json!(before.clone().hashed());
+        }
+        serde_json::Value::Null
+    }
+}
+
+fn text(on: &str, said: &Judgement, points: &[(f64, f64)]) -> String {
+    let sure = match said.certainty {
+        Certainty::Open => String::new(),
+        certainty => format!(" ({})", certainty.words()),
+    };
+    let mut text = format!("{}{sure}: {on}\n", capital(said.verdict.words()));
+    if let Some(found) = &said.revolution {
+        let sold = found.sold().map_or(String::new(), |speed| format!(", a drive of {speed:.0}"));
+        text += &format!("It turns {:.0} times a minute, {:.3} ms a turn{sold}.\n", found.rpm, found.period_ms);
+    }
+    let why: String = said.why.iter().map(|why| format!("- {why}.\n")).collect();
+    let width = screen::width();
+    let head = screen::wrapped(&format!("{text}\n{why}"), width);
+    let picture = picture(points);
+    let drawn = plot::terminal(&picture, width.min(COLUMNS), ROWS);
+    let caption = screen::wrapped(&format!("{} (a spindle makes steps of it)", picture.caption()), width);
+    format!("{head}\n\n{}\n\n{caption}\n{drawn}", figures(said, width).trim_end())
+}
+
+fn figures(said: &Judgement, width: usize) -> String {
+    let of = &said.figures;
+    let mut table = tables::table(["median of", "ms"]);
+    tables::figures_from(&mut table, 1);
+    for (what, ms) in [
+        ("a read of any place", of.read_ms),
+        ("a read of the same place again", of.read_again_ms),
+        ("an empty flush", of.empty_flush_ms),
+        ("an overwrite of a block", of.write_ms),
+        ("the flush behind it", of.flush_ms),
+        ("a forced overwrite", of.forced_ms),
+        ("a write of 32 all over", of.scattered_write_ms),
+        ("the flush behind them", of.scattered_flush_ms),
+        ("the slowest of 4 reads beside a flush", of.read_beside_flush_ms),
+    ] {
+        table.add_row([what.to_owned(), format!("{ms:.3}")]);
+    }
+    if of.path_ms > 0.0 {
+        table.add_row(["the way there and back (in all of them)".to_owned(), format!("{:.3}", of.path_ms)]);
+    }
+    table.draw(width)
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn as_json(args: &FlushAudit, on: &str, said: &Judgement, timings: &Timings, bench: &Bench) -> serde_json::Value {
+    let spans = |spans: &[Span]| spans.iter().map(|span| span.nanos()).collect::<Vec<u64>>();
+    let took = |it: &Took| json!({ "from_ns": it.from.nanos(), "to_ns": it.to.nanos() });
+    let mut value = serde_json::to_value(said).expect("a judgement has no keys but strings");
+    value["target"] = json!(args.target);
+    value["on"] = json!(on);
+    value["seed"] = json!(args.seed);
+    value["bench"] = bench.as_json();
+    value["timings"] = json!({
+        "reads_ns": spans(&timings.reads),
+        "reads_again_ns": spans(&timings.again),
+        "empty_flushes_ns": spans(&timings.empty),
+        "overwrites": timings.overwrites.iter().map(|it| json!({
+            "pause_ns": it.pause.nanos(), "write": took(&it.write), "flush": took(&it.flush),
+        })).collect::<Vec<_>>(),
+        "forced": timings.forced.iter().map(took).collect::<Vec<_>>(),
+        "scattered": timings.rounds.iter().map(|it| json!({
+            "writes_ns": it.writes.nanos(), "flush_ns": it.flush.nanos(),
+        })).collect::<Vec<_>>(),
+        "beside": timings.beside.iter().map(|it| json!({
+            "flush_ns": it.flush.nanos(), "slowest_read_ns": it.slowest.nanos(),
+        })).collect::<Vec<_>>(),
+    });
+    value
+}

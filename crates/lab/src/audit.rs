@@ -1,0 +1,327 @@
+//! What the instants of a flush audit ([`seekwise_targets::audit`]) say of a disk: whether it turns, whether a flush waits
+//! for the medium, and how sure that is. Timings in, a verdict out; no disk is asked here, and nothing else is known of it.
+//!
+//! It rests on one fact of mechanics (`lattice`): what is written to one place ends at one angle of the spindle. Its bounds
+//! follow from the speeds of spindles and what commands cost, not from what the modelled drives do; those are tried in
+//! `crates/lab/tests/audit.rs`.
+
+mod lattice;
+
+use seekwise_model::time::{Instant, Span};
+use seekwise_targets::audit::{Timings, Took};
+use serde::Serialize;
+
+pub use self::lattice::{Lattice, SPEEDS};
+use crate::plot::Picture;
+
+/// What a disk does with a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It turns, it caches writes, and a flush waits for the medium.
+    Honest,
+    /// It turns, and each write waits for the medium.
+    CacheOff,
+    /// It turns, it caches writes, and a flush is answered before they are on the medium.
+    FlushIgnored,
+    /// A flush waits for the medium, a forced write does not.
+    FuaIgnored,
+    /// Nothing waits for a spindle: there is none, or what is cached is safe from a loss of power.
+    ProtectedOrFlash,
+    /// The timings fit more than one of these.
+    CannotTell,
+}
+
+/// How sure a verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// There is no verdict.
+    Open,
+    /// Another explanation is possible, and less simple.
+    Likely,
+    /// The timings have no other explanation that is known here.
+    Certain,
+}
+
+impl Verdict {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Honest => "rotating and honest",
+            Verdict::CacheOff => "rotating, write cache off",
+            Verdict::FlushIgnored => "flush ignored",
+            Verdict::FuaIgnored => "flush honest, forced writes (FUA) ignored",
+            Verdict::ProtectedOrFlash => "power-protected or flash",
+            Verdict::CannotTell => "cannot tell",
+        }
+    }
+}
+
+impl Certainty {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Certainty::Open => "open",
+            Certainty::Likely => "likely",
+            Certainty::Certain => "certain",
+        }
+    }
+}
+
+/// Medians of what was measured, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// A read of any place.
+    pub read_ms: f64,
+    /// A read of a place just read.
+    pub read_again_ms: f64,
+    /// A flush with nothing to do.
+    pub empty_flush_ms: f64,
+    /// An overwrite of a block by itself.
+    pub write_ms: f64,
+    /// The flush behind it.
+    pub flush_ms: f64,
+    /// A forced overwrite.
+    pub forced_ms: f64,
+    /// A block somewhere, in a row of them.
+    pub scattered_write_ms: f64,
+    /// The flush behind such a row.
+    pub scattered_flush_ms: f64,
+    /// The slowest of four reads beside a flush.
+    pub read_beside_flush_ms: f64,
+    /// What the way there and back takes by itself; in all of the figures.
+    pub path_ms: f64,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// What it does.
+    pub verdict: Verdict,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// Why, a sentence each.
+    pub why: Vec<String>,
+    /// The spindle, where one was found.
+    pub revolution: Option<Lattice>,
+    /// Ends of overwrites with their flush, of the overwrites by themselves, of forced writes: how well one period fits them.
+    pub flushes: Lattice,
+    /// The same of the writes alone.
+    pub writes: Lattice,
+    /// The same of forced writes.
+    pub forced: Lattice,
+    /// Medians.
+    pub figures: Figures,
+}
+
+/// Half the mean rotational wait of the fastest spindle (15,000 a minute: 4 ms a turn, 2 ms on average): no disk that turns
+/// reads most blocks of any place in less, unless they are in its buffer.
+const TURNS_MS: f64 = 1.0;
+
+/// Half a turn of the fastest spindle: what waits for the medium after a write takes as much more often than not.
+const WAITS_MS: f64 = 2.0;
+
+/// A command that reaches a disk costs its electronics at least a tenth of what a block in or out of its buffer costs: empty
+/// flushes have been measured from 0.05 ms on, cached blocks with their transfer up to 0.5 ms (0.37 ms of an Atlas III, and
+/// 4 KiB at the 33 MB/s of the slowest ATA).
+const REACHES: f64 = 0.1;
+
+/// Judges.
+pub fn judge(timings: &Timings) -> Judgement {
+    let flushes = lattice::of(&timings.overwrites.iter().map(|it| it.flush.to).collect::<Vec<_>>());
+    let writes = lattice::of(&timings.overwrites.iter().map(|it| it.write.to).collect::<Vec<_>>());
+    let forced = lattice::of(&timings.forced.iter().map(|it| it.to).collect::<Vec<_>>());
+    let figures = figures(timings);
+    let evidence = Evidence { flushes, writes, forced, figures, forces: timings.forces };
+    let (verdict, certainty, why) = evidence.verdict();
+    let revolution =
+        [writes, flushes, forced].into_iter().filter(Lattice::holds).max_by(|a, b| a.held.total_cmp(&b.held));
+    Judgement { verdict, certainty, why, revolution, flushes, writes, forced, figures }
+}
+
+fn figures(timings: &Timings) -> Figures {
+    let took = |it: &Took| it.span();
+    let overwrites = &timings.overwrites;
+    Figures {
+        read_ms: median(timings.reads.iter().copied()),
+        read_again_ms: median(timings.again.iter().copied()),
+        empty_flush_ms: median(timings.empty.iter().copied()),
+        write_ms: median(overwrites.iter().map(|it| it.write.span())),
+        flush_ms: median(overwrites.iter().map(|it| it.flush.span())),
+        forced_ms: median(timings.forced.iter().map(took)),
+        scattered_write_ms: median(timings.rounds.iter().map(|it| it.writes)) / 32.0,
+        scattered_flush_ms: median(timings.rounds.iter().map(|it| it.flush)),
+        read_beside_flush_ms: median(timings.beside.iter().map(|it| it.slowest)),
+        path_ms: timings.path.nanos() as f64 / 1e6,
+    }
+}
+
+/// The middle one in milliseconds; 0 of none.
+fn median(spans: impl Iterator<Item = Span>) -> f64 {
+    let mut nanos: Vec<u64> = spans.map(Span::nanos).collect();
+    nanos.sort_unstable();
+    nanos.get(nanos.len() / 2).map_or(0.0, |&nanos| nanos as f64 / 1e6)
+}
+
+/// What a verdict goes by.
+struct Evidence {
+    flushes: Lattice,
+    writes: Lattice,
+    forced: Lattice,
+    figures: Figures,
+    forces: Option<bool>,
+}
+
+type Found = (Verdict, Certainty, Vec<String>);
+
+impl Evidence {
+    fn verdict(&self) -> Found {
+        if self.flushes.number == 0 {
+            return (Verdict::CannotTell, Certainty::Open, vec!["Nothing was measured".to_owned()]);
+        }
+        if self.writes.holds() {
+            return self.uncached();
+        }
+        if self.flushes.holds() {
+            return self.waits();
+        }
+        let Figures { read_ms, flush_ms, scattered_flush_ms, .. } = self.figures;
+        if self.forced.holds() && flush_ms < WAITS_MS {
+            let why = format!(
+                "Forced writes end whole revolutions apart ({}), a write and its flush at any time",
+                self.forced
+            );
+            return (Verdict::FlushIgnored, self.sure(&self.forced), vec![why, self.quick()]);
+        }
+        if read_ms < TURNS_MS {
+            return self.still();
+        }
+        if flush_ms < WAITS_MS && scattered_flush_ms < WAITS_MS {
+            return self.answers_early();
+        }
+        let why = format!(
+            "It reads like a disk that turns ({read_ms:.1} ms), and a flush waits for something ({flush_ms:.1} ms after one \
+             block, {scattered_flush_ms:.1} ms after 32), but the ends fit no revolution ({}): other work on the disk, several \
+             disks behind one name, or writes that go elsewhere first",
+            self.flushes
+        );
+        (Verdict::CannotTell, Certainty::Open, vec![why])
+    }
+
+    /// Certain where the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73).
+    fn sure(&self, lattice: &Lattice) -> Certainty {
+        if lattice.held >= lattice::TIGHT && !lattice.may_be_a_tick() { Certainty::Certain } else { Certainty::Likely }
+    }
+
+    fn tick(&self, lattice: &Lattice, why: &mut Vec<String>) {
+        if lattice.may_be_a_tick() {
+            why.push(
+                "The period is that of a timer of 100 or 250 a second, too: a simulated or throttled disk could be it"
+                    .to_owned(),
+            );
+        }
+    }
+
+    fn uncached(&self) -> Found {
+        let mut why = vec![format!("Writes end whole revolutions apart before any flush ({})", self.writes)];
+        why.push(format!("A flush behind one takes {:.2} ms: there is nothing left to do", self.figures.flush_ms));
+        self.tick(&self.writes, &mut why);
+        (Verdict::CacheOff, self.sure(&self.writes), why)
+    }
+
+    fn waits(&self) -> Found {
+        let Figures { write_ms, forced_ms, scattered_flush_ms, .. } = self.figures;
+        let mut why = vec![format!(
+            "A write is answered after {write_ms:.2} ms at any angle; with its flush it ends whole revolutions apart ({})",
+            self.flushes
+        )];
+        let mut certainty = self.sure(&self.flushes);
+        if scattered_flush_ms < WAITS_MS {
+            certainty = Certainty::Likely;
+            why.push(format!(
+                "But the flush of 32 blocks all over takes {scattered_flush_ms:.2} ms, less than they need"
+            ));
+        } else {
+            why.push(format!("The flush of 32 blocks all over takes {scattered_flush_ms:.1} ms"));
+        }
+        self.tick(&self.flushes, &mut why);
+        if self.forces != Some(false) && !self.forced.holds() && forced_ms < WAITS_MS {
+            why.push(format!("Forced writes are answered after {forced_ms:.2} ms at any angle ({})", self.forced));
+            return (Verdict::FuaIgnored, certainty, why);
+        }
+        (Verdict::Honest, certainty, why)
+    }
+
+    /// No spindle.
+    fn still(&self) -> Found {
+        let Figures { read_ms, flush_ms, .. } = self.figures;
+        let mut why = vec![format!(
+            "Blocks of any place are read in {read_ms:.2} ms, less than a spindle lets wait: nothing turns, or memory answers"
+        )];
+        why.push(format!(
+            "A flush behind a write takes {flush_ms:.2} ms, and its end goes by no revolution ({})",
+            self.flushes
+        ));
+        why.push("What flash or a virtual disk keeps through a loss of power cannot be seen in its timing".to_owned());
+        (Verdict::ProtectedOrFlash, Certainty::Likely, why)
+    }
+
+    /// It turns, and a flush does not wait.
+    fn answers_early(&self) -> Found {
+        let Figures { read_ms, read_again_ms, write_ms, empty_flush_ms, forced_ms, path_ms, .. } = self.figures;
+        let mut why = vec![format!("It reads like a disk that turns ({read_ms:.1} ms)"), self.quick()];
+        let (command, cached) = (empty_flush_ms - path_ms, read_again_ms.min(write_ms) - path_ms);
+        if cached > 0.0 && command < REACHES * cached {
+            why.push(format!(
+                "A flush takes {:.3} ms beside the way there, a block in or out of the disk's buffer {cached:.3} ms: flushes do \
+                 not reach the disk. Whatever drops them vouches for its cache",
+                command.max(0.0)
+            ));
+            return (Verdict::FlushIgnored, Certainty::Likely, why);
+        }
+        if self.forces == Some(true) && forced_ms < WAITS_MS {
+            why.push(format!(
+                "Forced writes are answered as early ({forced_ms:.2} ms): a disk that is safe from a loss of power needs no \
+                 medium for either, one that lies would have to lie twice"
+            ));
+            return (Verdict::ProtectedOrFlash, Certainty::Likely, why);
+        }
+        why.push(
+            "Either its cache is safe from a loss of power or the disk ignores flushes: both take the same time. Its data sheet \
+             says which"
+                .to_owned(),
+        );
+        (Verdict::CannotTell, Certainty::Open, why)
+    }
+
+    fn quick(&self) -> String {
+        let Figures { flush_ms, scattered_flush_ms, .. } = self.figures;
+        format!(
+            "A flush is answered before the medium can have the blocks: {flush_ms:.2} ms after one, {scattered_flush_ms:.2} ms after 32 \
+             all over"
+        )
+    }
+}
+
+/// The evidence as a curve: the times between the ends of overwrites with their flushes, sorted. A spindle makes steps of it.
+pub fn evidence(timings: &Timings) -> Vec<(f64, f64)> {
+    let ends: Vec<Instant> = timings.overwrites.iter().map(|it| it.flush.to).collect();
+    let mut apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
+    apart.sort_by(f64::total_cmp);
+    let number = apart.len().max(1) as f64;
+    apart.into_iter().enumerate().map(|(at, ms)| (100.0 * (at + 1) as f64 / number, ms)).collect()
+}
+
+/// Its axes.
+pub fn picture(points: &[(f64, f64)]) -> Picture<'_> {
+    Picture {
+        title: "From the end of one flushed overwrite to the next",
+        x: "percent of the overwrites",
+        y: "ms",
+        points,
+    }
+}
+
+#[cfg(test)]
+mod tests;

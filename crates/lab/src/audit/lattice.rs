@@ -1,0 +1,113 @@
+//! Whether ends lie whole revolutions apart, and of what length: the period of which the times between them are nearest to
+//! multiples. Each time is a direction on a circle of that period; the length of the mean of all directions is how well it
+//! holds (Rayleigh): 1 where all point the same way, exp(-2 pi^2 s^2) where they spread by s revolutions, about 1/sqrt(n) at
+//! random. Times between neighbours, not instants: so an error of the period does not add up.
+
+use std::f64::consts::TAU;
+use std::fmt;
+
+use seekwise_model::time::Instant;
+use serde::Serialize;
+
+/// Speeds of spindles that were sold, in revolutions a minute.
+pub const SPEEDS: [f64; 6] = [5400.0, 5900.0, 7200.0, 10_000.0, 12_000.0, 15_000.0];
+
+/// Shortest and longest period that is tried, in milliseconds: a twentieth beyond the fastest and the slowest spindle.
+const SHORTEST_MS: f64 = 60_000.0 / 15_000.0 / 1.05;
+const LONGEST_MS: f64 = 60_000.0 / 5_400.0 * 1.05;
+
+/// More than half: most ends are held to one angle.
+const HOLDS: f64 = 0.5;
+
+/// Spread by an eighth of a revolution: exp(-2 pi^2 / 64).
+pub(super) const TIGHT: f64 = 0.73;
+
+/// The periods of timers that disks of software answer by (250 and 100 a second), and how near is theirs: spindles are
+/// held to a tenth of a percent at best (the Cheetah 15K.7 measured by H. Wong turns at 15,047.7 a minute).
+const TICKS_MS: [f64; 2] = [4.0, 10.0];
+const TICK_NEAR: f64 = 2e-4;
+
+/// How well a period fits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Lattice {
+    /// The period that fits best.
+    pub period_ms: f64,
+    /// That many a minute.
+    pub rpm: f64,
+    /// How well all times between ends are multiples of it, from 0 to 1.
+    pub held: f64,
+    /// Times between ends.
+    pub number: usize,
+}
+
+impl Lattice {
+    /// There is a spindle in it.
+    pub fn holds(&self) -> bool {
+        self.held >= HOLDS
+    }
+
+    /// The speed as drives are sold, where one is within a hundredth.
+    pub fn sold(&self) -> Option<f64> {
+        SPEEDS.into_iter().find(|speed| (self.rpm / speed - 1.0).abs() < 0.01)
+    }
+
+    /// A timer has this period too.
+    pub fn may_be_a_tick(&self) -> bool {
+        TICKS_MS.iter().any(|tick| (self.period_ms / tick - 1.0).abs() < TICK_NEAR)
+    }
+
+    /// The power of ten of the chance that ends at any angle would hold so well: exp(-n r^2).
+    fn chance(&self) -> f64 {
+        -(self.number as f64) * self.held * self.held / std::f64::consts::LN_10
+    }
+}
+
+impl fmt::Display for Lattice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lattice { period_ms, rpm, held, number } = self;
+        match self.holds() {
+            true => write!(
+                f,
+                "{period_ms:.3} ms, {rpm:.0} a minute, holds {number} to {held:.2} of 1; by chance once in 10^{:.0}",
+                -self.chance()
+            ),
+            false => write!(f, "the best period holds {number} to {held:.2} of 1"),
+        }
+    }
+}
+
+/// How well `period` holds these times: the mean of their directions along that of the multiples. Times of one length that
+/// is no multiple point together too, but elsewhere.
+fn held(apart: &[f64], period: f64) -> f64 {
+    let along: f64 = apart.iter().map(|time| (TAU * time / period).cos()).sum();
+    along.max(0.0) / apart.len() as f64
+}
+
+/// The period that fits the ends best. Of several that fit, the longest: what are multiples of it are multiples of its half.
+pub(super) fn of(ends: &[Instant]) -> Lattice {
+    let apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
+    let none = Lattice { period_ms: 0.0, rpm: 0.0, held: 0.0, number: apart.len() };
+    if apart.is_empty() {
+        return none;
+    }
+    // Times reach some 40 ms, ten of the shortest period: a step of 1/500 turns a direction by a fiftieth at most.
+    const STEP: f64 = 1.002;
+    let steps = ((LONGEST_MS / SHORTEST_MS).ln() / STEP.ln()).ceil() as i32;
+    let tried: Vec<(f64, f64)> =
+        (0..=steps).map(|step| SHORTEST_MS * STEP.powi(step)).map(|it| (it, held(&apart, it))).collect();
+    let best = tried.iter().map(|it| it.1).fold(0.0, f64::max);
+    // A harmonic turns twice as fast, so it never fits better; a tenth allows for the step. From there down to its peak.
+    let Some(mut at) = tried.iter().rposition(|it| it.1 >= 0.9 * best) else { return none };
+    while at > 0 && tried[at - 1].1 > tried[at].1 {
+        at -= 1;
+    }
+    let mut found = tried[at];
+    for step in -100..=100 {
+        let period = tried[at].0 * (1.0 + f64::from(step) * 2e-5);
+        let held = held(&apart, period);
+        if held > found.1 {
+            found = (period, held);
+        }
+    }
+    Lattice { period_ms: found.0, rpm: 60_000.0 / found.0, held: found.1, number: apart.len() }
+}
