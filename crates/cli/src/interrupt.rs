@@ -131,6 +131,8 @@ fn stop() -> ! {
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
     now.undo.iter().for_each(|undo| undo());
+    #[cfg(target_os = "linux")]
+    seekwise_targets::real::settings::put_back_own();
     crate::output::say(now.words());
     // `now` is held until the end: nothing is written any more.
     std::process::exit(crate::exit::STOPPED.into())

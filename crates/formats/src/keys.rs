@@ -116,6 +116,20 @@ pub const REAL: &[Plain] = &[
         "nothing is destroyed",
         "what is there may be written over (--destroy)",
     ),
+    (
+        "real.scheduler",
+        "a scheduler of the kernel's, such as none, mq-deadline, bfq",
+        "as it is",
+        "the kernel's scheduler of the disk during a run, put back behind it",
+    ),
+    (
+        "real.write_cache",
+        "on, off, unflushed",
+        "as it is",
+        "the drive's own write cache during a run; unflushed leaves it on, and the kernel sends no flushes",
+    ),
+    ("real.queue_depth", "a whole number from 1", "as it is", "commands that the disk has at once during a run"),
+    ("real.serial", "plain, hash", "plain", "how the disk's serial number is kept with the result"),
 ];
 
 /// Keys of a scene's programs that are names of its own. What else a scene has are figures.

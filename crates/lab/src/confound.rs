@@ -26,7 +26,7 @@ use crate::made::{MadeFrom, differences};
 
 /// The settings of each concern, by the roots of their keys. The first that fits counts; where none does, that of the
 /// layer ([`stack::concern_of`]).
-const CONCERNS: [(Concern, &[&str]); 31] = [
+const CONCERNS: [(Concern, &[&str]); 34] = [
     (
         FlushPolicy,
         &["driver.flush", "driver.write_through", "driver.power_off", "driver.power_off_pause_ms", "accelerator.flush"],
@@ -69,6 +69,9 @@ const CONCERNS: [(Concern, &[&str]); 31] = [
     (Drive, &["device"]),
     (System, &["system"]),
     (System, &["real.engine"]),
+    (Scheduler, &["real.scheduler"]),
+    (Queue, &["real.queue_depth"]),
+    (WriteCache, &["real.write_cache"]),
     (FlushPolicy, &["real.flush"]),
     (PageCache, &["real"]),
     (PageCache, &["pagecache"]),

@@ -616,7 +616,7 @@ pub fn measure_first(
     let held_up = outcome.receipt.as_ref().and_then(Receipt::bottleneck);
     troubles.extend(held_up.map(|why| format!("the machine was the bottleneck, not the disk: {why}")));
     let run = recorder.finish(&windows);
-    let real = look.zip(outcome.usage).map(|(look, usage)| look.finish(usage, &run, outcome.issued));
+    let real = look.zip(outcome.usage).map(|(look, usage)| look.finish(usage, outcome.bench, &run, outcome.issued));
     if let Some(real) = &real {
         troubles.extend(real.doubts([Kind::Read, Kind::Write].map(|kind| run.kind(kind).tally.bytes())));
     }

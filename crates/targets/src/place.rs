@@ -23,6 +23,7 @@ use seekwise_model::workload::WorkloadError;
 use self::remote::{Live, Remote};
 use crate::clock::Clock;
 use crate::live::Receipt;
+use crate::real::bench::{Bench, changed};
 use crate::real::threads;
 use crate::real::usage::{System, Thread, Usage};
 use crate::real::{self, Handle, Wanted};
@@ -113,10 +114,24 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
         self.open(seed)
     }
+    /// What stands for as long as a run lasts: settings of the disk.
+    fn hold(&self) -> Result<Option<Box<dyn Standing>>, String> {
+        Ok(None)
+    }
+    /// What a measurement stands on there, now.
+    fn bench(&self) -> Option<Bench> {
+        None
+    }
     /// Whether what is there may be written over, where `destroy` is the name that the user gave; else why not.
     fn may_write(&self, _destroy: Option<&str>) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// What is set for a run, and put back when it is over or this is dropped.
+pub trait Standing {
+    /// Puts all back, and says what could not be.
+    fn end(self: Box<Self>) -> Result<(), String>;
 }
 
 /// A device in real time. Completions carry the instant at which they were met.
@@ -167,6 +182,8 @@ pub struct Outcome<S> {
     pub usage: Option<Usage>,
     /// What went wrong, in words.
     pub troubles: Vec<String>,
+    /// What a measurement stood on, of a real file or device.
+    pub bench: Option<Bench>,
 }
 
 /// What a run took of the machine that ran it.
@@ -289,12 +306,27 @@ impl Target {
         recorder: &mut impl FnMut(&Record),
     ) -> Result<Outcome<Issuer>, RunError> {
         match (self, work) {
-            (Target::Real(place), Work::Job(job)) if place.is_threaded() && most == u64::MAX => {
-                threads::run(&**place, job, seed, recorder)
-            }
-            _ => self.run(work.source(seed), most, seed, recorder),
+            (Target::Real(place), _) => stood(&**place, || match work {
+                Work::Job(job) if place.is_threaded() && most == u64::MAX => {
+                    threads::run(&**place, job, seed, recorder)
+                }
+                _ => alone(&**place, work.source(seed), most, seed, recorder),
+            }),
+            (Target::Sim(_), _) => self.run(work.source(seed), most, seed, recorder),
         }
     }
+}
+
+/// A run with what is set for it, and with what it stood on; what changed of that meanwhile is a trouble.
+fn stood<S>(place: &dyn Place, run: impl FnOnce() -> Result<Outcome<S>, RunError>) -> Result<Outcome<S>, RunError> {
+    let held = place.hold().map_err(RunError::Unfit)?;
+    let bench = place.bench();
+    let mut outcome = run()?;
+    if let Some((before, after)) = bench.as_ref().zip(place.bench()) {
+        outcome.troubles.extend(changed(before, &after));
+    }
+    held.map_or(Ok(()), Standing::end).map_err(RunError::Unfit)?;
+    Ok(Outcome { bench, ..outcome })
 }
 
 /// A source as every place runs it.
@@ -318,8 +350,10 @@ pub(crate) fn part<S: Source, D: Device>(engine: Engine<Issuing<S>, D>) -> (Outc
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
     let streams = source.streams().to_vec();
     let source = source.into_source().into_source();
-    let (cost, receipt, usage, troubles) = (None, None, None, Vec::new());
-    (Outcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt, usage, troubles }, device)
+    let (cost, receipt, usage, troubles, bench) = (None, None, None, Vec::new(), None);
+    let outcome =
+        Outcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt, usage, troubles, bench };
+    (outcome, device)
 }
 
 /// A run in real time, on the thread that asks for it.

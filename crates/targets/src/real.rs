@@ -18,7 +18,6 @@
 //! | `uring` | the kernel's ring: the one file with `unsafe` code |
 //! | [`usage`] | processor time and disks, by the kernel's accounts |
 
-#[cfg(target_os = "linux")]
 pub mod bench;
 #[cfg(target_os = "linux")]
 mod device;
@@ -116,6 +115,10 @@ pub struct Wanted {
     pub layout: Option<u64>,
     /// The serial number of the device, or the name of the file, whose contents may be destroyed.
     pub destroy: Option<String>,
+    /// Settings of the disk for as long as a run lasts: keys without `real.`, and values.
+    pub settings: Vec<(String, String)>,
+    /// The disk's serial number is kept as a hash.
+    pub hashed: bool,
 }
 
 /// The file at this path.

@@ -61,6 +61,17 @@ impl Keys {
                 });
             }
             "real.layout" => self.wanted.layout = Some(size(value).filter(|bytes| *bytes > 0)?),
+            "real.serial" => {
+                self.wanted.hashed = match value {
+                    "hash" => true,
+                    "plain" => false,
+                    _ => return None,
+                };
+            }
+            // What a disk can be set to is the place's to say.
+            "real.scheduler" | "real.write_cache" | "real.queue_depth" => {
+                self.wanted.settings.push((key.strip_prefix(REAL_KEYS)?.to_owned(), value.to_owned()));
+            }
             "real.destroy" => self.wanted.destroy = Some(value.to_owned()).filter(|name| !name.is_empty()),
             _ => return None,
         }

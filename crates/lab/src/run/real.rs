@@ -4,6 +4,7 @@
 use seekwise_model::block::SECTOR;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::time::{Instant, Span};
+use seekwise_targets::real::bench::Bench;
 use seekwise_targets::real::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -81,10 +82,10 @@ impl Watch {
     }
 
     /// What it saw of a run.
-    pub fn finish(self, usage: Usage, run: &Run, issued: u64) -> Real {
+    pub fn finish(self, usage: Usage, bench: Option<Bench>, run: &Run, issued: u64) -> Real {
         let steady = self.pace.steady();
         let drift = self.pace.drift();
-        Real { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift }
+        Real { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift, bench }
     }
 }
 
@@ -174,6 +175,8 @@ pub struct Real {
     pub steady: Option<Steady>,
     /// The last quarter's rate over the first's.
     pub drift: Option<f64>,
+    /// What the run stood on.
+    pub bench: Option<Bench>,
 }
 
 fn cpu(usage: &Usage, run: &Run, issued: u64) -> Cpu {
@@ -190,7 +193,7 @@ fn cpu(usage: &Usage, run: &Run, issued: u64) -> Cpu {
 }
 
 /// What is kept of it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RealRecord {
     /// Reads and writes until the kernel had them (fio's slat).
     pub submission_ms: Response,
@@ -208,6 +211,9 @@ pub struct RealRecord {
     pub steady: Option<Steady>,
     /// The last quarter's rate over the first's.
     pub drift: Option<f64>,
+    /// What the run stood on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bench: Option<Bench>,
 }
 
 impl Real {
@@ -233,6 +239,7 @@ impl Real {
             saturated: self.usage.saturated(),
             steady: self.steady,
             drift: self.drift,
+            bench: self.bench.clone(),
         }
     }
 

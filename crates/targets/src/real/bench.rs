@@ -3,11 +3,13 @@
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst.
 
+#[cfg(target_os = "linux")]
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+#[cfg(target_os = "linux")]
 use super::system::{Mount, Node, Number, System};
 
 /// What a measurement stood on. What the system does not tell is left out.
@@ -96,10 +98,12 @@ pub struct FileSystem {
 }
 
 /// What a measurement at `path` stands on: a block device, or a file or folder on one.
+#[cfg(target_os = "linux")]
 pub fn of(path: &Path) -> Bench {
     taken(path, &System::here())
 }
 
+#[cfg(target_os = "linux")]
 fn taken(path: &Path, system: &System) -> Bench {
     use std::os::unix::fs::MetadataExt;
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -130,11 +134,13 @@ fn taken(path: &Path, system: &System) -> Bench {
 }
 
 /// The mount that a path lies in: the one whose point is the longest of its beginnings, of several the last.
+#[cfg(target_os = "linux")]
 fn mount_of(path: &Path, mounts: &[Mount]) -> Option<Mount> {
     let in_it = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     in_it.max_by_key(|mount| Path::new(&mount.point).components().count()).cloned()
 }
 
+#[cfg(target_os = "linux")]
 fn of_device(node: &Node) -> Device {
     let number = |word: &str| node.word(word).and_then(|text| text.parse::<u64>().ok());
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
@@ -157,6 +163,27 @@ fn of_device(node: &Node) -> Device {
     }
 }
 
+impl Device {
+    fn words(&self) -> String {
+        let word = |text: &Option<String>| text.as_ref().map(|text| text.trim().to_owned());
+        let zones = word(&self.zones).filter(|zones| zones != "none");
+        let facts = [
+            word(&self.model),
+            word(&self.serial),
+            self.bytes.map(|bytes| format!("{:.1} GB", bytes as f64 / 1e9)),
+            self.logical_sector.zip(self.physical_sector).map(|(as_asked, real)| format!("sectors {as_asked}/{real}")),
+            self.rotational.map(|turns| if turns { "rotating" } else { "not rotating" }.to_owned()),
+            word(&self.write_cache).map(|cache| format!("cache {cache}")),
+            self.fua.map(|fua| if fua { "FUA" } else { "no FUA" }.to_owned()),
+            word(&self.scheduler).map(|scheduler| format!("scheduler {scheduler}")),
+            self.queue_depth.map(|depth| format!("depth {depth}")),
+            zones.map(|zones| format!("{zones} zones")),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        if facts.is_empty() { self.name.clone() } else { format!("{}: {}", self.name, facts.join(", ")) }
+    }
+}
+
 impl Bench {
     /// The same with a hash in place of the serial number: equal disks stay equal, and which one it is stays at home.
     pub fn hashed(mut self) -> Bench {
@@ -167,6 +194,18 @@ impl Bench {
             *serial = format!("sha256:{digits}");
         }
         self
+    }
+
+    /// In one line.
+    pub fn words(&self) -> String {
+        let device = self.device.as_ref().map(Device::words);
+        let file = self.file_system.as_ref().map(|it| format!("{} on {} ({})", it.kind, it.point, it.options));
+        let kernel = self.kernel.as_ref().map(|release| format!("kernel {release}"));
+        let governor = self.governor.as_ref().map(|name| format!("governor {name}"));
+        let load = self.load.map(|load| format!("load {load}"));
+        let free = self.free_memory_mib.map(|mib| format!("{mib} MiB free"));
+        let facts = [device, file, kernel, governor, load, free];
+        facts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
     /// All that is to be the same before and after, in words. Load and free memory are not: a run changes them itself.
@@ -211,7 +250,7 @@ pub fn changed(before: &Bench, after: &Bench) -> Vec<String> {
         .collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use std::fs;

@@ -8,10 +8,12 @@ use seekwise_model::block::{Limits, Op, Queuing, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::workload::{Direction, Pattern, Worker};
 
+use super::bench::{self, Bench};
 use super::device::{Called, Ringed, Shape};
 use super::path::{self, Found, Kind, Mode};
+use super::settings::Settings;
 use super::{DEVICE, Engine, FILE, Handle, Hint, MOST_THREADS, Wanted, probe, uring};
-use crate::place::{Place, RunError, Timed};
+use crate::place::{Place, RunError, Standing, Timed};
 use crate::work::Work;
 
 /// Requests of a scene or a session in flight, at most.
@@ -28,6 +30,8 @@ const MOST_MEMORY: u64 = 1 << 30;
 pub struct Real {
     found: Found,
     wanted: Wanted,
+    /// Of the disk, during a run.
+    settings: Settings,
     fit: Fit,
 }
 
@@ -65,7 +69,11 @@ impl Real {
         let found = path::find(Path::new(path), kind, wanted.layout)?;
         let handle = Handle { direct: found.direct.is_some(), ..Handle::default() };
         let fit = Fit { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
-        Ok(Arc::new(Real { found, wanted: wanted.clone(), fit }))
+        let mut settings = Settings::default();
+        for (key, value) in &wanted.settings {
+            settings.set(key, value)?;
+        }
+        Ok(Arc::new(Real { found, wanted: wanted.clone(), settings, fit }))
     }
 
     /// Made ready for `work`, whose workers have it as `handles` say (one for all: all alike), or why that cannot be.
@@ -265,6 +273,18 @@ impl Place for Real {
 
     fn is_threaded(&self) -> bool {
         true
+    }
+
+    fn hold(&self) -> Result<Option<Box<dyn Standing>>, String> {
+        if self.settings.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(self.settings.apply(&self.found.path)?)))
+    }
+
+    fn bench(&self) -> Option<Bench> {
+        let bench = bench::of(&self.found.path);
+        Some(if self.wanted.hashed { bench.hashed() } else { bench })
     }
 
     fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {

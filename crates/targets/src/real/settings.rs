@@ -190,6 +190,12 @@ impl Held {
     }
 }
 
+impl crate::place::Standing for Held {
+    fn end(self: Box<Self>) -> Result<(), String> {
+        Held::end(*self)
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
@@ -197,6 +203,15 @@ impl Drop for Held {
             let _ = put_back(&record);
         }
     }
+}
+
+/// Puts back all that this program has set: for whoever ends it in the middle of a run.
+pub fn put_back_own() {
+    let own = |record: &PathBuf| kept::is_own(record, &System::here());
+    kept::records(&kept::folders()).iter().filter(|record| own(record)).for_each(|record| {
+        // Its file stays where it fails: `restore` says why.
+        let _ = put_back(record);
+    });
 }
 
 /// Puts back what this file keeps, of this program's own run; nothing where the file is gone.

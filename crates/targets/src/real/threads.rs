@@ -176,6 +176,7 @@ fn together(ended: Vec<Ended>, wall: Span, system: &System) -> Outcome<Issuer> {
         streams: ended.iter().map(|ended| ended.stream.unwrap_or(nothing)).collect(),
         receipt: None,
         usage: Some(usage),
+        bench: None,
         troubles: ended.iter().flat_map(|ended| ended.troubles.iter().cloned()).collect(),
         source: Issuer::Apart(ended.into_iter().map(|ended| ended.source).collect()),
     }

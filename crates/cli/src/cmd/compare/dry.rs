@@ -62,7 +62,7 @@ fn space(on: &On) -> Result<Option<u64>, Failure> {
         Some((kind, Some(path))) if matches!(kind.of, Of::Path(_)) => {
             let layout = on.set.iter().find(|(key, _)| key == "real.layout");
             let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::size(value));
-            let wanted = Wanted { layout: bytes, destroy: None };
+            let wanted = Wanted { layout: bytes, ..Wanted::default() };
             let bytes = length(path, kind.name == DEVICE, &wanted).map_err(Failure::new)?;
             Ok(Some(bytes / 4096 * 4096))
         }

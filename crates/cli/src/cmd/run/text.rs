@@ -72,6 +72,9 @@ pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wan
     }
     if let Some(real) = &record.real {
         text.push_str(&format!("\n{}\n", wrapped(&on_a_real_file(real), width)));
+        if let Some(bench) = &real.bench {
+            text.push_str(&format!("{}\n", wrapped(&format!("Stood on {}.", bench.words()), width)));
+        }
     }
     if let Some(percent) = record.memory_percent {
         text.push_str(&format!("\nOf the bytes read {percent:.1} % came from memory.\n"));

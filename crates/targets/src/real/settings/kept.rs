@@ -171,11 +171,23 @@ pub fn restore() -> Vec<Restored> {
 }
 
 pub(super) fn restore_in(folders: &[PathBuf], system: &System) -> Vec<Restored> {
+    records(folders).iter().map(|record| restored(record, system)).collect()
+}
+
+/// Whether a file is of this very process.
+pub(super) fn is_own(record: &Path, system: &System) -> bool {
+    let process = std::process::id().to_string();
+    let own = |kept: Kept| kept.boot == boot(system) && began(system, &process) == Some(kept.began);
+    read(record).is_ok_and(|kept| kept.process == process && own(kept))
+}
+
+/// All such files.
+pub(super) fn records(folders: &[PathBuf]) -> Vec<PathBuf> {
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut records: Vec<PathBuf> =
         entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|end| end == "settings")).collect();
     records.sort();
-    records.iter().map(|record| restored(record, system)).collect()
+    records
 }
 
 fn restored(record: &Path, system: &System) -> Restored {
