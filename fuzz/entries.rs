@@ -6,7 +6,7 @@
 use seekwise_formats::study as studies;
 use seekwise_formats::{
     diagnostic::Diagnostic, disksim as parameters, expression as expressions, fio, fio_json as json, iometer,
-    profile as profiles, recording as recordings, stack as stacks, trace as traces,
+    profile as profiles, recording as recordings, stack as stacks, trace as traces, trace::measured,
 };
 
 /// Takes any bytes and returns.
@@ -133,7 +133,7 @@ pub(crate) fn recording(data: &[u8]) {
 
 /// A measured trace; every request has a line and a response time.
 pub(crate) fn trace(data: &[u8]) {
-    if let Ok(trace) = traces::parse("fuzz.csv", &String::from_utf8_lossy(data)) {
+    if let Ok(trace) = measured::parse("fuzz.csv", &String::from_utf8_lossy(data)) {
         assert_eq!((trace.rows.len(), trace.lines.len()), (trace.measured.len(), trace.measured.len()));
         assert!(trace.rows.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival), "arrivals rise");
     }
