@@ -50,6 +50,8 @@ pub struct Survey {
     pub largest: u32,
     /// Its devices.
     pub devices: Vec<Device>,
+    /// A hash of all requests with their instants and responses: traces of equal hashes are played alike.
+    pub hash: u64,
     /// What was met on the way.
     pub met: Met,
     /// Whether sizes and places look as if they were counted otherwise.
@@ -193,7 +195,18 @@ const SLOWEST: f64 = 1.0 / 3_600.0;
 /// Requests from which on what is true of all of them is no accident.
 const MANY: u64 = 8;
 
+/// A step of FNV-1a over 64-bit words, turned so that high digits count too.
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
+}
+
 impl Survey {
+    /// What it is, in a line by which it is known again.
+    pub fn words(&self) -> String {
+        format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.known().word, self.hash)
+    }
+
     fn new(format: Format, reading: &Reading) -> Survey {
         let wait = (format == Format::Iolog).then(|| reading.wait.unwrap_or(Wait::Absolute));
         Survey {
@@ -212,6 +225,7 @@ impl Survey {
             median: 0,
             largest: 0,
             devices: Vec::new(),
+            hash: 0,
             met: Met::default(),
             looks: Looks { multiples: true, below: true },
         }
@@ -219,8 +233,11 @@ impl Survey {
 
     #[inline]
     fn count(&mut self, entry: &Entry, sizes: &mut Sizes) {
-        let Entry { at, response, op, lba, sectors, ragged, .. } = *entry;
+        let Entry { at, response, op, fua, device, lba, sectors, ragged } = *entry;
         self.requests += 1;
+        let what = u64::from(sectors) << 32 | u64::from(device) << 4 | u64::from(fua) << 3 | op as u64;
+        let response_ns = response.map_or(u64::MAX, Span::nanos);
+        self.hash = [at.nanos(), lba, what, response_ns].into_iter().fold(self.hash, mix);
         self.span = self.span.max(at);
         self.responses += u64::from(response.is_some());
         match op {

@@ -142,6 +142,11 @@ impl<I: Iterator<Item = Row>> Trace<I> {
         self.played
     }
 
+    /// Where the rows come from.
+    pub fn rows(&self) -> &I {
+        &self.rows
+    }
+
     /// How far from where it belongs the last request was issued. In an open loop: how late, from when it was due or, if later,
     /// from when the device had room. Else from its recorded instant, before or after.
     pub fn off(&self) -> Span {
