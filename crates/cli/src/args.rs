@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
+use seekwise_formats::trace::FORMATS;
 use seekwise_lab::made::Program;
 use seekwise_lab::plan::draw::Draw;
 use seekwise_model::time::Span;
@@ -322,6 +324,14 @@ pub struct On {
     /// Run each worker for this long (such as `60 s`), whatever the job says.
     #[arg(long, value_name = "T")]
     pub runtime: Option<String>,
+    /// The format of a trace, where it is not the one that it looks like (docs/traces.md).
+    #[arg(long, value_name = "NAME", value_parser = formats())]
+    pub trace_format: Option<String>,
+}
+
+/// The words of formats of traces.
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(FORMATS.map(|known| known.word))
 }
 
 /// Arguments of `serve`.
