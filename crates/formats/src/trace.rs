@@ -343,6 +343,8 @@ pub(super) struct Sink {
     elsewhere: u64,
     /// What was read and is no request: notes, orders, requests of the kernel's own.
     passed_over: u64,
+    /// Lines with `wait`.
+    waits: u64,
 }
 
 impl Sink {
@@ -505,6 +507,8 @@ pub struct Met {
     pub elsewhere: u64,
     /// Lines or records that are no requests.
     pub passed_over: u64,
+    /// Instants that a log of fio's version 2 told by `wait`.
+    pub waits: u64,
     /// The file does not end with the end of a line: it may have been cut.
     pub cut: bool,
 }
@@ -517,8 +521,8 @@ impl Reader {
 
     /// What was met so far.
     pub fn met(&self) -> Met {
-        let Sink { elsewhere, passed_over, .. } = self.sink;
-        Met { reordered: self.order.reordered, elsewhere, passed_over, cut: self.rows.is_cut() }
+        let Sink { elsewhere, passed_over, waits, .. } = self.sink;
+        Met { reordered: self.order.reordered, elsewhere, passed_over, waits, cut: self.rows.is_cut() }
     }
 
     /// The next request; nothing: there is no more.

@@ -74,8 +74,8 @@ pub fn load(
         let reader = parts(&file, open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
         Ok(Box::new(Recorded { reader, places: places.clone(), fault: None, moved: (0, 0) }))
     };
-    let (requests, span) = (survey.requests, survey.span);
-    let spec = TraceSpec { name: name.to_owned(), how, requests, span, open: Arc::new(opened) };
+    let (requests, trims, span) = (survey.requests, survey.trims, survey.span);
+    let spec = TraceSpec { name: name.to_owned(), how, requests, trims, span, open: Arc::new(opened) };
     Ok(Some((spec, Traced { survey, asked, sectors })))
 }
 

@@ -106,7 +106,7 @@ impl Work {
                 Ok(Issuer::Buffered(Box::new(Buffered::new(Workload::new(job, limits, seed)?, spec, limits))))
             }
             Work::Session(session) => Ok(Issuer::Play(Play::new(Arc::clone(session)))),
-            Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.source()?))),
+            Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.source(limits)?))),
             Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
         }
     }

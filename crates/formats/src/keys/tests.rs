@@ -159,8 +159,9 @@ fn as_markdown(section: &Section) -> String {
 
 #[test]
 fn the_guide_has_every_key() {
-    written("stack.md", |section| !["stack", "scene", "profile", "study", "review"].contains(&section.name));
+    written("stack.md", |section| !["stack", "scene", "trace", "profile", "study", "review"].contains(&section.name));
     written("scenes.md", |section| section.name == "scene");
+    written("traces.md", |section| section.name == "trace");
 }
 
 /// The tables of these sections in a chapter of the guide are up to date.

@@ -69,7 +69,10 @@ impl Iolog {
         };
         let op = match action {
             b"add" | b"open" | b"close" => return Ok(()),
-            b"wait" if self.version == Some(Version::Two) => return self.wait(line, offset),
+            b"wait" if self.version == Some(Version::Two) => {
+                sink.waits += 1;
+                return self.wait(line, offset);
+            }
             b"read" => Op::Read,
             b"write" => Op::Write,
             b"trim" => Op::Trim,

@@ -285,6 +285,15 @@ impl Survey {
                 let fault = fault.nearest_to(device, names.iter().map(String::as_str));
                 Err(fault.expected(format!("{}{more}", known.join(", "))))
             }
+            _ if matches!(self.format, Format::Blktrace | Format::Blkparse) && self.met.passed_over > 0 => {
+                let (event, other) = match reading.event {
+                    super::Event::Queued => ('Q', "issued"),
+                    super::Event::Issued => ('D', "queued"),
+                };
+                let why = format!("none of its {} records is a request's event {event}", self.met.passed_over);
+                let fault = Diagnostic::at(file, 0, why).key("trace.event");
+                Err(fault.expected(format!("a trace of these, or trace.event={other}")))
+            }
             _ => Err(fault.expected(self.format.known().columns)),
         }
     }

@@ -154,6 +154,7 @@ fn taken(traced: &Traced) -> Vec<String> {
         (Format::Tencent, _) => taken.push("requests of one second are spread evenly over it".to_owned()),
         (Format::Biosnoop, _) => taken.push("a request began its response time before its line was printed".to_owned()),
         (Format::Validation, _) => taken.push("instants are the sums of response and think times".to_owned()),
+        (Format::Iolog, _) if survey.met.waits == 0 => {}
         (_, Some(Wait::Relative)) => taken.push("`wait` counts microseconds from the one before".to_owned()),
         (_, Some(Wait::Absolute)) => taken.push("`wait` counts milliseconds from the beginning".to_owned()),
         _ => {}

@@ -14,7 +14,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source};
+use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source, Status};
 use crate::time::{Instant, Span};
 
 /// One request of a trace. Rows come in the order of their beginnings.
@@ -104,8 +104,12 @@ pub struct Trace<I> {
     how: How,
     /// Tags that are free.
     free: Vec<u32>,
-    /// By tag: when the request was due, and its place among those whose end others may wait for.
-    flying: Vec<(Instant, Option<u32>)>,
+    /// By tag.
+    flying: Vec<Flying>,
+    /// The device knows [`Flags::FUA`].
+    fua: bool,
+    /// Tags of writes that are done and to be forced by a flush of their own.
+    forced: Vec<u32>,
     /// The device had no room for the last request.
     full: bool,
     /// Until when it had none.
@@ -118,9 +122,24 @@ pub struct Trace<I> {
     ends: Ends,
 }
 
+/// A row under way.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    /// When it was due.
+    due: Instant,
+    /// Its place among those whose end others may wait for.
+    end: Option<u32>,
+    /// The sectors of a write that a flush of its own is to follow.
+    forced: Option<u32>,
+    /// That flush is under way.
+    flushing: bool,
+}
+
+const NOTHING: Flying = Flying { due: Instant::ZERO, end: None, forced: None, flushing: false };
+
 impl<I: Iterator<Item = Row>> Trace<I> {
-    /// At the first row.
-    pub fn new(mut rows: I, how: How) -> Trace<I> {
+    /// At the first row, for a device that knows [`Flags::FUA`] or not: there a flush follows each such write, as systems do it.
+    pub fn new(mut rows: I, how: How, fua: bool) -> Trace<I> {
         let row = rows.next();
         Trace {
             rows,
@@ -128,6 +147,8 @@ impl<I: Iterator<Item = Row>> Trace<I> {
             how,
             free: Vec::new(),
             flying: Vec::new(),
+            fua,
+            forced: Vec::new(),
             full: false,
             full_until: Instant::ZERO,
             behind: false,
@@ -188,36 +209,54 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
         if self.full {
             (self.full, self.full_until) = (false, now);
         }
-        let Some(row) = self.row else { return Next::Done };
+        if let Some(tag) = self.forced.pop() {
+            self.flying[tag as usize].flushing = true;
+            return Next::Request(request(tag, Op::Flush, Flags::NONE, 0, 0));
+        }
+        // A flush may follow what is under way.
+        let Some(row) = self.row else {
+            return if self.outstanding() > 0 { Next::Completion } else { Next::Done };
+        };
         let Some(due) = self.due(&row, now) else { return Next::Completion };
         if self.how.until.is_some_and(|until| due.max(now) >= until) {
             self.row = None;
-            return Next::Done;
+            return self.next(now);
         }
         if due > now {
             return Next::At(due);
         }
         self.count(&row, due, now);
         let tag = self.free.pop().unwrap_or_else(|| {
-            self.flying.push((Instant::ZERO, None));
+            self.flying.push(NOTHING);
             self.flying.len() as u32 - 1
         });
         let wanted = row.ended.filter(|_| self.how.mode == Loop::Dependent);
-        self.flying[tag as usize] = (due, wanted.map(|ended| self.ends.begin(ended)));
+        let end = wanted.map(|ended| self.ends.begin(ended));
+        let forced = (row.fua && !self.fua).then_some(row.sectors);
+        self.flying[tag as usize] = Flying { due, end, forced, flushing: false };
         self.row = self.rows.next();
-        let (op, lba, sectors) = (row.op, row.lba, row.sectors);
-        let flags = if row.fua { Flags::FUA } else { Flags::NONE };
-        Next::Request(Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 })
+        let flags = match (row.fua, forced) {
+            (false, _) => Flags::NONE,
+            (true, None) => Flags::FUA,
+            (true, Some(_)) => Flags::FLUSH_FOLLOWS,
+        };
+        Next::Request(request(tag, row.op, flags, row.lba, row.sectors))
     }
 
     #[inline]
     fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+        let Flying { due, end, forced, flushing } = self.flying[completion.tag as usize];
+        if forced.is_some() && !flushing && completion.status == Status::Done {
+            self.forced.push(completion.tag);
+            return Counted::Out;
+        }
         self.free.push(completion.tag);
-        let (due, end) = self.flying[completion.tag as usize];
         if let Some(end) = end {
             self.ends.over(end, completion.finished);
         }
-        Counted::In { worker: 0, intended: due, served: None }
+        // Of a write and its flush the flush is counted, as the write.
+        let served = forced.filter(|_| flushing).map(|sectors| (Op::Write, sectors));
+        Counted::In { worker: 0, intended: due, served }
     }
 
     fn refused(&mut self, _: Instant) {
@@ -225,6 +264,10 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
         self.played.held += u64::from(!self.full && !self.behind);
         self.full = true;
     }
+}
+
+fn request(tag: u32, op: Op, flags: Flags, lba: u64, sectors: u32) -> Request {
+    Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 }
 }
 
 /// Recorded ends that rows to come may wait for.
@@ -293,7 +336,7 @@ mod tests {
     /// Records by stamp, and what has become of the trace.
     fn play(rows: &[Row], how: How) -> (Vec<Record>, Played) {
         let mut records: Vec<Record> = Vec::new();
-        let mut engine = Engine::new(Trace::new(rows.iter().copied(), how), Small::default().drive());
+        let mut engine = Engine::new(Trace::new(rows.iter().copied(), how, false), Small::default().drive());
         engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
         records.sort_unstable_by_key(|record| record.request.stamp);
         let played = engine.source().played();
@@ -321,7 +364,7 @@ mod tests {
     fn what_a_full_device_holds_up_is_counted_apart() {
         // All at once: one is taken, the others stand behind one that was refused.
         let rows: Vec<Row> = (0..5).map(|i| row(0, 1, i * 800)).collect();
-        let trace = Trace::new(rows.iter().copied(), how(Loop::Open));
+        let trace = Trace::new(rows.iter().copied(), how(Loop::Open), false);
         let mut engine = Engine::new(trace, Small::default().drive());
         let mut done = 0;
         engine.run(Instant::FAR, &mut |_: &Record| done += 1).expect("runs");
@@ -351,6 +394,26 @@ mod tests {
         let twice = How { speed: Speed { thousandths: 2_000 }, ..how(Loop::Dependent) };
         let (records, _) = play(&rows, twice);
         assert_eq!(records[2].intended, records[0].completion.finished + Span::from_micros(500));
+    }
+
+    #[test]
+    fn a_write_to_be_durable_is_followed_by_a_flush_where_the_device_knows_no_fua() {
+        let write = |at, lba| Row { op: Op::Write, fua: true, ..row(at, at + 1, lba) };
+        let rows = [write(0, 0), write(1_000, 800), row(2_000, 2_001, 4_000), write(400_000, 90)];
+        for (known, issued) in [(true, 4), (false, 7)] {
+            let mut counted: Vec<(Op, u32)> = Vec::new();
+            let trace = Trace::new(rows.iter().copied(), how(Loop::Dependent), known);
+            let mut engine = Engine::new(trace, Small::default().drive());
+            let mut last = 0;
+            let mut count = |record: &Record| {
+                counted.push((record.request.op, record.request.sectors));
+                last = last.max(record.request.stamp);
+            };
+            engine.run(Instant::FAR, &mut count).expect("runs");
+            counted.sort_unstable_by_key(|it| it.0 == Op::Read);
+            assert_eq!(counted, [(Op::Write, 8), (Op::Write, 8), (Op::Write, 8), (Op::Read, 8)]);
+            assert_eq!(last, issued, "the last is the flush of the last write");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use seekwise_model::block::{Completion, Counted, Next, Source};
+use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::trace::{How, Played, Row, Trace};
 
@@ -33,6 +33,8 @@ pub struct TraceSpec {
     pub how: How,
     /// Requests in it.
     pub requests: u64,
+    /// Of these, trims.
+    pub trims: u64,
     /// From the first to the last, as they were recorded.
     pub span: Span,
     /// Opens it.
@@ -47,10 +49,10 @@ impl fmt::Debug for TraceSpec {
 }
 
 impl TraceSpec {
-    /// Its source.
-    pub fn source(&self) -> Result<Playing, RunError> {
+    /// Its source, on a device with these limits.
+    pub fn source(&self, limits: &Limits) -> Result<Playing, RunError> {
         let feed = (self.open)().map_err(RunError::Unfit)?;
-        Ok(Playing { trace: Trace::new(Rows(feed), self.how), lateness: Lateness::default() })
+        Ok(Playing { trace: Trace::new(Rows(feed), self.how, limits.fua), lateness: Lateness::default() })
     }
 }
 
@@ -101,8 +103,10 @@ impl Playing {
 impl Source for Playing {
     #[inline]
     fn next(&mut self, now: Instant) -> Next {
+        let issued = self.trace.played().issued;
         let next = self.trace.next(now);
-        if let Next::Request(_) = next {
+        // A flush that follows a write is no row of the trace.
+        if self.trace.played().issued > issued {
             self.lateness.add(self.trace.off());
         }
         next

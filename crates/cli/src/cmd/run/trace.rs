@@ -49,9 +49,13 @@ fn played(it: &Certificate) -> String {
         held => format!(" {held} were due while the device had no room, and their wait is in their response."),
     };
     format!(
-        "Played in a {} loop{speed}: {} requests, {:.3} s of the trace in {:.3} s. A request was {what} by {p50:.3} ms (median), \
+        "Played in {} {} loop{speed}: {} requests, {:.3} s of the trace in {:.3} s. A request was {what} by {p50:.3} ms (median), \
          {p99:.3} ms (p99), {max:.3} ms at most.{held}",
-        it.mode, it.issued, it.recorded_s, it.played_s
+        if it.mode == "open" { "an" } else { "a" },
+        it.mode,
+        it.issued,
+        it.recorded_s,
+        it.played_s
     )
 }
 
