@@ -443,7 +443,7 @@ pub struct Set {
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
@@ -485,7 +485,7 @@ pub enum Format {
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct Compare {
-    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
@@ -650,7 +650,7 @@ pub enum Replay {
 /// Arguments of `power-cut`.
 #[derive(Args, Debug)]
 pub struct PowerCut {
-    /// A fio job file, an Iometer .icf, a scene, `-` (standard input), or a built-in pattern or scene.
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern or scene.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.

@@ -108,7 +108,11 @@ fn processors(path: &str) -> Vec<String> {
     let mut beside: Vec<u32> =
         names.filter_map(|name| name.strip_prefix(&head).filter(|rest| number(rest))?.parse().ok()).collect();
     beside.sort_unstable();
-    if beside.is_empty() { vec![path.to_owned()] } else { beside.iter().map(|it| format!("{stem}.blktrace.{it}")).collect() }
+    if beside.is_empty() {
+        vec![path.to_owned()]
+    } else {
+        beside.iter().map(|it| format!("{stem}.blktrace.{it}")).collect()
+    }
 }
 
 /// Whether a file is a trace that no memory has to hold.

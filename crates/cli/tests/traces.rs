@@ -56,7 +56,12 @@ fn an_open_loop_keeps_its_instants_and_says_so() {
         assert_eq!(record["stream_hash"], json(folder.path(), &[])["stream_hash"], "the same requests");
     }
     let text = run(folder.path(), &[]).done();
-    for said in ["60 requests as msr in 1.180 s", "Played in an open loop: 60 requests", "1 were not in order", "Taken: instants in units of 100 ns"] {
+    for said in [
+        "60 requests as msr in 1.180 s",
+        "Played in an open loop: 60 requests",
+        "1 were not in order",
+        "Taken: instants in units of 100 ns",
+    ] {
         assert!(text.replace("\n    ", " ").contains(said), "{said}: {text}");
     }
     let ended = json(folder.path(), &["--runtime", "500 ms"]);
@@ -66,7 +71,8 @@ fn an_open_loop_keeps_its_instants_and_says_so() {
 #[test]
 fn closed_and_dependent_loops_go_as_fast_as_the_disk() {
     let folder = folder();
-    let closed = |depth: &str| json(folder.path(), &["--set", "trace.loop=closed", "--set", &format!("job.depth={depth}")]);
+    let closed =
+        |depth: &str| json(folder.path(), &["--set", "trace.loop=closed", "--set", &format!("job.depth={depth}")]);
     let rate = |record: &Value| record["all"]["iops"].as_f64().unwrap();
     assert!(rate(&closed("8")) > rate(&closed("1")), "a queue helps");
     // Nothing overlaps in it: each waits for the one before, and 15 ms more.
@@ -119,7 +125,11 @@ fn a_folder_keeps_what_the_trace_was_and_goes_on_with_that_alone() {
     fs::write(at.join("t.csv"), msr().replace(",1024,", ",2048,")).unwrap();
     fs::write(at.join("out/results.jsonl"), format!("{}\n", lines[0])).unwrap();
     let refused = seekwise(at, &["study", "s.toml", "--out", "out", "--resume"]);
-    assert!(refused.code == 2 && refused.err.contains("it is another trace now: 60 requests of msr, hash"), "{}", refused.err);
+    assert!(
+        refused.code == 2 && refused.err.contains("it is another trace now: 60 requests of msr, hash"),
+        "{}",
+        refused.err
+    );
 }
 
 #[test]
@@ -134,17 +144,32 @@ fn slips_are_told_before_anything_runs() {
     for (more, expected) in [
         (&["--set", "trace.sped=2"][..], "`trace.sped`: unknown key; expected trace.format, trace.loop"),
         (&["--set", "trace.speed=0"], "`trace.speed`: `0` does not fit; expected 0.001 to 1000"),
-        (&["--set", "trace.event=issued"], "`trace.event`: MSR Cambridge has no such thing; expected it of blktrace and blkparse alone"),
-        (&["--set", "job.depth=4"], "`job.depth`: a trace has no depth but in a closed loop; expected trace.loop=closed beside it"),
-        (&["--set", "job.ramp=1 s"], "`job.ramp`: a trace has no workers; expected job.runtime, job.depth, job.span, or a key of the trace"),
+        (
+            &["--set", "trace.event=issued"],
+            "`trace.event`: MSR Cambridge has no such thing; expected it of blktrace and blkparse alone",
+        ),
+        (
+            &["--set", "job.depth=4"],
+            "`job.depth`: a trace has no depth but in a closed loop; expected trace.loop=closed beside it",
+        ),
+        (
+            &["--set", "job.ramp=1 s"],
+            "`job.ramp`: a trace has no workers; expected job.runtime, job.depth, job.span, or a key of the trace",
+        ),
         (&["--set", "trace.loop=closed", "--set", "trace.speed=2"], "`trace.speed`: a closed loop goes by no instants"),
         (&["--set", "trace.device=src1,0"], "`trace.device`: no request is one of `src1,0`; expected usr,0"),
         (&["--set", "job.env.X=1"], "the job has no variable `X`"),
         (&["--set", "pagecache.mib=64"], "`pagecache.mib`: is no scene"),
-        (&["--set", "trace.time=s"], "`trace.time`: 60 requests in"),
+        (
+            &["--set", "trace.time=s"],
+            "t.csv:1: `Timestamp`: `128166372003061629` will not do; expected a time in seconds, below 584 years",
+        ),
         (&["--trace-format", "spc"], "t.csv:1: `LBA`: `usr` will not do; expected a whole number"),
         (&["--trace-format", "msr", "--set", "trace.format=msr"], "--trace-format names the format"),
-        (&["--set", "job.span=500m"], "`trace.map`: 29 of 60 requests lie beyond the target's 0.5 GB: the trace takes 1.0 GB; expected wrap, scale or compact"),
+        (
+            &["--set", "job.span=500m"],
+            "`trace.map`: 29 of 60 requests lie beyond the target's 0.5 GB: the trace takes 1.0 GB; expected wrap, scale or compact",
+        ),
         (&["--format", "fio-json"], "a scene, session or trace has no jobs of fio"),
     ] {
         let said = error(more);
@@ -201,7 +226,8 @@ fn a_recording_is_a_trace_where_that_is_asked() {
     let head = "# seekwise recording 1\n# a drive\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n";
     let rows = "1,0,9000000,done,write,64,8,1,0\n2,1000000,9000000,done,read,0,8,0,1\n";
     fs::write(folder.path().join("r.csv"), format!("{head}{rows}")).unwrap();
-    let run = |more: &[&str]| seekwise(folder.path(), &[&["run", "r.csv", "--on", DRIVE, "--json"], more].concat()).json();
+    let run =
+        |more: &[&str]| seekwise(folder.path(), &[&["run", "r.csv", "--on", DRIVE, "--json"], more].concat()).json();
     assert!(run(&[])["recorded"].is_object() && run(&[]).get("trace").is_none());
     let trace = run(&["--set", "trace.loop=dependent"]);
     assert_eq!((trace["trace"]["format"].as_str(), trace["trace"]["issued"].as_u64()), (Some("recording"), Some(2)));

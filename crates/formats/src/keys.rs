@@ -77,7 +77,12 @@ const STACK: &[Plain] = &[
 
 /// Keys of a job. Those of fio's own files are fio's.
 pub const JOB: &[Plain] = &[
-    ("job", "a pattern, a built-in job, a fio job file, an Iometer .icf or a trace", "", "what is done (`seekwise patterns`)"),
+    (
+        "job",
+        "a pattern, a built-in job, a fio job file, an Iometer .icf or a trace",
+        "",
+        "what is done (`seekwise patterns`)",
+    ),
     ("job.depth", "1 to 65535", "as the job says", "requests that each worker has outstanding"),
     ("job.runtime", "a length of time such as 30 s", "as the job says", "how long each worker is counted"),
     ("job.ramp", "a length of time such as 5 s", "as the job says", "how long it warms up before"),

@@ -414,7 +414,9 @@ impl<P: Parse> Rows for Lines<P> {
             let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
             match read.map_err(|why| self.fault(format!("cannot be read: {why}")))? {
                 0 => return Ok(self.end(sink)),
-                read if read as u64 == LONGEST => return Err(self.fault(format!("a line of more than {LONGEST} bytes"))),
+                read if read as u64 == LONGEST => {
+                    return Err(self.fault(format!("a line of more than {LONGEST} bytes")));
+                }
                 _ => {}
             }
             self.cut = self.line.last() != Some(&b'\n');
@@ -472,7 +474,8 @@ pub fn open(parts: Vec<Part>, reading: &Reading) -> Result<Reader, Diagnostic> {
         let rest = std::io::BufReader::with_capacity(1 << 18, input);
         inputs.push((file, Box::new(Cursor::new(head).chain(rest)) as Box<dyn BufRead + Send>));
     }
-    let (file, format) = (inputs.first().map_or(String::new(), |input| input.0.clone()), format.unwrap_or(Format::Blktrace));
+    let (file, format) =
+        (inputs.first().map_or(String::new(), |input| input.0.clone()), format.unwrap_or(Format::Blktrace));
     let (rows, sink) = (rows(format, inputs, reading), Sink { wanted: reading.device.clone(), ..Sink::default() });
     Ok(Reader { file, format, rows, sink, order: Order::new(reading.window), base: None, ended: false })
 }

@@ -181,8 +181,8 @@ fn the_seeds_are_valid() {
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
     assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
-    assert_eq!(trace::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
-    assert_eq!(trace::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
+    assert_eq!(trace::measured::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
+    assert_eq!(trace::measured::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }
 
 /// No file of other people ends so: the seeds are our own.

@@ -3,7 +3,7 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::trace::survey::{Survey, survey};
-use seekwise_formats::trace::{Entry, Event, Format, Part, Reading, Wait, open};
+use seekwise_formats::trace::{Entry, Event, FORMATS, Format, Part, Reading, Units, Wait, name_of, open};
 use seekwise_model::block::Op;
 
 fn part(bytes: &[u8]) -> Part {
@@ -43,7 +43,8 @@ fn row(at: u64, op: Op, device: &str, lba: u64, sectors: u32, response: Option<u
     (at, op, device.to_owned(), lba, sectors, response)
 }
 
-const MSR: &str = "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,1317441536,8192,1963\n";
+const MSR: &str =
+    "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,1317441536,8192,1963\n";
 
 #[test]
 fn msr() {
@@ -89,7 +90,10 @@ fn spc() {
     ];
     assert_eq!(rows(SPC), expected);
     assert_eq!(surveyed(SPC, &Reading::default()).unwrap().ragged, 1);
-    assert_eq!(said(&SPC.replace("0.026214,more", "0 026214")), "t:2: `Timestamp`: `0 026214` will not do; expected a time in seconds");
+    assert_eq!(
+        said(&SPC.replace("0.026214,more", "0 026214")),
+        "t:2: `Timestamp`: `0 026214` will not do; expected a time in seconds"
+    );
     assert_eq!(
         said(&SPC[..SPC.len() - 12]),
         "t:3: the file ends within this line: 3 values; expected ASU,LBA,Size,Opcode,Timestamp"
@@ -116,7 +120,10 @@ fn disksim() {
         row(9_315_000, Op::Read, "5", 170_843_760, 8, None),
     ];
     assert_eq!(rows(DISKSIM), expected);
-    assert_eq!(said(&DISKSIM[..DISKSIM.len() - 6]), "t:3: the file ends within this line: 3 values; expected arrival device block blocks flags");
+    assert_eq!(
+        said(&DISKSIM[..DISKSIM.len() - 6]),
+        "t:3: the file ends within this line: 3 values; expected arrival device block blocks flags"
+    );
     // Nanoseconds, as other simulators write this form.
     let nanoseconds = "0 0 303567 7 0\n26214000 1 240840 6 0\n78643005 1 55596 6 1\n";
     assert_eq!(
@@ -168,7 +175,11 @@ fn iolog_of_three_versions() {
     let at = |text: &str| rows(text).iter().map(|row| row.0).collect::<Vec<_>>();
     assert_eq!(at(two), [0, 1_000_000_000, 3_000_000_000], "milliseconds from the beginning, as fio's code has it");
     let found = surveyed(&two.replace("3000", "300"), &Reading::default()).unwrap();
-    assert_eq!((found.wait, found.span.nanos()), (Some(Wait::Relative), 1_300_000), "one that goes back is of microseconds");
+    assert_eq!(
+        (found.wait, found.span.nanos()),
+        (Some(Wait::Relative), 1_300_000),
+        "one that goes back is of microseconds"
+    );
     let one = "0, 4096, 512\n1, 0, 1024\n";
     assert_eq!(rows(one), [row(0, Op::Read, "file", 8, 1, None), row(0, Op::Write, "file", 0, 2, None)]);
     assert_eq!(
@@ -202,7 +213,10 @@ fn alibaba() {
         surveyed(ALIBABA, &none).unwrap_err(),
         "t: `trace.device`: no request is one of `726`; expected 419, 725"
     );
-    assert_eq!(said(&ALIBABA[..60]), "t:2: the file ends within this line: 4 values; expected device_id,opcode,offset,length,timestamp");
+    assert_eq!(
+        said(&ALIBABA[..60]),
+        "t:2: the file ends within this line: 4 values; expected device_id,opcode,offset,length,timestamp"
+    );
     let seconds = ALIBABA.replace("1577808144360767", "1577808144").replace("1577808144360813", "1577808144");
     assert!(said(&seconds).contains("all 2 requests have one instant"));
     let turned: String = ALIBABA.lines().rev().map(|line| format!("{line}\n")).collect();
@@ -219,8 +233,14 @@ fn tencent() {
         row(1_000_000_000, Op::Read, "1063", 8, 8, None),
     ];
     assert_eq!(rows(TENCENT), expected, "requests of one second are spread over it");
-    assert_eq!(said(&TENCENT.replace(",1,1627", ",2,1627")), "t:2: `IOType`: `2` will not do; expected 0 for a read or 1 for a write");
-    assert_eq!(said(&TENCENT[..TENCENT.len() - 8]), "t:3: the file ends within this line: 3 values; expected Timestamp,Offset,Size,IOType,VolumeID");
+    assert_eq!(
+        said(&TENCENT.replace(",1,1627", ",2,1627")),
+        "t:2: `IOType`: `2` will not do; expected 0 for a read or 1 for a write"
+    );
+    assert_eq!(
+        said(&TENCENT[..TENCENT.len() - 8]),
+        "t:3: the file ends within this line: 3 values; expected Timestamp,Offset,Size,IOType,VolumeID"
+    );
     let bytes: String = (0..9).map(|i| format!("15383232{i:02},{},4096,0,1\n", i * 1_048_576)).collect();
     assert!(said(&bytes).contains("Tencent (2018) counts sectors of 512 bytes"));
     let turned = format!("1538323202,8,8,0,1063\n{TENCENT}");
@@ -275,7 +295,10 @@ fn blkparse() {
     ];
     assert_eq!(rows(BLKPARSE), expected);
     let issued = Reading { event: Event::Issued, ..Reading::default() };
-    assert_eq!(rows_of(BLKPARSE.as_bytes(), &issued).unwrap(), [row(0, Op::Read, "8,16", 1_444_645_666, 16, Some(2_000))]);
+    assert_eq!(
+        rows_of(BLKPARSE.as_bytes(), &issued).unwrap(),
+        [row(0, Op::Read, "8,16", 1_444_645_666, 16, Some(2_000))]
+    );
     let none = BLKPARSE.replace(" Q ", " I ");
     assert_eq!(
         said(&none),
@@ -284,9 +307,16 @@ fn blkparse() {
     let slip = BLKPARSE.replace(" P ", " Y ");
     assert!(said(&slip).starts_with("t:4: `action`: `Y` will not do; expected Q, M, F,"), "{}", said(&slip));
     let cut = &BLKPARSE[..BLKPARSE.find(" 0.000009").unwrap()];
-    assert!(said(cut).starts_with("t:6: the file ends within this line: 3 values; expected major,minor cpu"), "{}", said(cut));
+    assert!(
+        said(cut).starts_with("t:6: the file ends within this line: 3 values; expected major,minor cpu"),
+        "{}",
+        said(cut)
+    );
     let unit = surveyed(BLKPARSE, &Reading { time: Some(1), ..Reading::default() });
-    assert_eq!(unit.unwrap_err(), "t: `trace.time`: blkparse's text has no such thing; expected no unit of time: it is fixed");
+    assert_eq!(
+        unit.unwrap_err(),
+        "t: `trace.time`: blkparse's text has no such thing; expected no unit of time: it is fixed"
+    );
     let unsorted = BLKPARSE.replace("0.000001850", "0.000006900");
     assert_eq!(surveyed(&unsorted, &Reading::default()).unwrap().met.reordered, 1);
     let wrong: String = BLKPARSE.replace("0.0000", "98765.0").replace("98765.000000000", "0.000000000");
@@ -374,7 +404,8 @@ fn blktrace_of_several_processors_is_one_and_faults_have_their_place() {
     let said = survey(&parts, &Reading::default(), false).unwrap_err().to_string();
     assert!(said.ends_with("expected a trace of these, or trace.event=issued"), "{said}");
     // Slower than an hour each, in nanoseconds.
-    let slow = [(0, 0, 512), (9_000_000_000_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
+    let slow =
+        [(0, 0, 512), (9_000_000_000_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
     let found = survey(&|| Ok(vec![part(&slow)]), &Reading::default(), false).unwrap();
     let said = found.instants_fit("t", &Reading::default()).unwrap_err().to_string();
     assert!(said.contains("2 requests in 9000.000000 s are one in 2.5 hours"), "{said}");
@@ -396,7 +427,24 @@ fn our_own_recording() {
     assert_eq!(met.map(|met| (met.reordered, met.passed_over)).unwrap(), (1, 1));
     let fault = rows_of(text.replace("done,read", "done,reed").as_bytes(), &Reading::default()).unwrap_err();
     assert_eq!(fault.to_string(), "t:5: `op`: `reed` will not do; expected read, write, flush or trim");
-    assert!(said(&text[..text.find("done,read").unwrap()]).starts_with("t:5: the file ends within this line: 4 values"));
+    assert!(
+        said(&text[..text.find("done,read").unwrap()]).starts_with("t:5: the file ends within this line: 4 values")
+    );
+}
+
+/// The guide's table of formats is that of the program.
+#[test]
+fn the_guide_has_every_format() {
+    let guide = include_str!("../../../docs/traces.md");
+    for known in FORMATS {
+        let row = guide.lines().find(|line| line.starts_with(&format!("| `{}` | {} |", known.word, known.title)));
+        let row = row.unwrap_or_else(|| panic!("the guide has no row of {}", known.word));
+        let counted = |bytes: u64| if bytes == 1 { "bytes" } else { "sectors" };
+        let Units { time, address, length } = known.units;
+        let response = if known.responses { "yes" } else { "no" };
+        let end = format!("| {} | {} | {} | {response} |", name_of(time), counted(address), counted(length));
+        assert!(row.ends_with(&end), "{row}: {end}");
+    }
 }
 
 #[test]

@@ -61,9 +61,8 @@ pub fn load(
     let Some(open) = is_trace(name, inputs, keys)? else { return Ok(None) };
     let asked = Asked::of(name, keys.iter().copied())?;
     let touched = asked.map == Map::Compact;
-    let survey = inputs.survey(name, &asked.reading, touched, &|| {
-        survey(&|| parts(name, open), &asked.reading, touched)
-    })?;
+    let survey =
+        inputs.survey(name, &asked.reading, touched, &|| survey(&|| parts(name, open), &asked.reading, touched))?;
     let how = how(name, &asked, &survey, heeded)?;
     let places = Places::new(&survey, asked.map, sectors);
     fits(name, open, &asked, &survey, &places)?;
@@ -151,7 +150,8 @@ fn carries(name: &str, survey: &Survey, limits: &Limits) -> Result<(), Diagnosti
             "its longest request has {} sectors of 512 bytes, and {} are the most that the target takes at once",
             survey.largest, limits.max_transfer
         );
-        return Err(Diagnostic::at(name, 0, why).expected("a driver above the drive, which splits them: --set driver=linux-noop"));
+        return Err(Diagnostic::at(name, 0, why)
+            .expected("a driver above the drive, which splits them: --set driver=linux-noop"));
     }
     if u64::from(limits.logical) > SECTOR && survey.unaligned > 0 {
         let why = format!("{} requests are no whole blocks of 4096 bytes", survey.unaligned);
@@ -161,13 +161,7 @@ fn carries(name: &str, survey: &Survey, limits: &Limits) -> Result<(), Diagnosti
 }
 
 /// An error where requests lie beyond the target.
-fn fits(
-    name: &str,
-    open: OpenParts,
-    asked: &Asked,
-    survey: &Survey,
-    places: &Places,
-) -> Result<(), Diagnostic> {
+fn fits(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Places) -> Result<(), Diagnostic> {
     let gb = |sectors: u64| (sectors as f64) * SECTOR as f64 / 1e9;
     let room = places.room();
     if places.needed() <= room {
@@ -227,7 +221,9 @@ pub fn settings(name: &str, traced: &Traced, how: How) -> Vec<Setting> {
     }
     let end = how.until.map_or("until it ends".to_owned(), |until| format!("{} s", until.nanos() as f64 / 1e9));
     told.push(("job.duration.runtime", end));
-    told.into_iter().map(|(key, value)| Setting::asked(key.to_owned(), value, "the trace as it was understood")).collect()
+    told.into_iter()
+        .map(|(key, value)| Setting::asked(key.to_owned(), value, "the trace as it was understood"))
+        .collect()
 }
 
 /// A trace being read for a run.

@@ -22,10 +22,10 @@ mod iometer;
 mod map;
 pub mod recorded;
 pub mod replay;
-pub mod trace;
 mod size;
 mod source;
 mod tausworthe;
+pub mod trace;
 mod worker;
 
 pub use check::{Fault, WorkloadError};

@@ -59,7 +59,11 @@ impl Line<'_> {
     /// A time in nanoseconds.
     #[inline]
     pub fn time(&self, key: &str, word: &[u8], unit: u64) -> Result<u64, Diagnostic> {
-        decimal(word, unit).ok_or_else(|| self.wrong(key, word, &format!("a time in {}", name_of(unit))))
+        decimal(word, unit).ok_or_else(|| {
+            // A number, but of another unit: 2^64 nanoseconds are 584 years.
+            let most = if decimal(word, 1).is_some() { ", below 584 years" } else { "" };
+            self.wrong(key, word, &format!("a time in {}{most}", name_of(unit)))
+        })
     }
 
     /// A whole number.
@@ -80,7 +84,8 @@ impl Line<'_> {
         let bytes = length.checked_mul(units.length);
         let bytes = bytes.ok_or_else(|| self.wrong(keys[1], words[1], "a length below 2 TiB"))?;
         extent(start, bytes).ok_or_else(|| {
-            let wrong = if start / SECTOR >= LBAS { (0, "an address below 16 EiB") } else { (1, "a length below 2 TiB") };
+            let wrong =
+                if start / SECTOR >= LBAS { (0, "an address below 16 EiB") } else { (1, "a length below 2 TiB") };
             self.wrong(keys[wrong.0], words[wrong.0], wrong.1)
         })
     }
@@ -149,7 +154,9 @@ pub(super) fn decimal(word: &[u8], unit: u64) -> Option<u64> {
     let scale = 10u64.pow(digits.len() as u32);
     let part = match after.checked_mul(unit) {
         Some(part) => part.checked_add(scale / 2)? / scale,
-        None => u64::try_from((u128::from(after) * u128::from(unit) + u128::from(scale / 2)) / u128::from(scale)).ok()?,
+        None => {
+            u64::try_from((u128::from(after) * u128::from(unit) + u128::from(scale / 2)) / u128::from(scale)).ok()?
+        }
     };
     before.checked_mul(unit)?.checked_add(part)
 }
@@ -197,8 +204,7 @@ pub(super) fn blanks<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
 }
 
 /// Units of time by their words, in nanoseconds.
-pub const TIMES: [(&str, u64); 5] =
-    [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+pub const TIMES: [(&str, u64); 5] = [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
 /// The name of a unit of time.
 pub fn name_of(unit: u64) -> &'static str {

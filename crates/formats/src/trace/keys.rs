@@ -16,7 +16,12 @@ pub const KEYS: [(&str, &str, &str, &str); 11] = [
         "as it looks",
         "the format of the trace (docs/traces.md)",
     ),
-    ("trace.loop", "open, closed, dependent", "open", "requests at their recorded instants; job.depth outstanding; or each after all that had ended before it began"),
+    (
+        "trace.loop",
+        "open, closed, dependent",
+        "open",
+        "requests at their recorded instants; job.depth outstanding; or each after all that had ended before it began",
+    ),
     ("trace.speed", "0.001 to 1000", "1", "how much faster than it was recorded"),
     (
         "trace.map",
@@ -26,7 +31,12 @@ pub const KEYS: [(&str, &str, &str, &str); 11] = [
          only the stretches that are touched, one behind another",
     ),
     ("trace.device", "the name of a device of the trace", "all, one behind another", "requests of this device alone"),
-    ("trace.event", "queued, issued", "queued", "of blktrace and blkparse: Q, as programs asked, or D, as the driver was told"),
+    (
+        "trace.event",
+        "queued, issued",
+        "queued",
+        "of blktrace and blkparse: Q, as programs asked, or D, as the driver was told",
+    ),
     ("trace.time", "ns, 100ns, us, ms, s", "as the format has it", "the unit of instants"),
     ("trace.address", "1 to 1048576", "as the format has it", "bytes in a unit of address: 1 of bytes, 512 of sectors"),
     ("trace.length", "1 to 1048576", "as the format has it", "bytes in a unit of length"),
@@ -90,10 +100,7 @@ pub fn loop_word(mode: Loop) -> &'static str {
 
 impl Asked {
     /// What these keys and values say; `file` names what they stand in.
-    pub fn of<'a>(
-        file: &str,
-        keys: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Asked, Diagnostic> {
+    pub fn of<'a>(file: &str, keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Asked, Diagnostic> {
         let mut asked = Asked::default();
         keys.into_iter().try_for_each(|(key, value)| asked.set(file, key, value))?;
         Ok(asked)

@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn merged_requests_end_together_and_split_ones_with_their_last_part() {
-        let merged = paired(&[('Q', 100, 8, 1), ('Q', 108, 8, 2), ('Q', 500, 8, 3), ('C', 100, 16, 10), ('C', 500, 8, 20)]);
+        let merged =
+            paired(&[('Q', 100, 8, 1), ('Q', 108, 8, 2), ('Q', 500, 8, 3), ('C', 100, 16, 10), ('C', 500, 8, 20)]);
         assert_eq!(merged, [(100, Some(9)), (108, Some(8)), (500, Some(17))]);
         let split = paired(&[('Q', 0, 16, 1), ('C', 8, 8, 5), ('C', 0, 8, 9)]);
         assert_eq!(split, [(0, Some(8))]);

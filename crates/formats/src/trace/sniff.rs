@@ -28,7 +28,9 @@ pub fn recognise(head: &[u8]) -> Recognised {
     if blktrace::magic(head).is_some() {
         return Recognised::As(Format::Blktrace);
     }
-    for (magic, tool) in [(&b"\x1f\x8b"[..], "zcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"\xfd7zXZ", "xzcat"), (b"BZh", "bzcat")] {
+    for (magic, tool) in
+        [(&b"\x1f\x8b"[..], "zcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"\xfd7zXZ", "xzcat"), (b"BZh", "bzcat")]
+    {
         if head.starts_with(magic) {
             return Recognised::Refused(format!("it is compressed; expected its text, as `{tool} FILE` gives it"));
         }
@@ -165,7 +167,9 @@ mod tests {
             other => format!("{other:?}"),
         };
         assert!(said(b"\x1f\x8b\x08\0").contains("`zcat FILE`"));
-        assert!(said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n").contains("not their places"));
+        assert!(
+            said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n").contains("not their places")
+        );
         assert!(said(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("not their instants"));
     }
 }

@@ -151,10 +151,12 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
         of.sectors = of.sectors.max(entry.lba + u64::from(entry.sectors));
         if touched && entry.sectors > 0 {
             let last = (entry.lba + u64::from(entry.sectors) - 1) / STRETCH;
-            let fresh = (entry.lba / STRETCH..=last).take(STRETCHES).filter(|stretch| stretches[device].insert(*stretch));
+            let fresh =
+                (entry.lba / STRETCH..=last).take(STRETCHES).filter(|stretch| stretches[device].insert(*stretch));
             remembered += fresh.count();
             if remembered >= STRETCHES {
-                let fault = format!("it touches {STRETCHES} stretches of 1 MiB or more, which is more than are remembered");
+                let fault =
+                    format!("it touches {STRETCHES} stretches of 1 MiB or more, which is more than are remembered");
                 return Err(Diagnostic::at(&file, 0, fault).key("trace.map").expected("refuse, wrap or scale"));
             }
         }
@@ -179,7 +181,9 @@ fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnost
     let kernel = matches!(format, Format::Blktrace | Format::Blkparse);
     let fixed = kernel || format == Format::Recording;
     match reading {
-        Reading { event: super::Event::Issued, .. } if !kernel => fault("trace.event", "it of blktrace and blkparse alone"),
+        Reading { event: super::Event::Issued, .. } if !kernel => {
+            fault("trace.event", "it of blktrace and blkparse alone")
+        }
         Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it of fio's iolog alone"),
         Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time: it is fixed"),
         Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address: it is fixed"),
@@ -281,7 +285,8 @@ impl Survey {
             Some(device) if !names.is_empty() => {
                 let fault = Diagnostic::at(file, 0, format!("no request is one of `{device}`")).key("trace.device");
                 let known: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
-                let more = if names.len() > known.len() { format!(" or another of {}", names.len()) } else { String::new() };
+                let more =
+                    if names.len() > known.len() { format!(" or another of {}", names.len()) } else { String::new() };
                 let fault = fault.nearest_to(device, names.iter().map(String::as_str));
                 Err(fault.expected(format!("{}{more}", known.join(", "))))
             }
@@ -301,7 +306,8 @@ impl Survey {
     /// An error where sizes and places are those of another unit than the one they are taken for.
     fn units_fit(&self, file: &str, reading: &Reading, address: u64, length: u64) -> Result<(), Diagnostic> {
         let many = self.reads + self.writes >= MANY;
-        let fault = |why: String, expected: String| Err(Diagnostic::at(file, 0, why).key("trace.length").expected(expected));
+        let fault =
+            |why: String, expected: String| Err(Diagnostic::at(file, 0, why).key("trace.length").expected(expected));
         let said = reading.length.is_some();
         let title = self.format.known().title;
         if many && self.looks.below && length == 1 && !said {
@@ -311,7 +317,8 @@ impl Survey {
         if many && self.looks.multiples && address == SECTOR && length == SECTOR && !said {
             let least = "every place and every size is a multiple of 512";
             let why = format!("{least}, which would be 256 KiB: {title} counts sectors of 512 bytes");
-            let keys = "trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they are not";
+            let keys =
+                "trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they are not";
             return fault(why, format!("sectors; {keys}"));
         }
         Ok(())

@@ -67,7 +67,8 @@ fn left(it: &Certificate) -> Option<String> {
         (it.elsewhere, "are of other devices and were left out"),
         (it.passed_over, "lines or records are no requests and were passed over"),
     ];
-    let said: Vec<String> = counts.iter().filter(|(count, _)| *count > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let said: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(n, what)| format!("{n} {what}")).collect();
     (!said.is_empty()).then(|| format!("{}.", said.join("; ")))
 }
 
