@@ -154,11 +154,12 @@ pub(crate) fn recorded_trace(data: &[u8]) {
             assert!(entry.lba + u64::from(entry.sectors) <= 1 << 55, "it lies on a disk");
             last = Some(entry.at);
         }
-        let parts = || Ok(vec![("fuzz".to_owned(), Box::new(std::io::Cursor::new(data.to_vec())) as Box<_>)]);
-        if let Ok(survey) = traces::survey::survey(&parts, &reading, true) {
-            assert_eq!(survey.requests, survey.reads + survey.writes + survey.flushes + survey.trims);
-            let _ = survey.instants_fit("fuzz", &reading);
-        }
+    }
+    let parts = || Ok(vec![("fuzz".to_owned(), Box::new(std::io::Cursor::new(data.to_vec())) as Box<_>)]);
+    let reading = traces::Reading::default();
+    if let Ok(survey) = traces::survey::survey(&parts, &reading, true) {
+        assert_eq!(survey.requests, survey.reads + survey.writes + survey.flushes + survey.trims);
+        let _ = survey.instants_fit("fuzz", &reading);
     }
 }
 

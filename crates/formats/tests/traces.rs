@@ -139,6 +139,8 @@ fn disksim() {
          512 bytes; expected sectors; trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they \
          are not"
     );
+    let long = DISKSIM.replace("168 120 0", "168 2097153 0").replace("768 120 0", "768 2097153 0");
+    assert_eq!(said(&long), "t: `trace.length`: request 2 in time is of 1.1 GB; expected reads and writes of at most 1 GiB");
     let unsorted: String = DISKSIM.lines().rev().map(|line| format!("{line}\n")).collect();
     assert_eq!(rows(&unsorted), expected);
 }

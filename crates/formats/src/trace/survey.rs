@@ -17,6 +17,12 @@ pub const STRETCH: u64 = (1 << 20) / SECTOR;
 /// Stretches that are remembered: 4 TiB of touched places, 100 MB of memory.
 const STRETCHES: usize = 1 << 22;
 
+/// The longest read or write in sectors: 1 GiB, thirty times the most that a kernel sends at once.
+const LONGEST: u32 = 1 << 21;
+
+/// Stretches that are remembered of one request: trims go over whole disks, and touch nothing.
+const TRIMMED: usize = 1 + (LONGEST as u64 / STRETCH) as usize;
+
 /// What a trace holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
@@ -149,14 +155,15 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
         let of = &mut survey.devices[device];
         of.requests += 1;
         of.sectors = of.sectors.max(entry.lba + u64::from(entry.sectors));
+        if entry.op != Op::Trim && entry.sectors > LONGEST {
+            return Err(survey.too_long(&file, entry.sectors));
+        }
         if touched && entry.sectors > 0 {
             let last = (entry.lba + u64::from(entry.sectors) - 1) / STRETCH;
-            let fresh =
-                (entry.lba / STRETCH..=last).take(STRETCHES).filter(|stretch| stretches[device].insert(*stretch));
-            remembered += fresh.count();
+            let all = (entry.lba / STRETCH..=last).take(TRIMMED);
+            remembered += all.filter(|stretch| stretches[device].insert(*stretch)).count();
             if remembered >= STRETCHES {
-                let fault =
-                    format!("it touches {STRETCHES} stretches of 1 MiB or more, which is more than are remembered");
+                let fault = format!("it touches {STRETCHES} stretches of 1 MiB, which is more than are remembered");
                 return Err(Diagnostic::at(&file, 0, fault).key("trace.map").expected("refuse, wrap or scale"));
             }
         }
@@ -259,6 +266,12 @@ impl Survey {
         self.unaligned += u64::from(lba % 8 != 0 || sectors % 8 != 0);
         self.looks.multiples &= lba % SECTOR == 0 && u64::from(sectors) % SECTOR == 0;
         self.looks.below &= ragged && sectors <= 2;
+    }
+
+    fn too_long(&self, file: &str, sectors: u32) -> Diagnostic {
+        let gb = f64::from(sectors) * SECTOR as f64 / 1e9;
+        let why = format!("request {} in time is of {gb:.1} GB", self.requests);
+        Diagnostic::at(file, 0, why).key("trace.length").expected("reads and writes of at most 1 GiB")
     }
 
     /// Requests a second.
