@@ -7,6 +7,7 @@ use seekwise_formats::study as studies;
 use seekwise_formats::{
     diagnostic::Diagnostic, disksim as parameters, expression as expressions, fio, fio_json as json, iometer,
     profile as profiles, recording as recordings, signature as signatures, stack as stacks, trace as traces,
+    trace::measured,
 };
 
 /// Takes any bytes and returns.
@@ -24,6 +25,7 @@ pub(crate) const ALL: [(&str, Entry); 12] = [
     ("stack", stack),
     ("trace", trace),
     ("recording", recording),
+    ("recorded_trace", recorded_trace),
     ("disksim", disksim),
     ("signature", signature),
 ];
@@ -134,9 +136,32 @@ pub(crate) fn recording(data: &[u8]) {
 
 /// A measured trace; every request has a line and a response time.
 pub(crate) fn trace(data: &[u8]) {
-    if let Ok(trace) = traces::parse("fuzz.csv", &String::from_utf8_lossy(data)) {
+    if let Ok(trace) = measured::parse("fuzz.csv", &String::from_utf8_lossy(data)) {
         assert_eq!((trace.rows.len(), trace.lines.len()), (trace.measured.len(), trace.measured.len()));
         assert!(trace.rows.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival), "arrivals rise");
+    }
+}
+
+/// A trace as a job: as it looks and as every format, in a window of a few requests; what is read is in order and somewhere.
+pub(crate) fn recorded_trace(data: &[u8]) {
+    let formats = traces::FORMATS.map(|known| Some(known.format));
+    for format in formats.into_iter().chain([None]) {
+        let reading = traces::Reading { format, window: 4, ..traces::Reading::default() };
+        let part = ("fuzz".to_owned(), Box::new(std::io::Cursor::new(data.to_vec())) as Box<_>);
+        let Ok(mut reader) = traces::open(vec![part], &reading) else { continue };
+        let mut last = None;
+        while let Ok(Some(entry)) = reader.read() {
+            assert!(last <= Some(entry.at), "instants rise");
+            assert!((entry.device as usize) < reader.devices().len(), "each is of a device that has a name");
+            assert!(entry.lba + u64::from(entry.sectors) <= 1 << 55, "it lies on a disk");
+            last = Some(entry.at);
+        }
+    }
+    let parts = || Ok(vec![("fuzz".to_owned(), Box::new(std::io::Cursor::new(data.to_vec())) as Box<_>)]);
+    let reading = traces::Reading::default();
+    if let Ok(survey) = traces::survey::survey(&parts, &reading, true) {
+        assert_eq!(survey.requests, survey.reads + survey.writes + survey.flushes + survey.trims);
+        let _ = survey.instants_fit("fuzz", &reading);
     }
 }
 

@@ -4,9 +4,11 @@ mod real;
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
+use seekwise_formats::trace::FORMATS;
 use seekwise_lab::made::Program;
 use seekwise_lab::plan::draw::Draw;
 use seekwise_model::time::Span;
@@ -339,6 +341,14 @@ pub struct On {
     /// device may be written over.
     #[arg(long, value_name = "SERIAL|NAME|ADDRESS")]
     pub destroy: Option<String>,
+    /// The format of a trace, where it is not the one that it looks like (docs/traces.md).
+    #[arg(long, value_name = "NAME", value_parser = formats())]
+    pub trace_format: Option<String>,
+}
+
+/// The words of formats of traces.
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(FORMATS.map(|known| known.word))
 }
 
 /// Arguments of `serve`.
@@ -450,7 +460,7 @@ pub struct Set {
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
@@ -498,7 +508,7 @@ const DRY_RUN: &str = "barracuda-2t-st2000dm006";
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct Compare {
-    /// A fio job file, an Iometer .icf, `-` (standard input), or a built-in pattern.
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
@@ -671,7 +681,7 @@ pub enum Replay {
 /// Arguments of `power-cut`.
 #[derive(Args, Debug)]
 pub struct PowerCut {
-    /// A fio job file, an Iometer .icf, a scene, `-` (standard input), or a built-in pattern or scene.
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern or scene.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.

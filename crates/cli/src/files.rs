@@ -7,6 +7,9 @@ use std::sync::OnceLock;
 
 use seekwise_formats::recording;
 use seekwise_formats::scene::Scene;
+use seekwise_formats::trace::{HEAD, Part};
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::trace;
 
 use crate::exit::Failure;
 use crate::output::say;
@@ -54,6 +57,74 @@ pub fn text(path: &str) -> io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
 }
 
+/// What a plan is read from: files, and traces that are opened and not read whole.
+pub fn inputs() -> Inputs<'static> {
+    Inputs::today(&text).opening(parts)
+}
+
+/// A trace's parts, opened: the file, or of blktrace's files, one for each processor, all that lie beside it.
+pub fn parts(path: &str) -> io::Result<Vec<Part>> {
+    if path == STANDARD_INPUT {
+        let bytes = standard_input()?;
+        return Ok(vec![("standard input".to_owned(), Box::new(io::Cursor::new(bytes)))]);
+    }
+    if Path::new(path).is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
+    }
+    let open = |path: String| -> io::Result<Part> {
+        // Opening it would wait for whoever writes to it.
+        if is_pipe(&path)? {
+            let why = "it is a pipe, and a trace is read more than once; expected a file, or `-` for standard input";
+            return Err(io::Error::new(ErrorKind::InvalidInput, why));
+        }
+        let file = fs::File::open(&path)?;
+        Ok((path, Box::new(file)))
+    };
+    processors(path).into_iter().map(open).collect()
+}
+
+#[cfg(unix)]
+fn is_pipe(path: &str) -> io::Result<bool> {
+    use std::os::unix::fs::FileTypeExt;
+    Ok(fs::metadata(path)?.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &str) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// The files of all processors where `path` is one of blktrace's, `NAME.blktrace.N`; else `path` alone.
+fn processors(path: &str) -> Vec<String> {
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((stem, _)) = path.rsplit_once(".blktrace.").filter(|(_, rest)| number(rest)) else {
+        return vec![path.to_owned()];
+    };
+    let folder = Path::new(stem).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let listed = fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let name = Path::new(stem).file_name().unwrap_or_default().to_string_lossy();
+    let head = format!("{name}.blktrace.");
+    let names = listed.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut beside: Vec<u32> =
+        names.filter_map(|name| name.strip_prefix(&head).filter(|rest| number(rest))?.parse().ok()).collect();
+    beside.sort_unstable();
+    if beside.is_empty() {
+        vec![path.to_owned()]
+    } else {
+        beside.iter().map(|it| format!("{stem}.blktrace.{it}")).collect()
+    }
+}
+
+/// Whether a file is a trace that no memory has to hold.
+pub fn is_trace(path: &str) -> bool {
+    let head = |(_, part): Part| {
+        let mut head = Vec::new();
+        part.take(HEAD).read_to_end(&mut head).map(|_| head)
+    };
+    let first = parts(path).ok().and_then(|parts| parts.into_iter().next());
+    first.and_then(|part| head(part).ok()).is_some_and(|head| trace::looks_like(&head))
+}
+
 /// The text of a file that must be there, and hold something.
 pub fn read(path: &str) -> Result<String, Failure> {
     text(path).and_then(something).map_err(|error| unreadable(path, &error))
@@ -82,7 +153,7 @@ fn unreadable(path: &str, error: &io::Error) -> Failure {
 /// What a file is, as far as its own words tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A fio job file, an Iometer configuration, a scene or a recorded session.
+    /// A fio job file, an Iometer configuration, a scene, a recorded session or a trace.
     Job,
     Study,
     Stack,

@@ -27,7 +27,7 @@ pub fn write(prepared: &Prepared, measured: &Measured) -> String {
     }
     let global_options = match &prepared.origin {
         Origin::Fio(file) => options(file.global_options()),
-        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) => BTreeMap::new(),
+        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) | Origin::Trace(_) => BTreeMap::new(),
     };
     fio_json::write(&FioOutput {
         generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
@@ -56,7 +56,7 @@ fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> 
             let section = &file.sections()[origin.section];
             (section.name.clone(), u64::from(origin.group_id), options(&section.options))
         }
-        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) => {
+        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) | Origin::Trace(_) => {
             (workers[first].name.clone(), group as u64, BTreeMap::new())
         }
     };

@@ -149,7 +149,7 @@ fn plan_kept(folder: &Path, Kept { study: text, made }: Kept) -> Result<Planned,
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
     let cells = made.cells.into_iter().map(|made| made.cell).collect();
-    let mut planned = prepare(&name, text, study, cells, &Inputs::kept(made.inputs))?;
+    let mut planned = prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(files::parts))?;
     planned.made.seeds = made.seeds;
     Ok(planned)
 }
@@ -163,7 +163,7 @@ pub fn plan_file(name: &str, text: &str) -> Result<Planned, Failure> {
 /// Reads and prepares a study with every figure that is inferred as `draw` has it.
 pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Failure> {
     let study = parse(name, text)?;
-    let inputs = Inputs::today(&files::text);
+    let inputs = files::inputs();
     let cells = plan::cells(&study);
     let cells = cells.iter().map(|cell| draw.of_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
     Ok(prepare(name, text.to_owned(), study, cells, &inputs)?)
@@ -173,7 +173,7 @@ pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Failure
 pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
     let cells = plan::cells(&study);
-    prepare(name, text, study, cells, &Inputs::today(&files::text))
+    prepare(name, text, study, cells, &files::inputs())
 }
 
 /// Prepares these cells of a study; what cannot be run or judged is told here.

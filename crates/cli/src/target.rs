@@ -12,6 +12,9 @@ use crate::exit::Failure;
 use crate::files::{self, Kind};
 use crate::output::quoted;
 
+/// The key of a trace's format.
+const FORMAT: &str = "trace.format";
+
 /// The settings of `JOB --on TARGET --set … --runtime …`, as a study's cell has them.
 pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
     files::one_standard_input(&[job, &on.target])?;
@@ -25,6 +28,9 @@ pub fn cell(job: &str, on: &On) -> Result<Cell, Failure> {
         settings.push(("job.runtime".to_owned(), runtime.clone()));
     }
     settings.extend(destroy(on)?);
+    if let Some(format) = &on.trace_format {
+        settings.push((FORMAT.to_owned(), format.clone()));
+    }
     settings.extend(on.set.iter().cloned());
     Ok(Cell { levels: Vec::new(), settings })
 }
@@ -62,7 +68,7 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<String>
     settings.extend(set.iter().cloned());
     // Any job will do: what it is laid out on is asked for.
     settings.push(("job".to_owned(), "random-read".to_owned()));
-    let prepared = prepare(&Cell { levels: Vec::new(), settings }, &Inputs::today(&files::text))?;
+    let prepared = prepare(&Cell { levels: Vec::new(), settings }, &files::inputs())?;
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let stack = prepared.target.stack().expect("a modelled stack").clone();
     Ok((stack, warnings))
@@ -94,6 +100,9 @@ pub fn words(job: &str, on: &On) -> String {
     }
     if let Some(name) = &on.destroy {
         words.extend(["--destroy".to_owned(), name.clone()]);
+    }
+    if let Some(format) = &on.trace_format {
+        words.extend(["--trace-format".to_owned(), format.clone()]);
     }
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -167,8 +176,11 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
 /// An error where a job's name is that of a file of another kind.
 fn is_job(name: &str) -> Result<(), Failure> {
     let built_in = jobs::built_in(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name);
+    if built_in || files::is_trace(name) {
+        return Ok(());
+    }
     match files::text(name) {
-        Ok(text) if !built_in => files::expect(name, &text, &[Kind::Job]),
+        Ok(text) => files::expect(name, &text, &[Kind::Job]),
         _ => Ok(()),
     }
 }
@@ -194,6 +206,7 @@ fn free(on: &On, target: &[(String, String)]) -> Result<(), Failure> {
             plan::PLACE => "--on names the place",
             "drive" if drive => "--on names the drive",
             "job.runtime" if on.runtime.is_some() => "--runtime says how long it runs",
+            FORMAT if on.trace_format.is_some() => "--trace-format names the format",
             _ => continue,
         };
         return Err(Failure::new(format!("--set {key}={value}: {said}; expected one of the two")));

@@ -13,6 +13,7 @@ use crate::profile::figure::{Accepts, Key};
 use crate::profile::keys::KEYS;
 use crate::scene;
 use crate::stack::{self, KINDS, hosts, unnumbered};
+use crate::trace::keys::KEYS as TRACE;
 
 /// A layer, or another part of what is asked for, and its keys.
 #[derive(Clone, Debug, Serialize)]
@@ -76,7 +77,12 @@ const STACK: &[Plain] = &[
 
 /// Keys of a job. Those of fio's own files are fio's.
 pub const JOB: &[Plain] = &[
-    ("job", "a pattern, a built-in job, a fio job file or an Iometer .icf", "", "what is done (`seekwise patterns`)"),
+    (
+        "job",
+        "a pattern, a built-in job, a fio job file, an Iometer .icf or a trace",
+        "",
+        "what is done (`seekwise patterns`)",
+    ),
     ("job.depth", "1 to 65535", "as the job says", "requests that each worker has outstanding"),
     ("job.runtime", "a length of time such as 30 s", "as the job says", "how long each worker is counted"),
     ("job.ramp", "a length of time such as 5 s", "as the job says", "how long it warms up before"),
@@ -214,6 +220,7 @@ pub fn sections() -> Vec<Section> {
         plain("stack", "a stack as a whole", STACK),
         plain("job", "what is done", JOB),
         plain("real", "a real file or device (--on file:PATH, device:PATH)", REAL),
+        plain("trace", "a recorded trace: how it is read and played", &TRACE),
         scene(),
         plain("profile", "a drive's file, beside its figures (keys of `drive` without that word)", HEAD),
         plain("study", "a study's file", STUDY),
@@ -338,7 +345,7 @@ fn figures() -> impl Iterator<Item = (String, &'static Key)> {
 pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
     let figures: Vec<(String, &Key)> = figures().collect();
     let names = figures.iter().map(|(name, _)| name.as_str());
-    let whole = stack::layers().chain(["order"]).chain(JOB.iter().map(|job| job.0));
+    let whole = stack::layers().chain(["order"]).chain(JOB.iter().chain(&TRACE).map(|plain| plain.0));
     let names: Vec<&str> = names.chain(whole.map(|name| -> &str { name })).collect();
     let also = figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
     let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();

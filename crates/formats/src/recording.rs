@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 pub const HEAD: &str = "# seekwise recording 1";
 
 /// The columns, as they stand over them.
-const COLUMNS: &str = "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag";
+pub(crate) const COLUMNS: &str = "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag";
 
 /// Words of operations.
 const OPS: [(&str, Op); 4] = [("read", Op::Read), ("write", Op::Write), ("flush", Op::Flush), ("trim", Op::Trim)];
@@ -56,6 +56,11 @@ pub fn order(at: Instant, words: &str) -> String {
 /// Whether a text says that it is one.
 pub fn looks_like(text: &str) -> bool {
     text.starts_with(HEAD)
+}
+
+/// Reads the line of one request.
+pub(crate) fn entry(file: &str, line: usize, text: &str) -> Result<Entry, Diagnostic> {
+    At { file, line }.entry(text)
 }
 
 /// Reads a recording; `name` is what it is called in reports.

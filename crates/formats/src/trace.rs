@@ -1,359 +1,546 @@
-//! Traces of requests with the response times measured on a real drive.
+//! Recorded traces, as jobs: requests with their instants, whatever tool wrote them down, one file a format. Read as a
+//! stream, put into the order of their instants in a bounded window: what a trace takes does not grow with its length.
 //!
-//! Two forms are read:
-//! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
-//!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
-//!   stand in any order. Others are left alone with a warning, but for `cache_tag`, which traces carry for their readers.
-//! - **Validation traces of DiskSim**: a line a request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
-//!   microseconds, the tag (`Hit`, `Miss`, `Doub`, `Trip`) saying how the drive was seen to take it.
+//! A format is told by what stands at the beginning ([`recognise`]), or named. What its numbers count is known of each
+//! format and can be said otherwise ([`Reading`]). [`survey`] reads a trace once before it is played, and says whether its
+//! units can be what they are taken for.
 //!
-//! Blank lines and lines that begin with `#` are left out. What is not given is derived: an arrival is the one before
-//! plus response and think time, a think time the gap between a completion and the next arrival (none where the next
-//! came before the completion).
+//! Traces with measured response times, which `seekwise validate` holds a drive against, are another thing: [`measured`].
+
+mod alibaba;
+mod biosnoop;
+mod blkparse;
+mod blktrace;
+mod disksim;
+mod fields;
+mod iolog;
+pub mod keys;
+pub mod measured;
+mod msr;
+mod order;
+mod pairing;
+mod recorded;
+mod sniff;
+mod spc;
+pub mod survey;
+mod tencent;
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, Cursor, Read};
 
 use seekwise_model::block::Op;
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::Row;
+use serde::Serialize;
 
+use self::fields::Line;
+pub use self::fields::{TIMES, Units, name_of};
+use self::order::Order;
+pub use self::sniff::{HEAD, Recognised, recognise};
 use crate::diagnostic::Diagnostic;
 
-/// A measured trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trace {
-    /// The requests, in order of issue.
-    pub rows: Vec<Row>,
-    /// The response time measured for each.
-    pub measured: Vec<Span>,
-    /// The line of each in its file.
-    pub lines: Vec<usize>,
-    /// What is in the file and was not read.
-    pub warnings: Vec<Diagnostic>,
+/// A format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// The kernel's binary records, version 7 or 8.
+    Blktrace,
+    /// What blkparse prints of them.
+    Blkparse,
+    /// Microsoft Research Cambridge, of SNIA.
+    Msr,
+    /// The Storage Performance Council's, as UMass publishes it.
+    Spc,
+    /// DiskSim's ASCII form.
+    Disksim,
+    /// DiskSim's validation form: response and think times instead of instants.
+    Validation,
+    /// fio's log of version 1, 2 or 3.
+    Iolog,
+    /// Alibaba's block traces of 2020.
+    Alibaba,
+    /// Tencent's block traces of 2018.
+    Tencent,
+    /// What bcc's biosnoop prints.
+    Biosnoop,
+    /// What `seekwise serve --record` writes.
+    Recording,
 }
 
-/// Columns of the CSV form.
-const COLUMNS: [&str; 6] = ["lba", "sectors", "op", "measured_response_ms", "think_ms", "arrival_ms"];
+/// What is known of a format.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// The format.
+    pub format: Format,
+    /// Its word.
+    pub word: &'static str,
+    /// What it is, for people.
+    pub title: &'static str,
+    /// What a line holds.
+    pub columns: &'static str,
+    /// What its numbers count.
+    pub units: Units,
+    /// It says when requests were over.
+    pub responses: bool,
+}
 
-/// A column that traces carry for their readers: how the drive was seen to take the request.
-const NOTED: &str = "cache_tag";
+const NS: u64 = 1;
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+/// Bytes where a format counts sectors.
+const SECTORS: u64 = 512;
 
-/// How DiskSim's form says that the drive was seen to take a request.
-const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
+const fn units(time: u64, address: u64, length: u64) -> Units {
+    Units { time, address, length }
+}
 
-/// No drive takes longer: a minute, in milliseconds, is a slip of units.
-const LONGEST_MS: f64 = 60_000.0;
+/// All formats.
+pub const FORMATS: [Known; 11] = [
+    Known {
+        format: Format::Blktrace,
+        word: "blktrace",
+        title: "blktrace, binary",
+        columns: "records of 48 bytes (version 7) or 64 (version 8)",
+        units: units(NS, SECTORS, 1),
+        responses: true,
+    },
+    Known {
+        format: Format::Blkparse,
+        word: "blkparse",
+        title: "blkparse's text",
+        columns: "major,minor cpu sequence seconds pid action RWBS sector + sectors [process]",
+        units: units(S, SECTORS, SECTORS),
+        responses: true,
+    },
+    Known {
+        format: Format::Msr,
+        word: "msr",
+        title: "MSR Cambridge",
+        columns: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+        units: units(100, 1, 1),
+        responses: true,
+    },
+    Known {
+        format: Format::Spc,
+        word: "spc",
+        title: "SPC (UMass)",
+        columns: "ASU,LBA,Size,Opcode,Timestamp",
+        units: units(S, SECTORS, 1),
+        responses: false,
+    },
+    Known {
+        format: Format::Disksim,
+        word: "disksim",
+        title: "DiskSim ASCII",
+        columns: "arrival device block blocks flags",
+        units: units(MS, SECTORS, SECTORS),
+        responses: false,
+    },
+    Known {
+        format: Format::Validation,
+        word: "validation",
+        title: "DiskSim validation",
+        columns: "R|W Hit|Miss|Doub|Trip block blocks response next",
+        units: units(US, SECTORS, SECTORS),
+        responses: true,
+    },
+    Known {
+        format: Format::Iolog,
+        word: "iolog",
+        title: "fio iolog",
+        columns: "v3: instant file action offset length; v2: file action offset length; v1: rw, offset, length",
+        units: units(US, 1, 1),
+        responses: false,
+    },
+    Known {
+        format: Format::Alibaba,
+        word: "alibaba",
+        title: "Alibaba (2020)",
+        columns: "device_id,opcode,offset,length,timestamp",
+        units: units(US, 1, 1),
+        responses: false,
+    },
+    Known {
+        format: Format::Tencent,
+        word: "tencent",
+        title: "Tencent (2018)",
+        columns: "Timestamp,Offset,Size,IOType,VolumeID",
+        units: units(S, SECTORS, SECTORS),
+        responses: false,
+    },
+    Known {
+        format: Format::Biosnoop,
+        word: "biosnoop",
+        title: "bcc's biosnoop",
+        columns: "TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)",
+        units: units(S, SECTORS, 1),
+        responses: true,
+    },
+    Known {
+        format: Format::Recording,
+        word: "recording",
+        title: "Seekwise recording",
+        columns: "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag",
+        units: units(NS, SECTORS, SECTORS),
+        responses: true,
+    },
+];
 
-/// The longest trace by its own clock: a year, in milliseconds.
-const LATEST_MS: f64 = 366.0 * 86_400_000.0;
+impl Format {
+    /// What is known of it.
+    pub fn known(self) -> &'static Known {
+        FORMATS.iter().find(|known| known.format == self).expect("every format is known")
+    }
+}
 
-/// A request before what can be derived is.
-struct Raw {
+/// Which events of a kernel's trace are its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Event {
+    /// Q: a program asked.
+    #[default]
+    Queued,
+    /// D: the driver was told.
+    Issued,
+}
+
+/// What `wait` counts in fio's log of version 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Milliseconds from the beginning, as fio's code has it.
+    Absolute,
+    /// Microseconds from the `wait` before, as fio's manual has it.
+    Relative,
+}
+
+/// How a trace is read. What is not said is as its format has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Its format; nothing: as it looks.
+    pub format: Option<Format>,
+    /// Of a kernel's trace: which events are requests.
+    pub event: Event,
+    /// Nanoseconds in a unit of time.
+    pub time: Option<u64>,
+    /// Bytes in a unit of address.
+    pub address: Option<u64>,
+    /// Bytes in a unit of length.
+    pub length: Option<u64>,
+    /// Requests of this device alone.
+    pub device: Option<String>,
+    /// Of fio's log of version 2; nothing: [`Wait::Absolute`] where no `wait` is less than one before.
+    pub wait: Option<Wait>,
+    /// Requests among which order is made.
+    pub window: usize,
+}
+
+/// Requests among which order is made where nothing else is said: 4 MB of them.
+pub const WINDOW: usize = 1 << 16;
+
+impl Default for Reading {
+    fn default() -> Reading {
+        let (event, window) = (Event::Queued, WINDOW);
+        Reading { format: None, event, time: None, address: None, length: None, device: None, wait: None, window }
+    }
+}
+
+impl Reading {
+    /// What the numbers of a format count here.
+    pub fn units(&self, format: Format) -> Units {
+        let Units { time, address, length } = format.known().units;
+        let said = |said: Option<u64>, otherwise| said.unwrap_or(otherwise);
+        Units { time: said(self.time, time), address: said(self.address, address), length: said(self.length, length) }
+    }
+}
+
+/// A request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When it was issued, from the first on.
+    pub at: Span,
+    /// How long it took; nothing where that is not recorded.
+    pub response: Option<Span>,
+    /// What was asked.
+    pub op: Op,
+    /// It was to be durable at once.
+    pub fua: bool,
+    /// Of which device: its place in [`Reader::devices`].
+    pub device: u32,
+    /// First sector.
+    pub lba: u64,
+    /// Sectors; 0 of a flush.
+    pub sectors: u32,
+    /// It did not begin or end with a sector; whole sectors around it stand here.
+    pub ragged: bool,
+}
+
+/// A request before it is in order: instants by the trace's own clock, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw {
+    at: u64,
+    response: Option<u64>,
     op: Op,
+    fua: bool,
+    device: u32,
     lba: u64,
     sectors: u32,
-    measured: Span,
-    think: Option<Span>,
-    arrival: Option<Span>,
-    line: usize,
+    ragged: bool,
+    line: u64,
 }
 
-/// Reads a trace of either form.
-pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
-    // Editors of one system put this mark before everything.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (raw, warnings) = match content(text).next() {
-        None => return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a trace")),
-        Some((_, line)) if is_disksim(line) => (disksim(file, text)?, Vec::new()),
-        Some(_) => csv(file, text)?,
-    };
-    if raw.is_empty() {
-        return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
+impl Default for Raw {
+    fn default() -> Raw {
+        let (fua, ragged, op) = (false, false, Op::Read);
+        Raw { at: 0, response: None, op, fua, device: 0, lba: 0, sectors: 0, ragged, line: 0 }
     }
-    Ok(Trace { warnings, ..derive(file, raw)? })
 }
 
-/// The lines that say something, with their numbers.
-fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+/// Devices of a trace beyond which it is none: a hundred times what the largest published ones have.
+const DEVICES: usize = 1 << 17;
+
+/// Names of devices, each with its place.
+#[derive(Default)]
+pub(super) struct Devices {
+    names: Vec<String>,
+    places: HashMap<Vec<u8>, u32>,
+    /// The one that was asked for last: most traces ask for the same again and again.
+    last: (Vec<u8>, u32),
 }
 
-fn is_disksim(line: &str) -> bool {
-    line.split_whitespace().next().is_some_and(|word| matches!(word, "R" | "W"))
-}
+impl Devices {
+    /// The place of the device that is written so.
+    #[inline]
+    fn place(&mut self, line: &Line<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
+        if self.last.0 == written && !self.names.is_empty() {
+            return Ok(self.last.1);
+        }
+        self.look_up(line, written)
+    }
 
-/// The form of DiskSim's validation.
-fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
-    let mut rows = Vec::new();
-    for (line, text) in content(text) {
-        let at = Place { file, line };
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let [op, tag, lba, sectors, response, think] = words[..] else {
-            let fault = Diagnostic::at(file, line, format!("{} words", words.len()));
-            return Err(fault.expected("R|W, tag, LBA, sectors, response, think time"));
+    fn look_up(&mut self, line: &Line<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
+        let place = match self.places.get(written) {
+            Some(&place) => place,
+            None if self.names.len() == DEVICES => {
+                let fault = line.wrong("device", written, "a trace of fewer devices");
+                return Err(Diagnostic { message: format!("more than {DEVICES} devices"), ..fault });
+            }
+            None => {
+                self.names.push(String::from_utf8_lossy(written).chars().take(80).collect());
+                self.places.insert(written.to_vec(), self.names.len() as u32 - 1);
+                self.names.len() as u32 - 1
+            }
         };
-        if !TAGS.contains(&tag) {
-            return Err(at.fault("tag", tag, "Hit, Miss, Doub or Trip").nearest_to(tag, TAGS));
-        }
-        rows.push(Raw {
-            op: at.op(op)?,
-            lba: at.lba(lba)?,
-            sectors: at.sectors(sectors)?,
-            measured: at.time("response", response, 1e-3, LONGEST_MS)?,
-            think: Some(at.time("think time", think, 1e-3, LATEST_MS)?),
-            arrival: None,
-            line,
-        });
+        self.last = (written.to_vec(), place);
+        Ok(place)
     }
-    Ok(rows)
 }
 
-/// The CSV form.
-fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic> {
-    // Without what is left out, a record's place in the text is its place among these lines of the file.
-    let (lines, kept): (Vec<usize>, Vec<&str>) = content(text).unzip();
-    let line = |place: Option<&csv::Position>| {
-        place.and_then(|place| lines.get(place.line() as usize - 1)).copied().unwrap_or(0)
-    };
-    let unreadable = |error: &csv::Error| {
-        Diagnostic::at(file, line(error.position()), error.to_string()).expected("comma-separated values")
-    };
-    let kept = kept.join("\n");
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(kept.as_bytes());
-    let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
-    let columns = Columns::of(Place { file, line: lines[0] }, &header)?;
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| unreadable(&error))?;
-        let at = Place { file, line: line(record.position()) };
-        if record.len() > header.len() {
-            let fault = Diagnostic::at(file, at.line, format!("{} values", record.len()));
-            return Err(fault.expected(format!("at most {}, as the header has", header.len())));
+/// Where a format's reader puts what it has read.
+#[derive(Default)]
+pub(super) struct Sink {
+    ready: VecDeque<Raw>,
+    devices: Devices,
+    /// Nothing of other devices is put there.
+    wanted: Option<String>,
+    elsewhere: u64,
+    /// What was read and is no request: notes, orders, requests of the kernel's own.
+    passed_over: u64,
+    /// Lines with `wait`.
+    waits: u64,
+}
+
+impl Sink {
+    #[inline]
+    fn put(&mut self, raw: Raw) {
+        match &self.wanted {
+            Some(wanted) if self.devices.names[raw.device as usize] != *wanted => self.elsewhere += 1,
+            _ => self.ready.push_back(raw),
         }
-        rows.push(columns.row(at, &record)?);
     }
-    let warnings = columns.unread(Place { file, line: lines[0] }, &header);
-    Ok((rows, warnings))
 }
 
-/// Where the columns stand.
-struct Columns {
-    lba: usize,
-    sectors: usize,
-    op: usize,
-    measured: usize,
-    think: Option<usize>,
-    arrival: Option<usize>,
+/// A format's reader.
+trait Rows {
+    /// Reads on, until there is a request or more; false: there is no more.
+    fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic>;
+    /// The file does not end with the end of a line.
+    fn is_cut(&self) -> bool {
+        false
+    }
 }
 
-impl Columns {
-    fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<Columns, Diagnostic> {
-        for name in COLUMNS {
-            if header.iter().filter(|&word| word == name).count() > 1 {
-                let fault = Diagnostic::at(at.file, at.line, "this column is there twice").key(name);
-                return Err(fault.expected("each column once"));
+/// A format of lines.
+trait Parse {
+    /// One more line, which is neither empty nor a comment. False: all that follows is something else.
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic>;
+    /// There is no more.
+    fn end(&mut self, _: &mut Sink) {}
+}
+
+/// The longest line: longer ones are none of any format.
+const LONGEST: u64 = 1 << 16;
+
+/// Lines of a text.
+struct Lines<P> {
+    file: String,
+    input: Box<dyn BufRead + Send>,
+    parse: P,
+    number: u64,
+    line: Vec<u8>,
+    cut: bool,
+    over: bool,
+}
+
+impl<P: Parse> Lines<P> {
+    fn boxed(file: &str, input: Box<dyn BufRead + Send>, parse: P) -> Box<Lines<P>> {
+        Box::new(Lines { file: file.to_owned(), input, parse, number: 0, line: Vec::new(), cut: false, over: false })
+    }
+
+    fn end(&mut self, sink: &mut Sink) -> bool {
+        self.over = true;
+        self.parse.end(sink);
+        false
+    }
+
+    fn fault(&self, message: String) -> Diagnostic {
+        Diagnostic::at(&self.file, self.number as usize, message)
+    }
+}
+
+impl<P: Parse> Rows for Lines<P> {
+    #[inline]
+    fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        while sink.ready.is_empty() && !self.over {
+            self.line.clear();
+            self.number += 1;
+            let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
+            match read.map_err(|why| self.fault(format!("cannot be read: {why}")))? {
+                0 => return Ok(self.end(sink)),
+                read if read as u64 == LONGEST => {
+                    return Err(self.fault(format!("a line of more than {LONGEST} bytes")));
+                }
+                _ => {}
+            }
+            self.cut = self.line.last() != Some(&b'\n');
+            let mark = if self.number == 1 { &b"\xef\xbb\xbf"[..] } else { b"" };
+            let text = self.line.strip_prefix(mark).unwrap_or(&self.line).trim_ascii();
+            if text.is_empty() || text[0] == b'#' {
+                continue;
+            }
+            let line = Line { file: &self.file, number: self.number, text };
+            match self.parse.line(&line, sink) {
+                Ok(true) => {}
+                Ok(false) => return Ok(self.end(sink)),
+                Err(fault) if self.cut => {
+                    let message = format!("the file ends within this line: {}", fault.message);
+                    return Err(Diagnostic { message, ..fault });
+                }
+                Err(fault) => return Err(fault),
             }
         }
-        let column = |name: &str| header.iter().position(|word| word == name);
-        let must = |name: &'static str| {
-            column(name).ok_or_else(|| {
-                let fault = Diagnostic::at(at.file, at.line, "this column is missing").key(name);
-                let fault = fault.expected(format!("a header with {}", COLUMNS.join(", ")));
-                // The word that was perhaps meant: one of the header's that is no column.
-                fault.nearest_to(name, header.iter().filter(|word| !COLUMNS.contains(word)))
-            })
-        };
-        let (think, arrival) = (column("think_ms"), column("arrival_ms"));
-        let (lba, sectors, op) = (must("lba")?, must("sectors")?, must("op")?);
-        let measured = must("measured_response_ms")?;
-        if think.is_none() && arrival.is_none() {
-            must("think_ms")?;
-        }
-        Ok(Columns { lba, sectors, op, measured, think, arrival })
+        Ok(!self.over)
     }
 
-    fn row(&self, at: Place<'_>, record: &csv::StringRecord) -> Result<Raw, Diagnostic> {
-        let word = |place: usize, name: &str| {
-            record.get(place).ok_or_else(|| Diagnostic::at(at.file, at.line, "the line ends before it").key(name))
-        };
-        let time = |place: Option<usize>, name: &str| match place {
-            None => Ok(None),
-            Some(place) => at.time(name, word(place, name)?, 1.0, LATEST_MS).map(Some),
-        };
-        let measured = "measured_response_ms";
-        Ok(Raw {
-            op: at.op(word(self.op, "op")?)?,
-            lba: at.lba(word(self.lba, "lba")?)?,
-            sectors: at.sectors(word(self.sectors, "sectors")?)?,
-            measured: at.time(measured, word(self.measured, measured)?, 1.0, LONGEST_MS)?,
-            think: time(self.think, "think_ms")?,
-            arrival: time(self.arrival, "arrival_ms")?,
-            line: at.line,
-        })
-    }
-
-    /// A warning for each column that nothing is read from, with the column that was perhaps meant.
-    fn unread(&self, at: Place<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
-        let absent = COLUMNS.into_iter().filter(|name| !header.iter().any(|word| word == *name));
-        let absent: Vec<&str> = absent.collect();
-        let unread = header.iter().filter(|word| !COLUMNS.contains(word) && *word != NOTED);
-        let warning = |word: &str| {
-            let name: String = word.chars().take(40).collect();
-            let warning = Diagnostic::at(at.file, at.line, "nothing is read from this column").key(name);
-            warning.nearest_to(word, absent.iter().copied())
-        };
-        unread.map(warning).collect()
+    fn is_cut(&self) -> bool {
+        self.cut
     }
 }
 
-/// Fills in what the file leaves out.
-fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
-    let mut trace = Trace::default();
-    let mut clock = Span::ZERO;
-    let start = raw.first().and_then(|row| row.arrival).unwrap_or(Span::ZERO);
-    for (index, row) in raw.iter().enumerate() {
-        let arrival = match row.arrival {
-            Some(at) if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &Row| row.arrival) => {
-                return Err(Diagnostic::at(file, row.line, "it comes before the row above").key("arrival_ms"));
+/// A part of a trace, as it is opened: a name, and what stands there.
+pub type Part = (String, Box<dyn Read + Send>);
+
+/// A trace being read: its requests in the order of their instants.
+pub struct Reader {
+    file: String,
+    /// Its format.
+    pub format: Format,
+    rows: Box<dyn Rows + Send>,
+    sink: Sink,
+    order: Order,
+    /// The first instant, by the trace's own clock.
+    base: Option<u64>,
+    ended: bool,
+}
+
+/// Opens a trace: one part, or of blktrace one for each processor.
+pub fn open(parts: Vec<Part>, reading: &Reading) -> Result<Reader, Diagnostic> {
+    let mut inputs = Vec::new();
+    let mut format = reading.format;
+    for (file, mut input) in parts {
+        let mut head = Vec::new();
+        let read = input.by_ref().take(HEAD).read_to_end(&mut head);
+        read.map_err(|why| Diagnostic::at(&file, 0, format!("cannot be read: {why}")))?;
+        if let (None, true) = (format, inputs.is_empty()) {
+            format = Some(sniff::format(&file, &head)?);
+        }
+        let rest = std::io::BufReader::with_capacity(1 << 18, input);
+        inputs.push((file, Box::new(Cursor::new(head).chain(rest)) as Box<dyn BufRead + Send>));
+    }
+    let (file, format) =
+        (inputs.first().map_or(String::new(), |input| input.0.clone()), format.unwrap_or(Format::Blktrace));
+    let (rows, sink) = (rows(format, inputs, reading), Sink { wanted: reading.device.clone(), ..Sink::default() });
+    Ok(Reader { file, format, rows, sink, order: Order::new(reading.window), base: None, ended: false })
+}
+
+fn rows(format: Format, mut inputs: Vec<(String, Box<dyn BufRead + Send>)>, reading: &Reading) -> Box<dyn Rows + Send> {
+    if format == Format::Blktrace {
+        return Box::new(blktrace::Blktrace::new(inputs, reading.event));
+    }
+    let Some((file, input)) = inputs.pop() else { return Box::new(blktrace::Blktrace::new(Vec::new(), reading.event)) };
+    let (file, units) = (&*file, reading.units(format));
+    match format {
+        Format::Blktrace => unreachable!("it is no text"),
+        Format::Blkparse => Lines::boxed(file, input, blkparse::Blkparse::new(reading.event)),
+        Format::Msr => Lines::boxed(file, input, msr::Msr(units)),
+        Format::Spc => Lines::boxed(file, input, spc::Spc(units)),
+        Format::Disksim => Lines::boxed(file, input, disksim::Ascii(units)),
+        Format::Validation => Lines::boxed(file, input, disksim::Validation::new(units)),
+        Format::Iolog => Lines::boxed(file, input, iolog::Iolog::new(units, reading.wait.unwrap_or(Wait::Absolute))),
+        Format::Alibaba => Lines::boxed(file, input, alibaba::Alibaba(units)),
+        Format::Tencent => Lines::boxed(file, input, tencent::Tencent::new(units)),
+        Format::Biosnoop => Lines::boxed(file, input, biosnoop::Biosnoop::new(units)),
+        Format::Recording => Lines::boxed(file, input, recorded::Recorded),
+    }
+}
+
+/// What a reader has met on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Met {
+    /// Requests that came after later ones, and were put in order.
+    pub reordered: u64,
+    /// Requests of other devices than the one that was wanted.
+    pub elsewhere: u64,
+    /// Lines or records that are no requests.
+    pub passed_over: u64,
+    /// Instants that a log of fio's version 2 told by `wait`.
+    pub waits: u64,
+    /// The file does not end with the end of a line: it may have been cut.
+    pub cut: bool,
+}
+
+impl Reader {
+    /// The names of the devices that were met so far.
+    pub fn devices(&self) -> &[String] {
+        &self.sink.devices.names
+    }
+
+    /// What was met so far.
+    pub fn met(&self) -> Met {
+        let Sink { elsewhere, passed_over, waits, .. } = self.sink;
+        Met { reordered: self.order.reordered, elsewhere, passed_over, waits, cut: self.rows.is_cut() }
+    }
+
+    /// The next request; nothing: there is no more.
+    #[inline]
+    pub fn read(&mut self) -> Result<Option<Entry>, Diagnostic> {
+        while !self.ended && !self.order.is_full() {
+            match self.sink.ready.pop_front() {
+                Some(raw) => self.order.add(&self.file, raw)?,
+                None => self.ended = !self.rows.more(&mut self.sink)? && self.sink.ready.is_empty(),
             }
-            Some(at) => at - start,
-            None => clock,
-        };
-        if arrival.nanos() as f64 > LATEST_MS * 1e6 {
-            return Err(Diagnostic::at(file, row.line, "the trace goes on for more than a year").key("think_ms"));
         }
-        let done = arrival + row.measured;
-        let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));
-        let think = row.think.unwrap_or(next.saturating_sub(done));
-        clock = done + think;
-        trace.rows.push(Row { op: row.op, lba: row.lba, sectors: row.sectors, arrival, think });
-        trace.measured.push(row.measured);
-        trace.lines.push(row.line);
-    }
-    Ok(trace)
-}
-
-/// Where a word stands.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    file: &'a str,
-    line: usize,
-}
-
-impl Place<'_> {
-    fn op(&self, word: &str) -> Result<Op, Diagnostic> {
-        match word {
-            "R" | "r" => Ok(Op::Read),
-            "W" | "w" => Ok(Op::Write),
-            _ => Err(self.fault("op", word, "R or W")),
-        }
-    }
-
-    fn lba(&self, word: &str) -> Result<u64, Diagnostic> {
-        let lba = word.parse().ok().filter(|&lba: &u64| lba < 1 << 48);
-        lba.ok_or_else(|| self.fault("lba", word, "a block number below 2^48"))
-    }
-
-    fn sectors(&self, word: &str) -> Result<u32, Diagnostic> {
-        let sectors = word.parse().ok().filter(|sectors| (1..=65_536).contains(sectors));
-        sectors.ok_or_else(|| self.fault("sectors", word, "a whole number from 1 to 65536"))
-    }
-
-    /// A time in `unit` milliseconds, at most `limit` milliseconds.
-    fn time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
-        let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
-        let ms =
-            ms.ok_or_else(|| self.fault(key, word, &format!("a time from 0 to {} {}", limit / unit, name(unit))))?;
-        Ok(Span::from_nanos((ms * 1e6).round() as u64))
-    }
-
-    fn fault(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
-        let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
-    }
-}
-
-fn name(unit: f64) -> &'static str {
-    if unit == 1.0 { "ms" } else { "us" }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CSV: &str = "op,lba,extra,sectors,measured_response_ms,think_ms\nR,100,x,8,5.25,10\n\nW,7,x,1,0.5,0\n";
-
-    #[test]
-    fn csv_columns_stand_in_any_order_and_arrivals_are_derived() {
-        let trace = parse("t.csv", CSV).unwrap();
-        assert_eq!(trace.lines, [2, 4]);
-        assert_eq!(trace.measured, [Span::from_micros(5_250), Span::from_micros(500)]);
-        assert_eq!(trace.rows[1].arrival, Span::from_micros(15_250));
-        assert_eq!((trace.rows[0].op, trace.rows[0].lba, trace.rows[0].sectors), (Op::Read, 100, 8));
-    }
-
-    #[test]
-    fn think_times_are_derived_from_arrivals() {
-        let text = "lba,sectors,op,measured_response_ms,arrival_ms\n1,1,R,2,100\n2,1,R,9,105\n3,1,R,1,110\n";
-        let trace = parse("t.csv", text).unwrap();
-        let thinks: Vec<u64> = trace.rows.iter().map(|row| row.think.nanos()).collect();
-        assert_eq!(thinks, [3_000_000, 0, 0]);
-        assert_eq!(trace.rows[0].arrival, Span::ZERO);
-    }
-
-    #[test]
-    fn disksims_form_is_in_microseconds() {
-        let trace = parse("t.trace", "R Hit 100 8 5250.0 10000\nW Doub 7 1 500 0\n").unwrap();
-        assert_eq!(trace.measured[0], Span::from_micros(5_250));
-        assert_eq!(trace.rows[0].think, Span::from_micros(10_000));
-        assert_eq!(trace.rows[1].op, Op::Write);
-    }
-
-    #[test]
-    fn lines_are_counted_through_comments_and_blanks() {
-        let text = format!("\u{feff}# head\r\n\n{}\n# a\n\n # b\nX,7,x,1,1,0\n", CSV.trim_end());
-        let error = parse("t.csv", &text).unwrap_err().to_string();
-        assert_eq!(error, "t.csv:10: `op`: `X` will not do; expected R or W");
-        assert_eq!(parse("t.csv", &text.replace("X,7", "R,7")).unwrap().lines, [4, 6, 10]);
-        let error = parse("t.csv", &text.replace("lba", "LBA")).unwrap_err();
-        assert_eq!(error.line, 3);
-        assert_eq!(parse("t", "\u{feff}R Hit 1 8 10 10\n").unwrap().lines, [1]);
-    }
-
-    #[test]
-    fn columns_that_are_not_read_are_named() {
-        let header = "lba,sectors,op,measured_response_ms,arrival_ms,thnk_ms,cache_tag";
-        let warnings = parse("t.csv", &format!("{header}\n1,1,R,2,100,7,Hit\n")).unwrap().warnings;
-        assert_eq!(warnings.len(), 1);
-        assert_eq!(
-            warnings[0].to_string(),
-            "t.csv:1: `thnk_ms`: nothing is read from this column; did you mean `think_ms`?"
-        );
-    }
-
-    #[test]
-    fn errors_name_line_column_and_expectation() {
-        let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
-        assert_eq!(error(&CSV.replace(",5.25,10", "")), "t.csv:2: `measured_response_ms`: the line ends before it");
-        assert_eq!(error(&CSV.replace("W,7", "X,7")), "t.csv:4: `op`: `X` will not do; expected R or W");
-        assert_eq!(
-            error(&CSV.replace("think_ms", "thnk_ms")),
-            "t.csv:1: `think_ms`: this column is missing; expected a header with lba, sectors, op, \
-             measured_response_ms, think_ms, arrival_ms; did you mean `thnk_ms`?"
-        );
-        assert_eq!(
-            error("R Hot 1 8 10 10\n"),
-            "t.csv:1: `tag`: `Hot` will not do; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
-        );
-        assert_eq!(
-            error(&CSV.replace("op,", "lba,")),
-            "t.csv:1: `lba`: this column is there twice; expected each column once"
-        );
-        assert_eq!(
-            error(&CSV.replace("5.25,10", "5.25,10,3")),
-            "t.csv:2: 7 values; expected at most 6, as the header has"
-        );
-        let pause = "R Hit 1 8 10 31000000000000\n";
-        assert_eq!(error(&pause.repeat(3)), "t.csv:3: `think_ms`: the trace goes on for more than a year");
-        assert_eq!(error("\n# nothing\n"), "t.csv: there are no requests in it; expected a trace");
+        let Some(raw) = self.order.give() else { return Ok(None) };
+        let base = *self.base.get_or_insert(raw.at);
+        let Raw { response, op, fua, device, lba, sectors, ragged, .. } = raw;
+        let (at, response) = (Span::from_nanos(raw.at - base), response.map(Span::from_nanos));
+        Ok(Some(Entry { at, response, op, fua, device, lba, sectors, ragged }))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use seekwise_formats::disksim;
 use seekwise_formats::profile::{self, DriveFile, figure::Value};
-use seekwise_formats::trace;
+use seekwise_formats::trace::measured as trace;
 use seekwise_model::drive::geometry::{Extent, Geometry};
 use seekwise_model::drive::mechanics::Arm;
 use seekwise_model::drive::profile::Profile;

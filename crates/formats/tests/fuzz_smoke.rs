@@ -13,8 +13,8 @@ use seekwise_model::rng::{Rng, Seed};
 
 /// Cases a parser.
 const CASES: u64 = 20_000;
-/// Entries that build a whole drive or job of each valid case: a tenth of the cases.
-const HEAVY: [&str; 4] = ["fio_job", "profile", "stack", "disksim"];
+/// Entries that build a whole drive or job of each valid case, or read it in every format: a tenth of the cases.
+const HEAVY: [&str; 5] = ["fio_job", "profile", "stack", "disksim", "recorded_trace"];
 /// A case that takes longer than this many milliseconds counts as one that does not end (debug build, shared machine).
 const LONGEST_MS: u128 = 5_000;
 /// Seeds are cut here, so that a case costs little.
@@ -78,6 +78,22 @@ over depth in (1, 8)) in (8, a) or max(iops, 2) in 6 \xc2\xb1 3 % for each depth
 
 const TRACE: &[u8] = b"# a comment\nop,lba,sectors,measured_response_ms,think_ms,arrival_ms\nR,100,8,5.25,10,0\n\n\
 W,7,1,0.5,0,15.25\n";
+
+/// A few lines of each format of traces.
+const TRACES: [&[u8]; 10] = [
+    b"  8,16 5 2 0.000001850 18615 Q R 1444645666 + 8 [java]\n  8,16 5 5 0.000008 1 D R 1444645666 + 8 [j]\n\
+      8,16 5 6 0.000009 18615 Q FWFS 8 + 8 [j]\n  8,16 5 7 0.00001 0 C R 1444645666 + 8 [0]\nCPU0 (8,16):\n",
+    b"\x07tae\x01\0\0\0\x00\x01\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\x01\0\x11\0\x09\0\0\0\x10\0\x80\0\0\0\0\0\0\0\0\0\
+      \x07tae\x02\0\0\0\x00\x02\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\x08\0\x81\0\x09\0\0\0\x10\0\x80\0\0\0\0\0\0\0\0\0",
+    b"128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061000,usr,0,Write,0,512,9\n",
+    b"0,303567,3584,w,0.000000\n1 , 55590,3072,R,1e-3,more\n",
+    b"0.000 5 170843704 56 1\n1.037 5 170843768 120 0x80\n",
+    b"R Miss 100 8 5250.0 10000\nW Doub 7 1 500 0\n",
+    b"fio version 2 iolog\nf add\nf write 4096 4096\nf wait 1000 0\nf sync 0 0\nf wait 10 0\nf read 0 512\n",
+    b"fio version 3 iolog\n2 f add\n878 f trim 0 16384\n99 f read 512 512\n",
+    b"419,W,8792731648,16384,1577808144360767\n725,R,0,512,1577808144360000\n",
+    b"TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)\n0.000004 a b 1 sda W 8 4096 0.1 0.74\n",
+];
 
 const RECORDING: &[u8] = b"# seekwise recording 1\n# a drive, seed 1\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n\
 2,20,90,done,write,100,8,1,0\n1,10,95,failed,read,7,1,0,1\norder,96,cut\norder,97,driver.flush=drop\n3,98,99,done,flush,0,0,0,0\n";
@@ -180,10 +196,10 @@ fn the_seeds_are_valid() {
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
     assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
-    assert_eq!(trace::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
+    assert_eq!(trace::measured::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
     let ends = signature::Ends { head: DISK, tail: DISK, bytes: DISK.len() as u64 };
     assert_eq!(signature::signatures(ends).len(), 4);
-    assert_eq!(trace::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
+    assert_eq!(trace::measured::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }
 
 /// No file of other people ends so: the seeds are our own.
@@ -200,6 +216,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "study" => (&[STUDY, include_bytes!("../../../studies/ncq-alone.toml")], "wild/fio-examples", NONE),
         "stack" => (&[STACK], "wild/fio-examples", NONE),
         "recording" => (&[RECORDING], "wild/fio-examples", NONE),
+        "recorded_trace" => (&TRACES, "wild/traces", &[".txt", ".ascii", ".trace", ".iolog", ".csv", ".0", ".3"]),
         "trace" => (&[TRACE, DISKSIM_TRACE], "wild/fio-examples", NONE),
         "disksim" => (&[DISKSIM], "wild/fio-examples", NONE),
         "signature" => (&[DISK], "wild/fio-examples", NONE),

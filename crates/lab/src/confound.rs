@@ -79,10 +79,10 @@ const CONCERNS: [(Concern, &[&str]); 34] = [
     (Workers, &["job.workers"]),
     (Program, &["program"]),
     (Depth, &["job.depth"]),
-    (Pattern, &["job.pattern"]),
+    (Pattern, &["job.pattern", "trace"]),
     (Size, &["job.size"]),
-    (Place, &["job.place"]),
-    (Rate, &["job.rate"]),
+    (Place, &["job.place", "trace.map", "trace.device"]),
+    (Rate, &["job.rate", "trace.loop", "trace.speed"]),
     (Flushes, &["job.flush"]),
     (Duration, &["job.duration"]),
 ];

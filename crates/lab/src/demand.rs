@@ -9,6 +9,7 @@ use seekwise_model::files::scene::SceneSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
+use seekwise_model::workload::trace::Loop;
 use seekwise_model::workload::{Blocks, FioPattern, Pattern, Worker};
 use seekwise_targets::clock::Clock;
 use seekwise_targets::place::{RunError, Target};
@@ -28,6 +29,9 @@ const MAPPED: u64 = 1 << 28;
 const REMEMBERED: u64 = 32;
 /// A page of 4 KiB of a cache in host memory, without its data, in lists that double.
 const PAGE: u64 = 400;
+/// A trace being read: its window of requests (65,536 of 72 bytes, twice where completions are matched), buffers of its
+/// files, names of its devices.
+const TRACE: u64 = 48 << 20;
 /// A cut and what was found at it, in lists that double.
 const CUT: u64 = 1 << 10;
 /// A kept record of a run: a histogram of 700 buckets is 11 KB, its text as much, groups and the rest the same again.
@@ -43,6 +47,8 @@ pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
     let caches = target.stack().into_iter().flat_map(Stack::accelerators);
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     let pages = pages.saturating_add(cached_pages(work));
+    let trace = if let Work::Trace(_) = work { TRACE } else { 0 };
+    let workers = workers.saturating_add(trace);
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }
 
@@ -101,6 +107,13 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
     if let Work::Session(session) = work {
         let last = session.entries.last().map(|entry| entry.at.nanos() as f64 / 1e9);
         return (last, Some(session.entries.len() as u64));
+    }
+    if let Work::Trace(trace) = work {
+        let all = trace.how.speed.played(trace.span).nanos();
+        let end = trace.how.until.map_or(all, |until| all.min(until.nanos()));
+        // In a closed loop the device says how long it takes.
+        let by_instants = !matches!(trace.how.mode, Loop::Closed(_));
+        return (by_instants.then_some(end as f64 / 1e9), Some(trace.requests));
     }
     if let Some(scene) = work.scene() {
         return (scene.runtime.map(|runtime| runtime.nanos() as f64 / 1e9), None);

@@ -1,15 +1,21 @@
 //! What a plan is read from: drives, stacks, jobs with what they include, and variables of the environment. Each is
 //! read once, and kept in the words it had then. A plan made again from what was kept reads nothing else.
 //!
-//! Opens no file itself: the caller lends a reader.
+//! Opens no file itself: the caller lends a reader. A trace may be larger than any memory: it is lent an opener, surveyed once
+//! for each way it is read, and of it is kept what it was, not its text.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::trace::Reading;
+use seekwise_formats::trace::survey::Survey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::trace::OpenParts;
 use crate::{catalogue, jobs};
 
 /// Fetches the text of a file.
@@ -25,6 +31,8 @@ pub enum Role {
     Stack,
     /// A job, or a file that a job includes.
     Job,
+    /// A trace, of which its text only says what it was.
+    Trace,
 }
 
 impl Role {
@@ -33,6 +41,7 @@ impl Role {
             Role::Drive => "drive",
             Role::Stack => "stack",
             Role::Job => "job",
+            Role::Trace => "trace",
         }
     }
 
@@ -40,7 +49,7 @@ impl Role {
     fn built_in(self, name: &str) -> Option<&'static str> {
         match self {
             Role::Drive => catalogue::text(name),
-            Role::Stack => None,
+            Role::Stack | Role::Trace => None,
             Role::Job => jobs::built_in(name),
         }
     }
@@ -81,18 +90,71 @@ pub struct Changes {
 pub struct Inputs<'a> {
     /// Nothing: only what was kept is read.
     read: Option<&'a Read<'a>>,
+    /// Nothing: no trace is opened.
+    open: Option<OpenParts>,
     taken: RefCell<Taken>,
+    /// By name and way of reading.
+    surveys: RefCell<Vec<(String, Arc<Survey>)>>,
 }
 
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
     pub fn today(read: &'a Read<'a>) -> Inputs<'a> {
-        Inputs { read: Some(read), taken: RefCell::default() }
+        Inputs { read: Some(read), open: None, taken: RefCell::default(), surveys: RefCell::default() }
     }
 
     /// What was kept, and nothing else.
     pub fn kept(taken: Taken) -> Inputs<'static> {
-        Inputs { read: None, taken: RefCell::new(taken) }
+        Inputs { read: None, open: None, taken: RefCell::new(taken), surveys: RefCell::default() }
+    }
+
+    /// The same, with an opener of traces.
+    #[must_use]
+    pub fn opening(self, open: OpenParts) -> Inputs<'a> {
+        Inputs { open: Some(open), ..self }
+    }
+
+    /// How traces are opened.
+    pub fn opener(&self) -> Option<OpenParts> {
+        self.open
+    }
+
+    /// Whether a trace of this name was read.
+    pub fn keeps_trace(&self, name: &str) -> bool {
+        self.taken.borrow().find(Role::Trace, name).is_some()
+    }
+
+    /// What the trace called `name` holds, read so; `make` surveys it. An error where it is not the one that is kept.
+    pub fn survey(
+        &self,
+        name: &str,
+        reading: &Reading,
+        touched: bool,
+        make: &dyn Fn() -> Result<Survey, Diagnostic>,
+    ) -> Result<Arc<Survey>, Diagnostic> {
+        let way = format!("{name} {reading:?} {touched}");
+        if let Some((_, known)) = self.surveys.borrow().iter().find(|known| known.0 == way) {
+            return Ok(Arc::clone(known));
+        }
+        let survey = Arc::new(make()?);
+        let words = survey.words();
+        let mut taken = self.taken.borrow_mut();
+        let same = |kept: &&Kept| kept.role == Role::Trace && kept.name == name && kept.text.as_ref() == Some(&words);
+        match (taken.texts.iter().find(same), self.read) {
+            (Some(_), _) => {}
+            (None, None) => {
+                let before = taken.find(Role::Trace, name).and_then(|kept| kept.text.clone()).unwrap_or_default();
+                let why = format!("it is another trace now: {}", words.trim());
+                return Err(Diagnostic::at(name, 0, why).expected(before.trim()));
+            }
+            (None, Some(_)) => {
+                let sha256 = Some(sha256(words.as_bytes()));
+                let kept = Kept { role: Role::Trace, name: name.to_owned(), sha256, text: Some(words) };
+                taken.texts.push(kept);
+            }
+        }
+        self.surveys.borrow_mut().push((way, Arc::clone(&survey)));
+        Ok(survey)
     }
 
     /// A text by the name of a built-in drive or job, or of a file.
@@ -150,7 +212,8 @@ impl Taken {
     /// What of it is another, or gone, among what `read` fetches and the environment has now.
     pub fn changes(&self, read: &Read<'_>) -> Changes {
         let mut changes = Changes::default();
-        for Kept { role, name, text, .. } in &self.texts {
+        // Whether a trace is the same is known when it is surveyed.
+        for Kept { role, name, text, .. } in self.texts.iter().filter(|kept| kept.role != Role::Trace) {
             let what = format!("{} `{name}`", role.word());
             match (text, now(*role, name, read)) {
                 (Some(before), Ok(now)) if *before != now => {

@@ -1,4 +1,4 @@
-//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, the built-in patterns, jobs and scenes, told apart by
+//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, the built-in patterns, jobs and scenes, told apart by
 //! name and content.
 
 use std::cell::RefCell;
@@ -9,6 +9,7 @@ use seekwise_formats::recording::{self, Recording};
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::{fio, iometer};
+use seekwise_model::block::Limits;
 use seekwise_model::files::buffered::{BufferedSpec, Opening};
 use seekwise_model::flash::FlashSpec;
 use seekwise_model::stack::Change;
@@ -18,6 +19,7 @@ use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, R
 use seekwise_targets::work::Work;
 
 use crate::inputs::{Inputs, Role};
+use crate::trace::{self, Heeded, Traced};
 
 /// How long a pattern runs when nothing else is said: long enough for some thousand random requests of one drive.
 const PATTERN_RUNTIME: Span = Span::from_secs(60);
@@ -230,6 +232,8 @@ pub enum Origin {
     Scene(Vec<Setting>),
     /// A recorded session, with what was done to the disk in it.
     Session(Vec<Change>),
+    /// A recorded trace.
+    Trace(Box<Traced>),
 }
 
 /// A job, what it was read from, and what its reader had to say.
@@ -364,10 +368,16 @@ pub struct Asked<'a> {
     pub variables: &'a [(&'a str, &'a str)],
     /// Dotted keys of a scene and their values; of a fio job those of its page cache.
     pub scene: &'a [(&'a str, &'a str)],
-    /// When a scene ends.
+    /// When a scene or a trace ends.
     pub runtime: Option<Span>,
     /// It runs on a real file: what options mean there counts.
     pub real: bool,
+    /// Dotted keys of a trace and their values.
+    pub trace: &'a [(&'a str, &'a str)],
+    /// `job.depth`, which a trace in a closed loop has of it.
+    pub depth: Option<&'a str>,
+    /// What the target can do, where that is known.
+    pub limits: Option<&'a Limits>,
 }
 
 /// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `variables` go before
@@ -384,6 +394,10 @@ pub fn load(
 /// The same with all that is asked of it.
 pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     let loaded = load_any(name, sectors, inputs, asked)?;
+    if let (false, Some((key, _))) = (matches!(loaded.origin, Origin::Trace(_)), asked.trace.first()) {
+        let fault = Diagnostic::at(name, 0, "is no trace").key(*key);
+        return Err(vec![fault.expected("a trace, or a recording of `seekwise serve --record`")]);
+    }
     match (&loaded.origin, asked.scene.first()) {
         (Origin::Scene(_) | Origin::Fio(_), _) | (_, None) => Ok(loaded),
         (_, Some((key, _))) => {
@@ -395,7 +409,7 @@ pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_
 
 /// A job of any kind.
 fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
-    let Asked { variables, runtime, .. } = *asked;
+    let Asked { variables, runtime, depth, limits, .. } = *asked;
     let keys = asked;
     let patterns = patterns();
     let unused = |variable: &str, known: &[&str]| {
@@ -425,6 +439,17 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
     let names = names.chain(SCENES.iter().map(|scene| scene.name));
     let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job of that name", names)];
+    let heeded = Heeded { depth, runtime, limits };
+    let traced = match built_in(name) {
+        None => trace::load(name, sectors, inputs, keys.trace, heeded).map_err(|fault| vec![fault])?,
+        Some(_) => None,
+    };
+    if let Some((spec, traced)) = traced {
+        return match variables.first() {
+            Some((variable, _)) => Err(unused(variable, &[])),
+            None => Ok(Loaded::bare(Work::Trace(spec), Origin::Trace(Box::new(traced)), Vec::new())),
+        };
+    }
     let text = inputs.text(Role::Job, name).map_err(absent)?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());

@@ -22,6 +22,7 @@
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`report`] | results as one page that a stranger can read |
 //! | [`cut`] | what power cuts would lose, from one run |
+//! | [`trace`] | a recorded trace as a job, and the certificate of how it was played |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
 
@@ -45,5 +46,6 @@ pub mod run;
 pub mod stats;
 pub mod stretch;
 pub mod study;
+pub mod trace;
 pub mod validate;
 pub mod work;

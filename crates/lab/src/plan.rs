@@ -15,6 +15,7 @@ use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::{Setting, Stack as StackFile};
 use seekwise_formats::study::Study;
+use seekwise_formats::trace::keys::ROOT;
 use seekwise_model::block::SECTOR;
 use seekwise_model::flash::FlashSpec;
 use seekwise_model::rng::Seed;
@@ -30,7 +31,7 @@ use self::real::Keys;
 use crate::catalogue;
 use crate::inputs::{Inputs, Role};
 use crate::jobs::{Asked, Loaded, Origin, absent};
-use crate::{made, work};
+use crate::{made, trace, work};
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,10 +118,13 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     // The last one counts.
     let variables: Vec<_> =
         asked.clone().rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
-    let scene: Vec<(&str, &str)> = asked.filter(|(key, _)| Scene::has_key(key)).collect();
+    let scene: Vec<(&str, &str)> = asked.clone().filter(|(key, _)| Scene::has_key(key)).collect();
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
+    let trace: Vec<(&str, &str)> = asked.filter(|(key, _)| key.starts_with(ROOT)).collect();
+    let (limits, depth) = (target.limits(), cell.value("job.depth"));
     let is_real = matches!(&target, Target::Real(place) if real::is_real(&place.called()));
-    let asked = Asked { variables: &variables, scene: &scene, runtime, real: is_real };
+    let (limits, real) = (Some(&limits), is_real);
+    let asked = Asked { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
     let sectors = space(file, cell, target.sectors())?;
     let loaded = crate::jobs::load_with(name, sectors, inputs, &asked);
     let Loaded { mut job, origin, system, beside, opened, mut warnings } =
@@ -146,6 +150,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(work::settings(job, sectors)),
         (Work::Cached(cached), _) => settings.extend(work::settings(&cached.0, sectors).into_iter().chain(system)),
+        (Work::Trace(spec), Origin::Trace(traced)) => settings.extend(trace::settings(&spec.name, traced, spec.how)),
         (_, Origin::Scene(own)) => settings.extend(own.iter().cloned().chain(work::of_scene(runtime, sectors))),
         (Work::Session(session), Origin::Session(orders)) => {
             settings.extend(work::of_session(session, sectors));
@@ -261,8 +266,7 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
             && !(matches!(kind.of, Of::Address(_)) && *key == DESTROY)
             && *key != PLACE
             && *key != "job"
-            && !key.starts_with("job.")
-            && !Scene::has_key(key)
+            && !of_job(key)
     };
     if let Some(key) = cell.settings.iter().map(|(key, _)| key).find(other) {
         let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);
@@ -319,7 +323,6 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
         }
     };
     for (key, value) in &cell.settings {
-        let of_job = |key: &str| key.starts_with("job.") || Scene::has_key(key);
         if key.starts_with(real::REAL_KEYS) {
             let fault = Diagnostic::at(file, 0, "says how a real file is used, and there is a modelled disk").key(key);
             return Err(vec![fault.expected("--on file:PATH or device:PATH with it")]);
@@ -329,6 +332,11 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
         }
     }
     Ok(stack)
+}
+
+/// Keys of what is done, beside `job` itself.
+fn of_job(key: &str) -> bool {
+    key.starts_with("job.") || key.starts_with(ROOT) || Scene::has_key(key)
 }
 
 impl Cell {
@@ -374,6 +382,12 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
         Work::Cached(cached) => &mut cached.0,
         // Its end was asked for before it was built.
         Work::Scene(_) if matches!(key, "job.runtime" | SPAN) => return Ok(()),
+        // So were those of a trace.
+        Work::Trace(_) if matches!(key, "job.runtime" | "job.depth" | SPAN) => return Ok(()),
+        Work::Trace(_) => {
+            let wrong = Diagnostic::at(file, 0, "a trace has no workers").key(key);
+            return Err(vec![wrong.expected("job.runtime, job.depth, job.span, or a key of the trace")]);
+        }
         Work::Session(_) => {
             let wrong = Diagnostic::at(file, 0, "a recorded session is played as it is").key(key);
             return Err(vec![wrong.expected("no key of jobs")]);

@@ -18,6 +18,7 @@ use seekwise_model::workload::recorded::Compared;
 use seekwise_targets::live::Receipt;
 use seekwise_targets::place::{Cost, DEVICE, FILE, RunError, Target};
 use seekwise_targets::sim;
+use seekwise_targets::work::trace::Achieved;
 use seekwise_targets::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,7 @@ use crate::stats::histogram::Histogram;
 use crate::stats::quality::{self, Ceiling, Flag};
 pub use crate::stats::response::Response;
 use crate::stats::summary::{Kind, Recorder, Run, Summary, Tally};
+use crate::trace::Certificate;
 
 /// The kept record of one run. Field names are those of `seekwise run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -109,6 +111,9 @@ pub struct RunRecord {
     /// Of a recorded session: how many of its requests were over at the recorded nanosecond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedEnds>,
+    /// Of a trace: what it is, and how it was played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Certificate>,
     /// What programs did, by their names: files copied, commits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, OperationRecord>,
@@ -524,6 +529,8 @@ pub struct Measured {
     pub operations: BTreeMap<String, OperationRecord>,
     /// Of a recorded session: how it ended beside the recording.
     pub compared: Option<Compared>,
+    /// Of a trace: how it was played.
+    pub achieved: Option<Achieved>,
     /// What was counted between changes of settings.
     pub phases: Vec<Stretch>,
     /// What the reader should know of the array and of errors, in words.
@@ -608,6 +615,9 @@ pub fn measure_first(
         }
         watch(record);
     })?;
+    if let Some(fault) = outcome.source.fault() {
+        return Err(RunError::Unfit(format!("the trace changed while it was played: {fault}")));
+    }
     let windows = outcome.source.windows(outcome.end);
     let mut troubles = troubles(target, work, outcome.failures, outcome.end);
     troubles.extend(operations::troubles(&outcome.source, work));
@@ -635,6 +645,7 @@ pub fn measure_first(
         cores: target.stack().and_then(Stack::processor).map(|processor| processor.cores),
         memory_percent: outcome.source.reads().map(from_memory),
         compared: outcome.source.compared(),
+        achieved: outcome.source.achieved(),
         operations: operations::of(&outcome.source, work, &windows),
         names: work.names(),
         phases: stretches,
@@ -736,6 +747,7 @@ impl Measured {
             groups: self.groups(),
             memory_percent: self.memory_percent,
             recorded: self.compared.map(|Compared { requests, same, .. }| RecordedEnds { requests, same }),
+            trace: None,
             operations: self.operations.clone(),
             phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
             all: View::of(&all),

@@ -6,7 +6,7 @@
 pub mod plot;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::trace::Trace;
+use seekwise_formats::trace::measured::Trace;
 use seekwise_model::block::{Op, Status};
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::record::Record;
@@ -175,7 +175,7 @@ pub fn quantile(sorted: &[Span], share: f64) -> Span {
 mod tests {
     use super::*;
     use crate::catalogue;
-    use seekwise_formats::trace;
+    use seekwise_formats::trace::measured as trace;
 
     const TRACE: &str = "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nW,90000,8,1,30\nR,2000,4,4,0\n";
 

@@ -440,6 +440,9 @@ pub trait Source {
     fn next(&mut self, now: Instant) -> Next;
     /// One of its requests completed. Answers how the completion is to be counted.
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted;
+    /// The device has no room for the request that it gave last; it is offered again until there is, and nothing else is
+    /// asked for before. Only a source that accounts for its own lateness has to know.
+    fn refused(&mut self, _now: Instant) {}
 }
 
 impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
@@ -448,6 +451,9 @@ impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
     }
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         (**self).complete(now, completion)
+    }
+    fn refused(&mut self, now: Instant) {
+        (**self).refused(now);
     }
 }
 

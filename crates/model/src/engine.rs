@@ -206,6 +206,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
             self.waiting = Some((request, offered));
             self.wake = Instant::FAR;
+            self.source.refused(self.now);
             return false;
         }
         self.waiting = None;

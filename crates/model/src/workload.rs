@@ -4,7 +4,7 @@
 //! drawn by the algorithm of fio or of Iometer. [`Workload`] runs them all and is the
 //! [`crate::block::Source`] that an engine joins to a device. All byte positions are absolute on the device: whoever
 //! builds a job (a job-file reader) lays files out first. A measured trace is a source of its
-//! own: [`replay`]; so is a recorded session: [`recorded`].
+//! own: [`replay`]; so is a recorded session: [`recorded`]; so is a trace that is read while it is played: [`trace`].
 //!
 //! Shares are whole percent, exponents millionths: no floating point reaches the model.
 
@@ -25,6 +25,7 @@ pub mod replay;
 mod size;
 mod source;
 mod tausworthe;
+pub mod trace;
 mod worker;
 
 pub use check::{Fault, WorkloadError};

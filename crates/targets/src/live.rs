@@ -20,7 +20,7 @@ use seekwise_model::block::{
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Entry;
 
-pub use self::receipt::{PathCost, Receipt};
+pub use self::receipt::{Lateness, PathCost, Receipt};
 use self::stalls::Watch;
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};

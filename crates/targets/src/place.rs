@@ -282,6 +282,14 @@ impl Target {
         }
     }
 
+    /// What a job meets there.
+    pub fn limits(&self) -> Limits {
+        match self {
+            Target::Sim(stack) => stack.build(Seed(0)).limits(0),
+            Target::Real(place) => place.limits(),
+        }
+    }
+
     /// Runs the source until it ends, or for `most` requests, handing each counted record to `recorder`. `seed` is that of
     /// the stack's chance.
     pub fn run<S: Source>(

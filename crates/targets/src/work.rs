@@ -1,5 +1,7 @@
-//! What a run does: a job of workers, above a page cache or not, a scene of programs, or a recorded session. Whoever runs
-//! it need not know which.
+//! What a run does: a job of workers, above a page cache or not, a scene of programs, a recorded session, or a
+//! trace. Whoever runs it need not know which.
+
+pub mod trace;
 
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use seekwise_model::time::Instant;
 use seekwise_model::workload::recorded::{Compared, Play, Session};
 use seekwise_model::workload::{Direction, Job, Pattern, Window, Worker, Workload};
 
+use self::trace::{Achieved, Playing, TraceSpec};
 use crate::place::RunError;
 
 /// What is done.
@@ -26,6 +29,8 @@ pub enum Work {
     Scene(Box<SceneSpec>),
     /// What was recorded of a disk that was served.
     Session(Arc<Session>),
+    /// A recorded trace, read while it is played.
+    Trace(TraceSpec),
 }
 
 impl From<Job> for Work {
@@ -45,22 +50,23 @@ impl Work {
             Work::Cached(cached) => &cached.0.name,
             Work::Scene(scene) => &scene.name,
             Work::Session(session) => &session.name,
+            Work::Trace(trace) => &trace.name,
         }
     }
 
-    /// The workers; scenes and sessions have none.
+    /// The workers; scenes, sessions and traces have none.
     pub fn workers(&self) -> &[Worker] {
         match self {
             Work::Job(job) => &job.workers,
             Work::Cached(cached) => &cached.0.workers,
-            Work::Scene(_) | Work::Session(_) => &[],
+            Work::Scene(_) | Work::Session(_) | Work::Trace(_) => &[],
         }
     }
 
     /// The scene, where it is one.
     pub fn scene(&self) -> Option<&SceneSpec> {
         match self {
-            Work::Job(_) | Work::Cached(_) | Work::Session(_) => None,
+            Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => None,
             Work::Scene(scene) => Some(scene),
         }
     }
@@ -75,6 +81,7 @@ impl Work {
             // A volume is written when it is opened.
             Work::Scene(_) => true,
             Work::Session(session) => session.entries.iter().any(|entry| !matches!(entry.op, Op::Read | Op::Flush)),
+            Work::Trace(trace) => trace.writes + trace.trims > 0,
         }
     }
 
@@ -83,7 +90,7 @@ impl Work {
         match self {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
             Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
-            Work::Session(_) => vec![0],
+            Work::Session(_) | Work::Trace(_) => vec![0],
         }
     }
 
@@ -100,7 +107,7 @@ impl Work {
                 let programs = scene.programs.iter().map(|program| program.name.clone());
                 programs.chain([SYSTEM.to_owned()]).collect()
             }
-            Work::Session(session) => vec![session.name.clone()],
+            Work::Session(_) | Work::Trace(_) => vec![self.name().to_owned()],
         }
     }
 
@@ -113,6 +120,7 @@ impl Work {
                 Ok(Issuer::Buffered(Box::new(Buffered::new(Workload::new(job, limits, seed)?, spec, limits))))
             }
             Work::Session(session) => Ok(Issuer::Play(Play::new(Arc::clone(session)))),
+            Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.source(limits)?))),
             Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
         }
     }
@@ -125,7 +133,7 @@ impl Work {
         closing: Closing,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
-            Work::Job(_) | Work::Cached(_) | Work::Session(_) => self.source(seed)(limits),
+            Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => self.source(seed)(limits),
             Work::Scene(scene) => made(Scene::telling(scene, limits, seed, notes).map(|scene| scene.closing(closing))),
         }
     }
@@ -150,6 +158,8 @@ pub enum Issuer {
     Play(Play),
     /// Of a job whose workers ran apart, in their order.
     Apart(Vec<Workload>),
+    /// Of a trace.
+    Trace(Box<Playing>),
 }
 
 impl Issuer {
@@ -159,7 +169,7 @@ impl Issuer {
         match self {
             Issuer::Workload(workload) => workload.windows(end),
             Issuer::Buffered(buffered) => buffered.source().windows(end),
-            Issuer::Play(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
+            Issuer::Play(_) | Issuer::Trace(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
             Issuer::Apart(workers) => workers.iter().flat_map(|worker| worker.windows(end)).collect(),
             Issuer::Scene(scene) => {
                 let window = |(from, until)| Window { from, until };
@@ -174,7 +184,7 @@ impl Issuer {
     /// What was read through a page cache; nothing where there is none.
     pub fn reads(&self) -> Option<Reads> {
         let reads = match self {
-            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) => return None,
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) | Issuer::Trace(_) => return None,
             Issuer::Buffered(buffered) => buffered.reads(),
             Issuer::Scene(scene) => scene.system().reads(),
         };
@@ -184,7 +194,7 @@ impl Issuer {
     /// What programs did.
     pub fn operations(&self) -> &[Operation] {
         match self {
-            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) => &[],
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => &[],
             Issuer::Scene(scene) => scene.operations(),
         }
     }
@@ -192,7 +202,9 @@ impl Issuer {
     /// Programs that did not come to their end, by their places.
     pub fn troubles(&self) -> Vec<(usize, Trouble)> {
         match self {
-            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) => Vec::new(),
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => {
+                Vec::new()
+            }
             Issuer::Scene(scene) => scene.troubles().collect(),
         }
     }
@@ -200,6 +212,16 @@ impl Issuer {
     /// Of a recorded session: how it ended beside the recording.
     pub fn compared(&self) -> Option<Compared> {
         if let Issuer::Play(play) = self { Some(play.compared()) } else { None }
+    }
+
+    /// Of a trace: how it was played.
+    pub fn achieved(&self) -> Option<Achieved> {
+        if let Issuer::Trace(playing) = self { Some(playing.achieved()) } else { None }
+    }
+
+    /// Why it issued less than there is: a trace that cannot be read to its end any more.
+    pub fn fault(&self) -> Option<String> {
+        if let Issuer::Trace(playing) = self { playing.fault() } else { None }
     }
 }
 
@@ -211,6 +233,7 @@ impl Source for Issuer {
             Issuer::Buffered(buffered) => buffered.next(now),
             Issuer::Scene(scene) => scene.next(now),
             Issuer::Play(play) => play.next(now),
+            Issuer::Trace(playing) => playing.next(now),
             // What ran apart has run.
             Issuer::Apart(_) => Next::Done,
         }
@@ -223,7 +246,19 @@ impl Source for Issuer {
             Issuer::Buffered(buffered) => buffered.complete(now, completion),
             Issuer::Scene(scene) => scene.complete(now, completion),
             Issuer::Play(play) => play.complete(now, completion),
+            Issuer::Trace(playing) => playing.complete(now, completion),
             Issuer::Apart(_) => Counted::Out,
+        }
+    }
+
+    fn refused(&mut self, now: Instant) {
+        match self {
+            Issuer::Workload(workload) => workload.refused(now),
+            Issuer::Buffered(buffered) => buffered.refused(now),
+            Issuer::Scene(scene) => scene.refused(now),
+            Issuer::Play(play) => play.refused(now),
+            Issuer::Trace(playing) => playing.refused(now),
+            Issuer::Apart(_) => {}
         }
     }
 }

@@ -3,7 +3,6 @@
 //! their hash is printed beside them.
 
 use seekwise_lab::bench::{TOGETHER, workloads};
-use seekwise_lab::inputs::Inputs;
 use seekwise_targets::clock::Clock;
 use serde_json::json;
 
@@ -20,7 +19,7 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     tables::choose(&mut [&mut table], &args.columns.names)?;
     let mut rows = Vec::new();
     let mut together = (0, 0.0, 0);
-    for workload in workloads(&args.drive, args.requests, &Inputs::today(&files::text))? {
+    for workload in workloads(&args.drive, args.requests, &files::inputs())? {
         let clock = Clock::start();
         let ran = workload.run()?;
         let seconds = clock.seconds();

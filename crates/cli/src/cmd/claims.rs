@@ -14,7 +14,6 @@ use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{Evidence, Vote};
-use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::study::Earlier;
@@ -223,7 +222,7 @@ fn together(verdicts: &mut [Verdict]) -> Result<(), Failure> {
 
 /// The cells that a claim checks.
 fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<Prepared>, Failure> {
-    let inputs = Inputs::today(&files::text);
+    let inputs = files::inputs();
     let prepare = |cell: &Cell| plan::prepare(name, cell, &inputs);
     Ok(checked(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
 }
@@ -345,7 +344,7 @@ impl Running<'_> {
         let plan = || {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed(study, &cells, claim, change);
-            let prepared = planned::prepare(name, text.clone(), study.clone(), cells, &Inputs::today(&files::text));
+            let prepared = planned::prepare(name, text.clone(), study.clone(), cells, &files::inputs());
             let located = |fault| placed(name, &planned.text, fault);
             prepared.map_err(|faults| Failure::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
@@ -535,7 +534,7 @@ mod tests {
         for &(name, text) in BUILT_IN {
             let study = parse(name, text).unwrap();
             let cells = plan::cells(&study);
-            let inputs = Inputs::today(&files::text);
+            let inputs = files::inputs();
             for claim in &study.claim {
                 for change in claim.ablate.iter().chain(&claim.plant) {
                     let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {

@@ -4,7 +4,6 @@ use std::slice::from_ref;
 
 use seekwise_lab::cut::files::report::Count;
 use seekwise_lab::cut::{Losses, Report, When, judge, judged, modelled, plot};
-use seekwise_lab::inputs::Inputs;
 use seekwise_lab::made::Program;
 use seekwise_model::drive::profile::Faults;
 use seekwise_model::stack::Stack;
@@ -27,7 +26,7 @@ const CURVE: (usize, usize) = (108, 11);
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
     choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
-    let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &Inputs::today(&files::text))?;
+    let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &files::inputs())?;
     warn(&prepared.warnings);
     let when = when(args);
     let stack = modelled(&prepared.target).map_err(Failure::new)?;

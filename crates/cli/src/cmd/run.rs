@@ -3,16 +3,18 @@
 mod histogram;
 mod slow;
 mod text;
+mod trace;
 
 use std::path::Path;
 use std::slice::from_ref;
 
 use seekwise_formats::study::{Study, parse};
 use seekwise_lab::demand::extent;
-use seekwise_lab::inputs::{Inputs, Taken};
+use seekwise_lab::inputs::Taken;
 use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
 use seekwise_lab::run::{Measured, RunRecord, measure};
+use seekwise_lab::trace::certificate;
 use seekwise_model::record::Record;
 use seekwise_model::time::Span;
 use seekwise_targets::work::Work;
@@ -38,12 +40,12 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let format = format(args.format, json)?;
     check(args, format)?;
     let cell = target::cell(&args.job, &args.on)?;
-    let inputs = Inputs::today(&files::text);
+    let inputs = files::inputs();
     let prepared = target::prepare(&cell, &inputs)?;
     warn(&prepared.warnings);
     if format == Format::FioJson && prepared.job.workers().is_empty() {
         return Err(Failure::new(
-            "--format fio-json: a scene or session has no jobs of fio; expected text, json or csv",
+            "--format fio-json: a scene, session or trace has no jobs of fio; expected text, json or csv",
         ));
     }
     let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
@@ -79,7 +81,8 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     }
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(spoken(&args.on.target), spoken(&args.job), args.on.seed, warnings);
-    let record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
+    let trace = certificate(&prepared.origin, &measured);
+    let record = RunRecord { cell_hash: prepared.hash.clone(), trace, ..record };
     warn(&record.warnings[prepared.warnings.len()..]);
     match format {
         Format::Json => {

@@ -7,7 +7,6 @@ use seekwise_formats::study::review::{Part, Review};
 use seekwise_formats::study::{Factor, Study, parse};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::demand;
-use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan;
 use serde_json::{Value, json};
 
@@ -63,7 +62,7 @@ impl Listed {
     fn study(name: &str, text: &str) -> Result<Listed, Failure> {
         let study = parse(name, text)?;
         let cells = plan::cells(&study);
-        let inputs = Inputs::today(&files::text);
+        let inputs = files::inputs();
         // One further each time, so that they are not all of one level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
         let some = (0..probed).map(|place| plan::prepare(name, &cells[place * step % cells.len()], &inputs));

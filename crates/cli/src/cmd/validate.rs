@@ -1,7 +1,7 @@
 //! `seekwise validate`: a measured trace against a simulated drive.
 
 use seekwise_formats::profile::{self, DriveFile};
-use seekwise_formats::trace::{self, Trace};
+use seekwise_formats::trace::measured::{self, Trace};
 use seekwise_lab::catalogue;
 use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile};
 use seekwise_model::drive::profile::Profile;
@@ -33,7 +33,7 @@ pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     target::once(&args.set)?;
     let read = files::read(&args.trace)?;
     files::expect(&args.trace, &read, &[Kind::Trace])?;
-    let trace = trace::parse(&args.trace, &read)?;
+    let trace = measured::parse(&args.trace, &read)?;
     warn(&trace.warnings);
     let drive = drive(&args.drive, &args.set)?;
     let samples = play(args, &trace, &drive.profile()?)?;

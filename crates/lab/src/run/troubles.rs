@@ -6,6 +6,7 @@ use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
 use seekwise_targets::place::Target;
 use seekwise_targets::work::Work;
+use seekwise_targets::work::trace::TraceSpec;
 
 /// In words, one line each, of a run that ended at `end`.
 pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant) -> Vec<String> {
@@ -14,6 +15,9 @@ pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant
     if failures > 0 && work.workers().iter().any(ends) {
         troubles
             .push("workers of fio jobs end at their first error, unless `continue_on_error` says otherwise".to_owned());
+    }
+    if let (1.., Work::Trace(TraceSpec { trims: trims @ 1.., .. })) = (failures, work) {
+        troubles.push(format!("there are {trims} trims in the trace, which a disk that does not know them fails"));
     }
     troubles
 }

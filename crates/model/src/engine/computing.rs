@@ -74,4 +74,8 @@ impl<S: Source> Source for Computing<S> {
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         self.source.complete(now, completion)
     }
+
+    fn refused(&mut self, now: Instant) {
+        self.source.refused(now);
+    }
 }

@@ -95,4 +95,10 @@ impl<S: Source> Source for Joined<S> {
             Counted::Out => Counted::Out,
         }
     }
+
+    fn refused(&mut self, now: Instant) {
+        // Whoever had its turn last.
+        let count = self.sources.len();
+        self.sources[(self.turn + count - 1) % count].source.refused(now);
+    }
 }

@@ -53,7 +53,7 @@ impl Lateness {
         (1u64 << power).saturating_add(step.saturating_mul(part + 1))
     }
 
-    fn add(&mut self, late: Span) {
+    pub(crate) fn add(&mut self, late: Span) {
         self.counts[Lateness::bucket(late.nanos())] += 1;
         self.latest = self.latest.max(late);
     }

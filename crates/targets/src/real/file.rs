@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Advice, fadvise};
-use seekwise_model::block::{Limits, Op, Queuing, SECTOR};
+use seekwise_model::block::{Limits, Queuing, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::workload::{Direction, Pattern, Worker};
 
@@ -92,7 +92,7 @@ impl Real {
                 depths: vec![SCENE_DEPTH],
                 largest: SCENE_PIECE,
                 reads: true,
-                writes: writes(work),
+                writes: work.writes(),
             },
         };
         fit.largest = fit.largest.max(SECTOR as usize).next_multiple_of(uring::ALIGNMENT);
@@ -204,14 +204,6 @@ impl Fit {
             (fit.reads, fit.writes) = (fit.reads || reads, fit.writes || writes);
         }
         Ok(fit)
-    }
-}
-
-/// Whether work without workers writes; where that is not known, it does.
-fn writes(work: &Work) -> bool {
-    match work {
-        Work::Session(session) => session.entries.iter().any(|entry| !matches!(entry.op, Op::Read | Op::Flush)),
-        _ => true,
     }
 }
 

@@ -8,7 +8,7 @@ use seekwise_model::workload::recorded::Compared;
 use seekwise_targets::live::Receipt;
 use seekwise_targets::null::Null;
 
-use super::histogram;
+use super::{histogram, trace};
 use crate::exit::Failure;
 use crate::screen::{bar, wrapped};
 use crate::tables::{Table, choose, dispensable, figures_from, whole, wide};
@@ -81,6 +81,9 @@ pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wan
     }
     if let Some(compared) = measured.compared {
         text.push_str(&format!("\n{}\n", wrapped(&beside_recording(compared, made_on), width)));
+    }
+    if let Some(certificate) = &record.trace {
+        text.push_str(&format!("\n{}", trace::certificate(certificate, width)));
     }
     if let Some(receipt) = &measured.receipt {
         text.push_str(&format!("\n{}\n", wrapped(&kept_up(receipt), width)));

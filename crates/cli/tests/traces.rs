@@ -1,0 +1,281 @@
+//! Recorded traces as jobs: in every place and command, in each loop, mapped, with their certificate; what is refused, and what is said
+//! of other people's.
+
+mod seekwise;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use seekwise::{Said, command, names, said, seekwise, wild};
+use serde_json::Value;
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+/// Sixty requests of a kilobyte to 16 KiB, 20 ms apart, each over after 5 ms; one line is not in order.
+fn msr() -> String {
+    let row = |i: u64| {
+        let at = 128_166_372_003_061_629 + i * 200_000;
+        let op = if i % 3 == 0 { "Write" } else { "Read" };
+        format!("{at},usr,0,{op},{},{},50000\n", i * 48_271 % 1_000 * 1_048_576, 1_024 << (i % 5))
+    };
+    let mut rows: Vec<String> = (0..60).map(row).collect();
+    rows.swap(7, 8);
+    rows.concat()
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t.csv"), msr()).unwrap();
+    folder
+}
+
+fn run(folder: &Path, more: &[&str]) -> Said {
+    seekwise(folder, &[&["run", "t.csv", "--on", DRIVE], more].concat())
+}
+
+fn json(folder: &Path, more: &[&str]) -> Value {
+    run(folder, &[more, &["--json"]].concat()).json()
+}
+
+#[test]
+fn an_open_loop_keeps_its_instants_and_says_so() {
+    let folder = folder();
+    let record = json(folder.path(), &[]);
+    let trace = &record["trace"];
+    let count = |key: &str| trace[key].as_u64().unwrap();
+    assert_eq!([count("requests"), count("issued"), count("reordered"), count("responses")], [60, 60, 1, 60]);
+    assert_eq!((record["read"]["ios"].as_u64(), record["write"]["ios"].as_u64()), (Some(40), Some(20)));
+    assert_eq!((trace["format"].as_str(), trace["loop"].as_str()), (Some("msr"), Some("open")));
+    assert_eq!((trace["span_s"].as_f64(), trace["played_s"].as_f64()), (Some(1.18), Some(1.18)));
+    assert_eq!(trace["issue_error_ms"]["max"].as_f64(), Some(0.0), "virtual time is exact");
+    assert_eq!((count("size_median"), count("size_largest")), (4_096, 16_384));
+    for (speed, played) in [("2", 0.59), ("0.5", 2.36)] {
+        let record = json(folder.path(), &["--set", &format!("trace.speed={speed}")]);
+        assert_eq!(record["trace"]["played_s"].as_f64(), Some(played));
+        assert_eq!(record["trace"]["issue_error_ms"]["max"].as_f64(), Some(0.0));
+        assert_eq!(record["stream_hash"], json(folder.path(), &[])["stream_hash"], "the same requests");
+    }
+    let text = run(folder.path(), &[]).done();
+    for said in [
+        "60 requests as msr in 1.180 s",
+        "Played in an open loop: 60 requests",
+        "1 were not in order",
+        "Taken: instants in units of 100 ns",
+    ] {
+        assert!(text.replace("\n    ", " ").contains(said), "{said}: {text}");
+    }
+    let ended = json(folder.path(), &["--runtime", "500 ms"]);
+    assert_eq!(ended["trace"]["issued"].as_u64(), Some(25), "0, 20, … 480 ms");
+}
+
+#[test]
+fn closed_and_dependent_loops_go_as_fast_as_the_disk() {
+    let folder = folder();
+    let closed =
+        |depth: &str| json(folder.path(), &["--set", "trace.loop=closed", "--set", &format!("job.depth={depth}")]);
+    let rate = |record: &Value| record["all"]["iops"].as_f64().unwrap();
+    assert!(rate(&closed("8")) > rate(&closed("1")), "a queue helps");
+    // Nothing overlaps in it: each waits for the one before, and 15 ms more.
+    let dependent = json(folder.path(), &["--set", "trace.loop=dependent"]);
+    let played = dependent["trace"]["played_s"].as_f64().unwrap();
+    let responses = dependent["all"]["response_ms"]["mean"].as_f64().unwrap() * 60.0 / 1e3;
+    assert!((played - (59.0 * 0.015 + responses)).abs() < 0.02, "{played} s, responses {responses} s");
+    assert!(dependent["trace"]["issue_error_ms"]["max"].as_f64().unwrap() > 0.0, "it has left the recorded instants");
+}
+
+#[test]
+fn every_command_and_place_takes_a_trace() {
+    let folder = folder();
+    let at = folder.path();
+    let on_null = seekwise(at, &["run", "t.csv", "--on", "null", "--set", "trace.speed=4", "--json"]).json();
+    let sim = json(at, &[]);
+    assert_eq!(on_null["stream_hash"], sim["stream_hash"], "every place gets the same requests");
+    assert_eq!(on_null["trace"]["held"].as_u64(), Some(0));
+    let vary = ["compare", "t.csv", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32", "--runs", "2", "--json"];
+    let compared = seekwise(at, &vary).json();
+    assert!(compared["verdict"].is_string(), "{compared}");
+    let vary = ["compare", "t.csv", "--on", DRIVE, "--vary", "trace.speed=1,4", "--runs", "2", "--metric", "mean"];
+    let compared = seekwise(at, &vary).done();
+    assert!(compared.contains("trace.speed=4"), "{compared}");
+    let cut = seekwise(at, &["power-cut", "t.csv", "--on", DRIVE, "--cuts", "20", "--json"]).json();
+    assert_eq!(cut["writes"].as_u64(), Some(20), "{cut}");
+    let keys = seekwise(at, &["keys", "trace"]).done();
+    assert!(keys.contains("trace.loop") && keys.contains("trace.map"), "{keys}");
+}
+
+#[test]
+fn a_folder_keeps_what_the_trace_was_and_goes_on_with_that_alone() {
+    let folder = folder();
+    let at = folder.path();
+    let study = "title = 't'\nquestion = 'q'\nruns = 2\njob = 't.csv'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+        [[factor]]\nname = 'speed'\nkey = 'trace.speed'\nlevels = [1, 8]\n";
+    fs::write(at.join("s.toml"), study).unwrap();
+    seekwise(at, &["study", "s.toml", "--out", "out"]).done();
+    let made = fs::read_to_string(at.join("out/made-from.json")).unwrap();
+    assert!(made.contains("60 requests of msr, hash") && !made.contains("usr,0"), "its text is not kept");
+    let results = fs::read_to_string(at.join("out/results.jsonl")).unwrap();
+    let lines: Vec<&str> = results.lines().collect();
+    assert_eq!(lines.len(), 4);
+    fs::write(at.join("out/results.jsonl"), format!("{}\n", lines[0])).unwrap();
+    seekwise(at, &["study", "s.toml", "--out", "out", "--resume"]).done();
+    assert_eq!(fs::read_to_string(at.join("out/results.jsonl")).unwrap(), results, "a run is the same again");
+    // The page is made from the folder alone.
+    fs::rename(at.join("t.csv"), at.join("gone.csv")).unwrap();
+    seekwise(at, &["report", "out"]).done();
+    fs::write(at.join("t.csv"), msr().replace(",1024,", ",2048,")).unwrap();
+    fs::write(at.join("out/results.jsonl"), format!("{}\n", lines[0])).unwrap();
+    let refused = seekwise(at, &["study", "s.toml", "--out", "out", "--resume"]);
+    assert!(
+        refused.code == 2 && refused.err.contains("it is another trace now: 60 requests of msr, hash"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn slips_are_told_before_anything_runs() {
+    let folder = folder();
+    let at = folder.path();
+    let error = |more: &[&str]| {
+        let said = run(at, more);
+        assert_eq!(said.code, 2, "{}", said.out);
+        said.err
+    };
+    for (more, expected) in [
+        (&["--set", "trace.sped=2"][..], "`trace.sped`: unknown key; expected trace.format, trace.loop"),
+        (&["--set", "trace.speed=0"], "`trace.speed`: `0` does not fit; expected 0.001 to 1000"),
+        (
+            &["--set", "trace.event=issued"],
+            "`trace.event`: MSR Cambridge has no such thing; expected it of blktrace and blkparse alone",
+        ),
+        (
+            &["--set", "job.depth=4"],
+            "`job.depth`: a trace has no depth but in a closed loop; expected trace.loop=closed beside it",
+        ),
+        (
+            &["--set", "job.ramp=1 s"],
+            "`job.ramp`: a trace has no workers; expected job.runtime, job.depth, job.span, or a key of the trace",
+        ),
+        (&["--set", "trace.loop=closed", "--set", "trace.speed=2"], "`trace.speed`: a closed loop goes by no instants"),
+        (&["--set", "trace.device=src1,0"], "`trace.device`: no request is one of `src1,0`; expected usr,0"),
+        (&["--set", "job.env.X=1"], "the job has no variable `X`"),
+        (&["--set", "pagecache.mib=64"], "`pagecache.mib`: is no scene"),
+        (
+            &["--set", "trace.time=s"],
+            "t.csv:1: `Timestamp`: `128166372003061629` will not do; expected a time in seconds, below 584 years",
+        ),
+        (&["--trace-format", "spc"], "t.csv:1: `LBA`: `usr` will not do; expected a whole number"),
+        (&["--trace-format", "msr", "--set", "trace.format=msr"], "--trace-format names the format"),
+        (
+            &["--set", "job.span=500m"],
+            "`trace.map`: 29 of 60 requests lie beyond the target's 0.5 GB: the trace takes 1.0 GB; expected wrap, scale or compact",
+        ),
+        (&["--format", "fio-json"], "a scene, session or trace has no jobs of fio"),
+    ] {
+        let said = error(more);
+        assert!(said.contains(expected), "{more:?}: {said}");
+    }
+    fs::write(at.join("j.fio"), "[a]\nrw=read\nsize=1m\n").unwrap();
+    let said = seekwise(at, &["run", "j.fio", "--on", DRIVE, "--set", "trace.speed=2"]).err;
+    assert!(said.contains("`trace.speed`: is no trace; expected a trace"), "{said}");
+    fs::write(at.join("t.gz"), b"\x1f\x8b\x08\0").unwrap();
+    let said = seekwise(at, &["run", "t.gz", "--on", DRIVE]).err;
+    assert!(said.contains("it is compressed; expected its text, as `zcat FILE` gives it"), "{said}");
+    assert_eq!(names(at), ["j.fio", "t.csv", "t.gz"]);
+}
+
+#[test]
+fn a_larger_device_is_mapped_and_that_is_counted() {
+    let folder = folder();
+    for map in ["wrap", "scale", "compact"] {
+        let said = json(folder.path(), &["--set", "job.span=500m", "--set", &format!("trace.map={map}")]);
+        assert_eq!((said["trace"]["issued"].as_u64(), said["failures"].as_u64()), (Some(60), Some(0)), "{map}");
+        assert!(said["trace"]["moved"].as_u64().unwrap() > 20, "{map}");
+        assert_eq!(said["trace"]["map"].as_str(), Some(map));
+    }
+}
+
+/// Also through standard input, and of two processors.
+#[test]
+fn a_trace_may_come_on_standard_input_and_in_parts() {
+    use std::io::Write;
+    let folder = folder();
+    let mut child = command(folder.path());
+    child.args(["run", "-", "--on", DRIVE, "--json"]).stdin(std::process::Stdio::piped());
+    child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(msr().as_bytes()).unwrap();
+    let record = said(child.wait_with_output().unwrap()).json();
+    assert_eq!(record["trace"]["issued"].as_u64(), Some(60));
+    let event = |at: u64, sector: u64| {
+        let mut record = [0x6561_7407u32.to_le_bytes(), 1u32.to_le_bytes()].concat();
+        record.extend([at.to_le_bytes(), sector.to_le_bytes()].concat());
+        record.extend([4096u32, 1 | 1 << 16, 9, 8 << 20, 0, 0].map(u32::to_le_bytes).concat());
+        record
+    };
+    fs::write(folder.path().join("sda.blktrace.0"), [event(0, 0), event(9_000_000, 64)].concat()).unwrap();
+    fs::write(folder.path().join("sda.blktrace.1"), event(5_000_000, 8)).unwrap();
+    let record = seekwise(folder.path(), &["run", "sda.blktrace.1", "--on", DRIVE, "--json"]).json();
+    assert_eq!(record["trace"]["issued"].as_u64(), Some(3), "the files of all processors are one trace");
+}
+
+/// A recording is played as it is, or as a trace.
+#[test]
+fn a_recording_is_a_trace_where_that_is_asked() {
+    let folder = folder();
+    let head = "# seekwise recording 1\n# a drive\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n";
+    let rows = "1,0,9000000,done,write,64,8,1,0\n2,1000000,9000000,done,read,0,8,0,1\n";
+    fs::write(folder.path().join("r.csv"), format!("{head}{rows}")).unwrap();
+    let run =
+        |more: &[&str]| seekwise(folder.path(), &[&["run", "r.csv", "--on", DRIVE, "--json"], more].concat()).json();
+    assert!(run(&[])["recorded"].is_object() && run(&[]).get("trace").is_none());
+    let trace = run(&["--set", "trace.loop=dependent"]);
+    assert_eq!((trace["trace"]["format"].as_str(), trace["trace"]["issued"].as_u64()), (Some("recording"), Some(2)));
+    assert_eq!(trace["write"]["ios"].as_u64(), Some(1), "with its flush, where the drive knows no FUA, one write");
+}
+
+/// Every trace that other people published: played, or refused with a reason that names what is expected.
+#[test]
+fn other_peoples_traces_are_played_or_refused_with_a_reason() {
+    let Some(store) = wild().map(|wild| wild.join("traces")).filter(|traces| traces.is_dir()) else {
+        eprintln!("skipped: there are no traces of other people's here");
+        return;
+    };
+    let mut files: Vec<PathBuf> = Vec::new();
+    collect(&store, &mut files);
+    let (mut played, mut refused) = (0, 0);
+    for file in &files {
+        let name = file.display().to_string();
+        let mut said = seekwise(&store, &["run", &*name, "--on", DRIVE, "--set", "trace.map=scale", "--json"]);
+        // What the first error offers is done.
+        for (offer, key) in [("trace.event=issued", "trace.event=issued"), ("trace.time=ns makes", "trace.time=ns")] {
+            if said.code == 2 && said.err.contains(offer) {
+                let more = ["run", &*name, "--on", DRIVE, "--set", "trace.map=scale", "--set", key, "--json"];
+                said = seekwise(&store, &more);
+            }
+        }
+        match said.code {
+            0 => {
+                let record = said.json();
+                assert_eq!(record["trace"]["issued"], record["trace"]["requests"], "{name}");
+                played += 1;
+            }
+            2 => {
+                assert!(said.err.contains("expected"), "{name}: {}", said.err);
+                refused += 1;
+            }
+            code => panic!("{name}: {code} {}", said.err),
+        }
+    }
+    assert_eq!((played, refused), COUNTS, "of {} files", files.len());
+}
+
+/// How many are played; the refused are two tables without places or instants, one with prose behind it, and one with a slip.
+const COUNTS: (usize, usize) = (20, 4);
+
+fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { collect(&path, into) } else { into.push(path) }
+    }
+}

@@ -1,0 +1,35 @@
+//! Alibaba's block traces of 2020: `device_id,opcode,offset,length,timestamp`, no header; bytes, and microseconds.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, Units, commas};
+use super::{Format, Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+
+pub(super) struct Alibaba(pub Units);
+
+impl Parse for Alibaba {
+    #[inline]
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let (words, count) = commas::<5>(line.text);
+        if count != 5 {
+            return Err(line.values(count, Format::Alibaba.known().columns));
+        }
+        let [device, op, offset, length, stamp] = words;
+        if device.eq_ignore_ascii_case(b"device_id") && line.number == 1 {
+            return Ok(true);
+        }
+        line.whole("device_id", device)?;
+        let op = match op {
+            b"r" | b"R" => Op::Read,
+            b"w" | b"W" => Op::Write,
+            _ => return Err(line.wrong("opcode", op, "R or W")),
+        };
+        let extent = line.extent(["offset", "length"], [offset, length], &self.0)?;
+        let at = line.time("timestamp", stamp, self.0.time)?;
+        let device = sink.devices.place(line, device)?;
+        let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
+        sink.put(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        Ok(true)
+    }
+}

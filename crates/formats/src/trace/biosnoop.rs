@@ -1,0 +1,100 @@
+//! What bcc's biosnoop prints: `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)` behind a head that names the columns. A
+//! line is printed when its request is over, so it was issued that much earlier. A program's name may hold blanks: words are
+//! counted from the right.
+//!
+//! What other tools of that name print has no places (bpftrace's) or no instants (DTrace's iosnoop): `sniff` refuses it.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, Units, decimal, sectors, whole};
+use super::{Format, Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+
+/// Instants are relative, and the first request may have begun before them: this much is added to all.
+const BEFORE: u64 = 3_600 * 1_000_000_000;
+
+const MS: u64 = 1_000_000;
+
+pub(super) struct Biosnoop {
+    units: Units,
+    /// Columns behind DISK, once their head was read: the last is LAT.
+    tail: Option<usize>,
+    /// One of them is QUE.
+    queued: bool,
+}
+
+/// Whether the head of a table names a disk.
+pub(super) fn has_disk(words: &[&[u8]]) -> bool {
+    words.contains(&&b"DISK"[..])
+}
+
+impl Biosnoop {
+    pub fn new(units: Units) -> Biosnoop {
+        Biosnoop { units, tail: None, queued: false }
+    }
+
+    fn head(&mut self, words: &[&[u8]]) -> bool {
+        let is = |word: &[u8]| words.iter().any(|known| known.starts_with(word));
+        if !(words.first().is_some_and(|word| word.starts_with(b"TIME")) && is(b"SECTOR") && is(b"LAT")) {
+            return false;
+        }
+        let disk = words.iter().position(|word| *word == b"DISK");
+        self.tail = disk.map(|disk| words.len() - disk - 1);
+        self.queued = is(b"QUE");
+        self.tail.is_some()
+    }
+}
+
+impl Parse for Biosnoop {
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let words: Vec<&[u8]> = line.text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+        let Some(tail) = self.tail else {
+            // What the tool says before its table.
+            if !self.head(&words) {
+                sink.passed_over += 1;
+            }
+            return Ok(true);
+        };
+        // Time, at least one word of a name, process, disk.
+        let wanted = if self.queued { 5 } else { 4 };
+        if words.len() < tail + 4 || tail < wanted {
+            return Err(line.values(words.len(), Format::Biosnoop.known().columns));
+        }
+        let end = &words[words.len() - tail..];
+        let (disk, latency) = (words[words.len() - tail - 1], end[tail - 1]);
+        let over = line.time("TIME", words[0], self.units.time)?;
+        let spent = |key: &str, word: &[u8]| {
+            let span = decimal(word, MS).filter(|span| *span < BEFORE / 2);
+            span.ok_or_else(|| line.wrong(key, word, "milliseconds"))
+        };
+        let queued = if self.queued { spent("QUE", end[tail - 2])? } else { 0 };
+        let response = spent("LAT", latency)? + queued;
+        let at = (over.checked_add(BEFORE)).ok_or_else(|| line.wrong("TIME", words[0], "seconds"))? - response;
+        let bytes = whole(end[2]).ok_or_else(|| line.wrong("BYTES", end[2], "a whole number"))?;
+        let op = match end[0].first() {
+            Some(b'R') if bytes > 0 => Op::Read,
+            Some(b'W') if bytes > 0 => Op::Write,
+            Some(b'D') if bytes > 0 => Op::Trim,
+            Some(b'W' | b'F') => Op::Flush,
+            Some(b'R' | b'N' | b'U' | b'?') => {
+                sink.passed_over += 1;
+                return Ok(true);
+            }
+            _ => return Err(line.wrong("T", end[0], "R or W")),
+        };
+        let device = sink.devices.place(line, disk)?;
+        let raw = Raw { at, response: Some(response), op, device, line: line.number, ..Raw::default() };
+        if op == Op::Flush {
+            sink.put(raw);
+            return Ok(true);
+        }
+        let extent = match line.whole("SECTOR", end[1])? {
+            // Counted in sectors, whatever the bytes.
+            sector if self.units.address == 512 && bytes.is_multiple_of(512) => sectors(sector, bytes / 512),
+            _ => Some(line.extent(["SECTOR", "BYTES"], [end[1], end[2]], &self.units)?),
+        };
+        let extent = extent.ok_or_else(|| line.wrong("SECTOR", end[1], "an address below 16 EiB"))?;
+        sink.put(Raw { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
+        Ok(true)
+    }
+}

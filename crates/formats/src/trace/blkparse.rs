@@ -1,0 +1,102 @@
+//! What blkparse prints of a kernel's trace without a format of one's own:
+//! `major,minor cpu sequence seconds pid action RWBS sector + sectors [process]`, then a summary, which is left.
+//!
+//! Requests are the events of one action: Q (a program asked, the usual) or D (the driver was told). C ends them. The kernel
+//! writes Q after a partition's sector was made one of the disk (A), so sectors are those of the device that is named.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, blanks, sectors, shown, whole};
+use super::pairing::Pairing;
+use super::{Event, Format, Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+
+/// Every action that blkparse prints.
+const ACTIONS: [&str; 16] = ["Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A", "m"];
+
+/// What begins the lines behind the last event.
+const SUMMARY: [&[u8]; 6] = [b"CPU", b"Total", b"Events", b"Throughput", b"Skips:", b"Input"];
+
+pub(super) struct Blkparse {
+    event: &'static [u8],
+    pairing: Pairing,
+}
+
+impl Blkparse {
+    pub fn new(event: Event) -> Blkparse {
+        let event: &[u8] = if event == Event::Queued { b"Q" } else { b"D" };
+        Blkparse { event, pairing: Pairing::default() }
+    }
+}
+
+/// What RWBS says is asked.
+struct Asked {
+    /// Before it, all that was written is to be durable.
+    flush: bool,
+    op: Option<Op>,
+    fua: bool,
+}
+
+/// `F` before: a flush; then `R`, `W`, `D` or `N`; then `F`: durable; `S`, `M`, `A`, `E` change nothing here.
+fn asked(line: &Line<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
+    let (flush, rest) = rwbs.strip_prefix(b"F").map_or((false, rwbs), |rest| (true, rest));
+    let op = match rest.first() {
+        Some(b'R') => Some(Op::Read),
+        Some(b'W') => Some(Op::Write),
+        Some(b'D') => Some(Op::Trim),
+        Some(b'N') => None,
+        None if flush => None,
+        _ => return Err(line.wrong("RWBS", rwbs, "R, W, D, N or F, and letters behind")),
+    };
+    let fua = op == Some(Op::Write) && rest[1..].contains(&b'F');
+    Ok(Asked { flush, op, fua })
+}
+
+impl Parse for Blkparse {
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        if SUMMARY.iter().any(|head| line.text.starts_with(head)) {
+            return Ok(false);
+        }
+        let (words, count) = blanks::<10>(line.text);
+        let [device, _, _, stamp, _, action, rwbs, sector, plus, many] = words;
+        let numbers = device.split(|byte| *byte == b',').filter(|number| whole(number).is_some()).count();
+        if count < 7 || numbers != 2 {
+            let fault = if numbers == 2 { line.values(count, "") } else { line.wrong("device", device, "") };
+            return Err(fault.expected(Format::Blkparse.known().columns));
+        }
+        if action != self.event && action != b"C" {
+            if !ACTIONS.iter().any(|known| known.as_bytes() == action) {
+                return Err(line.wrong("action", action, &ACTIONS.join(", ")).nearest_to(&shown(action), ACTIONS));
+            }
+            sink.passed_over += 1;
+            return Ok(true);
+        }
+        let at = line.time("seconds", stamp, 1_000_000_000)?;
+        let Asked { flush, op, fua } = asked(line, rwbs)?;
+        // Requests without sectors are printed without them.
+        let extent = match plus {
+            b"+" => sectors(line.whole("sector", sector)?, line.whole("sectors", many)?)
+                .ok_or_else(|| line.wrong("sector", sector, "an address below 16 EiB"))?,
+            _ => super::fields::Extent { lba: 0, sectors: 0, ragged: false },
+        };
+        let device = sink.devices.place(line, device)?;
+        if action == b"C" {
+            self.pairing.complete(device, extent.lba, extent.sectors.into(), at, sink);
+            return Ok(true);
+        }
+        let raw = Raw { at, fua, device, line: line.number, ..Raw::default() };
+        if flush {
+            self.pairing.issue(Raw { op: Op::Flush, fua: false, ..raw }, sink);
+        }
+        match op.filter(|_| extent.sectors > 0) {
+            Some(op) => self.pairing.issue(Raw { op, lba: extent.lba, sectors: extent.sectors, ..raw }, sink),
+            None if flush => {}
+            None => sink.passed_over += 1,
+        }
+        Ok(true)
+    }
+
+    fn end(&mut self, sink: &mut Sink) {
+        self.pairing.end(sink);
+    }
+}

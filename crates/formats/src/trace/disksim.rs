@@ -1,0 +1,80 @@
+//! DiskSim's forms. ASCII, its default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in
+//! hexadecimal of which bit 0 says that it is a **read**. Its batch form has a sixth column, which is left.
+//!
+//! Validation: `R|W TAG block blocks response next`, microseconds: how long the drive took, and from its end to the next
+//! request. A request's instant is the sum of all before it.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, Units, blanks, hexadecimal};
+use super::{Format, Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+
+/// Bit 0 of the flags.
+const READ: u64 = 1;
+
+pub(super) struct Ascii(pub Units);
+
+impl Parse for Ascii {
+    #[inline]
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let (words, count) = blanks::<5>(line.text);
+        if !(5..=6).contains(&count) {
+            return Err(line.values(count, Format::Disksim.known().columns));
+        }
+        let [stamp, device, block, blocks, flags] = words;
+        let at = line.time("arrival", stamp, self.0.time)?;
+        line.whole("device", device)?;
+        let extent = line.extent(["block", "blocks"], [block, blocks], &self.0)?;
+        let flags = hexadecimal(flags).ok_or_else(|| line.wrong("flags", flags, "a hexadecimal number"))?;
+        let op = if flags & READ == READ { Op::Read } else { Op::Write };
+        let device = sink.devices.place(line, device)?;
+        let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
+        sink.put(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        Ok(true)
+    }
+}
+
+/// How it says that the drive was seen to take a request.
+const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
+
+pub(super) struct Validation {
+    units: Units,
+    /// When the next is due.
+    next: u64,
+}
+
+impl Validation {
+    pub fn new(units: Units) -> Validation {
+        Validation { units, next: 0 }
+    }
+}
+
+impl Parse for Validation {
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let (words, count) = blanks::<6>(line.text);
+        if count != 6 {
+            return Err(line.values(count, Format::Validation.known().columns));
+        }
+        let [op, tag, block, blocks, response, think] = words;
+        let op = match op {
+            b"R" => Op::Read,
+            b"W" => Op::Write,
+            _ => return Err(line.wrong("op", op, "R or W")),
+        };
+        if !TAGS.iter().any(|known| known.as_bytes() == tag) {
+            let fault = line.wrong("tag", tag, &TAGS.join(", "));
+            return Err(fault.nearest_to(&super::fields::shown(tag), TAGS));
+        }
+        let extent = line.extent(["block", "blocks"], [block, blocks], &self.units)?;
+        let response = line.time("response", response, self.units.time)?;
+        let think = line.time("next", think, self.units.time)?;
+        let device = sink.devices.place(line, b"0")?;
+        let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
+        let (at, response) = (self.next, Some(response));
+        let next = at.checked_add(response.unwrap_or(0)).and_then(|over| over.checked_add(think));
+        self.next = next.ok_or_else(|| line.wrong("next", words[5], "a trace that ends some day"))?;
+        sink.put(Raw { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        Ok(true)
+    }
+}

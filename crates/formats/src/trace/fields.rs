@@ -1,0 +1,266 @@
+//! Words of a line of a trace: whole numbers, decimals times a unit, addresses and lengths in any unit, each with the error that
+//! says where it stands and what was expected. Works on bytes: a trace has a hundred million lines, and its words need
+//! be no UTF-8.
+
+use seekwise_model::block::SECTOR;
+
+use crate::diagnostic::Diagnostic;
+
+/// A line of a file.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// The file's name.
+    pub file: &'a str,
+    /// Its number, from 1.
+    pub number: u64,
+    /// What stands in it, without its end and the blanks around.
+    pub text: &'a [u8],
+}
+
+/// What the numbers of a format count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// Nanoseconds in a unit of time.
+    pub time: u64,
+    /// Bytes in a unit of address.
+    pub address: u64,
+    /// Bytes in a unit of length.
+    pub length: u64,
+}
+
+/// A run of sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub lba: u64,
+    pub sectors: u32,
+    /// It did not begin or end with a sector; whole sectors around it were taken.
+    pub ragged: bool,
+}
+
+/// Beyond these no disk goes: 16 EiB, in sectors.
+const LBAS: u64 = 1 << 55;
+
+impl Line<'_> {
+    /// What is wrong with the line.
+    pub fn fault(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(self.file, self.number as usize, message)
+    }
+
+    /// That `word` will not do.
+    pub fn wrong(&self, key: &str, word: &[u8], expected: &str) -> Diagnostic {
+        self.fault(format!("`{}` will not do", shown(word))).key(key).expected(expected)
+    }
+
+    /// That it has another number of values than its format.
+    pub fn values(&self, count: usize, expected: &str) -> Diagnostic {
+        self.fault(format!("{count} {}", if count == 1 { "value" } else { "values" })).expected(expected)
+    }
+
+    /// A time in nanoseconds.
+    #[inline]
+    pub fn time(&self, key: &str, word: &[u8], unit: u64) -> Result<u64, Diagnostic> {
+        decimal(word, unit).ok_or_else(|| {
+            // A number, but of another unit: 2^64 nanoseconds are 584 years.
+            let most = if decimal(word, 1).is_some() { ", below 584 years" } else { "" };
+            self.wrong(key, word, &format!("a time in {}{most}", name_of(unit)))
+        })
+    }
+
+    /// A whole number.
+    #[inline]
+    pub fn whole(&self, key: &str, word: &[u8]) -> Result<u64, Diagnostic> {
+        whole(word).ok_or_else(|| self.wrong(key, word, "a whole number"))
+    }
+
+    /// A run of sectors of at least one.
+    #[inline]
+    pub fn extent(&self, keys: [&str; 2], words: [&[u8]; 2], units: &Units) -> Result<Extent, Diagnostic> {
+        let (address, length) = (self.whole(keys[0], words[0])?, self.whole(keys[1], words[1])?);
+        if length == 0 {
+            return Err(self.wrong(keys[1], words[1], "at least 1"));
+        }
+        let start = address.checked_mul(units.address);
+        let start = start.ok_or_else(|| self.wrong(keys[0], words[0], "an address below 16 EiB"))?;
+        let bytes = length.checked_mul(units.length);
+        let bytes = bytes.ok_or_else(|| self.wrong(keys[1], words[1], "a length below 2 TiB"))?;
+        extent(start, bytes).ok_or_else(|| {
+            let wrong =
+                if start / SECTOR >= LBAS { (0, "an address below 16 EiB") } else { (1, "a length below 2 TiB") };
+            self.wrong(keys[wrong.0], words[wrong.0], wrong.1)
+        })
+    }
+}
+
+/// The sectors around so many bytes.
+#[inline]
+fn extent(start: u64, bytes: u64) -> Option<Extent> {
+    let end = start.checked_add(bytes)?;
+    let (lba, after) = (start / SECTOR, end.div_ceil(SECTOR));
+    let ragged = !start.is_multiple_of(SECTOR) || !end.is_multiple_of(SECTOR);
+    let sectors = u32::try_from(after - lba).ok()?;
+    (after <= LBAS).then_some(Extent { lba, sectors, ragged })
+}
+
+/// Sectors from an address in sectors; nothing beyond what any disk has.
+pub(super) fn sectors(lba: u64, sectors: u64) -> Option<Extent> {
+    let short = u32::try_from(sectors).ok()?;
+    (lba.checked_add(sectors)? <= LBAS).then_some(Extent { lba, sectors: short, ragged: false })
+}
+
+/// A word as an error shows it: short, and text.
+pub(super) fn shown(word: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&word[..word.len().min(160)]).into_owned();
+    let plain = |c: char| if crate::diagnostic::is_text(c) { c } else { '\u{fffd}' };
+    text.chars().map(plain).take(40).collect()
+}
+
+/// A whole number of decimal digits.
+#[inline]
+pub(super) fn whole(word: &[u8]) -> Option<u64> {
+    if word.is_empty() {
+        return None;
+    }
+    word.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(u64::from(digit)) }
+    })
+}
+
+/// A whole number of hexadecimal digits, with or without `0x`.
+pub(super) fn hexadecimal(word: &[u8]) -> Option<u64> {
+    let digits = word.strip_prefix(b"0x").unwrap_or(word);
+    let text = std::str::from_utf8(digits).ok()?;
+    if text.starts_with('+') { None } else { u64::from_str_radix(text, 16).ok() }
+}
+
+/// A decimal number times `unit`, rounded to the nearest whole; `1.5`, `.5`, `2`, `1e-3`.
+#[inline]
+pub(super) fn decimal(word: &[u8], unit: u64) -> Option<u64> {
+    let point = word.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(word.len());
+    if point == word.len() {
+        return whole(word)?.checked_mul(unit);
+    }
+    if word[point] != b'.' || word.len() == 1 {
+        return exponential(word, unit);
+    }
+    let before = if point == 0 { 0 } else { whole(&word[..point])? };
+    let digits = &word[point + 1..];
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return exponential(word, unit);
+    }
+    // More digits than this are below any unit's nanosecond.
+    let digits = &digits[..digits.len().min(18)];
+    let after = if digits.is_empty() { 0 } else { whole(digits)? };
+    let scale = 10u64.pow(digits.len() as u32);
+    let part = match after.checked_mul(unit) {
+        Some(part) => part.checked_add(scale / 2)? / scale,
+        None => {
+            u64::try_from((u128::from(after) * u128::from(unit) + u128::from(scale / 2)) / u128::from(scale)).ok()?
+        }
+    };
+    before.checked_mul(unit)?.checked_add(part)
+}
+
+/// A number with an exponent, as programs print very small ones.
+fn exponential(word: &[u8], unit: u64) -> Option<u64> {
+    let text = std::str::from_utf8(word).ok()?;
+    if !text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    let number = text.parse::<f64>().ok()? * unit as f64;
+    // 2^63: what a u64 holds with room to add to.
+    (number.is_finite() && (0.0..9.2e18).contains(&number)).then_some(number.round() as u64)
+}
+
+/// The words between commas, without blanks around, and how many there are: more than `N` are counted and left out.
+#[inline]
+pub(super) fn commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
+    let mut words: [&[u8]; N] = [&[]; N];
+    let (mut count, mut from) = (0, 0);
+    for place in 0..=text.len() {
+        if place == text.len() || text[place] == b',' {
+            if count < N {
+                words[count] = text[from..place].trim_ascii();
+            }
+            count += 1;
+            from = place + 1;
+        }
+    }
+    (words, count)
+}
+
+/// The words between blanks, and how many there are: more than `N` are counted and left out.
+#[inline]
+pub(super) fn blanks<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
+    let mut words: [&[u8]; N] = [&[]; N];
+    let mut count = 0;
+    for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        if count < N {
+            words[count] = word;
+        }
+        count += 1;
+    }
+    (words, count)
+}
+
+/// Units of time by their words, in nanoseconds.
+pub const TIMES: [(&str, u64); 5] = [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+/// The name of a unit of time.
+pub fn name_of(unit: u64) -> &'static str {
+    match unit {
+        1 => "nanoseconds",
+        100 => "units of 100 ns",
+        1_000 => "microseconds",
+        1_000_000 => "milliseconds",
+        _ => "seconds",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact_where_their_digits_are() {
+        for (word, unit, expected) in [
+            ("0.551706", 1_000_000_000, Some(551_706_000)),
+            ("7961.833", 1_000_000, Some(7_961_833_000)),
+            ("128166372003061629", 100, Some(12_816_637_200_306_162_900)),
+            ("5", 1_000, Some(5_000)),
+            (".5", 1_000, Some(500)),
+            ("5.", 1_000, Some(5_000)),
+            ("0.0000000005", 1_000_000_000, Some(1)),
+            ("1.000000000000000000000009", 1_000_000_000, Some(1_000_000_000)),
+            ("1e-3", 1_000_000_000, Some(1_000_000)),
+            ("1.5e3", 1_000, Some(1_500_000)),
+            ("-1", 1_000, None),
+            ("+1", 1_000, None),
+            ("", 1, None),
+            (".", 1, None),
+            ("1.2.3", 1, None),
+            ("inf", 1, None),
+            ("1e99", 1, None),
+            ("99999999999999999999", 1, None),
+            ("2 448003", 1, None),
+        ] {
+            assert_eq!(decimal(word.as_bytes(), unit), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn whole_sectors_are_taken_around_bytes() {
+        assert_eq!(extent(512, 1_024), Some(Extent { lba: 1, sectors: 2, ragged: false }));
+        assert_eq!(extent(511, 2), Some(Extent { lba: 0, sectors: 2, ragged: true }));
+        assert_eq!(extent(u64::MAX - 5, 6), None, "beyond what any disk has");
+        assert_eq!(extent(0, 1 << 41), None, "sectors are counted in 32 bits");
+    }
+
+    #[test]
+    fn words_are_counted_beyond_what_is_wanted() {
+        let (words, count) = commas::<3>(b"a, b ,,d");
+        assert_eq!((words, count), ([&b"a"[..], b"b", b""], 4));
+        let (words, count) = blanks::<2>(b"  a \t b c");
+        assert_eq!((words, count), ([&b"a"[..], b"b"], 3));
+    }
+}

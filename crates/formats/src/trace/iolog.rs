@@ -1,0 +1,143 @@
+//! fio's logs of requests (`iolog.c`).
+//!
+//! - Version 1: `rw, offset, length`, 0 a read and 1 a write, no instants. fio wrote it until 2008.
+//! - Version 2: `file add|open|close`, `file read|write|trim|sync|datasync offset length`, `file wait N 0`. What N counts:
+//!   [`Wait`].
+//! - Version 3: the same without `wait`, each line behind its instant in microseconds since the beginning.
+//!
+//! Each file is a device of its own. `sync` and `datasync` are flushes. All bytes.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, Units, blanks, commas, shown, whole};
+use super::{Parse, Raw, Sink, Wait};
+use crate::diagnostic::Diagnostic;
+
+/// What begins the first line of version 2 and 3.
+pub(super) const HEADS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];
+
+/// What a line may ask for.
+const ACTIONS: [&str; 9] = ["add", "open", "close", "read", "write", "trim", "sync", "datasync", "wait"];
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+    Three,
+}
+
+pub(super) struct Iolog {
+    units: Units,
+    wait: Wait,
+    version: Option<Version>,
+    /// The present of version 2.
+    now: u64,
+}
+
+impl Iolog {
+    pub fn new(units: Units, wait: Wait) -> Iolog {
+        Iolog { units, wait, version: None, now: 0 }
+    }
+
+    fn one(&self, line: &Line<'_>, sink: &mut Sink) -> Result<(), Diagnostic> {
+        let (words, count) = commas::<3>(line.text);
+        if count != 3 {
+            return Err(line.values(count, "rw, offset, length, as in fio's log of version 1"));
+        }
+        let op = match words[0] {
+            b"0" => Op::Read,
+            b"1" => Op::Write,
+            _ => return Err(line.wrong("rw", words[0], "0 for a read or 1 for a write")),
+        };
+        let extent = line.extent(["offset", "length"], [words[1], words[2]], &self.units)?;
+        let device = sink.devices.place(line, b"file")?;
+        let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
+        sink.put(Raw { op, device, lba, sectors, ragged, line: line.number, ..Raw::default() });
+        Ok(())
+    }
+
+    /// A line of version 2, or one of version 3 behind its instant.
+    fn action(&mut self, line: &Line<'_>, words: &[&[u8]], sink: &mut Sink) -> Result<(), Diagnostic> {
+        let expected = "file action offset length";
+        let (file, action, offset, length) = match words[..] {
+            [file, action] => (file, action, &b""[..], &b""[..]),
+            [file, action, offset, length] => (file, action, offset, length),
+            _ => return Err(line.values(words.len(), expected)),
+        };
+        let op = match action {
+            b"add" | b"open" | b"close" => return Ok(()),
+            b"wait" if self.version == Some(Version::Two) => {
+                sink.waits += 1;
+                return self.wait(line, offset);
+            }
+            b"read" => Op::Read,
+            b"write" => Op::Write,
+            b"trim" => Op::Trim,
+            b"sync" | b"datasync" => Op::Flush,
+            _ => {
+                let fault = line.wrong("action", action, &ACTIONS.join(", "));
+                return Err(fault.nearest_to(&shown(action), ACTIONS));
+            }
+        };
+        let device = sink.devices.place(line, file)?;
+        let raw = Raw { at: self.now, op, device, line: line.number, ..Raw::default() };
+        if op == Op::Flush {
+            sink.put(raw);
+            return Ok(());
+        }
+        let extent = line.extent(["offset", "length"], [offset, length], &self.units)?;
+        sink.put(Raw { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
+        Ok(())
+    }
+
+    fn wait(&mut self, line: &Line<'_>, word: &[u8]) -> Result<(), Diagnostic> {
+        let unit = if self.wait == Wait::Absolute { MS } else { US };
+        let span = whole(word).and_then(|count| count.checked_mul(unit));
+        let span = span.ok_or_else(|| line.wrong("wait", word, "a whole number"))?;
+        let next = match self.wait {
+            Wait::Absolute => Some(span),
+            Wait::Relative => self.now.checked_add(span),
+        };
+        let next = next.ok_or_else(|| line.wrong("wait", word, "a log that ends some day"))?;
+        if next < self.now {
+            return Err(line.wrong("wait", word, WAITS));
+        }
+        self.now = next;
+        Ok(())
+    }
+}
+
+/// What is expected of a `wait` that goes back: whoever reads it tries the other meaning.
+pub(super) const WAITS: &str = "milliseconds from the beginning, or trace.wait=relative";
+
+impl Parse for Iolog {
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let version = match self.version {
+            Some(version) => version,
+            None => {
+                let head = HEADS.iter().position(|head| line.text.starts_with(head));
+                let version = [Version::Two, Version::Three].get(head.unwrap_or(2)).copied().unwrap_or(Version::One);
+                self.version = Some(version);
+                if head.is_some() {
+                    return Ok(true);
+                }
+                version
+            }
+        };
+        let (words, count) = blanks::<5>(line.text);
+        let words = &words[..count.min(5)];
+        match version {
+            Version::One => self.one(line, sink)?,
+            _ if count > 5 => return Err(line.values(count, "instant file action offset length")),
+            Version::Two => self.action(line, words, sink)?,
+            Version::Three => {
+                self.now = line.time("instant", words[0], self.units.time)?;
+                self.action(line, &words[1..], sink)?;
+            }
+        }
+        Ok(true)
+    }
+}

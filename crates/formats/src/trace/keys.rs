@@ -1,0 +1,185 @@
+//! The keys of a trace (`trace.…`): how it is read, how it is played, and where its requests go on a device of another size.
+
+use seekwise_model::workload::trace::{Loop, Speed};
+
+use super::{Event, FORMATS, Reading, TIMES, WINDOW, Wait};
+use crate::diagnostic::Diagnostic;
+
+/// What the keys begin with.
+pub const ROOT: &str = "trace.";
+
+/// Keys, what each takes, what holds without it, what it says.
+pub const KEYS: [(&str, &str, &str, &str); 11] = [
+    (
+        "trace.format",
+        "blktrace, blkparse, msr, spc, disksim, validation, iolog, alibaba, tencent, biosnoop, recording",
+        "as it looks",
+        "the format of the trace (docs/traces.md)",
+    ),
+    (
+        "trace.loop",
+        "open, closed, dependent",
+        "open",
+        "requests at their recorded instants; job.depth outstanding; or each after all that had ended before it began",
+    ),
+    ("trace.speed", "0.001 to 1000", "1", "how much faster than it was recorded"),
+    (
+        "trace.map",
+        "refuse, wrap, scale, compact",
+        "refuse",
+        "a trace of a larger device: an error; addresses modulo the target's; stretches of 1 MiB moved together in proportion; \
+         only the stretches that are touched, one behind another",
+    ),
+    ("trace.device", "the name of a device of the trace", "all, one behind another", "requests of this device alone"),
+    (
+        "trace.event",
+        "queued, issued",
+        "queued",
+        "of blktrace and blkparse: Q, as programs asked, or D, as the driver was told",
+    ),
+    ("trace.time", "ns, 100ns, us, ms, s", "as the format has it", "the unit of instants"),
+    ("trace.address", "1 to 1048576", "as the format has it", "bytes in a unit of address: 1 of bytes, 512 of sectors"),
+    ("trace.length", "1 to 1048576", "as the format has it", "bytes in a unit of length"),
+    (
+        "trace.wait",
+        "absolute, relative",
+        "absolute where none is less than one before",
+        "of fio's iolog of version 2: milliseconds from the beginning, or microseconds from the wait before",
+    ),
+    ("trace.window", "1 to 1048576", "65536", "requests among which order is made where a trace is not sorted"),
+];
+
+/// Where the requests of a trace of a larger device go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Map {
+    /// Nowhere: it is an error.
+    #[default]
+    Refuse,
+    /// To their address modulo the target's sectors.
+    Wrap,
+    /// Stretch by stretch to the place in proportion.
+    Scale,
+    /// Touched stretches one behind another.
+    Compact,
+}
+
+impl Map {
+    const ALL: [(&'static str, Map); 4] =
+        [("refuse", Map::Refuse), ("wrap", Map::Wrap), ("scale", Map::Scale), ("compact", Map::Compact)];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Map::ALL.iter().find(|known| known.1 == self).map_or("", |known| known.0)
+    }
+}
+
+/// What the keys say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// How it is read.
+    pub reading: Reading,
+    /// When requests are issued; a closed loop has one outstanding unless a job's depth says otherwise.
+    pub mode: Loop,
+    /// How fast.
+    pub speed: Speed,
+    /// Where they go.
+    pub map: Map,
+}
+
+/// The words of a loop.
+const LOOPS: [(&str, Loop); 3] = [("open", Loop::Open), ("closed", Loop::Closed(1)), ("dependent", Loop::Dependent)];
+
+/// The word of a loop.
+pub fn loop_word(mode: Loop) -> &'static str {
+    match mode {
+        Loop::Open => "open",
+        Loop::Closed(_) => "closed",
+        Loop::Dependent => "dependent",
+    }
+}
+
+impl Asked {
+    /// What these keys and values say; `file` names what they stand in.
+    pub fn of<'a>(file: &str, keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Asked, Diagnostic> {
+        let mut asked = Asked::default();
+        keys.into_iter().try_for_each(|(key, value)| asked.set(file, key, value))?;
+        Ok(asked)
+    }
+
+    fn set(&mut self, file: &str, key: &str, value: &str) -> Result<(), Diagnostic> {
+        let takes = KEYS.iter().find(|known| known.0 == key).map(|known| known.1);
+        let fault = || {
+            let fault = Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key);
+            fault.expected(takes.unwrap_or_default())
+        };
+        let reading = &mut self.reading;
+        match key {
+            "trace.format" => reading.format = Some(word(value, &FORMATS.map(|it| (it.word, it.format)), fault)?),
+            "trace.loop" => self.mode = word(value, &LOOPS, fault)?,
+            "trace.speed" => self.speed = speed(value).ok_or_else(fault)?,
+            "trace.map" => self.map = word(value, &Map::ALL, fault)?,
+            "trace.device" if value.is_empty() => return Err(fault()),
+            "trace.device" => reading.device = Some(value.to_owned()),
+            "trace.event" => {
+                reading.event = word(value, &[("queued", Event::Queued), ("issued", Event::Issued)], fault)?;
+            }
+            "trace.time" => reading.time = Some(word(value, &TIMES, fault)?),
+            "trace.address" => reading.address = Some(bounded(value).ok_or_else(fault)?),
+            "trace.length" => reading.length = Some(bounded(value).ok_or_else(fault)?),
+            "trace.wait" => {
+                let words = [("absolute", Wait::Absolute), ("relative", Wait::Relative)];
+                reading.wait = Some(word(value, &words, fault)?);
+            }
+            "trace.window" => reading.window = bounded(value).ok_or_else(fault)? as usize,
+            _ => {
+                let known = KEYS.map(|known| known.0);
+                let fault = Diagnostic::at(file, 0, "unknown key").key(key).expected(known.join(", "));
+                return Err(fault.nearest_to(key, known));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The same bound of a window and of a unit: 2^20.
+fn bounded(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|number| (1..=1 << 20).contains(number))
+}
+
+fn speed(value: &str) -> Option<Speed> {
+    let number: f64 = value.parse().ok()?;
+    let thousandths = (number * 1_000.0).round();
+    (1.0..=1e6).contains(&thousandths).then_some(Speed { thousandths: thousandths as u32 })
+}
+
+fn word<T: Copy>(value: &str, known: &[(&str, T)], fault: impl Fn() -> Diagnostic) -> Result<T, Diagnostic> {
+    let found = known.iter().find(|known| known.0 == value).map(|known| known.1);
+    found.ok_or_else(|| fault().nearest_to(value, known.iter().map(|known| known.0)))
+}
+
+/// The window that holds where nothing is said, as the table has it.
+const _: () = assert!(WINDOW == 65_536);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_say_what_they_say_and_slips_are_told() {
+        let asked = Asked::of("f", [("trace.loop", "closed"), ("trace.speed", "0.5"), ("trace.time", "us")]).unwrap();
+        assert_eq!((asked.mode, asked.speed.thousandths, asked.reading.time), (Loop::Closed(1), 500, Some(1_000)));
+        let said = |key: &str, value: &str| Asked::of("f", [(key, value)]).unwrap_err().to_string();
+        assert_eq!(said("trace.speed", "0"), "f: `trace.speed`: `0` does not fit; expected 0.001 to 1000");
+        assert_eq!(
+            said("trace.map", "scaled"),
+            "f: `trace.map`: `scaled` does not fit; expected refuse, wrap, scale, compact; did you mean `scale`?"
+        );
+        assert!(said("trace.sped", "2").ends_with("did you mean `trace.speed`?"), "{}", said("trace.sped", "2"));
+        assert!(said("trace.speed", "NaN").contains("does not fit"));
+    }
+
+    #[test]
+    fn every_format_has_its_word_in_the_table() {
+        assert_eq!(KEYS[0].1, FORMATS.map(|known| known.word).join(", "));
+    }
+}

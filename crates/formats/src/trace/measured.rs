@@ -1,0 +1,359 @@
+//! Traces of requests with the response times measured on a real drive.
+//!
+//! Two forms are read:
+//! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
+//!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
+//!   stand in any order. Others are left alone with a warning, but for `cache_tag`, which traces carry for their readers.
+//! - **Validation traces of DiskSim**: a line a request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
+//!   microseconds, the tag (`Hit`, `Miss`, `Doub`, `Trip`) saying how the drive was seen to take it.
+//!
+//! Blank lines and lines that begin with `#` are left out. What is not given is derived: an arrival is the one before
+//! plus response and think time, a think time the gap between a completion and the next arrival (none where the next
+//! came before the completion).
+
+use seekwise_model::block::Op;
+use seekwise_model::time::Span;
+use seekwise_model::workload::replay::Row;
+
+use crate::diagnostic::Diagnostic;
+
+/// A measured trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The requests, in order of issue.
+    pub rows: Vec<Row>,
+    /// The response time measured for each.
+    pub measured: Vec<Span>,
+    /// The line of each in its file.
+    pub lines: Vec<usize>,
+    /// What is in the file and was not read.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Columns of the CSV form.
+const COLUMNS: [&str; 6] = ["lba", "sectors", "op", "measured_response_ms", "think_ms", "arrival_ms"];
+
+/// A column that traces carry for their readers: how the drive was seen to take the request.
+const NOTED: &str = "cache_tag";
+
+/// How DiskSim's form says that the drive was seen to take a request.
+const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
+
+/// No drive takes longer: a minute, in milliseconds, is a slip of units.
+const LONGEST_MS: f64 = 60_000.0;
+
+/// The longest trace by its own clock: a year, in milliseconds.
+const LATEST_MS: f64 = 366.0 * 86_400_000.0;
+
+/// A request before what can be derived is.
+struct Raw {
+    op: Op,
+    lba: u64,
+    sectors: u32,
+    measured: Span,
+    think: Option<Span>,
+    arrival: Option<Span>,
+    line: usize,
+}
+
+/// Reads a trace of either form.
+pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
+    // Editors of one system put this mark before everything.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (raw, warnings) = match content(text).next() {
+        None => return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a trace")),
+        Some((_, line)) if is_disksim(line) => (disksim(file, text)?, Vec::new()),
+        Some(_) => csv(file, text)?,
+    };
+    if raw.is_empty() {
+        return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
+    }
+    Ok(Trace { warnings, ..derive(file, raw)? })
+}
+
+/// The lines that say something, with their numbers.
+fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn is_disksim(line: &str) -> bool {
+    line.split_whitespace().next().is_some_and(|word| matches!(word, "R" | "W"))
+}
+
+/// The form of DiskSim's validation.
+fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
+    let mut rows = Vec::new();
+    for (line, text) in content(text) {
+        let at = Place { file, line };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [op, tag, lba, sectors, response, think] = words[..] else {
+            let fault = Diagnostic::at(file, line, format!("{} words", words.len()));
+            return Err(fault.expected("R|W, tag, LBA, sectors, response, think time"));
+        };
+        if !TAGS.contains(&tag) {
+            return Err(at.fault("tag", tag, "Hit, Miss, Doub or Trip").nearest_to(tag, TAGS));
+        }
+        rows.push(Raw {
+            op: at.op(op)?,
+            lba: at.lba(lba)?,
+            sectors: at.sectors(sectors)?,
+            measured: at.time("response", response, 1e-3, LONGEST_MS)?,
+            think: Some(at.time("think time", think, 1e-3, LATEST_MS)?),
+            arrival: None,
+            line,
+        });
+    }
+    Ok(rows)
+}
+
+/// The CSV form.
+fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic> {
+    // Without what is left out, a record's place in the text is its place among these lines of the file.
+    let (lines, kept): (Vec<usize>, Vec<&str>) = content(text).unzip();
+    let line = |place: Option<&csv::Position>| {
+        place.and_then(|place| lines.get(place.line() as usize - 1)).copied().unwrap_or(0)
+    };
+    let unreadable = |error: &csv::Error| {
+        Diagnostic::at(file, line(error.position()), error.to_string()).expected("comma-separated values")
+    };
+    let kept = kept.join("\n");
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(kept.as_bytes());
+    let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
+    let columns = Columns::of(Place { file, line: lines[0] }, &header)?;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| unreadable(&error))?;
+        let at = Place { file, line: line(record.position()) };
+        if record.len() > header.len() {
+            let fault = Diagnostic::at(file, at.line, format!("{} values", record.len()));
+            return Err(fault.expected(format!("at most {}, as the header has", header.len())));
+        }
+        rows.push(columns.row(at, &record)?);
+    }
+    let warnings = columns.unread(Place { file, line: lines[0] }, &header);
+    Ok((rows, warnings))
+}
+
+/// Where the columns stand.
+struct Columns {
+    lba: usize,
+    sectors: usize,
+    op: usize,
+    measured: usize,
+    think: Option<usize>,
+    arrival: Option<usize>,
+}
+
+impl Columns {
+    fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<Columns, Diagnostic> {
+        for name in COLUMNS {
+            if header.iter().filter(|&word| word == name).count() > 1 {
+                let fault = Diagnostic::at(at.file, at.line, "this column is there twice").key(name);
+                return Err(fault.expected("each column once"));
+            }
+        }
+        let column = |name: &str| header.iter().position(|word| word == name);
+        let must = |name: &'static str| {
+            column(name).ok_or_else(|| {
+                let fault = Diagnostic::at(at.file, at.line, "this column is missing").key(name);
+                let fault = fault.expected(format!("a header with {}", COLUMNS.join(", ")));
+                // The word that was perhaps meant: one of the header's that is no column.
+                fault.nearest_to(name, header.iter().filter(|word| !COLUMNS.contains(word)))
+            })
+        };
+        let (think, arrival) = (column("think_ms"), column("arrival_ms"));
+        let (lba, sectors, op) = (must("lba")?, must("sectors")?, must("op")?);
+        let measured = must("measured_response_ms")?;
+        if think.is_none() && arrival.is_none() {
+            must("think_ms")?;
+        }
+        Ok(Columns { lba, sectors, op, measured, think, arrival })
+    }
+
+    fn row(&self, at: Place<'_>, record: &csv::StringRecord) -> Result<Raw, Diagnostic> {
+        let word = |place: usize, name: &str| {
+            record.get(place).ok_or_else(|| Diagnostic::at(at.file, at.line, "the line ends before it").key(name))
+        };
+        let time = |place: Option<usize>, name: &str| match place {
+            None => Ok(None),
+            Some(place) => at.time(name, word(place, name)?, 1.0, LATEST_MS).map(Some),
+        };
+        let measured = "measured_response_ms";
+        Ok(Raw {
+            op: at.op(word(self.op, "op")?)?,
+            lba: at.lba(word(self.lba, "lba")?)?,
+            sectors: at.sectors(word(self.sectors, "sectors")?)?,
+            measured: at.time(measured, word(self.measured, measured)?, 1.0, LONGEST_MS)?,
+            think: time(self.think, "think_ms")?,
+            arrival: time(self.arrival, "arrival_ms")?,
+            line: at.line,
+        })
+    }
+
+    /// A warning for each column that nothing is read from, with the column that was perhaps meant.
+    fn unread(&self, at: Place<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
+        let absent = COLUMNS.into_iter().filter(|name| !header.iter().any(|word| word == *name));
+        let absent: Vec<&str> = absent.collect();
+        let unread = header.iter().filter(|word| !COLUMNS.contains(word) && *word != NOTED);
+        let warning = |word: &str| {
+            let name: String = word.chars().take(40).collect();
+            let warning = Diagnostic::at(at.file, at.line, "nothing is read from this column").key(name);
+            warning.nearest_to(word, absent.iter().copied())
+        };
+        unread.map(warning).collect()
+    }
+}
+
+/// Fills in what the file leaves out.
+fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
+    let mut trace = Trace::default();
+    let mut clock = Span::ZERO;
+    let start = raw.first().and_then(|row| row.arrival).unwrap_or(Span::ZERO);
+    for (index, row) in raw.iter().enumerate() {
+        let arrival = match row.arrival {
+            Some(at) if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &Row| row.arrival) => {
+                return Err(Diagnostic::at(file, row.line, "it comes before the row above").key("arrival_ms"));
+            }
+            Some(at) => at - start,
+            None => clock,
+        };
+        if arrival.nanos() as f64 > LATEST_MS * 1e6 {
+            return Err(Diagnostic::at(file, row.line, "the trace goes on for more than a year").key("think_ms"));
+        }
+        let done = arrival + row.measured;
+        let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));
+        let think = row.think.unwrap_or(next.saturating_sub(done));
+        clock = done + think;
+        trace.rows.push(Row { op: row.op, lba: row.lba, sectors: row.sectors, arrival, think });
+        trace.measured.push(row.measured);
+        trace.lines.push(row.line);
+    }
+    Ok(trace)
+}
+
+/// Where a word stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: &'a str,
+    line: usize,
+}
+
+impl Place<'_> {
+    fn op(&self, word: &str) -> Result<Op, Diagnostic> {
+        match word {
+            "R" | "r" => Ok(Op::Read),
+            "W" | "w" => Ok(Op::Write),
+            _ => Err(self.fault("op", word, "R or W")),
+        }
+    }
+
+    fn lba(&self, word: &str) -> Result<u64, Diagnostic> {
+        let lba = word.parse().ok().filter(|&lba: &u64| lba < 1 << 48);
+        lba.ok_or_else(|| self.fault("lba", word, "a block number below 2^48"))
+    }
+
+    fn sectors(&self, word: &str) -> Result<u32, Diagnostic> {
+        let sectors = word.parse().ok().filter(|sectors| (1..=65_536).contains(sectors));
+        sectors.ok_or_else(|| self.fault("sectors", word, "a whole number from 1 to 65536"))
+    }
+
+    /// A time in `unit` milliseconds, at most `limit` milliseconds.
+    fn time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
+        let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
+        let ms =
+            ms.ok_or_else(|| self.fault(key, word, &format!("a time from 0 to {} {}", limit / unit, name(unit))))?;
+        Ok(Span::from_nanos((ms * 1e6).round() as u64))
+    }
+
+    fn fault(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
+        let word: String = word.chars().take(40).collect();
+        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
+    }
+}
+
+fn name(unit: f64) -> &'static str {
+    if unit == 1.0 { "ms" } else { "us" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSV: &str = "op,lba,extra,sectors,measured_response_ms,think_ms\nR,100,x,8,5.25,10\n\nW,7,x,1,0.5,0\n";
+
+    #[test]
+    fn csv_columns_stand_in_any_order_and_arrivals_are_derived() {
+        let trace = parse("t.csv", CSV).unwrap();
+        assert_eq!(trace.lines, [2, 4]);
+        assert_eq!(trace.measured, [Span::from_micros(5_250), Span::from_micros(500)]);
+        assert_eq!(trace.rows[1].arrival, Span::from_micros(15_250));
+        assert_eq!((trace.rows[0].op, trace.rows[0].lba, trace.rows[0].sectors), (Op::Read, 100, 8));
+    }
+
+    #[test]
+    fn think_times_are_derived_from_arrivals() {
+        let text = "lba,sectors,op,measured_response_ms,arrival_ms\n1,1,R,2,100\n2,1,R,9,105\n3,1,R,1,110\n";
+        let trace = parse("t.csv", text).unwrap();
+        let thinks: Vec<u64> = trace.rows.iter().map(|row| row.think.nanos()).collect();
+        assert_eq!(thinks, [3_000_000, 0, 0]);
+        assert_eq!(trace.rows[0].arrival, Span::ZERO);
+    }
+
+    #[test]
+    fn disksims_form_is_in_microseconds() {
+        let trace = parse("t.trace", "R Hit 100 8 5250.0 10000\nW Doub 7 1 500 0\n").unwrap();
+        assert_eq!(trace.measured[0], Span::from_micros(5_250));
+        assert_eq!(trace.rows[0].think, Span::from_micros(10_000));
+        assert_eq!(trace.rows[1].op, Op::Write);
+    }
+
+    #[test]
+    fn lines_are_counted_through_comments_and_blanks() {
+        let text = format!("\u{feff}# head\r\n\n{}\n# a\n\n # b\nX,7,x,1,1,0\n", CSV.trim_end());
+        let error = parse("t.csv", &text).unwrap_err().to_string();
+        assert_eq!(error, "t.csv:10: `op`: `X` will not do; expected R or W");
+        assert_eq!(parse("t.csv", &text.replace("X,7", "R,7")).unwrap().lines, [4, 6, 10]);
+        let error = parse("t.csv", &text.replace("lba", "LBA")).unwrap_err();
+        assert_eq!(error.line, 3);
+        assert_eq!(parse("t", "\u{feff}R Hit 1 8 10 10\n").unwrap().lines, [1]);
+    }
+
+    #[test]
+    fn columns_that_are_not_read_are_named() {
+        let header = "lba,sectors,op,measured_response_ms,arrival_ms,thnk_ms,cache_tag";
+        let warnings = parse("t.csv", &format!("{header}\n1,1,R,2,100,7,Hit\n")).unwrap().warnings;
+        assert_eq!(warnings.len(), 1);
+        assert_eq!(
+            warnings[0].to_string(),
+            "t.csv:1: `thnk_ms`: nothing is read from this column; did you mean `think_ms`?"
+        );
+    }
+
+    #[test]
+    fn errors_name_line_column_and_expectation() {
+        let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
+        assert_eq!(error(&CSV.replace(",5.25,10", "")), "t.csv:2: `measured_response_ms`: the line ends before it");
+        assert_eq!(error(&CSV.replace("W,7", "X,7")), "t.csv:4: `op`: `X` will not do; expected R or W");
+        assert_eq!(
+            error(&CSV.replace("think_ms", "thnk_ms")),
+            "t.csv:1: `think_ms`: this column is missing; expected a header with lba, sectors, op, \
+             measured_response_ms, think_ms, arrival_ms; did you mean `thnk_ms`?"
+        );
+        assert_eq!(
+            error("R Hot 1 8 10 10\n"),
+            "t.csv:1: `tag`: `Hot` will not do; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
+        );
+        assert_eq!(
+            error(&CSV.replace("op,", "lba,")),
+            "t.csv:1: `lba`: this column is there twice; expected each column once"
+        );
+        assert_eq!(
+            error(&CSV.replace("5.25,10", "5.25,10,3")),
+            "t.csv:2: 7 values; expected at most 6, as the header has"
+        );
+        let pause = "R Hit 1 8 10 31000000000000\n";
+        assert_eq!(error(&pause.repeat(3)), "t.csv:3: `think_ms`: the trace goes on for more than a year");
+        assert_eq!(error("\n# nothing\n"), "t.csv: there are no requests in it; expected a trace");
+    }
+}

@@ -1,0 +1,46 @@
+//! MSR Cambridge (SNIA): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, no header. The instant is that of
+//! arrival, in units of 100 ns since 1601 (Windows' FILETIME), the response in the same units; places and sizes are bytes.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, Units, commas};
+use super::{Format, Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+
+pub(super) struct Msr(pub Units);
+
+impl Parse for Msr {
+    #[inline]
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let (words, count) = commas::<7>(line.text);
+        if count != 7 {
+            return Err(line.values(count, Format::Msr.known().columns));
+        }
+        let [stamp, host, disk, op, offset, size, response] = words;
+        if stamp.eq_ignore_ascii_case(b"timestamp") && line.number == 1 {
+            return Ok(true);
+        }
+        let at = line.time("Timestamp", stamp, self.0.time)?;
+        let op = match op {
+            _ if op.eq_ignore_ascii_case(b"read") => Op::Read,
+            _ if op.eq_ignore_ascii_case(b"write") => Op::Write,
+            _ => return Err(line.wrong("Type", op, "Read or Write")),
+        };
+        let extent = line.extent(["Offset", "Size"], [offset, size], &self.0)?;
+        let response = Some(line.time("ResponseTime", response, self.0.time)?);
+        // Host and disk stand beside one another: the name of a device, as the files are called.
+        let device = match (host, disk) {
+            ([], _) | (_, []) => return Err(line.wrong("Hostname", host, "a host and the number of its disk")),
+            _ => sink.devices.place(line, between(line.text, host, disk))?,
+        };
+        let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
+        sink.put(Raw { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        Ok(true)
+    }
+}
+
+/// From the first word's beginning to the second's end.
+fn between<'a>(text: &'a [u8], first: &[u8], second: &[u8]) -> &'a [u8] {
+    let place = |word: &[u8]| word.as_ptr() as usize - text.as_ptr() as usize;
+    &text[place(first)..place(second) + second.len()]
+}

@@ -1,0 +1,152 @@
+//! Requests into the order of their instants, in a bounded window. Traces are nearly sorted: what comes in its order goes
+//! into a queue, and only what comes late into a heap, so a sorted trace costs no comparison but one a request.
+
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::Raw;
+use crate::diagnostic::Diagnostic;
+
+/// A window of requests.
+pub(super) struct Order {
+    most: usize,
+    /// In order.
+    queue: VecDeque<Raw>,
+    /// Came after one that is later than they.
+    late: BinaryHeap<Late>,
+    /// How many came so far.
+    came: u64,
+    /// The instant of what was given last.
+    given: u64,
+    /// How many came after one that is later.
+    pub reordered: u64,
+}
+
+/// The earliest is the greatest; of equals the one that came first.
+struct Late(Raw, u64);
+
+impl Ord for Late {
+    fn cmp(&self, other: &Late) -> std::cmp::Ordering {
+        (other.0.at, other.1).cmp(&(self.0.at, self.1))
+    }
+}
+
+impl PartialOrd for Late {
+    fn partial_cmp(&self, other: &Late) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Late {
+    fn eq(&self, other: &Late) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Late {}
+
+impl Order {
+    /// Of at most so many requests.
+    pub fn new(most: usize) -> Order {
+        Order { most, queue: VecDeque::new(), late: BinaryHeap::new(), came: 0, given: 0, reordered: 0 }
+    }
+
+    /// Whether it holds as many as it may.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.queue.len() + self.late.len() >= self.most
+    }
+
+    /// One more. An error where it is earlier than what was given already.
+    #[inline]
+    pub fn add(&mut self, file: &str, raw: Raw) -> Result<(), Diagnostic> {
+        if self.queue.back().is_none_or(|last| last.at <= raw.at) && raw.at >= self.given {
+            self.queue.push_back(raw);
+            return Ok(());
+        }
+        if raw.at < self.given {
+            return Err(self.too_late(file, &raw));
+        }
+        self.reordered += 1;
+        self.came += 1;
+        self.late.push(Late(raw, self.came));
+        Ok(())
+    }
+
+    #[cold]
+    fn too_late(&self, file: &str, raw: &Raw) -> Diagnostic {
+        let by = (self.given - raw.at) as f64 / 1e9;
+        let fault = format!("it is {by:.6} s earlier than a line that lies more than {} requests before", self.most);
+        let expected = "a trace sorted by time, or a larger trace.window";
+        Diagnostic::at(file, raw.line as usize, fault).key("time").expected(expected)
+    }
+
+    /// The earliest.
+    #[inline]
+    pub fn give(&mut self) -> Option<Raw> {
+        let raw = match (self.late.peek(), self.queue.front()) {
+            // Of equals, what stands in the queue came first: what is late came after something later.
+            (Some(late), Some(front)) if late.0.at < front.at => self.late.pop().map(|late| late.0),
+            (Some(_), None) => self.late.pop().map(|late| late.0),
+            _ => self.queue.pop_front(),
+        }?;
+        self.given = raw.at;
+        Some(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(at: u64, line: u64) -> Raw {
+        Raw { at, line, ..Raw::default() }
+    }
+
+    fn ordered(instants: &[u64], window: usize) -> Result<(Vec<(u64, u64)>, u64), String> {
+        let mut order = Order::new(window);
+        let mut given = Vec::new();
+        for (index, &at) in instants.iter().enumerate() {
+            if order.is_full() {
+                given.extend(order.give().map(|raw| (raw.at, raw.line)));
+            }
+            order.add("t", raw(at, index as u64 + 1)).map_err(|fault| fault.to_string())?;
+        }
+        given.extend(std::iter::from_fn(|| order.give()).map(|raw| (raw.at, raw.line)));
+        Ok((given, order.reordered))
+    }
+
+    #[test]
+    fn what_comes_late_is_put_in_its_place_and_equals_keep_theirs() {
+        let (given, reordered) = ordered(&[5, 9, 7, 7, 9, 6, 12], 10).unwrap();
+        assert_eq!(given, [(5, 1), (6, 6), (7, 3), (7, 4), (9, 2), (9, 5), (12, 7)]);
+        assert_eq!(reordered, 3);
+        assert_eq!(ordered(&[1, 2, 2, 3], 2).unwrap().1, 0);
+    }
+
+    #[test]
+    fn what_comes_too_late_is_refused_with_its_line() {
+        let said = ordered(&[3_000_000_000, 4_000_000_000, 5_000_000_000, 1_000_000_000], 2).unwrap_err();
+        assert_eq!(
+            said,
+            "t:4: `time`: it is 3.000000 s earlier than a line that lies more than 2 requests before; expected a trace \
+             sorted by time, or a larger trace.window"
+        );
+    }
+
+    /// Against a sort of all, for seeded disorder within the window.
+    #[test]
+    fn a_window_sorts_what_is_displaced_by_less_than_it() {
+        let mut state = 7u64;
+        let mut instants: Vec<u64> = Vec::new();
+        for index in 0..2_000u64 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            instants.push(index * 10 + (state >> 33) % 300);
+        }
+        let (given, reordered) = ordered(&instants, 64).unwrap();
+        let mut sorted: Vec<(u64, u64)> = instants.iter().zip(1..).map(|(&at, line)| (at, line)).collect();
+        sorted.sort_by_key(|row| row.0);
+        let instants = |rows: &[(u64, u64)]| rows.iter().map(|row| row.0).collect::<Vec<_>>();
+        assert_eq!(instants(&given), instants(&sorted));
+        assert!(reordered > 1_000);
+    }
+}

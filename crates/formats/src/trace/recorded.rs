@@ -1,0 +1,28 @@
+//! A recording of `seekwise serve --record`, read as any other trace: its requests without their tags. What was done to the
+//! disk meanwhile (power, settings) is passed over and counted; the recording whole is read by [`crate::recording`].
+
+use super::fields::Line;
+use super::{Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+use crate::recording;
+
+pub(super) struct Recorded;
+
+impl Parse for Recorded {
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let text = String::from_utf8_lossy(line.text);
+        if text == recording::COLUMNS {
+            return Ok(true);
+        }
+        if text.starts_with("order,") {
+            sink.passed_over += 1;
+            return Ok(true);
+        }
+        let entry = recording::entry(line.file, line.number as usize, &text)?;
+        let device = sink.devices.place(line, b"disk")?;
+        let (at, response) = (entry.at.nanos(), Some(entry.done.since(entry.at).nanos()));
+        let (op, fua, lba, sectors) = (entry.op, entry.fua, entry.lba, entry.sectors);
+        sink.put(Raw { at, response, op, fua, device, lba, sectors, ragged: false, line: line.number });
+        Ok(true)
+    }
+}

@@ -1,0 +1,175 @@
+//! Which format a file is of, by what stands at its beginning. The first lines decide: one that has a format's shape is
+//! enough, so that a file with a slip in its first line is told what is wrong with the line, and not that it is no trace.
+
+use super::fields::{blanks, commas, decimal, hexadecimal, shown, whole};
+use super::{FORMATS, Format, biosnoop, blktrace, iolog};
+use crate::diagnostic::Diagnostic;
+use crate::recording;
+
+/// Bytes that are looked at: a page of what a tool says before its table.
+pub const HEAD: u64 = 1 << 14;
+
+/// Lines that are looked at, of those that say something.
+const LINES: usize = 20;
+
+/// What a file looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recognised {
+    /// A trace.
+    As(Format),
+    /// A trace that cannot be played, and why.
+    Refused(String),
+    /// None that is known.
+    Not,
+}
+
+/// What a file with this beginning looks like.
+pub fn recognise(head: &[u8]) -> Recognised {
+    if blktrace::magic(head).is_some() {
+        return Recognised::As(Format::Blktrace);
+    }
+    for (magic, tool) in
+        [(&b"\x1f\x8b"[..], "zcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"\xfd7zXZ", "xzcat"), (b"BZh", "bzcat")]
+    {
+        if head.starts_with(magic) {
+            return Recognised::Refused(format!("it is compressed; expected its text, as `{tool} FILE` gives it"));
+        }
+    }
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    if head.starts_with(recording::HEAD.as_bytes()) {
+        return Recognised::As(Format::Recording);
+    }
+    if iolog::HEADS.iter().any(|known| head.starts_with(known)) {
+        return Recognised::As(Format::Iolog);
+    }
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty() && line[0] != b'#').collect();
+    if let Some(found) = lines.iter().take(LINES).find_map(|line| shape(line)) {
+        return Recognised::As(found);
+    }
+    lines.iter().find_map(|line| head_of_table(line)).unwrap_or(Recognised::Not)
+}
+
+/// The format of a trace that begins so.
+pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
+    let known = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");
+    match recognise(head) {
+        Recognised::As(format) => Ok(format),
+        Recognised::Refused(why) => Err(Diagnostic::at(file, 0, why)),
+        Recognised::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "it is empty").expected("a trace")),
+        Recognised::Not => {
+            let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let fault = format!("`{}` begins no trace that is known", shown(first.trim_ascii()));
+            Err(Diagnostic::at(file, 1, fault).expected(format!("one of {}; trace.format=NAME says which", known())))
+        }
+    }
+}
+
+/// The format that a line has the shape of.
+fn shape(line: &[u8]) -> Option<Format> {
+    let is_op = |word: &[u8]| matches!(word, b"r" | b"R" | b"w" | b"W");
+    let is_time = |word: &[u8]| decimal(word, 1).is_some();
+    let (words, count) = commas::<7>(line);
+    let numbers = |places: &[usize]| places.iter().all(|&place| whole(words[place]).is_some());
+    match count {
+        7 if [&b"read"[..], b"write"].iter().any(|op| words[3].eq_ignore_ascii_case(op)) => return Some(Format::Msr),
+        5.. if is_op(words[3]) && numbers(&[0, 1, 2]) && is_time(words[4]) => return Some(Format::Spc),
+        5 if is_op(words[1]) && numbers(&[0, 2, 3, 4]) => return Some(Format::Alibaba),
+        5 if matches!(words[3], b"0" | b"1") && numbers(&[0, 1, 2, 4]) => return Some(Format::Tencent),
+        3 if matches!(words[0], b"0" | b"1") && numbers(&[1, 2]) => return Some(Format::Iolog),
+        _ => {}
+    }
+    let (words, count) = blanks::<7>(line);
+    let numbers = |places: &[usize]| places.iter().all(|&place| whole(words[place]).is_some());
+    match count {
+        6 if matches!(words[0], b"R" | b"W") && words[1].iter().all(u8::is_ascii_alphabetic) && numbers(&[2, 3]) => {
+            Some(Format::Validation)
+        }
+        5..=6 if is_time(words[0]) && numbers(&[1, 2, 3]) && hexadecimal(words[4]).is_some() => Some(Format::Disksim),
+        7.. if commas::<2>(words[0]).1 == 2 && numbers(&[1, 2, 4]) && is_time(words[3]) => {
+            commas::<2>(words[0]).0.iter().all(|number| whole(number).is_some()).then_some(Format::Blkparse)
+        }
+        _ => None,
+    }
+}
+
+/// The head of a table, which may stand behind a page of words.
+fn head_of_table(line: &[u8]) -> Option<Recognised> {
+    let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
+    let has = |word: &[u8]| words.contains(&word);
+    let begins = words.first()?;
+    match () {
+        () if begins.starts_with(b"TIME") && has(b"SECTOR") && has(b"BYTES") && biosnoop::has_disk(&words) => {
+            Some(Recognised::As(Format::Biosnoop))
+        }
+        () if begins.starts_with(b"TIME") && has(b"DISK") && has(b"COMM") => {
+            let why = "it has the response times of requests and not their places, as bpftrace's biosnoop prints them";
+            Some(Recognised::Refused(format!("{why}; expected what bcc's biosnoop prints")))
+        }
+        () if has(b"BLOCK") && has(b"SIZE") && has(b"COMM") => {
+            let why = "it has the places of requests and not their instants, as DTrace's iosnoop prints them";
+            Some(Recognised::Refused(format!("{why}; expected a trace with instants")))
+        }
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_format_is_told_by_a_line() {
+        for (text, format) in [
+            ("128166372003061629,usr,0,Read,7014609920,24576,41286\n", Format::Msr),
+            ("0,20941264,8192,W,0.551706,Alpha/NT\n", Format::Spc),
+            (" 0 , 20941264 , 8192 , w , 0.551706\n", Format::Spc),
+            ("419,W,8792731648,16384,1577808144360767\n", Format::Alibaba),
+            ("1538323200,12910952,128,0,1063\n", Format::Tencent),
+            ("0, 4096, 512\n", Format::Iolog),
+            ("fio version 3 iolog\n", Format::Iolog),
+            ("0.000 5 170843704 56 1\n", Format::Disksim),
+            ("R Miss 564347 2 14095.370 13876.270\n", Format::Validation),
+            ("  8,16   5        1     0.000000000 18615  Q   R 1444645666 + 256 [java]\n", Format::Blkparse),
+            ("#Maj,Mn CPU\n259,0 3 1 0.000000000 1867 P N [x]\n", Format::Blkparse),
+            ("Tracing...\nTIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n", Format::Biosnoop),
+            ("# seekwise recording 1\n# x\n", Format::Recording),
+            ("a slip\n0,20941264,8192,W,0.551706\n", Format::Spc),
+        ] {
+            assert_eq!(recognise(text.as_bytes()), Recognised::As(format), "{text}");
+        }
+        let seven = 0x6561_7407u32;
+        for head in [seven.to_le_bytes(), seven.to_be_bytes()] {
+            assert_eq!(recognise(&head), Recognised::As(Format::Blktrace));
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_not_taken_for_one() {
+        let others = [
+            "[a]\nrw=read\nsize=1g\n",
+            "; fio\n[global]\nbs=4k\n",
+            "Version 1.1.0\n'TEST SETUP\n2048,100,67,100,0,1,0,0\n",
+            "drive = \"x\"\n[driver]\n",
+            "lba,sectors,op,measured_response_ms,think_ms\n0,8,R,8.0,1\n",
+            "",
+            "1,2,3,4\n",
+        ];
+        for text in others {
+            assert_eq!(recognise(text.as_bytes()), Recognised::Not, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_played_says_why() {
+        let said = |text: &[u8]| match recognise(text) {
+            Recognised::Refused(why) => why,
+            other => format!("{other:?}"),
+        };
+        assert!(said(b"\x1f\x8b\x08\0").contains("`zcat FILE`"));
+        assert!(
+            said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n").contains("not their places")
+        );
+        assert!(said(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("not their instants"));
+    }
+}

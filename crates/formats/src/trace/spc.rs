@@ -1,0 +1,34 @@
+//! The Storage Performance Council's format (revision 1.0.1), in which UMass publishes traces of a bank and a search engine:
+//! `ASU,LBA,Size,Opcode,Timestamp[,more]`. An ASU is an address space of its own; the LBA counts its blocks of 512 bytes,
+//! the size bytes, the instant seconds since the beginning. Blanks may stand around commas.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, Units, commas};
+use super::{Format, Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+
+pub(super) struct Spc(pub Units);
+
+impl Parse for Spc {
+    #[inline]
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let (words, count) = commas::<5>(line.text);
+        if count < 5 {
+            return Err(line.values(count, Format::Spc.known().columns));
+        }
+        let [asu, lba, size, op, stamp] = words;
+        line.whole("ASU", asu)?;
+        let op = match op {
+            b"r" | b"R" => Op::Read,
+            b"w" | b"W" => Op::Write,
+            _ => return Err(line.wrong("Opcode", op, "R or W")),
+        };
+        let extent = line.extent(["LBA", "Size"], [lba, size], &self.0)?;
+        let at = line.time("Timestamp", stamp, self.0.time)?;
+        let device = sink.devices.place(line, asu)?;
+        let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
+        sink.put(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        Ok(true)
+    }
+}

@@ -1,0 +1,383 @@
+//! A trace read once before it is played: how many requests of which kind, how large, over which span, where; and whether its
+//! units can be what they are taken for. What it keeps does not grow with the trace, but for devices and, where it is asked
+//! for, the stretches that are touched.
+
+use std::collections::BTreeSet;
+
+use seekwise_model::block::{Op, SECTOR};
+use seekwise_model::time::Span;
+
+use super::{Entry, Format, Met, Part, Reading, TIMES, Wait, iolog, name_of, open};
+use crate::diagnostic::Diagnostic;
+
+/// Sectors of a stretch, the unit in which a trace's space is moved: 1 MiB, longer than nearly every request, so that what was
+/// in sequence stays so.
+pub const STRETCH: u64 = (1 << 20) / SECTOR;
+
+/// Stretches that are remembered: 4 TiB of touched places, 100 MB of memory.
+const STRETCHES: usize = 1 << 22;
+
+/// The longest read or write in sectors: 1 GiB, thirty times the most that a kernel sends at once.
+const LONGEST: u32 = 1 << 21;
+
+/// Stretches that are remembered of one request: trims go over whole disks, and touch nothing.
+const TRIMMED: usize = 1 + (LONGEST as u64 / STRETCH) as usize;
+
+/// What a trace holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// Its format.
+    pub format: Format,
+    /// What `wait` counts, where the format has it.
+    pub wait: Option<Wait>,
+    /// Requests.
+    pub requests: u64,
+    /// Of these reads, writes, flushes, trims.
+    pub reads: u64,
+    /// See [`Survey::reads`].
+    pub writes: u64,
+    /// See [`Survey::reads`].
+    pub flushes: u64,
+    /// See [`Survey::reads`].
+    pub trims: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// From the first request to the last.
+    pub span: Span,
+    /// Requests that say when they were over.
+    pub responses: u64,
+    /// Requests that began or ended within a sector.
+    pub ragged: u64,
+    /// Requests that are no whole blocks of 4096 bytes.
+    pub unaligned: u64,
+    /// The median and the largest of sizes of reads and writes, in sectors; a median beyond 4 MiB up to twice as large.
+    pub median: u32,
+    /// See [`Survey::median`].
+    pub largest: u32,
+    /// Its devices.
+    pub devices: Vec<Device>,
+    /// A hash of all requests with their instants and responses: traces of equal hashes are played alike.
+    pub hash: u64,
+    /// What was met on the way.
+    pub met: Met,
+    /// Whether sizes and places look as if they were counted otherwise.
+    pub looks: Looks,
+}
+
+/// A device of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Requests to it.
+    pub requests: u64,
+    /// The first sector behind all of its requests.
+    pub sectors: u64,
+    /// Stretches that are touched, in order, where they were asked for.
+    pub touched: Vec<u64>,
+}
+
+/// What is true of all sizes and places, in sectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// Every place and size is a multiple of 512 of the units in which it is written.
+    pub multiples: bool,
+    /// No size is as much as a sector.
+    pub below: bool,
+}
+
+/// Sizes below this many sectors are counted one by one: 4 MiB, beyond which few requests go.
+const EXACT: usize = 1 << 13;
+
+/// Sizes, one by one and beyond that by powers of two, and the largest.
+struct Sizes(Vec<u64>, u32);
+
+impl Sizes {
+    fn new() -> Sizes {
+        Sizes(vec![0; EXACT + 33], 0)
+    }
+
+    #[inline]
+    fn add(&mut self, sectors: u32) {
+        let place = if (sectors as usize) < EXACT { sectors as usize } else { EXACT + sectors.ilog2() as usize };
+        self.0[place] += 1;
+        self.1 = self.1.max(sectors);
+    }
+
+    /// Half of all are not larger.
+    fn median(&self) -> u32 {
+        let all: u64 = self.0.iter().sum();
+        let mut seen = 0;
+        let place = self.0.iter().position(|count| {
+            seen += count;
+            2 * seen >= all
+        });
+        match place.unwrap_or(0) {
+            exact if exact < EXACT => exact as u32,
+            power => u32::try_from((2u64 << (power - EXACT)) - 1).unwrap_or(u32::MAX).min(self.1),
+        }
+    }
+}
+
+/// Reads a trace. `parts` opens it, once or twice; with `touched` the stretches that its requests touch are remembered.
+pub fn survey(
+    parts: &dyn Fn() -> Result<Vec<Part>, Diagnostic>,
+    reading: &Reading,
+    touched: bool,
+) -> Result<Survey, Diagnostic> {
+    let found = read(parts()?, reading, touched);
+    let goes_back = |fault: &Diagnostic| fault.expected.as_deref() == Some(iolog::WAITS);
+    match found {
+        // What goes back are no instants from the beginning.
+        Err(fault) if reading.wait.is_none() && goes_back(&fault) => {
+            read(parts()?, &Reading { wait: Some(Wait::Relative), ..reading.clone() }, touched)
+        }
+        found => found,
+    }
+}
+
+fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Diagnostic> {
+    let file = parts.first().map_or(String::new(), |part| part.0.clone());
+    let mut reader = open(parts, reading)?;
+    let units = reading.units(reader.format);
+    applies(&file, reader.format, reading)?;
+    let mut survey = Survey::new(reader.format, reading);
+    let mut sizes = Sizes::new();
+    let mut stretches: Vec<BTreeSet<u64>> = Vec::new();
+    let mut remembered = 0;
+    while let Some(entry) = reader.read()? {
+        survey.count(&entry, &mut sizes);
+        let device = entry.device as usize;
+        if survey.devices.len() <= device {
+            survey.devices.resize_with(device + 1, Device::default);
+            stretches.resize_with(device + 1, BTreeSet::new);
+        }
+        let of = &mut survey.devices[device];
+        of.requests += 1;
+        of.sectors = of.sectors.max(entry.lba + u64::from(entry.sectors));
+        if entry.op != Op::Trim && entry.sectors > LONGEST {
+            return Err(survey.too_long(&file, entry.sectors));
+        }
+        if touched && entry.sectors > 0 {
+            let last = (entry.lba + u64::from(entry.sectors) - 1) / STRETCH;
+            let all = (entry.lba / STRETCH..=last).take(TRIMMED);
+            remembered += all.filter(|stretch| stretches[device].insert(*stretch)).count();
+            if remembered >= STRETCHES {
+                let fault = format!("it touches {STRETCHES} stretches of 1 MiB, which is more than are remembered");
+                return Err(Diagnostic::at(&file, 0, fault).key("trace.map").expected("refuse, wrap or scale"));
+            }
+        }
+    }
+    survey.met = reader.met();
+    (survey.median, survey.largest) = (sizes.median(), sizes.1);
+    for (device, (name, touched)) in survey.devices.iter_mut().zip(reader.devices().iter().zip(stretches)) {
+        name.clone_into(&mut device.name);
+        device.touched = touched.into_iter().collect();
+    }
+    survey.is_something(&file, reading, reader.devices())?;
+    survey.units_fit(&file, reading, units.address, units.length)?;
+    Ok(survey)
+}
+
+/// Keys that say something of formats that the trace is not of.
+fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnostic> {
+    let fault = |key: &str, expected: &str| {
+        let title = format.known().title;
+        Err(Diagnostic::at(file, 0, format!("{title} has no such thing")).key(key).expected(expected))
+    };
+    let kernel = matches!(format, Format::Blktrace | Format::Blkparse);
+    let fixed = kernel || format == Format::Recording;
+    match reading {
+        Reading { event: super::Event::Issued, .. } if !kernel => {
+            fault("trace.event", "it of blktrace and blkparse alone")
+        }
+        Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it of fio's iolog alone"),
+        Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time: it is fixed"),
+        Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address: it is fixed"),
+        Reading { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length: it is fixed"),
+        _ => Ok(()),
+    }
+}
+
+/// More requests a second than any device serves, and fewer than one an hour: no trace is of that.
+const FASTEST: f64 = 10e6;
+const SLOWEST: f64 = 1.0 / 3_600.0;
+
+/// Requests from which on what is true of all of them is no accident.
+const MANY: u64 = 8;
+
+/// A step of FNV-1a over 64-bit words, turned so that high digits count too.
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
+}
+
+impl Survey {
+    /// What it is, in a line by which it is known again.
+    pub fn words(&self) -> String {
+        format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.known().word, self.hash)
+    }
+
+    fn new(format: Format, reading: &Reading) -> Survey {
+        let wait = (format == Format::Iolog).then(|| reading.wait.unwrap_or(Wait::Absolute));
+        Survey {
+            format,
+            wait,
+            requests: 0,
+            reads: 0,
+            writes: 0,
+            flushes: 0,
+            trims: 0,
+            bytes: 0,
+            span: Span::ZERO,
+            responses: 0,
+            ragged: 0,
+            unaligned: 0,
+            median: 0,
+            largest: 0,
+            devices: Vec::new(),
+            hash: 0,
+            met: Met::default(),
+            looks: Looks { multiples: true, below: true },
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, entry: &Entry, sizes: &mut Sizes) {
+        let Entry { at, response, op, fua, device, lba, sectors, ragged } = *entry;
+        self.requests += 1;
+        let what = u64::from(sectors) << 32 | u64::from(device) << 4 | u64::from(fua) << 3 | op as u64;
+        let response_ns = response.map_or(u64::MAX, Span::nanos);
+        self.hash = [at.nanos(), lba, what, response_ns].into_iter().fold(self.hash, mix);
+        self.span = self.span.max(at);
+        self.responses += u64::from(response.is_some());
+        match op {
+            Op::Read => self.reads += 1,
+            Op::Flush => self.flushes += 1,
+            Op::Trim => self.trims += 1,
+            _ => self.writes += 1,
+        }
+        if !matches!(op, Op::Read | Op::Write) {
+            return;
+        }
+        sizes.add(sectors);
+        self.bytes = self.bytes.saturating_add(u64::from(sectors) * SECTOR);
+        self.ragged += u64::from(ragged);
+        self.unaligned += u64::from(lba % 8 != 0 || sectors % 8 != 0);
+        self.looks.multiples &= lba % SECTOR == 0 && u64::from(sectors) % SECTOR == 0;
+        self.looks.below &= ragged && sectors <= 2;
+    }
+
+    fn too_long(&self, file: &str, sectors: u32) -> Diagnostic {
+        let gb = f64::from(sectors) * SECTOR as f64 / 1e9;
+        let why = format!("request {} in time is of {gb:.1} GB", self.requests);
+        Diagnostic::at(file, 0, why).key("trace.length").expected("reads and writes of at most 1 GiB")
+    }
+
+    /// Requests a second.
+    pub fn rate(&self) -> f64 {
+        self.requests.saturating_sub(1) as f64 / (self.span.nanos() as f64 / 1e9)
+    }
+
+    /// Sectors that all of its devices take one behind another, each from a whole stretch on.
+    pub fn sectors(&self) -> u64 {
+        let whole = |device: &Device| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
+        match &self.devices[..] {
+            [only] => only.sectors,
+            several => several.iter().map(whole).fold(0, u64::saturating_add),
+        }
+    }
+
+    /// An error where there is nothing to play.
+    fn is_something(&self, file: &str, reading: &Reading, names: &[String]) -> Result<(), Diagnostic> {
+        if self.requests > 0 {
+            return Ok(());
+        }
+        let fault = Diagnostic::at(file, 0, "there are no requests in it");
+        match &reading.device {
+            Some(device) if !names.is_empty() => {
+                let fault = Diagnostic::at(file, 0, format!("no request is one of `{device}`")).key("trace.device");
+                let known: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
+                let more =
+                    if names.len() > known.len() { format!(" or another of {}", names.len()) } else { String::new() };
+                let fault = fault.nearest_to(device, names.iter().map(String::as_str));
+                Err(fault.expected(format!("{}{more}", known.join(", "))))
+            }
+            _ if matches!(self.format, Format::Blktrace | Format::Blkparse) && self.met.passed_over > 0 => {
+                let (event, other) = match reading.event {
+                    super::Event::Queued => ('Q', "issued"),
+                    super::Event::Issued => ('D', "queued"),
+                };
+                let why = format!("none of its {} records is a request's event {event}", self.met.passed_over);
+                let fault = Diagnostic::at(file, 0, why).key("trace.event");
+                Err(fault.expected(format!("a trace of these, or trace.event={other}")))
+            }
+            _ => Err(fault.expected(self.format.known().columns)),
+        }
+    }
+
+    /// An error where sizes and places are those of another unit than the one they are taken for.
+    fn units_fit(&self, file: &str, reading: &Reading, address: u64, length: u64) -> Result<(), Diagnostic> {
+        let many = self.reads + self.writes >= MANY;
+        let fault =
+            |why: String, expected: String| Err(Diagnostic::at(file, 0, why).key("trace.length").expected(expected));
+        let said = reading.length.is_some();
+        let title = self.format.known().title;
+        if many && self.looks.below && length == 1 && !said {
+            let why = format!("no request is as long as a sector of 512 bytes: {title} counts bytes");
+            return fault(why, "sizes in bytes, or trace.length=512 where they are sectors".to_owned());
+        }
+        if many && self.looks.multiples && address == SECTOR && length == SECTOR && !said {
+            let least = "every place and every size is a multiple of 512";
+            let why = format!("{least}, which would be 256 KiB: {title} counts sectors of 512 bytes");
+            let keys =
+                "trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they are not";
+            return fault(why, format!("sectors; {keys}"));
+        }
+        Ok(())
+    }
+
+    /// An error where its instants cannot be of the unit that they are taken for. Whoever plays it by them asks.
+    pub fn instants_fit(&self, file: &str, reading: &Reading) -> Result<(), Diagnostic> {
+        if self.requests < 2 {
+            return Ok(());
+        }
+        let fault = |why: String| Diagnostic::at(file, 0, why).key("trace.time");
+        if self.span == Span::ZERO {
+            let why = format!("all {} requests have one instant", self.requests);
+            return Err(fault(why).expected("instants, or trace.loop=closed, which asks for none"));
+        }
+        let rate = self.rate();
+        if (SLOWEST..=FASTEST).contains(&rate) {
+            return Ok(());
+        }
+        let unit = reading.units(self.format).time;
+        let could = |&&(_, other): &&(&str, u64)| {
+            (SLOWEST..=FASTEST).contains(&(rate * unit as f64 / other as f64)) && other != unit
+        };
+        let other = |&(word, other): &(&str, u64)| {
+            format!("trace.time={word} makes {} of it", per_second(rate * unit as f64 / other as f64))
+        };
+        let others: Vec<String> = TIMES.iter().filter(could).map(other).collect();
+        let span = self.span.nanos() as f64 / 1e9;
+        let why = format!(
+            "{} requests in {span:.6} s are {}, which no device has seen: instants are taken for {}",
+            self.requests,
+            per_second(rate),
+            name_of(unit)
+        );
+        Err(match others.is_empty() {
+            true => fault(why).expected("from one request an hour to 10 million a second"),
+            false => fault(why).expected(format!("another unit: {}", others.join(", "))),
+        })
+    }
+}
+
+/// A rate in words.
+fn per_second(rate: f64) -> String {
+    match rate {
+        _ if rate >= 1.0 => format!("{rate:.0} a second"),
+        _ if rate * 3_600.0 >= 1.0 => format!("{:.0} an hour", rate * 3_600.0),
+        _ => format!("one in {:.1} hours", 1.0 / (rate * 3_600.0)),
+    }
+}

@@ -1,0 +1,68 @@
+//! Tencent's block traces of 2018: `Timestamp,Offset,Size,IOType,VolumeID`; sectors of 512 bytes, 0 is a read and 1 a write.
+//! The instant is in whole seconds of Unix, so that thousands of requests have the same one: those of one second are
+//! spread evenly over it, in their order, the first at its beginning.
+
+use seekwise_model::block::Op;
+
+use super::fields::{Line, Units, commas};
+use super::{Format, Parse, Raw, Sink};
+use crate::diagnostic::Diagnostic;
+
+/// Requests of one second, or whatever unit is said, beyond which it is no second: 64 MB of them.
+const MOST: usize = 1 << 20;
+
+pub(super) struct Tencent {
+    units: Units,
+    /// Those of the second that is read.
+    second: Vec<Raw>,
+}
+
+impl Tencent {
+    pub fn new(units: Units) -> Tencent {
+        Tencent { units, second: Vec::new() }
+    }
+
+    fn spread(&mut self, sink: &mut Sink) {
+        let count = self.second.len() as u64;
+        for (place, raw) in self.second.drain(..).enumerate() {
+            let after = (u128::from(self.units.time) * place as u128 / u128::from(count)) as u64;
+            sink.put(Raw { at: raw.at.saturating_add(after), ..raw });
+        }
+    }
+}
+
+impl Parse for Tencent {
+    #[inline]
+    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+        let (words, count) = commas::<5>(line.text);
+        if count != 5 {
+            return Err(line.values(count, Format::Tencent.known().columns));
+        }
+        let [stamp, offset, size, op, volume] = words;
+        if stamp.eq_ignore_ascii_case(b"timestamp") && line.number == 1 {
+            return Ok(true);
+        }
+        let at = line.time("Timestamp", stamp, self.units.time)?;
+        let op = match op {
+            b"0" => Op::Read,
+            b"1" => Op::Write,
+            _ => return Err(line.wrong("IOType", op, "0 for a read or 1 for a write")),
+        };
+        let extent = line.extent(["Offset", "Size"], [offset, size], &self.units)?;
+        line.whole("VolumeID", volume)?;
+        let device = sink.devices.place(line, volume)?;
+        if self.second.first().is_some_and(|first| first.at != at) {
+            self.spread(sink);
+        }
+        if self.second.len() == MOST {
+            return Err(line.wrong("Timestamp", stamp, &format!("at most {MOST} requests with one instant")));
+        }
+        let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
+        self.second.push(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        Ok(true)
+    }
+
+    fn end(&mut self, sink: &mut Sink) {
+        self.spread(sink);
+    }
+}

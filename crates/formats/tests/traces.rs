@@ -1,0 +1,467 @@
+//! Formats of traces: of each a few lines of our own, and what is said of one that is cut, one in wrong units, and one that is
+//! not sorted.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::trace::survey::{Survey, survey};
+use seekwise_formats::trace::{Entry, Event, FORMATS, Format, Part, Reading, Units, Wait, name_of, open};
+use seekwise_model::block::Op;
+
+fn part(bytes: &[u8]) -> Part {
+    ("t".to_owned(), Box::new(std::io::Cursor::new(bytes.to_vec())))
+}
+
+/// Instant in nanoseconds, operation, device, sector, sectors, response in nanoseconds.
+type Row = (u64, Op, String, u64, u32, Option<u64>);
+
+fn rows_of(bytes: &[u8], reading: &Reading) -> Result<Vec<Row>, Diagnostic> {
+    let mut reader = open(vec![part(bytes)], reading)?;
+    let mut rows = Vec::new();
+    while let Some(entry) = reader.read()? {
+        let Entry { at, response, op, device, lba, sectors, .. } = entry;
+        let device = reader.devices()[device as usize].clone();
+        rows.push((at.nanos(), op, device, lba, sectors, response.map(|it| it.nanos())));
+    }
+    Ok(rows)
+}
+
+fn rows(text: &str) -> Vec<Row> {
+    rows_of(text.as_bytes(), &Reading::default()).unwrap()
+}
+
+fn surveyed(text: &str, reading: &Reading) -> Result<Survey, String> {
+    let parts = || Ok(vec![part(text.as_bytes())]);
+    let found = survey(&parts, reading, false).map_err(|fault| fault.to_string())?;
+    found.instants_fit("t", reading).map_err(|fault| fault.to_string())?;
+    Ok(found)
+}
+
+fn said(text: &str) -> String {
+    surveyed(text, &Reading::default()).map(|survey| format!("{survey:?}")).unwrap_err()
+}
+
+fn row(at: u64, op: Op, device: &str, lba: u64, sectors: u32, response: Option<u64>) -> Row {
+    (at, op, device.to_owned(), lba, sectors, response)
+}
+
+const MSR: &str =
+    "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,1317441536,8192,1963\n";
+
+#[test]
+fn msr() {
+    let expected = [
+        row(0, Op::Read, "usr,0", 13_700_410, 48, Some(4_128_600)),
+        row(1_332_052_600, Op::Write, "usr,0", 2_573_128, 16, Some(196_300)),
+    ];
+    assert_eq!(rows(MSR), expected);
+    let head = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n";
+    assert_eq!(rows(&format!("\u{feff}{head}{}", MSR.replace('\n', "\r\n"))), expected);
+    let cut = &MSR[..MSR.len() - 20];
+    assert_eq!(
+        said(cut),
+        "t:2: the file ends within this line: 5 values; expected Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime"
+    );
+    // Seconds of Unix where units of 100 ns are expected.
+    let seconds = MSR.replace("128166372003061629", "1172163600").replace("128166372016382155", "1172163601");
+    let seconds = format!("{seconds}1172163601,usr,0,Read,0,512,9\n");
+    assert_eq!(
+        said(&seconds),
+        "t: `trace.time`: 3 requests in 0.000000 s are 20000000 a second, which no device has seen: instants are taken for \
+         units of 100 ns; expected another unit: trace.time=us makes 2000000 a second of it, trace.time=ms makes 2000 a \
+         second of it, trace.time=s makes 2 a second of it"
+    );
+    let turned: String = MSR.lines().rev().map(|line| format!("{line}\n")).collect();
+    assert_eq!(rows(&turned), expected, "order is made");
+    assert_eq!(surveyed(&turned, &Reading::default()).unwrap().met.reordered, 1);
+    assert_eq!(
+        surveyed(&turned, &Reading { window: 1, ..Reading::default() }).unwrap_err(),
+        "t:2: `time`: it is 1.332053 s earlier than a line that lies more than 1 requests before; expected a trace sorted by \
+         time, or a larger trace.window"
+    );
+}
+
+const SPC: &str = "0,303567,3584,w,0.000000\n1,55590,3072,R,0.026214,more\n 0 , 303574 , 100 , r , 1.5\n";
+
+#[test]
+fn spc() {
+    let expected = [
+        row(0, Op::Write, "0", 303_567, 7, None),
+        row(26_214_000, Op::Read, "1", 55_590, 6, None),
+        row(1_500_000_000, Op::Read, "0", 303_574, 1, None),
+    ];
+    assert_eq!(rows(SPC), expected);
+    assert_eq!(surveyed(SPC, &Reading::default()).unwrap().ragged, 1);
+    assert_eq!(
+        said(&SPC.replace("0.026214,more", "0 026214")),
+        "t:2: `Timestamp`: `0 026214` will not do; expected a time in seconds"
+    );
+    assert_eq!(
+        said(&SPC[..SPC.len() - 12]),
+        "t:3: the file ends within this line: 3 values; expected ASU,LBA,Size,Opcode,Timestamp"
+    );
+    let sectors: String = (0..9).map(|i| format!("0,{},8,R,{i}.5\n", i * 8)).collect();
+    assert_eq!(
+        said(&sectors),
+        "t: `trace.length`: no request is as long as a sector of 512 bytes: SPC (UMass) counts bytes; expected sizes in bytes, or \
+         trace.length=512 where they are sectors"
+    );
+    let right = Reading { length: Some(512), ..Reading::default() };
+    assert_eq!(surveyed(&sectors, &right).unwrap().largest, 8);
+    let unsorted: String = SPC.lines().rev().map(|line| format!("{line}\n")).collect();
+    assert_eq!(surveyed(&unsorted, &Reading::default()).unwrap().met.reordered, 2);
+}
+
+const DISKSIM: &str = "0.000 5 170843704 56 1\n1.037 5 170843768 120 0\n9.315 5 170843760 8 81\n";
+
+#[test]
+fn disksim() {
+    let expected = [
+        row(0, Op::Read, "5", 170_843_704, 56, None),
+        row(1_037_000, Op::Write, "5", 170_843_768, 120, None),
+        row(9_315_000, Op::Read, "5", 170_843_760, 8, None),
+    ];
+    assert_eq!(rows(DISKSIM), expected);
+    assert_eq!(
+        said(&DISKSIM[..DISKSIM.len() - 6]),
+        "t:3: the file ends within this line: 3 values; expected arrival device block blocks flags"
+    );
+    // Nanoseconds, as other simulators write this form.
+    let nanoseconds = "0 0 303567 7 0\n26214000 1 240840 6 0\n78643005 1 55596 6 1\n";
+    assert_eq!(
+        said(nanoseconds),
+        "t: `trace.time`: 3 requests in 78643.005000 s are one in 10.9 hours, which no device has seen: instants are taken for \
+         milliseconds; expected another unit: trace.time=ns makes 25 a second of it, trace.time=100ns makes 916 an hour of it, \
+         trace.time=us makes 92 an hour of it"
+    );
+    let bytes: String = (0..9).map(|i| format!("{i}.0 0 {} 4096 1\n", i * 1_048_576)).collect();
+    assert_eq!(
+        said(&bytes),
+        "t: `trace.length`: every place and every size is a multiple of 512, which would be 256 KiB: DiskSim ASCII counts sectors of \
+         512 bytes; expected sectors; trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they \
+         are not"
+    );
+    let long = DISKSIM.replace("168 120 0", "168 2097153 0").replace("768 120 0", "768 2097153 0");
+    assert_eq!(
+        said(&long),
+        "t: `trace.length`: request 2 in time is of 1.1 GB; expected reads and writes of at most 1 GiB"
+    );
+    let unsorted: String = DISKSIM.lines().rev().map(|line| format!("{line}\n")).collect();
+    assert_eq!(rows(&unsorted), expected);
+}
+
+#[test]
+fn disksims_validation_form() {
+    let text = "R Miss 100 8 5250.0 10000\nW Doub 7 1 500 0\nR Hit 8 1 1 1\n";
+    let expected = [
+        row(0, Op::Read, "0", 100, 8, Some(5_250_000)),
+        row(15_250_000, Op::Write, "0", 7, 1, Some(500_000)),
+        row(15_750_000, Op::Read, "0", 8, 1, Some(1_000)),
+    ];
+    assert_eq!(rows(text), expected);
+    assert_eq!(
+        said(&text.replace("Hit", "Hot")),
+        "t:3: `tag`: `Hot` will not do; expected Hit, Miss, Doub, Trip; did you mean `Hit`?"
+    );
+    assert!(said("R Miss 1 8 10 10\nR Mi").starts_with("t:2: the file ends within this line: 2 values"));
+    assert!(said("R Miss 1 8 99999999999 99999999999\nR Hit 1 8 1 1\n").contains("one in 55.6 hours"));
+}
+
+#[test]
+fn iolog_of_three_versions() {
+    let three = "fio version 3 iolog\n2 /dev/a add\n872 /dev/a open\n878 /dev/a write 0 16384\n888 /dev/a sync 0 0\n\
+        891 /dev/a trim 4096 512\n99 /dev/b read 512 512\n1001 /dev/a close\n";
+    let expected = [
+        row(0, Op::Read, "/dev/b", 1, 1, None),
+        row(779_000, Op::Write, "/dev/a", 0, 32, None),
+        row(789_000, Op::Flush, "/dev/a", 0, 0, None),
+        row(792_000, Op::Trim, "/dev/a", 8, 1, None),
+    ];
+    assert_eq!(rows(three), expected);
+    let two = "fio version 2 iolog\nf add\nf open\nf write 4096 4096\nf wait 1000 0\nf datasync 0 0\nf wait 3000 0\nf read 0 512\n";
+    let at = |text: &str| rows(text).iter().map(|row| row.0).collect::<Vec<_>>();
+    assert_eq!(at(two), [0, 1_000_000_000, 3_000_000_000], "milliseconds from the beginning, as fio's code has it");
+    let found = surveyed(&two.replace("3000", "300"), &Reading::default()).unwrap();
+    assert_eq!(
+        (found.wait, found.span.nanos()),
+        (Some(Wait::Relative), 1_300_000),
+        "one that goes back is of microseconds"
+    );
+    let one = "0, 4096, 512\n1, 0, 1024\n";
+    assert_eq!(rows(one), [row(0, Op::Read, "file", 8, 1, None), row(0, Op::Write, "file", 0, 2, None)]);
+    assert_eq!(
+        said(one),
+        "t: `trace.time`: all 2 requests have one instant; expected instants, or trace.loop=closed, which asks for none"
+    );
+    assert_eq!(
+        said(&three.replace("trim", "trimm")),
+        "t:6: `action`: `trimm` will not do; expected add, open, close, read, write, trim, sync, datasync, wait; did you mean \
+         `trim`?"
+    );
+    assert_eq!(
+        said(&three[..three.len() - 35]),
+        "t:7: the file ends within this line: 1 value; expected file action offset length"
+    );
+    let slow = "fio version 3 iolog\n0 f read 0 512\n1000000000000 f read 0 512\n";
+    assert!(said(slow).contains("one in 277.8 hours, which no device has seen: instants are taken for microseconds"));
+}
+
+const ALIBABA: &str = "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,360448,1577808144360813\n";
+
+#[test]
+fn alibaba() {
+    let expected =
+        [row(0, Op::Write, "419", 17_173_304, 32, None), row(46_000, Op::Read, "725", 115_449_856, 704, None)];
+    assert_eq!(rows(ALIBABA), expected);
+    let one = Reading { device: Some("725".to_owned()), ..Reading::default() };
+    assert_eq!(rows_of(ALIBABA.as_bytes(), &one).unwrap(), [row(0, Op::Read, "725", 115_449_856, 704, None)]);
+    let none = Reading { device: Some("726".to_owned()), ..Reading::default() };
+    assert_eq!(
+        surveyed(ALIBABA, &none).unwrap_err(),
+        "t: `trace.device`: no request is one of `726`; expected 419, 725"
+    );
+    assert_eq!(
+        said(&ALIBABA[..60]),
+        "t:2: the file ends within this line: 4 values; expected device_id,opcode,offset,length,timestamp"
+    );
+    let seconds = ALIBABA.replace("1577808144360767", "1577808144").replace("1577808144360813", "1577808144");
+    assert!(said(&seconds).contains("all 2 requests have one instant"));
+    let turned: String = ALIBABA.lines().rev().map(|line| format!("{line}\n")).collect();
+    assert_eq!(rows(&turned), expected);
+}
+
+const TENCENT: &str = "1538323200,12910952,128,0,1063\n1538323200,6338688,8,1,1627\n1538323201,8,8,0,1063\n";
+
+#[test]
+fn tencent() {
+    let expected = [
+        row(0, Op::Read, "1063", 12_910_952, 128, None),
+        row(500_000_000, Op::Write, "1627", 6_338_688, 8, None),
+        row(1_000_000_000, Op::Read, "1063", 8, 8, None),
+    ];
+    assert_eq!(rows(TENCENT), expected, "requests of one second are spread over it");
+    assert_eq!(
+        said(&TENCENT.replace(",1,1627", ",2,1627")),
+        "t:2: `IOType`: `2` will not do; expected 0 for a read or 1 for a write"
+    );
+    assert_eq!(
+        said(&TENCENT[..TENCENT.len() - 8]),
+        "t:3: the file ends within this line: 3 values; expected Timestamp,Offset,Size,IOType,VolumeID"
+    );
+    let bytes: String = (0..9).map(|i| format!("15383232{i:02},{},4096,0,1\n", i * 1_048_576)).collect();
+    assert!(said(&bytes).contains("Tencent (2018) counts sectors of 512 bytes"));
+    let turned = format!("1538323202,8,8,0,1063\n{TENCENT}");
+    assert_eq!(surveyed(&turned, &Reading::default()).unwrap().met.reordered, 3);
+}
+
+const BIOSNOOP: &str = "Tracing block device I/O... Hit Ctrl-C to end.\n\
+    TIME(s)     COMM           PID    DISK    T SECTOR     BYTES   LAT(ms)\n\
+    0.000004    supervise      1950   xvda1   W 13092560   4096       0.74\n\
+    0.011969    my program     1950   xvda1   R 13092432   1024       0.60\n";
+
+#[test]
+fn biosnoop() {
+    let expected = [
+        row(0, Op::Write, "xvda1", 13_092_560, 8, Some(740_000)),
+        row(12_105_000, Op::Read, "xvda1", 13_092_432, 2, Some(600_000)),
+    ];
+    assert_eq!(rows(BIOSNOOP), expected, "a line is printed when its request is over");
+    let queued = BIOSNOOP.replace("LAT(ms)", "QUE(ms) LAT(ms)").replace("0.74", "0.26 0.74").replace("0.60", "0.4 0.6");
+    let responses: Vec<_> = rows(&queued).iter().map(|row| row.5).collect();
+    assert_eq!(responses, [Some(1_000_000), Some(1_000_000)]);
+    assert_eq!(
+        said(&BIOSNOOP[..BIOSNOOP.len() - 20]),
+        "t:4: the file ends within this line: 7 values; expected TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)"
+    );
+    let milliseconds = BIOSNOOP.replace("0.000004", "4000.5").replace("0.011969", "99000000.25");
+    assert!(said(&milliseconds).contains("instants are taken for seconds"), "{}", said(&milliseconds));
+    let late = BIOSNOOP.replace("0.60", "20.0");
+    assert_eq!(surveyed(&late, &Reading::default()).unwrap().met.reordered, 1, "it began first and ended last");
+}
+
+const BLKPARSE: &str = "  8,16   5        1     0.000000000 18615  A   R 1444645666 + 256 <- (8,17) 1444645632\n\
+    \x20 8,16   5        2     0.000001850 18615  Q   R 1444645666 + 8 [java]\n\
+    \x20 8,16   5        3     0.000006438 18615  Q   R 1444645674 + 8 [a b]\n\
+    \x20 8,16   5        4     0.000007000 18615  P   N [java]\n\
+    \x20 8,16   5        5     0.000008000 18615  D   R 1444645666 + 16 [java]\n\
+    \x20 8,16   5        6     0.000009000 18615  Q FWFS 8 + 8 [jbd2/sda1-8]\n\
+    \x20 8,16   5        7     0.000010000     0  C   R 1444645666 + 16 [0]\n\
+    \x20 8,16   5        8     0.000011000 18615  Q FWS [java]\n\
+    \x20 8,16   5        9     0.000012000 18615  Q   D 64 + 64 [java]\n\
+    CPU0 (8,16):\n Reads Queued:           2,       8KiB\n";
+
+#[test]
+fn blkparse() {
+    let expected = [
+        row(0, Op::Read, "8,16", 1_444_645_666, 8, Some(8_150)),
+        row(4_588, Op::Read, "8,16", 1_444_645_674, 8, Some(3_562)),
+        row(7_150, Op::Flush, "8,16", 0, 0, None),
+        row(7_150, Op::Write, "8,16", 8, 8, None),
+        row(9_150, Op::Flush, "8,16", 0, 0, None),
+        row(10_150, Op::Trim, "8,16", 64, 64, None),
+    ];
+    assert_eq!(rows(BLKPARSE), expected);
+    let issued = Reading { event: Event::Issued, ..Reading::default() };
+    assert_eq!(
+        rows_of(BLKPARSE.as_bytes(), &issued).unwrap(),
+        [row(0, Op::Read, "8,16", 1_444_645_666, 16, Some(2_000))]
+    );
+    let none = BLKPARSE.replace(" Q ", " I ");
+    assert_eq!(
+        said(&none),
+        "t: `trace.event`: none of its 8 records is a request's event Q; expected a trace of these, or trace.event=issued"
+    );
+    let slip = BLKPARSE.replace(" P ", " Y ");
+    assert!(said(&slip).starts_with("t:4: `action`: `Y` will not do; expected Q, M, F,"), "{}", said(&slip));
+    let cut = &BLKPARSE[..BLKPARSE.find(" 0.000009").unwrap()];
+    assert!(
+        said(cut).starts_with("t:6: the file ends within this line: 3 values; expected major,minor cpu"),
+        "{}",
+        said(cut)
+    );
+    let unit = surveyed(BLKPARSE, &Reading { time: Some(1), ..Reading::default() });
+    assert_eq!(
+        unit.unwrap_err(),
+        "t: `trace.time`: blkparse's text has no such thing; expected no unit of time: it is fixed"
+    );
+    let unsorted = BLKPARSE.replace("0.000001850", "0.000006900");
+    assert_eq!(surveyed(&unsorted, &Reading::default()).unwrap().met.reordered, 1);
+    let wrong: String = BLKPARSE.replace("0.0000", "98765.0").replace("98765.000000000", "0.000000000");
+    let wrong = wrong.replace("98765.001850", "1.0");
+    assert!(surveyed(&wrong, &Reading::default()).unwrap_err().contains("which no device has seen"));
+}
+
+/// A record of version 7 or 8.
+fn record(version: u8, big: bool, (at, sector, bytes): (u64, u64, u32), action: u64, behind: &[u8]) -> Vec<u8> {
+    let (u16s, u32s, u64s) = (
+        |it: u16| if big { it.to_be_bytes() } else { it.to_le_bytes() },
+        |it: u32| if big { it.to_be_bytes() } else { it.to_le_bytes() },
+        |it: u64| if big { it.to_be_bytes() } else { it.to_le_bytes() },
+    );
+    let mut all = [u32s(0x6561_7400 | u32::from(version)), u32s(1)].concat();
+    all.extend([u64s(at), u64s(sector)].concat());
+    let device = u32s(8 << 20 | 16);
+    match version {
+        7 => all.extend([u32s(bytes), u32s(action as u32), u32s(9), device, u32s(0)].concat()),
+        _ => {
+            all.extend([u32s(bytes), u32s(9)].concat());
+            all.extend(u64s(action));
+            all.extend([device, u32s(0)].concat());
+        }
+    }
+    all.extend([u16s(0), u16s(behind.len() as u16)].concat());
+    all.extend(vec![0; if version == 8 { 12 } else { 0 }]);
+    all.extend(behind);
+    all
+}
+
+const QUEUE: u64 = 1;
+const COMPLETE: u64 = 8;
+const READ: u64 = 1 << 16;
+const WRITE: u64 = 2 << 16;
+const NOTIFY: u64 = 0x400 << 16;
+const FUA: u64 = 0x8000 << 16;
+
+fn records(version: u8, big: bool) -> Vec<u8> {
+    let one = |what, action, behind: &[u8]| record(version, big, what, action, behind);
+    [
+        one((0, 0, 0), NOTIFY, b"kworker/0:1H\0\0\0\0"),
+        one((5_000, 800, 4_096), QUEUE | READ, b""),
+        one((9_000, 64, 512), QUEUE | WRITE | FUA, b"abc"),
+        one((45_000, 800, 4_096), COMPLETE | READ, b""),
+        one((49_000, 0, 8_192), 6 | 9 << 16, b""),
+    ]
+    .concat()
+}
+
+#[test]
+fn blktrace_of_both_versions_and_orders() {
+    let expected = [row(0, Op::Read, "8,16", 800, 8, Some(40_000)), row(4_000, Op::Write, "8,16", 64, 1, None)];
+    for (version, big) in [(7, false), (7, true), (8, false), (8, true)] {
+        let bytes = records(version, big);
+        assert_eq!(rows_of(&bytes, &Reading::default()).unwrap(), expected, "version {version}, big-endian {big}");
+        let mut reader = open(vec![part(&bytes)], &Reading::default()).unwrap();
+        assert_eq!((reader.format, reader.read().unwrap().map(|it| it.fua)), (Format::Blktrace, Some(false)));
+        assert_eq!(reader.read().unwrap().map(|it| it.fua), Some(true));
+    }
+}
+
+#[test]
+fn blktrace_of_several_processors_is_one_and_faults_have_their_place() {
+    let bytes = records(7, false);
+    let other = record(7, false, (7_000, 8, 512), QUEUE | READ, b"");
+    let mut reader = open(vec![part(&bytes), part(&other)], &Reading::default()).unwrap();
+    let entries = std::iter::from_fn(|| reader.read().unwrap());
+    assert_eq!(entries.map(|entry| entry.lba).collect::<Vec<_>>(), [800, 8, 64], "by their instants");
+    let fault = |bytes: &[u8]| rows_of(bytes, &Reading::default()).unwrap_err().to_string();
+    assert_eq!(
+        fault(&bytes[..bytes.len() - 8]),
+        "t: record 5 at byte 211: the file ends within it: 40 bytes of 48 are there; expected whole records; the first 211 \
+         bytes hold nothing but whole ones"
+    );
+    let mut torn = bytes.clone();
+    torn[64] = b'x';
+    assert_eq!(fault(&torn), "t: record 2 at byte 64: it is of version 120; expected version 7 or 8");
+    torn[65] = b'x';
+    assert_eq!(
+        fault(&torn),
+        "t: record 2 at byte 64: no record begins here; expected a record that begins with 0x65617400 and 7 or 8 in its last byte"
+    );
+    let parts = || Ok(vec![part(&record(7, false, (5, 0, 512), 7 | READ, b""))]);
+    let said = survey(&parts, &Reading::default(), false).unwrap_err().to_string();
+    assert!(said.ends_with("expected a trace of these, or trace.event=issued"), "{said}");
+    // Slower than an hour each, in nanoseconds.
+    let slow =
+        [(0, 0, 512), (9_000_000_000_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
+    let found = survey(&|| Ok(vec![part(&slow)]), &Reading::default(), false).unwrap();
+    let said = found.instants_fit("t", &Reading::default()).unwrap_err().to_string();
+    assert!(said.contains("2 requests in 9000.000000 s are one in 2.5 hours"), "{said}");
+    let turned = [(9_000, 0, 512), (5_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
+    let found = survey(&|| Ok(vec![part(&turned)]), &Reading::default(), false).unwrap();
+    assert_eq!(found.met.reordered, 1);
+}
+
+#[test]
+fn our_own_recording() {
+    let text = "# seekwise recording 1\n# a drive\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n\
+        2,500,900,done,write,64,8,1,1\n1,100,1000,done,read,0,8,0,0\norder,950,cut\n";
+    let expected = [row(0, Op::Read, "disk", 0, 8, Some(900)), row(400, Op::Write, "disk", 64, 8, Some(400))];
+    assert_eq!(rows(text), expected);
+    let met = open(vec![part(text.as_bytes())], &Reading::default()).map(|mut reader| {
+        while reader.read().unwrap().is_some() {}
+        reader.met()
+    });
+    assert_eq!(met.map(|met| (met.reordered, met.passed_over)).unwrap(), (1, 1));
+    let fault = rows_of(text.replace("done,read", "done,reed").as_bytes(), &Reading::default()).unwrap_err();
+    assert_eq!(fault.to_string(), "t:5: `op`: `reed` will not do; expected read, write, flush or trim");
+    assert!(
+        said(&text[..text.find("done,read").unwrap()]).starts_with("t:5: the file ends within this line: 4 values")
+    );
+}
+
+/// The guide's table of formats is that of the program.
+#[test]
+fn the_guide_has_every_format() {
+    let guide = include_str!("../../../docs/traces.md");
+    for known in FORMATS {
+        let row = guide.lines().find(|line| line.starts_with(&format!("| `{}` | {} |", known.word, known.title)));
+        let row = row.unwrap_or_else(|| panic!("the guide has no row of {}", known.word));
+        let counted = |bytes: u64| if bytes == 1 { "bytes" } else { "sectors" };
+        let Units { time, address, length } = known.units;
+        let response = if known.responses { "yes" } else { "no" };
+        let end = format!("| {} | {} | {} | {response} |", name_of(time), counted(address), counted(length));
+        assert!(row.ends_with(&end), "{row}: {end}");
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_told_what_one_is() {
+    assert_eq!(
+        said("[a]\nrw=read\n"),
+        "t:1: `[a]` begins no trace that is known; expected one of blktrace, blkparse, msr, spc, disksim, validation, iolog, \
+         alibaba, tencent, biosnoop, recording; trace.format=NAME says which"
+    );
+    assert_eq!(said(""), "t: it is empty; expected a trace");
+    let named = Reading { format: Some(Format::Msr), ..Reading::default() };
+    assert!(surveyed("1,2,3\n", &named).unwrap_err().starts_with("t:1: 3 values; expected Timestamp,Hostname"));
+    let long = format!("{}\n{}\n", SPC.trim_end(), "9".repeat(70_000));
+    assert_eq!(said(&long), "t:4: a line of more than 65536 bytes");
+}

@@ -1,0 +1,267 @@
+//! A recorded trace as a job: surveyed once, told apart by a hash of its requests, laid out on a target, opened anew for each
+//! run; and the certificate of how it was played.
+//!
+//! Devices of a trace lie one behind another, each from a whole stretch of 1 MiB on. What a larger device held goes where
+//! `trace.map` says. Reads formats by [`seekwise_formats::trace`]; opens no file itself, but by the opener that
+//! [`Inputs`] is lent.
+
+mod certificate;
+mod place;
+
+use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::stack::Setting;
+use seekwise_formats::trace::keys::{Asked, Map, loop_word};
+use seekwise_formats::trace::survey::{Survey, survey};
+use seekwise_formats::trace::{self, Entry, Format, HEAD, Part, Reader, Reading, Recognised};
+use seekwise_model::block::{Limits, SECTOR};
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::trace::{How, Loop, Row};
+use seekwise_targets::work::trace::{Feed, TraceSpec};
+
+pub use self::certificate::{Certificate, Off, certificate};
+use self::place::Places;
+use crate::inputs::Inputs;
+
+/// A trace that was loaded.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// What it holds.
+    pub survey: Arc<Survey>,
+    /// What was asked of it.
+    pub asked: Asked,
+    /// Sectors of the target that it was laid out on.
+    pub sectors: u64,
+}
+
+/// Opens a trace by its name: its parts, each with a name of its own.
+pub type OpenParts = fn(&str) -> io::Result<Vec<Part>>;
+
+/// What of a job's keys a trace heeds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Heeded<'a> {
+    /// Requests outstanding in a closed loop, as `job.depth` has it.
+    pub depth: Option<&'a str>,
+    /// When it ends.
+    pub runtime: Option<Span>,
+    /// What the target can do.
+    pub limits: Option<&'a Limits>,
+}
+
+/// The trace called `name`, where it is one; nothing where it is no trace, or a recording that is to be played as it is.
+pub fn load(
+    name: &str,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    keys: &[(&str, &str)],
+    heeded: Heeded<'_>,
+) -> Result<Option<(TraceSpec, Traced)>, Diagnostic> {
+    let Some(open) = is_trace(name, inputs, keys)? else { return Ok(None) };
+    let asked = Asked::of(name, keys.iter().copied())?;
+    let touched = asked.map == Map::Compact;
+    let survey =
+        inputs.survey(name, &asked.reading, touched, &|| survey(&|| parts(name, open), &asked.reading, touched))?;
+    let how = how(name, &asked, &survey, heeded)?;
+    let places = Places::new(&survey, asked.map, sectors);
+    fits(name, open, &asked, &survey, &places)?;
+    heeded.limits.map_or(Ok(()), |limits| carries(name, &survey, limits))?;
+    let reading = Reading { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
+    let file = name.to_owned();
+    let opened = move || -> Result<Box<dyn Feed>, String> {
+        let reader = parts(&file, open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
+        Ok(Box::new(Recorded { reader, places: places.clone(), fault: None, moved: (0, 0) }))
+    };
+    let (requests, writes, trims, span) = (survey.requests, survey.writes, survey.trims, survey.span);
+    let spec = TraceSpec { name: name.to_owned(), how, requests, writes, trims, span, open: Arc::new(opened) };
+    Ok(Some((spec, Traced { survey, asked, sectors })))
+}
+
+/// Whether it is a trace, and then how it is opened.
+fn is_trace(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Option<OpenParts>, Diagnostic> {
+    let Some(open) = inputs.opener() else {
+        return match inputs.keeps_trace(name) {
+            true => Err(Diagnostic::at(name, 0, "a trace is not kept beside its results, and is not opened here")),
+            false => Ok(None),
+        };
+    };
+    let mut head = Vec::new();
+    match open(name) {
+        Ok(parts) => {
+            let Some((file, part)) = parts.into_iter().next() else { return Ok(None) };
+            let read = part.take(HEAD).read_to_end(&mut head);
+            read.map_err(|why| Diagnostic::at(&file, 0, format!("cannot be read: {why}")))?;
+        }
+        Err(why) if why.kind() == ErrorKind::NotFound && !inputs.keeps_trace(name) => return Ok(None),
+        Err(why) => return Err(Diagnostic::at(name, 0, format!("cannot be read: {why}"))),
+    }
+    let named = keys.iter().any(|(key, _)| *key == "trace.format");
+    match trace::recognise(&head) {
+        _ if named => Ok(Some(open)),
+        // Played as it is, tag by tag, unless something of a trace is asked.
+        Recognised::As(Format::Recording) if keys.is_empty() => Ok(None),
+        Recognised::As(_) => Ok(Some(open)),
+        Recognised::Refused(why) => Err(Diagnostic::at(name, 0, why)),
+        Recognised::Not => Ok(None),
+    }
+}
+
+fn parts(name: &str, open: OpenParts) -> Result<Vec<Part>, Diagnostic> {
+    open(name).map_err(|why| Diagnostic::at(name, 0, format!("cannot be read: {why}")))
+}
+
+/// How it is played, where it can be.
+fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result<How, Diagnostic> {
+    let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).key(key);
+    let mode = match (asked.mode, heeded.depth) {
+        (Loop::Closed(one), None) => Loop::Closed(one),
+        (Loop::Closed(_), Some(depth)) => match depth.parse() {
+            Ok(depth) if (1..=65_535).contains(&depth) => Loop::Closed(depth),
+            _ => return Err(fault("job.depth", &format!("`{depth}` does not fit")).expected("from 1 to 65535")),
+        },
+        (mode, None) => mode,
+        (_, Some(_)) => {
+            let wrong = fault("job.depth", "a trace has no depth but in a closed loop");
+            return Err(wrong.expected("trace.loop=closed beside it"));
+        }
+    };
+    match mode {
+        Loop::Closed(_) if asked.speed != seekwise_model::workload::trace::Speed::default() => {
+            let wrong = fault("trace.speed", "a closed loop goes by no instants");
+            return Err(wrong.expected("trace.loop=open or dependent with it"));
+        }
+        Loop::Closed(_) => {}
+        Loop::Dependent if survey.responses == 0 => {
+            let title = survey.format.known().title;
+            let why = format!("it does not say when requests were over, and has no dependencies to keep: {title}");
+            return Err(fault("trace.loop", &why).expected("open or closed, or a trace with response times"));
+        }
+        Loop::Open | Loop::Dependent => survey.instants_fit(name, &asked.reading)?,
+    }
+    let until = heeded.runtime.map(|runtime| Instant::ZERO + runtime);
+    Ok(How { mode, speed: asked.speed, until })
+}
+
+/// An error where the target does not take requests like these.
+fn carries(name: &str, survey: &Survey, limits: &Limits) -> Result<(), Diagnostic> {
+    if survey.largest > limits.max_transfer {
+        let why = format!(
+            "its longest request has {} sectors of 512 bytes, and {} are the most that the target takes at once",
+            survey.largest, limits.max_transfer
+        );
+        return Err(Diagnostic::at(name, 0, why)
+            .expected("a driver above the drive, which splits them: --set driver=linux-noop"));
+    }
+    if u64::from(limits.logical) > SECTOR && survey.unaligned > 0 {
+        let why = format!("{} requests are no whole blocks of 4096 bytes", survey.unaligned);
+        return Err(Diagnostic::at(name, 0, why).expected(format!("a target of {SECTOR}-byte sectors")));
+    }
+    Ok(())
+}
+
+/// An error where requests lie beyond the target.
+fn fits(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Places) -> Result<(), Diagnostic> {
+    let gb = |sectors: u64| (sectors as f64) * SECTOR as f64 / 1e9;
+    let room = places.room();
+    if places.needed() <= room {
+        return Ok(());
+    }
+    if asked.map != Map::Refuse {
+        let why = format!("what it touches is {:.1} GB, and the target has {:.1} GB", gb(places.needed()), gb(room));
+        return Err(Diagnostic::at(name, 0, why).key("trace.map").expected("wrap or scale, or a larger target"));
+    }
+    let beyond = beyond(name, open, asked, survey, places)?;
+    let devices = match &survey.devices[..] {
+        [_] => String::new(),
+        several => {
+            let names: Vec<&str> = several.iter().take(8).map(|it| it.name.as_str()).collect();
+            let more = if several.len() > names.len() { ", …" } else { "" };
+            let (count, names) = (several.len(), names.join(", "));
+            format!(", its {count} devices ({names}{more}) one behind another; trace.device=NAME plays one of them")
+        }
+    };
+    let why = format!(
+        "{beyond} of {} requests lie beyond the target's {:.1} GB: the trace takes {:.1} GB{devices}",
+        survey.requests,
+        gb(room),
+        gb(places.needed())
+    );
+    Err(Diagnostic::at(name, 0, why).key("trace.map").expected("wrap, scale or compact, or a larger target"))
+}
+
+/// Requests beyond the target's end.
+fn beyond(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Places) -> Result<u64, Diagnostic> {
+    let reading = Reading { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
+    let mut reader = trace::open(parts(name, open)?, &reading)?;
+    let mut beyond = 0;
+    while let Some(entry) = reader.read()? {
+        beyond += u64::from(places.recorded(&entry) + u64::from(entry.sectors) > places.room());
+    }
+    Ok(beyond)
+}
+
+/// What the trace is and how it is played, as settings.
+pub fn settings(name: &str, traced: &Traced, how: How) -> Vec<Setting> {
+    let Traced { survey, asked, sectors } = traced;
+    let units = asked.reading.units(survey.format);
+    let mut told = vec![
+        ("job.names", name.to_owned()),
+        ("job.capacity", format!("{sectors} sectors")),
+        ("trace.format", survey.format.known().word.to_owned()),
+        ("trace.requests", survey.words().trim().to_owned()),
+        ("trace.loop", loop_word(how.mode).to_owned()),
+        ("trace.map", asked.map.word().to_owned()),
+        ("trace.device", asked.reading.device.clone().unwrap_or_else(|| "all".to_owned())),
+        ("trace.units", format!("{} ns, {} bytes, {} bytes", units.time, units.address, units.length)),
+    ];
+    match how.mode {
+        Loop::Closed(depth) => told.push(("job.depth", depth.to_string())),
+        _ => told.push(("trace.speed", format!("{}", f64::from(how.speed.thousandths) / 1e3))),
+    }
+    let end = how.until.map_or("until it ends".to_owned(), |until| format!("{} s", until.nanos() as f64 / 1e9));
+    told.push(("job.duration.runtime", end));
+    told.into_iter()
+        .map(|(key, value)| Setting::asked(key.to_owned(), value, "the trace as it was understood"))
+        .collect()
+}
+
+/// A trace being read for a run.
+struct Recorded {
+    reader: Reader,
+    places: Places,
+    fault: Option<String>,
+    moved: (u64, u64),
+}
+
+impl Feed for Recorded {
+    #[inline]
+    fn row(&mut self) -> Option<Row> {
+        let entry = match self.reader.read() {
+            Ok(entry) => entry?,
+            Err(fault) => {
+                self.fault = Some(fault.to_string());
+                return None;
+            }
+        };
+        let Entry { at, response, op, fua, sectors, .. } = entry;
+        let (lba, clipped) = self.places.of(&entry);
+        self.moved.0 += u64::from(sectors > 0 && lba != self.places.recorded(&entry));
+        self.moved.1 += u64::from(clipped);
+        let ended = response.map(|response| Span::from_nanos(at.nanos().saturating_add(response.nanos())));
+        Some(Row { at, ended, op, fua, lba, sectors })
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.fault.clone()
+    }
+
+    fn moved(&self) -> (u64, u64) {
+        self.moved
+    }
+}
+
+/// Whether a file with these first bytes is for [`load`] and not to be read as a text.
+pub fn looks_like(head: &[u8]) -> bool {
+    matches!(trace::recognise(head), Recognised::As(format) if format != Format::Recording)
+}

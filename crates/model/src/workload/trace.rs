@@ -1,0 +1,426 @@
+//! A recorded trace as a source, read while it is played: rows come from an iterator, one after another, and none is kept
+//! longer than its request is under way. Reads no file; whoever reads traces makes the rows.
+//!
+//! Three ways. *Open*: each row at its recorded instant, whatever the device does. *Closed*: so many outstanding, the next
+//! when one is done; instants mean nothing. *Dependent*: a row waits for all rows that had ended before it began when the
+//! trace was recorded, and then for as long as passed between the last of these ends and its beginning.
+//!
+//! In a dependent replay a row is held back by every request under way whose recorded end lies at or before its own
+//! beginning. Rows come in the order of their beginnings, so whatever holds one row back holds back all after it: they are
+//! issued in order, and what has to be remembered of the past is two instants: when the last of the ends was recorded, and when
+//! the last of these requests ended here.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source, Status};
+use crate::time::{Instant, Span};
+
+/// One request of a trace. Rows come in the order of their beginnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// When it was issued, from the first row on.
+    pub at: Span,
+    /// When it was over, from the first row's beginning on; nothing where that was not recorded.
+    pub ended: Option<Span>,
+    /// What to do.
+    pub op: Op,
+    /// Marked [`Flags::FUA`].
+    pub fua: bool,
+    /// First block of 512 bytes.
+    pub lba: u64,
+    /// Blocks; 0 for a flush.
+    pub sectors: u32,
+}
+
+/// When rows are issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loop {
+    /// At their recorded instants.
+    #[default]
+    Open,
+    /// So many outstanding, the next when one is done.
+    Closed(u32),
+    /// When all are over that had ended before.
+    Dependent,
+}
+
+/// How much faster than it was recorded: recorded time is divided by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speed {
+    /// In thousandths: 2000 is twice as fast. Not 0.
+    pub thousandths: u32,
+}
+
+impl Default for Speed {
+    fn default() -> Speed {
+        Speed { thousandths: 1_000 }
+    }
+}
+
+impl Speed {
+    /// A recorded span as it is played, as far as time goes.
+    #[inline]
+    pub fn played(self, recorded: Span) -> Span {
+        if self.thousandths == 1_000 {
+            return recorded;
+        }
+        let nanos = u128::from(recorded.nanos()) * 1_000 / u128::from(self.thousandths);
+        // Half of all time: what is added to it must not run over.
+        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX).min(u64::MAX / 2))
+    }
+}
+
+/// How a trace is played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// When rows are issued.
+    pub mode: Loop,
+    /// How fast.
+    pub speed: Speed,
+    /// Nothing is issued from here on; nothing: until the trace ends.
+    pub until: Option<Instant>,
+}
+
+/// What has become of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// Rows issued.
+    pub issued: u64,
+    /// Of these, for which the device had no room when they were due, or that stood behind such a one.
+    pub held: u64,
+    /// The last recorded instant that was issued, from the first row's on.
+    pub recorded: Span,
+    /// When it was issued.
+    pub last: Instant,
+}
+
+/// A trace being played.
+#[derive(Clone, Debug)]
+pub struct Trace<I> {
+    rows: I,
+    row: Option<Row>,
+    how: How,
+    /// Tags that are free.
+    free: Vec<u32>,
+    /// By tag.
+    flying: Vec<Flying>,
+    /// The device knows [`Flags::FUA`].
+    fua: bool,
+    /// Tags of writes that are done and to be forced by a flush of their own.
+    forced: Vec<u32>,
+    /// The device had no room for the last request.
+    full: bool,
+    /// Until when it had none.
+    full_until: Instant,
+    /// The last request stood behind one that it had no room for.
+    behind: bool,
+    /// How far the last request was issued from where it belongs.
+    off: Span,
+    played: Played,
+    ends: Ends,
+}
+
+/// A row under way.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    /// When it was due.
+    due: Instant,
+    /// Its place among those whose end others may wait for.
+    end: Option<u32>,
+    /// The sectors of a write that a flush of its own is to follow.
+    forced: Option<u32>,
+    /// That flush is under way.
+    flushing: bool,
+}
+
+const NOTHING: Flying = Flying { due: Instant::ZERO, end: None, forced: None, flushing: false };
+
+impl<I: Iterator<Item = Row>> Trace<I> {
+    /// At the first row, for a device that knows [`Flags::FUA`] or not: there a flush follows each such write, as systems do it.
+    pub fn new(mut rows: I, how: How, fua: bool) -> Trace<I> {
+        let row = rows.next();
+        Trace {
+            rows,
+            row,
+            how,
+            free: Vec::new(),
+            flying: Vec::new(),
+            fua,
+            forced: Vec::new(),
+            full: false,
+            full_until: Instant::ZERO,
+            behind: false,
+            off: Span::ZERO,
+            played: Played::default(),
+            ends: Ends::default(),
+        }
+    }
+
+    /// What has become of it so far.
+    pub fn played(&self) -> Played {
+        self.played
+    }
+
+    /// Where the rows come from.
+    pub fn rows(&self) -> &I {
+        &self.rows
+    }
+
+    /// How far from where it belongs the last request was issued. In an open loop: how late, from when it was due or, if later,
+    /// from when the device had room. Else from its recorded instant, before or after.
+    pub fn off(&self) -> Span {
+        self.off
+    }
+
+    fn outstanding(&self) -> usize {
+        self.flying.len() - self.free.len()
+    }
+
+    /// When the row is due; nothing while it waits for others.
+    #[inline]
+    fn due(&mut self, row: &Row, now: Instant) -> Option<Instant> {
+        match self.how.mode {
+            Loop::Open => Some(Instant::ZERO + self.how.speed.played(row.at)),
+            Loop::Closed(depth) => (self.outstanding() < depth as usize).then_some(now),
+            Loop::Dependent => self.ends.due(row.at, self.how.speed),
+        }
+    }
+
+    /// Counts the issue of a row at `now`.
+    #[inline]
+    fn count(&mut self, row: &Row, due: Instant, now: Instant) {
+        let recorded = Instant::ZERO + self.how.speed.played(row.at);
+        self.off = match self.how.mode {
+            Loop::Open => now.since(due.max(self.full_until).min(now)),
+            Loop::Closed(_) | Loop::Dependent => now.max(recorded).since(now.min(recorded)),
+        };
+        self.behind = due < self.full_until;
+        self.played.held += u64::from(self.behind);
+        self.played.issued += 1;
+        (self.played.recorded, self.played.last) = (row.at, now);
+    }
+}
+
+impl<I: Iterator<Item = Row>> Source for Trace<I> {
+    #[inline]
+    fn next(&mut self, now: Instant) -> Next {
+        if self.full {
+            (self.full, self.full_until) = (false, now);
+        }
+        if let Some(tag) = self.forced.pop() {
+            self.flying[tag as usize].flushing = true;
+            return Next::Request(request(tag, Op::Flush, Flags::NONE, 0, 0));
+        }
+        // A flush may follow what is under way.
+        let Some(row) = self.row else {
+            return if self.outstanding() > 0 { Next::Completion } else { Next::Done };
+        };
+        let Some(due) = self.due(&row, now) else { return Next::Completion };
+        if self.how.until.is_some_and(|until| due.max(now) >= until) {
+            self.row = None;
+            return self.next(now);
+        }
+        if due > now {
+            return Next::At(due);
+        }
+        self.count(&row, due, now);
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.flying.push(NOTHING);
+            self.flying.len() as u32 - 1
+        });
+        let wanted = row.ended.filter(|_| self.how.mode == Loop::Dependent);
+        let end = wanted.map(|ended| self.ends.begin(ended));
+        let forced = (row.fua && !self.fua).then_some(row.sectors);
+        self.flying[tag as usize] = Flying { due, end, forced, flushing: false };
+        self.row = self.rows.next();
+        let flags = match (row.fua, forced) {
+            (false, _) => Flags::NONE,
+            (true, None) => Flags::FUA,
+            (true, Some(_)) => Flags::FLUSH_FOLLOWS,
+        };
+        Next::Request(request(tag, row.op, flags, row.lba, row.sectors))
+    }
+
+    #[inline]
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+        let Flying { due, end, forced, flushing } = self.flying[completion.tag as usize];
+        if forced.is_some() && !flushing && completion.status == Status::Done {
+            self.forced.push(completion.tag);
+            return Counted::Out;
+        }
+        self.free.push(completion.tag);
+        if let Some(end) = end {
+            self.ends.over(end, completion.finished);
+        }
+        // Of a write and its flush the flush is counted, as the write.
+        let served = forced.filter(|_| flushing).map(|sectors| (Op::Write, sectors));
+        Counted::In { worker: 0, intended: due, served }
+    }
+
+    fn refused(&mut self, _: Instant) {
+        // It is offered again and again, and counted once.
+        self.played.held += u64::from(!self.full && !self.behind);
+        self.full = true;
+    }
+}
+
+fn request(tag: u32, op: Op, flags: Flags, lba: u64, sectors: u32) -> Request {
+    Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 }
+}
+
+/// Recorded ends that rows to come may wait for.
+#[derive(Clone, Debug, Default)]
+struct Ends {
+    /// Recorded end, and place below.
+    coming: BinaryHeap<Reverse<(Span, u32)>>,
+    /// When they were over here; nothing while they are under way.
+    over: Vec<Option<Instant>>,
+    free: Vec<u32>,
+    /// Of those that have been passed: the last end as recorded, and the last end here.
+    recorded: Option<Span>,
+    here: Instant,
+}
+
+impl Ends {
+    /// A request whose end was recorded at `ended` is under way.
+    fn begin(&mut self, ended: Span) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.over.push(None);
+            self.over.len() as u32 - 1
+        });
+        self.over[place as usize] = None;
+        self.coming.push(Reverse((ended, place)));
+        place
+    }
+
+    /// It is over.
+    fn over(&mut self, place: u32, now: Instant) {
+        self.over[place as usize] = Some(now);
+    }
+
+    /// When a row is due that began at `at`; nothing while one that had ended by then is under way.
+    fn due(&mut self, at: Span, speed: Speed) -> Option<Instant> {
+        while let Some(&Reverse((ended, place))) = self.coming.peek()
+            && ended <= at
+        {
+            self.here = self.here.max(self.over[place as usize]?);
+            self.recorded = self.recorded.max(Some(ended));
+            self.coming.pop();
+            self.free.push(place);
+        }
+        Some(match self.recorded {
+            None => Instant::ZERO + speed.played(at),
+            Some(ended) => self.here + speed.played(at.saturating_sub(ended)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::record::Record;
+    use crate::testing::Small;
+
+    fn row(at: u64, ended: u64, lba: u64) -> Row {
+        let span = Span::from_micros;
+        Row { at: span(at), ended: Some(span(ended)), op: Op::Read, fua: false, lba, sectors: 8 }
+    }
+
+    fn how(mode: Loop) -> How {
+        How { mode, ..How::default() }
+    }
+
+    /// Records by stamp, and what has become of the trace.
+    fn play(rows: &[Row], how: How) -> (Vec<Record>, Played) {
+        let mut records: Vec<Record> = Vec::new();
+        let mut engine = Engine::new(Trace::new(rows.iter().copied(), how, false), Small::default().drive());
+        engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
+        records.sort_unstable_by_key(|record| record.request.stamp);
+        let played = engine.source().played();
+        (records, played)
+    }
+
+    fn rows() -> Vec<Row> {
+        (0..40).map(|i| row(i * 50_000, i * 50_000 + 9_000, i * 517 % 5_000)).collect()
+    }
+
+    #[test]
+    fn open_loops_keep_their_instants_at_any_speed() {
+        for (thousandths, step) in [(1_000, 50_000), (2_000, 25_000), (500, 100_000)] {
+            let how = How { speed: Speed { thousandths }, ..how(Loop::Open) };
+            let (records, played) = play(&rows(), how);
+            for (index, record) in records.iter().enumerate() {
+                assert_eq!(record.intended, Instant::ZERO + Span::from_micros(step * index as u64));
+                assert_eq!(record.completion.submitted, record.intended, "the drive is idle by then");
+            }
+            assert_eq!((played.issued, played.held), (40, 0));
+        }
+    }
+
+    #[test]
+    fn what_a_full_device_holds_up_is_counted_apart() {
+        // All at once: one is taken, the others stand behind one that was refused.
+        let rows: Vec<Row> = (0..5).map(|i| row(0, 1, i * 800)).collect();
+        let trace = Trace::new(rows.iter().copied(), how(Loop::Open), false);
+        let mut engine = Engine::new(trace, Small::default().drive());
+        let mut done = 0;
+        engine.run(Instant::FAR, &mut |_: &Record| done += 1).expect("runs");
+        let trace = engine.source();
+        assert_eq!((done, trace.played().held, trace.off()), (5, 4, Span::ZERO));
+    }
+
+    #[test]
+    fn closed_loops_keep_so_many_outstanding() {
+        let (records, _) = play(&rows(), how(Loop::Closed(1)));
+        for pair in records.windows(2) {
+            assert_eq!(pair[1].completion.submitted, pair[0].completion.finished);
+        }
+    }
+
+    #[test]
+    fn a_row_waits_for_what_had_ended_before_it_began() {
+        // The second begins while the first is under way; the third 1 ms after the first had ended, beside the second; the
+        // fourth after all of them.
+        let rows = [row(0, 4_000, 0), row(1_000, 9_000, 2_000), row(5_000, 8_000, 4_000), row(10_000, 11_000, 100)];
+        let (records, _) = play(&rows, how(Loop::Dependent));
+        let (began, ended) = (|i: usize| records[i].intended, |i: usize| records[i].completion.finished);
+        let ms = Span::from_millis;
+        assert_eq!(began(1), Instant::ZERO + ms(1), "nothing had ended");
+        assert_eq!(began(2), ended(0) + ms(1), "1 ms after the end of the first");
+        assert_eq!(began(3), ended(0).max(ended(1)).max(ended(2)) + ms(1));
+        let twice = How { speed: Speed { thousandths: 2_000 }, ..how(Loop::Dependent) };
+        let (records, _) = play(&rows, twice);
+        assert_eq!(records[2].intended, records[0].completion.finished + Span::from_micros(500));
+    }
+
+    #[test]
+    fn a_write_to_be_durable_is_followed_by_a_flush_where_the_device_knows_no_fua() {
+        let write = |at, lba| Row { op: Op::Write, fua: true, ..row(at, at + 1, lba) };
+        let rows = [write(0, 0), write(1_000, 800), row(2_000, 2_001, 4_000), write(400_000, 90)];
+        for (known, issued) in [(true, 4), (false, 7)] {
+            let mut counted: Vec<(Op, u32)> = Vec::new();
+            let trace = Trace::new(rows.iter().copied(), how(Loop::Dependent), known);
+            let mut engine = Engine::new(trace, Small::default().drive());
+            let mut last = 0;
+            let mut count = |record: &Record| {
+                counted.push((record.request.op, record.request.sectors));
+                last = last.max(record.request.stamp);
+            };
+            engine.run(Instant::FAR, &mut count).expect("runs");
+            counted.sort_unstable_by_key(|it| it.0 == Op::Read);
+            assert_eq!(counted, [(Op::Write, 8), (Op::Write, 8), (Op::Write, 8), (Op::Read, 8)]);
+            assert_eq!(last, issued, "the last is the flush of the last write");
+        }
+    }
+
+    #[test]
+    fn it_ends_where_it_is_told_to() {
+        let until = Some(Instant::ZERO + Span::from_millis(101));
+        let (records, played) = play(&rows(), How { until, ..how(Loop::Open) });
+        assert_eq!((records.len(), played.recorded), (3, Span::from_millis(100)));
+        assert!(play(&rows(), How { until, ..how(Loop::Closed(1)) }).0.len() > 3);
+    }
+}
