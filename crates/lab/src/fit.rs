@@ -13,18 +13,24 @@
 //! | [`bench`] | points tried, each once |
 //! | [`search`] | rules and numbers |
 //! | [`judge`] | what is put back |
+//! | [`sources`] | texts become data |
 //! | [`interval`] | how far figures could lie elsewhere, and which trade |
 //! | [`write`] | the profile that came of it |
+//! | [`report`] | what there is to say of it |
+//! | [`page`] | the same as a page |
 
 pub mod bench;
 pub mod data;
 pub mod interval;
 pub mod judge;
 pub mod loss;
+pub mod page;
 pub mod parameter;
 pub mod points;
 pub mod ranges;
+pub mod report;
 pub mod search;
+pub mod sources;
 pub mod write;
 
 use std::collections::BTreeMap;
