@@ -5,6 +5,8 @@
 use serde::Serialize;
 
 use super::bench::{Bench, Question, share_better};
+use super::parameter::Marked;
+use super::search::{FOLLOWING, numbers};
 
 /// The share of draws in which a change must be the better one.
 pub const SURE: f64 = 0.95;
@@ -21,6 +23,33 @@ pub enum Left {
     NotTold,
     /// The data that were held back are not met better beyond their noise.
     NotBetter,
+}
+
+/// Puts back what the data that were seen do not need: a number goes back if the others, following, meet them as well. What
+/// nobody ever stated goes first, and of those what moved least: of numbers that trade, the fewest then carry the change.
+pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> Vec<f64> {
+    let mut point = point;
+    let range = |index: usize| bench.parameters[index].range();
+    let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
+    let mut moved: Vec<usize> =
+        (0..point.len()).filter(|&index| point[index] != origin[index] && range(index).is_some()).collect();
+    let rank = |index: usize| match bench.parameters[index].marked {
+        Marked::Absent | Marked::Inferred | Marked::Provisional => 0,
+        Marked::Imported | Marked::Fitted | Marked::Named => 1,
+    };
+    moved.sort_by(|&a, &b| rank(a).cmp(&rank(b)).then(by(a).total_cmp(&by(b))));
+    for index in moved {
+        let mut other = point.clone();
+        other[index] = origin[index];
+        let free: Vec<bool> = (0..other.len()).map(|index| other[index] != origin[index]).collect();
+        let other = numbers(bench, other, &free, 0.05, FOLLOWING);
+        let (now, then) = (bench.ask(Question::Drawn, &point), bench.ask(Question::Drawn, &other));
+        if share_better(&now, &then) < SURE {
+            left[index] = Some(Left::NotTold);
+            point = other;
+        }
+    }
+    point
 }
 
 /// Puts back what does not stay, what matters least first. `left` gets the reasons.

@@ -78,6 +78,35 @@ pub fn rules(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     }
 }
 
+/// Rules that cost no more than this share, tried alone, are tried with other numbers too.
+const NEARLY: f64 = 0.3;
+
+/// Generations of a search that follows a change of one thing.
+pub const FOLLOWING: usize = 14;
+
+/// The same with the numbers following each change: a rule may be the better one only with the times that go with it.
+pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+    let mut best = point;
+    for (index, parameter) in bench.parameters.iter().enumerate() {
+        let Form::Choice(words) = &parameter.form else { continue };
+        for word in (0..words.len()).map(|word| word as f64) {
+            let loss = bench.loss(&best);
+            let mut other = best.clone();
+            other[index] = word;
+            let alone = bench.loss(&other);
+            // Where nothing changes by it, it is not felt here.
+            if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
+                continue;
+            }
+            let followed = numbers(bench, other, free, 0.05, FOLLOWING);
+            if bench.loss(&followed) < loss * (1.0 - WORTH) {
+                best = followed;
+            }
+        }
+    }
+    best
+}
+
 /// The best numbers from `point` on, searched within about `spread` of each range.
 pub fn numbers(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], spread: f64, generations: usize) -> Vec<f64> {
     let moving: Vec<usize> =

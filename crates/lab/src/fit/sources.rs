@@ -1,6 +1,9 @@
-//! Texts become data: which form a text has, what was named beside it, and what is wrong with either.
+//! Texts become data: which form a text has, what was named beside it, and what is wrong with either. Jobs with figures
+//! are read by [`cases`].
 //!
 //! Opens no file.
+
+mod cases;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
@@ -8,6 +11,8 @@ use seekwise_formats::trace;
 use seekwise_model::workload::replay::Timing;
 
 use super::data::{Data, Traced};
+use super::points::{Point, hold_every_other};
+use cases::Bed;
 use crate::validate::quantile;
 
 /// A file as the user names it: `FILE,KEY=VALUE,…`.
@@ -131,11 +136,124 @@ pub fn data(
     texts: &[String],
     held: f64,
     drive: &DriveFile,
-    _profile: &str,
+    profile: &str,
 ) -> Result<Made, Vec<Diagnostic>> {
-    let mut all = Vec::new();
+    let (mut all, mut warnings, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    let mut points: Vec<Point> = Vec::new();
     for (named, text) in named.iter().zip(texts) {
-        all.push(traced(named, text, held, drive)?);
+        let bed = Bed { named, drive, profile };
+        let made = match Form::of(text) {
+            Form::Trace => traced(named, text, held, drive).map(|data| {
+                all.push(data);
+                Vec::new()
+            }),
+            Form::Fio => cases::fio(&bed, text, &mut warnings),
+            Form::Cases => cases::cases(&bed, text, &mut warnings),
+            Form::Curve => cases::curve(&bed, text, &mut warnings),
+        };
+        match made {
+            Ok(made) => points.extend(made),
+            Err(found) => errors.extend(found),
+        }
     }
-    Ok((all, Vec::new()))
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    cases::agree(&points)?;
+    apart(&mut points, named, held);
+    if !points.is_empty() {
+        all.push(Data::Points(points));
+    }
+    Ok((all, warnings))
+}
+
+/// What a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Trace,
+    Fio,
+    Cases,
+    Curve,
+}
+
+impl Form {
+    fn of(text: &str) -> Form {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let first = lines.next().unwrap_or_default();
+        let is_json = text.trim_start().starts_with('{') || text.contains("\n{");
+        match () {
+            () if first.starts_with("[[") => Form::Cases,
+            () if is_json => Form::Fio,
+            () if cases::is_curve(first) => Form::Curve,
+            () => Form::Trace,
+        }
+    }
+}
+
+/// Decides what of the points is held back: what was said of a file, else every other one of a series.
+fn apart(points: &mut [Point], named: &[Named], held: f64) {
+    if held > 0.0 {
+        hold_every_other(points);
+    }
+    for point in points {
+        let said = named.iter().find(|named| named.file == point.file).and_then(|named| named.held);
+        match said {
+            Some(0.0) => point.held = false,
+            Some(1.0) => point.held = true,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::fit::data::Part;
+
+    fn made(words: &str, text: &str) -> Result<Made, String> {
+        let name = "barracuda-7200.7-ncq";
+        let drive = catalogue::load(name).unwrap();
+        let named = Named::parse(words).map_err(|fault| fault.to_string())?;
+        let profile = catalogue::text(name).unwrap();
+        data(&[named], &[text.to_owned()], 0.5, &drive, profile)
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn trace(rows: u64, times: &str) -> String {
+        let row = |row: u64| format!("{},8,R,{times},10\n", row * 7919 % 10_000_000);
+        "lba,sectors,op,measured_response_ms,think_ms\n".to_owned() + &(0..rows).map(row).collect::<String>()
+    }
+
+    #[test]
+    fn words_behind_a_file_are_read_and_slips_named() {
+        let named = Named::parse("a,b.csv,replay=arrival,cache=off,hold=none").unwrap();
+        assert_eq!((named.file.as_str(), named.timing, named.held), ("a,b.csv", Timing::Arrival, Some(0.0)));
+        assert_eq!(named.of_drive(), [("cache.write_back".to_owned(), "off".to_owned())]);
+        let error = |text: &str| Named::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            error("a.csv,cahce=off"),
+            "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, or a dotted key of the stack; \
+             did you mean `cache`?"
+        );
+        assert_eq!(error("a.csv,hold=half"), "a.csv: `hold`: `half` will not do; expected a share such as 50%, all or none");
+    }
+
+    #[test]
+    fn a_trace_in_another_unit_is_none_and_ten_requests_are_too_few() {
+        let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
+        assert_eq!((data[0].count(Part::Seen), data[0].count(Part::Held)), (500, 500));
+        let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
+        assert!(error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500.000 ms; on"), "{error}");
+        assert!(made("t.csv", &trace(1000, "0.0125")).is_err());
+        let error = made("t.csv", &trace(10, "12.5")).unwrap_err();
+        assert_eq!(
+            error,
+            "t.csv: 5 of its 10 requests would be seen: too few to tell a drive from chance; expected at least 200 in each \
+             part, better thousands"
+        );
+        let error = made("t.csv", &trace(1000, "12.5").replace("7919,8", "999999999,8")).unwrap_err();
+        assert!(error.starts_with("t.csv:3: `lba`: request 2 ends at block 1000000007, past the end"), "{error}");
+    }
 }
