@@ -1,6 +1,9 @@
 //! What of a change stays. A parameter goes back to where it was when the data that were seen cannot tell it from there,
 //! and when the data that were held back do not do better for its change beyond their own noise. Noise is what resampling
 //! blocks gives: a change stays if it is the better one in 95 of 100 draws.
+//!
+//! Each step is held against the point before the first one, not the one before it: many small losses, each within noise,
+//! would else add up to one that is not.
 
 use serde::Serialize;
 
@@ -10,6 +13,10 @@ use super::search::{FOLLOWING, numbers};
 
 /// The share of draws in which a change must be the better one.
 pub const SURE: f64 = 0.95;
+
+/// Numbers do without one if the point with all of them is the better one in no more draws than this: of two that do the
+/// same it is in half.
+const SPARED: f64 = 0.75;
 
 /// Why a parameter was left or put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +35,7 @@ pub enum Left {
 /// Puts back what the data that were seen do not need: a number goes back if the others, following, meet them as well. What
 /// nobody ever stated goes first, and of those what moved least: of numbers that trade, the fewest then carry the change.
 pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> Vec<f64> {
+    let whole = bench.ask(Question::Drawn, &point);
     let mut point = point;
     let range = |index: usize| bench.parameters[index].range();
     let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
@@ -43,8 +51,7 @@ pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Opti
         other[index] = origin[index];
         let free: Vec<bool> = (0..other.len()).map(|index| other[index] != origin[index]).collect();
         let other = numbers(bench, other, &free, 0.05, FOLLOWING);
-        let (now, then) = (bench.ask(Question::Drawn, &point), bench.ask(Question::Drawn, &other));
-        if share_better(&now, &then) < SURE {
+        if share_better(&whole, &bench.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(Left::NotTold);
             point = other;
         }
@@ -81,10 +88,10 @@ fn back(
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
     moved = order.into_iter().map(|place| moved[place]).collect();
+    let whole = bench.ask(question, &point);
     for index in moved {
         let other = without(&point, index);
-        let (now, then) = (bench.ask(question, &point), bench.ask(question, &other));
-        if share_better(&now, &then) < SURE {
+        if share_better(&whole, &bench.ask(question, &other)) < SURE {
             left[index] = Some(why);
             point = other;
         }

@@ -4,7 +4,7 @@
 //! tell) and those far from them (where the arm does), behind a read and behind a write apart. A group adds, as a share of
 //! its own measured mean, its demerit (the distance of the two distributions) and its paired error (the mean distance of a
 //! request's two times, at most a quarter of a revolution: two times further apart are of another revolution, and by how
-//! much says nothing). Opposite errors of two groups therefore add up and cannot hide. In a closed loop each access to the
+//! much says nothing; it counts a quarter). Opposite errors of two groups therefore add up and cannot hide. In a closed loop each access to the
 //! platter sets the phase anew, on the real drive as here, so a request's two times are of the same phase.
 //!
 //! Every sum can be taken over blocks of requests that count several times or not at all: resampling.
@@ -12,6 +12,11 @@
 use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Row;
+
+/// What a paired error counts beside a demerit. The demerit is what a profile is judged by; requests one by one scatter
+/// several times further than their distributions do (by whole revolutions, where one just misses its sector), and would
+/// outweigh it, though they tell figures apart that distributions do not.
+const PAIRED: f64 = 0.25;
 
 /// Groups with fewer requests say nothing of a distribution.
 pub const FEWEST: usize = 30;
@@ -105,7 +110,7 @@ impl Compared {
                 let times_counted = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.block(row)]));
                 let paired = self.paired(group, &times, cap.nanos(), times_counted);
                 let apart = self.demerit(group, &sorted, &times, times_counted);
-                *loss += group.weight * (paired + apart) / group.scale;
+                *loss += group.weight * (PAIRED * paired + apart) / group.scale;
             }
         }
         losses
@@ -179,12 +184,14 @@ mod tests {
             (0..200).map(|index| ms(if index % 2 == 0 { 4.0 + by } else { 4.0 - by })).collect()
         };
         assert_eq!(compared.losses(&measured, ms(2.0), &[]), [0.0]);
-        // A tenth of each mean, in five groups of weight one (all, reads, writes, and the far of each), twice.
+        // All, reads and writes, the far of each: all writes are behind a read, all reads but the first behind a write.
+        const WEIGHTS: f64 = 3.0 + 0.99 + 1.0;
+        // A tenth of each mean, paired and apart.
         let loss = compared.losses(&off(0.4), ms(2.0), &[])[0];
-        assert!((loss - 1.0).abs() < 1e-9, "{loss}");
+        assert!((loss - WEIGHTS * (PAIRED + 1.0) * 0.1).abs() < 1e-9, "{loss}");
         // A paired error ends at a quarter of a revolution, a demerit does not.
         let loss = compared.losses(&off(2.0), ms(1.0), &[])[0];
-        assert!((loss - 5.0 * (0.25 + 0.5)).abs() < 1e-9, "{loss}");
+        assert!((loss - WEIGHTS * (PAIRED * 0.25 + 0.5)).abs() < 1e-9, "{loss}");
     }
 
     #[test]
