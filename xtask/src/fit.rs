@@ -44,7 +44,10 @@ fn all(names: &[&str]) -> Ended {
     let [traces, parameters] = [("SEEKWISE_TRACES", "traces"), ("SEEKWISE_PARAMETERS", "disksim")].map(data);
     for folder in [&traces, &parameters] {
         if !folder.is_dir() {
-            return Ended::Failed(format!("{} is not there: other people's data, see CONTRIBUTING.md", folder.display()));
+            return Ended::Failed(format!(
+                "{} is not there: other people's data, see CONTRIBUTING.md",
+                folder.display()
+            ));
         }
     }
     let built = cargo::release();

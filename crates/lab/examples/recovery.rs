@@ -30,9 +30,8 @@ fn main() -> ExitCode {
         eprintln!("expected PROFILE TRACE [DRIVES [GENERATIONS]]");
         return ExitCode::from(2);
     };
-    let number = |place: usize, otherwise: usize| {
-        words.get(place).and_then(|word| word.parse().ok()).unwrap_or(otherwise)
-    };
+    let number =
+        |place: usize, otherwise: usize| words.get(place).and_then(|word| word.parse().ok()).unwrap_or(otherwise);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_else(|why| panic!("{path}: {why}"));
     let drive = profile::parse(profile, &read(profile)).expect("a profile");
     let trace = trace::parse(trace, &read(trace)).expect("a trace");

@@ -112,12 +112,7 @@ fn settled(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort) -
 
 /// The intervals, and the best point found on their way. Where what is held back is met no better than by the profile
 /// as it was, everything goes back.
-fn spread(
-    bench: &Bench<'_>,
-    origin: &[f64],
-    point: Vec<f64>,
-    left: &mut [Option<Left>],
-) -> (Vec<f64>, Intervals) {
+fn spread(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> (Vec<f64>, Intervals) {
     if point == origin || judge::better(bench, origin, &point) == Some(false) {
         for (index, left) in left.iter_mut().enumerate() {
             if point[index] != origin[index] {

@@ -68,7 +68,8 @@ pub fn fit(args: &args::Fit, json: bool) -> Outcome {
 }
 
 fn nothing(args: &args::Fit) -> Failure {
-    let why = if args.only.is_empty() { "every figure is stated or measured" } else { "--only names no figure that moves" };
+    let why =
+        if args.only.is_empty() { "every figure is stated or measured" } else { "--only names no figure that moves" };
     Failure::new(format!("{}: nothing of it may move: {why}; `seekwise keys drive` lists the keys", args.drive))
 }
 

@@ -56,7 +56,8 @@ pub fn intervals(bench: &Bench<'_>, point: &[f64], moved: &[bool]) -> Intervals 
         (0..point.len()).filter(|&index| moved[index] && bench.parameters[index].range().is_some()).collect();
     let first = bench.ask(Question::Drawn, point);
     let mut draws = Draws { best: first.iter().map(|loss| (*loss, point.to_vec())).collect() };
-    let asked: Vec<Vec<f64>> = numbers.iter().flat_map(|&index| alone(&bench.parameters[index], point, index)).collect();
+    let asked: Vec<Vec<f64>> =
+        numbers.iter().flat_map(|&index| alone(&bench.parameters[index], point, index)).collect();
     for (point, answer) in asked.iter().zip(bench.ask_all(Question::Drawn, &asked)) {
         draws.hear(point, &answer);
     }

@@ -1,6 +1,6 @@
 //! What of a change stays. A parameter goes back to where it was when the data that were seen cannot tell it from there,
 //! and when the data that were held back do not do better for its change beyond their own noise. Noise is what resampling
-//! blocks gives: a change stays if it is the better one in 95 of 100 draws.
+//! blocks gives: a change stays if it is the better one in 84 of 100 draws, which is one standard error.
 //!
 //! Each step is held against the point before the first one, not the one before it: many small losses, each within noise,
 //! would else add up to one that is not.
@@ -11,12 +11,12 @@ use super::bench::{Bench, Question, share_better};
 use super::parameter::Marked;
 use super::search::{FOLLOWING, numbers};
 
-/// The share of draws in which a change must be the better one.
-pub const SURE: f64 = 0.95;
+/// The share of draws in which a change must be the better one: by one standard error, of a normal distribution.
+pub const SURE: f64 = 0.84;
 
 /// Numbers do without one if the point with all of them is the better one in no more draws than this: of two that do the
 /// same it is in half.
-const SPARED: f64 = 0.75;
+const SPARED: f64 = 0.6;
 
 /// Why a parameter was left or put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -101,7 +101,7 @@ fn back(
 
 /// Whether `point` does better on what is held back than `origin`, beyond noise; nothing where nothing is held back.
 pub fn better(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Option<bool> {
-    bench.holds_back().then(|| {
-        share_better(&bench.ask(Question::Held, point), &bench.ask(Question::Held, origin)) >= SURE
-    })
+    bench
+        .holds_back()
+        .then(|| share_better(&bench.ask(Question::Held, point), &bench.ask(Question::Held, origin)) >= SURE)
 }

@@ -83,7 +83,8 @@ fn section(text: &mut String, heading: &str, heads: &[&str], rows: impl Iterator
     let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
         cells.fold(String::new(), |row, cell| row + &format!("<{tag}>{}</{tag}>", escaped(cell)))
     };
-    let _ = writeln!(text, "<h2>{}</h2>\n<table><tr>{}</tr>", escaped(heading), cells("th", &mut heads.iter().copied()));
+    let _ =
+        writeln!(text, "<h2>{}</h2>\n<table><tr>{}</tr>", escaped(heading), cells("th", &mut heads.iter().copied()));
     for row in rows {
         let _ = writeln!(text, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
     }

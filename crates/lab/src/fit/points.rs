@@ -109,11 +109,14 @@ impl Point {
             Doing::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
-                let measured = measure_first(MOST, &stack.into(), work, 1, |_| {})
-                    .map_err(|error| wrong(error.to_string()))?;
-                self.figures.iter().map(|figure| value(&measured.run, figure).ok_or_else(|| {
-                    wrong(format!("the job gives no `{}`", figure.name))
-                })).collect()
+                let measured =
+                    measure_first(MOST, &stack.into(), work, 1, |_| {}).map_err(|error| wrong(error.to_string()))?;
+                self.figures
+                    .iter()
+                    .map(|figure| {
+                        value(&measured.run, figure).ok_or_else(|| wrong(format!("the job gives no `{}`", figure.name)))
+                    })
+                    .collect()
             }
         }
     }
@@ -170,7 +173,13 @@ pub fn hold_every_other(points: &mut [Point]) {
         let point = &mut points[index];
         // Points of one order go together: one of them would tell the other.
         let held = match &place {
-            Some((series, at, held)) if *series == point.series => if *at == point.order { *held } else { !held },
+            Some((series, at, held)) if *series == point.series => {
+                if *at == point.order {
+                    *held
+                } else {
+                    !held
+                }
+            }
             _ => false,
         };
         point.held = held;

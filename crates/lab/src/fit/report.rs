@@ -164,9 +164,9 @@ fn figures(fitted: &Fitted) -> Vec<Moved> {
     let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] != it.origin);
     let moved = |(index, parameter): (usize, &super::parameter::Parameter)| {
         let interval = fitted.intervals.of[index];
-        let wide = interval.zip(parameter.range()).is_some_and(|((low, high), range)| {
-            range.place(high) - range.place(low) > WIDE
-        });
+        let wide = interval
+            .zip(parameter.range())
+            .is_some_and(|((low, high), range)| range.place(high) - range.place(low) > WIDE);
         Moved {
             name: parameter.name.clone(),
             marked: parameter.marked,

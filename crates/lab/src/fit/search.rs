@@ -123,7 +123,8 @@ pub fn numbers(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], spread: f64, g
         other
     };
     // Beyond its range a number stands at the end; that it went there costs.
-    let beyond = |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
+    let beyond =
+        |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
     let loss = |places: &DVector<f64>| bench.loss(&at(places)) * (1.0 + beyond(places));
     let start: Vec<f64> = moving.iter().map(|&index| range(index).place(point[index])).collect();
     let options = CMAESOptions::new(start, spread)

@@ -12,8 +12,8 @@ use seekwise_model::workload::replay::Timing;
 
 use super::data::{Data, Traced};
 use super::points::{Point, hold_every_other};
-use cases::Bed;
 use crate::validate::quantile;
+use cases::Bed;
 
 /// A file as the user names it: `FILE,KEY=VALUE,…`.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,9 +43,8 @@ impl Named {
                 file = format!("{file},{part}");
                 continue;
             };
-            let wrong = |expected: &str| {
-                Diagnostic::at(&file, 0, format!("`{value}` will not do")).key(key).expected(expected)
-            };
+            let wrong =
+                |expected: &str| Diagnostic::at(&file, 0, format!("`{value}` will not do")).key(key).expected(expected);
             match key {
                 "replay" => {
                     timing = match value {
@@ -66,7 +65,9 @@ impl Named {
                 }
                 _ => {
                     let fault = Diagnostic::at(&file, 0, "unknown word behind a file").key(key);
-                    return Err(fault.expected("replay, hold, cache, depth, or a dotted key of the stack").nearest_to(key, WORDS));
+                    return Err(fault
+                        .expected("replay, hold, cache, depth, or a dotted key of the stack")
+                        .nearest_to(key, WORDS));
                 }
             }
         }
@@ -237,7 +238,10 @@ mod tests {
             "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, or a dotted key of the stack; \
              did you mean `cache`?"
         );
-        assert_eq!(error("a.csv,hold=half"), "a.csv: `hold`: `half` will not do; expected a share such as 50%, all or none");
+        assert_eq!(
+            error("a.csv,hold=half"),
+            "a.csv: `hold`: `half` will not do; expected a share such as 50%, all or none"
+        );
     }
 
     #[test]
@@ -245,7 +249,10 @@ mod tests {
         let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
         assert_eq!((data[0].count(Part::Seen), data[0].count(Part::Held)), (500, 500));
         let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
-        assert!(error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500.000 ms; on"), "{error}");
+        assert!(
+            error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500.000 ms; on"),
+            "{error}"
+        );
         assert!(made("t.csv", &trace(1000, "0.0125")).is_err());
         let error = made("t.csv", &trace(10, "12.5")).unwrap_err();
         assert_eq!(

@@ -110,8 +110,7 @@ fn placed(point: &mut Point, options: &BTreeMap<String, String>, set: &[(String,
 /// Points of fio's JSON.
 pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
     let file = &bed.named.file;
-    let outputs =
-        fio_json::read(text.as_bytes()).map_err(|fault| vec![Diagnostic { file: file.clone(), ..fault }])?;
+    let outputs = fio_json::read(text.as_bytes()).map_err(|fault| vec![Diagnostic { file: file.clone(), ..fault }])?;
     let mut points = Vec::new();
     for output in &outputs {
         let beside = output.jobs.len() > 1 && !one_after_another(output);
@@ -287,7 +286,8 @@ fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<Point, Vec<Diagnost
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         (key.trim().to_owned(), value.trim().to_owned())
     };
-    let options: BTreeMap<String, String> = case.job.lines().filter(|line| !line.trim().is_empty()).map(options).collect();
+    let options: BTreeMap<String, String> =
+        case.job.lines().filter(|line| !line.trim().is_empty()).map(options).collect();
     let place = if options.contains_key("size") { "" } else { "filename=/dev/sdx\n" };
     let text = format!("{GLOBAL}{place}[case]\n{}\n", case.job);
     let said = case.what.clone().unwrap_or_else(|| what("case", &options));
@@ -322,8 +322,7 @@ pub fn is_curve(header: &str) -> bool {
 /// Points of a curve: a row each.
 pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
     let file = &bed.named.file;
-    let mut reader =
-        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let unreadable = |error: csv::Error| {
         let at = error.position().map_or(0, |place| place.line() as usize);
         vec![Diagnostic::at(file, at, error.to_string()).expected("as many values as the header has")]
@@ -410,7 +409,10 @@ pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
         for figure in &point.figures {
             let key = (point.series.clone(), point.order.to_bits(), figure.name.clone());
             // Tails scatter from run to run; rates and middles do not.
-            let told = matches!(figure.name.trim_start_matches("read.").trim_start_matches("write."), "iops" | "mean" | "p50" | "mib_s" | "mb_s");
+            let told = matches!(
+                figure.name.trim_start_matches("read.").trim_start_matches("write."),
+                "iops" | "mean" | "p50" | "mib_s" | "mb_s"
+            );
             match seen.get(&key) {
                 Some((first, value)) if told && (figure.measured / value).ln().abs() > APART => {
                     let message = format!(
