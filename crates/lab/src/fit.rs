@@ -80,14 +80,14 @@ pub fn fit(
         point = search::numbers(&bench, point, &free, spread, generations);
     }
     let free = search::felt(&bench, &point);
-    point = search::rules_followed(&bench, point, &free);
+    point = search::rules_followed(&bench, point, &free, effort);
     let reason = |index: usize| match (free[index], point[index] == origin[index]) {
         (_, false) => None,
         (false, true) => Some(Left::NotFelt),
         (true, true) => Some(Left::NotMoved),
     };
     let mut left: Vec<Option<Left>> = (0..point.len()).map(reason).collect();
-    point = judge::thin(&bench, &origin, point, &mut left);
+    point = judge::thin(&bench, &origin, point, effort, &mut left);
     point = judge::take_back(&bench, &origin, point, &mut left);
     point = settled(&bench, &origin, point, effort);
     let (point, intervals) = spread(&bench, &origin, point, &mut left);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::bench::{Bench, Question, share_better};
 use super::parameter::Marked;
-use super::search::{FOLLOWING, numbers};
+use super::search::{Effort, numbers};
 
 /// The share of draws in which a change must be the better one: by one standard error, of a normal distribution.
 pub const SURE: f64 = 0.84;
@@ -34,7 +34,7 @@ pub enum Left {
 
 /// Puts back what the data that were seen do not need: a number goes back if the others, following, meet them as well. What
 /// nobody ever stated goes first, and of those what moved least: of numbers that trade, the fewest then carry the change.
-pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> Vec<f64> {
+pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, left: &mut [Option<Left>]) -> Vec<f64> {
     let whole = bench.ask(Question::Drawn, &point);
     let mut point = point;
     let range = |index: usize| bench.parameters[index].range();
@@ -50,7 +50,7 @@ pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Opti
         let mut other = point.clone();
         other[index] = origin[index];
         let free: Vec<bool> = (0..other.len()).map(|index| other[index] != origin[index]).collect();
-        let other = numbers(bench, other, &free, 0.05, FOLLOWING);
+        let other = numbers(bench, other, &free, 0.05, effort.following());
         if share_better(&whole, &bench.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(Left::NotTold);
             point = other;

@@ -25,6 +25,13 @@ pub struct Effort {
     pub generations: usize,
 }
 
+impl Effort {
+    /// Generations of a search that follows a change of one thing: 14 of the usual 120.
+    pub fn following(self) -> usize {
+        (14 * self.generations).div_ceil(120)
+    }
+}
+
 /// Where in a range a number is tried to see whether the data feel it at all.
 const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
@@ -81,11 +88,8 @@ pub fn rules(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
 /// Rules that cost no more than this share, tried alone, are tried with other numbers too.
 const NEARLY: f64 = 0.3;
 
-/// Generations of a search that follows a change of one thing.
-pub const FOLLOWING: usize = 14;
-
 /// The same with the numbers following each change: a rule may be the better one only with the times that go with it.
-pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort: Effort) -> Vec<f64> {
     let mut best = point;
     for (index, parameter) in bench.parameters.iter().enumerate() {
         let Form::Choice(words) = &parameter.form else { continue };
@@ -98,7 +102,7 @@ pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<
             if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
                 continue;
             }
-            let followed = numbers(bench, other, free, 0.05, FOLLOWING);
+            let followed = numbers(bench, other, free, 0.05, effort.following());
             if bench.loss(&followed) < loss * (1.0 - WORTH) {
                 best = followed;
             }

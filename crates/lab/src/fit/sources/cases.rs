@@ -54,8 +54,8 @@ impl Bed<'_> {
         let cell = Cell { levels: Vec::new(), settings };
         let read = |name: &str| Ok(if name == JOB { job.to_owned() } else { self.profile.to_owned() });
         let here = |fault: Diagnostic| {
-            let message = format!("{what}: {}", Diagnostic { file: String::new(), line: 0, ..fault.clone() });
-            Diagnostic { nearest: None, expected: None, key: None, ..Diagnostic::at(file, line, message) }
+            let message = format!("{what}: {}", fault.message);
+            Diagnostic { file: file.clone(), line, message, ..fault }
         };
         let prepared = plan::prepare(file, &cell, &Inputs::today(&read))
             .map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
@@ -177,7 +177,8 @@ fn result(
 fn what(name: &str, options: &BTreeMap<String, String>) -> String {
     let of = |key: &str, otherwise: &str| options.get(key).cloned().unwrap_or_else(|| otherwise.to_owned());
     let rw = options.get("rw").or(options.get("readwrite")).cloned().unwrap_or_default();
-    let jobs = options.get("numjobs").map_or(String::new(), |jobs| format!(" times {jobs}"));
+    let jobs = options.get("numjobs").filter(|jobs| *jobs != "1");
+    let jobs = jobs.map_or(String::new(), |jobs| format!(" times {jobs}"));
     format!("{name}: {rw} {}, depth {}{jobs}", of("bs", "4k"), of("iodepth", "1"))
 }
 
