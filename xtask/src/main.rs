@@ -17,6 +17,7 @@
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `score` | the claims run, and what is committed of them rewritten |
 //! | `dist` | archives of the program, for other machines |
+//! | `fit` | the measured drives fitted anew |
 //! | `links` | links and headings of Markdown |
 //! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
@@ -29,6 +30,7 @@ mod cargo;
 mod cuts;
 mod dist;
 mod excerpt;
+mod fit;
 mod guest;
 mod links;
 mod mutate;
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
+        ["fit", ref names @ ..] => fit::fit(names),
         ["guest"] => guest::guest(),
         ["validation"] => validation::validation(),
         ["score"] => score::score(),
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
                 "cargo xtask mutate --runs 10000 --seed 1   so many changed inputs of each kind (ci: a few hundred)"
             );
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
+            eprintln!("cargo xtask fit [DRIVE …]   the measured drives fitted anew, profiles rewritten (not in ci)");
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
             eprintln!("cargo xtask guest   a guest in QEMU on a modelled disk, behind AHCI and PIIX (not in ci)");
             eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");

@@ -154,6 +154,21 @@ A trace is a CSV with the columns lba, sectors, op, measured_response_ms and thi
 validation form. The demerit is the root mean square distance between the two distributions of response times
 (Ruemmler and Wilkes).")]
     Validate(Validate),
+    /// Fit what a profile only infers to what was measured, and say how far it may be believed.
+    #[command(after_help = "\
+Examples:
+  seekwise import disksim atlas10k.parv -o imported.toml
+  seekwise fit atlas10k.csv --drive imported.toml -o atlas10k.toml
+  seekwise fit reads.json writes.json,cache=on,hold=all --drive barracuda-7200.7-ncq -o mine.toml
+  seekwise fit trace.csv --drive mine.toml --only overhead,cache.read_ahead -o again.toml --page again.html
+
+DATA is, in any mixture, a measured trace (as of `validate`), fio's JSON with its job in it, a list of cases in TOML (the
+form of validation/published.toml), or a curve in CSV (docs/fit.md). Behind a file, after commas: hold=SHARE|all|none,
+replay=think|arrival, cache=on|off, depth=N, or a dotted key of the stack that held when it was measured.
+
+What a datasheet states stays, unless --only names it. A change stays if data that the search never saw are met better by
+it, beyond their noise. An interrupted fit goes on with --resume. The method stands in docs/fit.md.")]
+    Fit(Fit),
     /// Run a job and say what power cuts at random instants of it would lose.
     #[command(after_help = "\
 Example:
@@ -669,6 +684,39 @@ pub struct Validate {
     pub columns: Columns,
 }
 
+/// Arguments of `fit`.
+#[derive(Args, Debug)]
+pub struct Fit {
+    /// What was measured: FILE, or FILE,KEY=VALUE,… with what held meanwhile.
+    #[arg(required = true, value_name = "DATA", value_parser = name)]
+    pub data: Vec<String>,
+    /// The drive to begin with: a name, or a profile file.
+    #[arg(long, value_name = "NAME|FILE", value_parser = name)]
+    pub drive: String,
+    /// The share that the search does not see: of a trace its end; of jobs, where it is not none, every other one of a
+    /// series.
+    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
+    pub hold: f64,
+    /// Move these keys, or all below these sections, and no others; may be given more than once.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', value_parser = name)]
+    pub only: Vec<String>,
+    /// Write the fitted profile to this file.
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    pub out: PathBuf,
+    /// Also write a page with tables and pictures (HTML).
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// How long is searched: generations of the search for numbers.
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub generations: u32,
+    /// Go on with a fit that was interrupted.
+    #[arg(long)]
+    pub resume: bool,
+    /// Replace files that are there.
+    #[arg(long)]
+    pub force: bool,
+}
+
 /// What a replay goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Replay {
@@ -793,6 +841,12 @@ fn percent(text: &str) -> Result<f64, String> {
     number
         .filter(|value| (0.0..f64::INFINITY).contains(value))
         .ok_or_else(|| "expected a percentage, such as 7%".into())
+}
+
+/// `50%`, `all` or `none`.
+fn share(text: &str) -> Result<f64, String> {
+    let share = seekwise_lab::fit::sources::share(text);
+    share.filter(|share| *share < 1.0).ok_or_else(|| "expected a share such as 50%, or none".into())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -5,6 +5,7 @@ mod claims;
 mod compare;
 pub mod complete;
 mod drives;
+mod fit;
 mod flush_audit;
 mod import;
 mod init;
@@ -48,6 +49,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Study(args) => study::study(&args, &bounds, cli.json),
         Command::Claims(args) => claims::claims(&args, &bounds, cli.json),
         Command::Import(args) => import::import(&args, cli.json),
+        Command::Fit(args) => fit::fit(&args, cli.json),
         Command::Validate(args) => validate::validate(&args, cli.json),
         Command::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
         Command::Serve(args) => serve::serve(&args, cli.json),

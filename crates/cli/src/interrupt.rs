@@ -30,8 +30,8 @@ pub struct Now {
 pub struct Keeping {
     /// The folder, as the user named it.
     pub folder: PathBuf,
-    /// Runs that there will be.
-    pub of: u64,
+    /// Runs that there will be; of a fit nobody knows.
+    pub of: Option<u64>,
     /// The command that goes on.
     pub again: String,
 }
@@ -48,6 +48,17 @@ impl Now {
     /// From now on results are kept.
     pub fn keep(&mut self, keeping: Keeping) {
         self.kept = Some(keeping);
+    }
+
+    /// From now on the points that a fit tries are kept at `path`, so many already.
+    pub fn keep_points(&mut self, path: &Path, known: u64, again: String) {
+        self.runs = known;
+        self.kept = Some(Keeping { folder: path.to_owned(), of: None, again });
+    }
+
+    /// Nothing is kept any more.
+    pub fn keep_nothing(&mut self) {
+        self.kept = None;
     }
 
     /// So many runs more are in the folder.
@@ -85,7 +96,8 @@ impl Now {
         match &self.kept {
             None => "Stopped: nothing was kept.".to_owned(),
             Some(Keeping { folder, of, again }) => {
-                format!("Stopped: {} of {of} runs are kept in {}. To go on:\n{again}", self.runs, folder.display())
+                let of = of.map_or("tried points".to_owned(), |of| format!("of {of} runs"));
+                format!("Stopped: {} {of} are kept in {}. To go on:\n{again}", self.runs, folder.display())
             }
         }
     }
@@ -146,7 +158,7 @@ mod tests {
     fn it_says_what_is_kept_and_how_to_go_on() {
         let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None, undo: Vec::new() };
         assert_eq!(now.words(), "Stopped: nothing was kept.");
-        now.keep(Keeping { folder: "out".into(), of: 60, again: "seekwise study out --resume".to_owned() });
+        now.keep(Keeping { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
         now.count(12);
         now.count(1);
         assert_eq!(now.words(), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");

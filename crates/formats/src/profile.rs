@@ -1,7 +1,8 @@
 //! Drive profiles (`drives/*.toml`): figures with unit, kind and source, and the model's drive built from them.
 //!
 //! A profile has a head (`name`, `title`, `year`, `studies`, `interface`), `[sources]` (short names for citations) and
-//! figures. Each figure is `{ value = …, measured | datasheet | inferred = "source" }`; its unit goes by its key. A
+//! figures. Each figure is `{ value = …, measured | datasheet | inferred | fitted = "source" }`, a fitted number with its
+//! `interval = [least, most]`; its unit goes by its key. A
 //! figure without a source is an error. All errors of a file are reported at once.
 //!
 //! | room | what it is |
@@ -245,6 +246,7 @@ pub(crate) fn setting(
         kind: Kind::Set,
         source: format!("--set {full}={text}"),
         misses: None,
+        interval: None,
         line: 0,
     })
 }

@@ -36,6 +36,7 @@ pub mod cut;
 pub mod demand;
 pub mod evaluate;
 pub mod finding;
+pub mod fit;
 pub mod inputs;
 pub mod jobs;
 pub mod made;

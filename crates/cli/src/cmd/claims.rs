@@ -104,7 +104,7 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     };
     let total = runs(args, &wanted)?;
     if let Some(out) = &args.out {
-        interrupt::hold().keep(Keeping { folder: out.clone(), of: total, again: going_on(args, out) });
+        interrupt::hold().keep(Keeping { folder: out.clone(), of: Some(total), again: going_on(args, out) });
     }
     let running = Running { args, bounds, folder, progress: Progress::of(total, "runs") };
     let mut verdicts: Vec<Verdict> = Vec::new();

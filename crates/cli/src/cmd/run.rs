@@ -206,7 +206,7 @@ impl<'a> Kept<'a> {
         made.seeds = vec![args.on.seed];
         let results = Results::begin(folder, &text, &made, args.force)?;
         let again = format!("seekwise study {} --resume", quoted(&folder.display().to_string()));
-        interrupt::hold().keep(Keeping { folder: folder.to_owned(), of: 1, again });
+        interrupt::hold().keep(Keeping { folder: folder.to_owned(), of: Some(1), again });
         Ok(Kept { folder, study, made, results })
     }
 

@@ -72,7 +72,7 @@ pub fn again(folder: &Path) -> String {
 /// A signal finds the runs of a plan in `folder`.
 pub fn keep(folder: &Path, planned: &Planned) {
     let again = format!("seekwise study {} --resume", quoted(&folder.display().to_string()));
-    interrupt::hold().keep(Keeping { folder: folder.to_owned(), of: runs(planned), again });
+    interrupt::hold().keep(Keeping { folder: folder.to_owned(), of: Some(runs(planned)), again });
 }
 
 /// Runs of a plan.

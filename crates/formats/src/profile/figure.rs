@@ -24,6 +24,8 @@ pub enum Kind {
     Datasheet,
     /// It follows from something else; the source says how.
     Inferred,
+    /// It was fitted to measurements of such a drive (`seekwise fit`); the source says to which, and what it was before.
+    Fitted,
     /// The user set it; the source says where.
     Set,
 }
@@ -34,14 +36,19 @@ impl fmt::Display for Kind {
             Kind::Measured => "measured",
             Kind::Datasheet => "datasheet",
             Kind::Inferred => "inferred",
+            Kind::Fitted => "fitted",
             Kind::Set => "set",
         })
     }
 }
 
 /// The words for a kind.
-pub(super) const KINDS: [(&str, Kind); 3] =
-    [("measured", Kind::Measured), ("datasheet", Kind::Datasheet), ("inferred", Kind::Inferred)];
+pub(super) const KINDS: [(&str, Kind); 4] = [
+    ("measured", Kind::Measured),
+    ("datasheet", Kind::Datasheet),
+    ("inferred", Kind::Inferred),
+    ("fitted", Kind::Fitted),
+];
 
 /// What a key takes; bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
@@ -241,6 +248,8 @@ pub struct Figure {
     pub source: String,
     /// Why the model does not meet it (checks only).
     pub misses: Option<String>,
+    /// Of a fitted number: between which values it lies, by what it was fitted to.
+    pub interval: Option<(f64, f64)>,
     /// Line in its file, 0 from the command line.
     pub line: usize,
 }
@@ -340,7 +349,10 @@ impl<'a> Reader<'a> {
     fn figure(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>, line: usize, bare: bool) -> Option<Figure> {
         let entry = match value.get_ref().as_table() {
             Some(table) => self.entry(key, table, line)?,
-            None if bare => Entry { value, kind: Kind::Set, source: format!("{}:{line}", self.file), misses: None },
+            None if bare => {
+                let source = format!("{}:{line}", self.file);
+                Entry { value, kind: Kind::Set, source, misses: None, interval: None }
+            }
             None => {
                 self.errors.push(no_source(self.file, line, key.path));
                 return None;
@@ -355,6 +367,7 @@ impl<'a> Reader<'a> {
                 kind: entry.kind,
                 source: entry.source,
                 misses: entry.misses,
+                interval: entry.interval,
                 line,
             }),
             Err((at, found)) => {
@@ -366,12 +379,13 @@ impl<'a> Reader<'a> {
     }
 
     fn entry<'t, 'i>(&mut self, key: &Key, table: &'t DeTable<'i>, line: usize) -> Option<Entry<'t, 'i>> {
-        let (mut value, mut origin, mut misses) = (None, None, None);
+        let (mut value, mut origin, mut misses, mut interval) = (None, None, None, None);
         for (name, inner) in table {
             let name = name.get_ref().as_ref();
             let kind = KINDS.iter().find(|kind| kind.0 == name);
             match (name, kind, inner.get_ref().as_str()) {
                 ("value", _, _) => value = Some(inner),
+                ("interval", _, _) => interval = Some((pair(inner.get_ref()), self.line(inner.span().start))),
                 ("misses", _, Some(text)) if key.path.starts_with("checks.") => misses = Some(text.to_owned()),
                 (_, Some(&(_, kind)), Some(text)) if origin.is_none() && !text.trim().is_empty() => {
                     origin = Some((kind, self.cite(text, key.path, line)));
@@ -383,7 +397,7 @@ impl<'a> Reader<'a> {
                     self.errors.push(wrong);
                 }
                 _ => {
-                    let known = ["value", "measured", "datasheet", "inferred", "misses"];
+                    let known = ["value", "measured", "datasheet", "inferred", "fitted", "interval", "misses"];
                     let wrong = self.wrong(line, format!("unknown word `{name}`"));
                     self.errors.push(wrong.key(key.path).nearest_to(name, known));
                 }
@@ -396,7 +410,28 @@ impl<'a> Reader<'a> {
             self.errors.push(no_source(self.file, line, key.path));
         }
         let (kind, source) = origin?;
-        Some(Entry { value: value?, kind, source, misses })
+        let interval = self.interval(key, kind, interval, line);
+        Some(Entry { value: value?, kind, source, misses, interval })
+    }
+
+    /// The interval of a figure: a fitted number has one, and nothing else has.
+    fn interval(
+        &mut self,
+        key: &Key,
+        kind: Kind,
+        given: Option<(Option<(f64, f64)>, usize)>,
+        line: usize,
+    ) -> Option<(f64, f64)> {
+        let number = matches!(key.accepts, Accepts::Whole(..) | Accepts::Number(..));
+        let fault = match (kind == Kind::Fitted && number, given) {
+            (true, Some((Some(interval), _))) => return Some(interval),
+            (false, None) => return None,
+            (true, None) => self.wrong(line, "a fitted number without its interval"),
+            (true, Some((None, at))) => self.wrong(at, "`interval` will not do"),
+            (false, Some((_, at))) => self.wrong(at, "an interval of a figure that is no fitted number"),
+        };
+        self.errors.push(fault.key(key.path).expected("{ value = …, fitted = \"…\", interval = [least, most] }"));
+        None
     }
 
     /// Puts citations in place of their `@names`.
@@ -587,12 +622,19 @@ struct Entry<'t, 'i> {
     kind: Kind,
     source: String,
     misses: Option<String>,
+    interval: Option<(f64, f64)>,
+}
+
+/// Two numbers, the lesser first.
+fn pair(value: &DeValue<'_>) -> Option<(f64, f64)> {
+    let two: Vec<f64> = value.as_array()?.iter().map(|value| number(value.get_ref())).collect::<Option<_>>()?;
+    matches!(two[..], [low, high] if low <= high).then(|| (two[0], two[1]))
 }
 
 fn no_source(file: &str, line: usize, key: &str) -> Diagnostic {
     Diagnostic::at(file, line, "figure without a source")
         .key(key)
-        .expected("{ value = …, measured | datasheet | inferred = \"…\" }")
+        .expected("{ value = …, measured | datasheet | inferred | fitted = \"…\" }")
 }
 
 /// A value for `accepts` as the command line gives it: TOML, or a bare word.

@@ -95,7 +95,7 @@ fn names_the_nearest_key() {
 #[test]
 fn asks_for_a_source() {
     let expected = "d.toml:19: `mechanics.rpm`: figure without a source; \
-                    expected { value = …, measured | datasheet | inferred = \"…\" }";
+                    expected { value = …, measured | datasheet | inferred | fitted = \"…\" }";
     check("{ value = 7200, inferred = \"a\" }", "7200", expected);
     check("{ value = 7200, inferred = \"a\" }", "{ value = 7200 }", expected);
     check(

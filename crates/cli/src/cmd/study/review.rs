@@ -46,7 +46,7 @@ pub fn study(text: &str, name: &str, from: Option<&Path>, opening: &Opening<'_>,
     results::say_review(out, text, &made)?;
     let total = opened.iter().map(|opened| runs(&opened.planned)).sum();
     let go_on = format!("seekwise study {} --resume", quoted(&out.display().to_string()));
-    interrupt::hold().keep(Keeping { folder: out.to_owned(), of: total, again: go_on });
+    interrupt::hold().keep(Keeping { folder: out.to_owned(), of: Some(total), again: go_on });
     let progress = Progress::of(total, "runs");
     let mut answers = Answers::new(&review, &made, out);
     for (part, Opened { planned, results, done, threads }) in review.part.iter().zip(opened) {

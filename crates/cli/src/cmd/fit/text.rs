@@ -1,0 +1,148 @@
+//! A fit's findings as tables in the terminal.
+
+use std::path::Path;
+
+use seekwise_lab::fit::judge::Left;
+use seekwise_lab::fit::report::{OfPoint, OfTrace, Report};
+use seekwise_lab::validate::{Errors, Validation};
+
+use crate::screen::{self, wrapped};
+use crate::tables::{figures_from, table};
+
+/// All of it.
+pub fn text(out: &Path, report: &Report) -> String {
+    let mut text = format!("{} with what was measured is now {}\n\n", report.drive, out.display());
+    if !report.figures.is_empty() {
+        text.push_str(&format!("{}\n", moved(report)));
+    }
+    for trace in &report.traces {
+        text.push_str(&format!("{}\n", errors(trace)));
+    }
+    if !report.points.is_empty() {
+        text.push_str(&format!("{}\n", points(&report.points)));
+    }
+    for trace in &report.traces {
+        text.push_str(&format!("{}\n", remains(trace)));
+    }
+    text + &stayed(report)
+}
+
+fn moved(report: &Report) -> String {
+    let mut rows = table(["fitted", "was", "is", "between", "it was"]);
+    for figure in &report.figures {
+        let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
+        let wide = if figure.wide { " (hardly told)" } else { "" };
+        let marked = format!("{:?}", figure.marked).to_lowercase();
+        rows.add_row([&figure.name, &figure.before, &figure.after, &format!("{interval}{wide}"), &marked]);
+    }
+    rows.to_string()
+}
+
+fn errors(trace: &OfTrace) -> String {
+    let mut rows = table([
+        "part",
+        "",
+        "requests",
+        "measured mean ms",
+        "mean before ms",
+        "mean after ms",
+        "demerit before ms",
+        "demerit after ms",
+        "demerit after %",
+    ]);
+    figures_from(&mut rows, 2);
+    for (part, errors) in [("seen", &trace.seen), ("held back", &trace.held)] {
+        let Some([before, after]) = errors else { continue };
+        for (kind, of) in KINDS {
+            let (before, after) = (of(before), of(after));
+            if before.n > 0 {
+                rows.add_row([
+                    part.to_owned(),
+                    kind.to_owned(),
+                    before.n.to_string(),
+                    format!("{:.3}", before.mean_measured_ms),
+                    format!("{:.3}", before.mean_simulated_ms),
+                    format!("{:.3}", after.mean_simulated_ms),
+                    format!("{:.3}", before.demerit_ms),
+                    format!("{:.3}", after.demerit_ms),
+                    format!("{:.2}", after.demerit_percent),
+                ]);
+            }
+        }
+    }
+    format!("{}\n{rows}", trace.file)
+}
+
+/// One of the three of a validation.
+type Of = fn(&Validation) -> &Errors;
+
+const KINDS: [(&str, Of); 3] = [("all", |it| &it.all), ("reads", |it| &it.reads), ("writes", |it| &it.writes)];
+
+fn points(points: &[OfPoint]) -> String {
+    let mut rows = table(["job", "figure", "part", "measured", "before", "after", "off before %", "off after %"]);
+    figures_from(&mut rows, 3);
+    for point in points {
+        let off = |value: f64| format!("{:+.1}", 100.0 * (value / point.measured - 1.0));
+        let part = if point.held { "held back" } else { "seen" };
+        rows.add_row([
+            point.what.clone(),
+            point.figure.clone(),
+            part.to_owned(),
+            short(point.measured),
+            short(point.before),
+            short(point.after),
+            off(point.before),
+            off(point.after),
+        ]);
+    }
+    rows.to_string()
+}
+
+fn short(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.1}") } else { format!("{value:.3}") }
+}
+
+/// Rows of what remains: where the most time is, counted over all requests.
+const SHOWN: usize = 8;
+
+fn remains(trace: &OfTrace) -> String {
+    let mut all: Vec<_> = trace.remains.iter().collect();
+    all.sort_by(|a, b| (b.n as f64 * b.demerit_ms.powi(2)).total_cmp(&(a.n as f64 * a.demerit_ms.powi(2))));
+    let mut rows = table(["what remains of it", "requests", "measured mean ms", "simulated mean ms", "demerit ms"]);
+    figures_from(&mut rows, 1);
+    for row in all.into_iter().take(SHOWN) {
+        rows.add_row([
+            row.which.clone(),
+            row.n.to_string(),
+            format!("{:.3}", row.measured_ms),
+            format!("{:.3}", row.simulated_ms),
+            format!("{:.3}", row.demerit_ms),
+        ]);
+    }
+    rows.to_string()
+}
+
+fn stayed(report: &Report) -> String {
+    let mut text = String::new();
+    for (why, words) in [
+        (Left::NotFelt, "No simulated time depends on"),
+        (Left::NotTold, "As well met without a change of"),
+        (Left::NotBetter, "Held-back data are no better met beyond their noise by another"),
+        (Left::NotMoved, "Best where they were"),
+    ] {
+        let names: Vec<&str> = report.left.iter().filter(|left| left.why == why).map(|it| it.name.as_str()).collect();
+        if !names.is_empty() {
+            text.push_str(&lines(&format!("{words}: {}.", names.join(", "))));
+            text.push('\n');
+        }
+    }
+    for (a, b) in &report.trades {
+        text.push_str(&lines(&format!("{a} and {b} trade against one another: the data tell them together only.")));
+        text.push('\n');
+    }
+    text
+}
+
+fn lines(text: &str) -> String {
+    wrapped(text, screen::width())
+}

@@ -1,0 +1,94 @@
+//! `seekwise fit`: what it says of data that will not do, that it writes what it says, that it goes on where it was.
+
+mod seekwise;
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use seekwise::{Said, seekwise};
+
+const DRIVE: &str = "barracuda-7200.7";
+
+/// Reads all over the drive; times as of a drive with 1 ms more to each, nearly.
+fn trace(n: u64) -> String {
+    let mut text = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
+    for index in 0..n {
+        let (lba, ms) = (index * 7_368_787 % 300_000_000, 6.0 + (index * 37 % 120) as f64 / 10.0);
+        let _ = writeln!(text, "{lba},8,R,{ms},5");
+    }
+    text
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t.csv"), trace(800)).unwrap();
+    folder
+}
+
+const QUICK: [&str; 4] = ["--only", "overhead.read_miss_ms", "--generations", "3"];
+
+fn fit(folder: &Path, data: &[&str], more: &[&str]) -> Said {
+    seekwise(folder, &[&["fit"], data, &["--drive", DRIVE, "-o", "out.toml"], more].concat())
+}
+
+#[test]
+fn what_it_writes_is_a_profile_that_says_so() {
+    let folder = folder();
+    let more = [&QUICK[..], &["--page", "out.html", "--json"]].concat();
+    let json = fit(folder.path(), &["t.csv"], &more).json();
+    let page = fs::read_to_string(folder.path().join("out.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg"));
+    let before = json["seen"]["before"].as_f64().unwrap();
+    let after = json["seen"]["after"].as_f64().unwrap();
+    assert!(after <= before);
+    let shown = seekwise(folder.path(), &["validate", "t.csv", "--drive", "out.toml", "--json"]).json();
+    let whole = json["traces"][0]["whole"]["demerit_ms"].as_f64().unwrap();
+    assert_eq!(shown["demerit_ms"].as_f64().unwrap(), whole);
+    assert!(!folder.path().join("out.toml.journal").exists());
+    let again = fit(folder.path(), &["t.csv"], &QUICK);
+    assert!(again.err.contains("out.toml") && again.err.contains("--force"), "{}", again.err);
+}
+
+#[test]
+fn data_that_will_not_do_are_refused_by_name() {
+    let folder = folder();
+    let refused = |data: &str, text: &str, words: &[&str]| {
+        fs::write(folder.path().join(data.split(',').next().unwrap()), text).unwrap();
+        let said = fit(folder.path(), &[data], &QUICK);
+        assert_eq!(said.code, 2, "{}", said.err);
+        for word in words {
+            assert!(said.err.contains(word), "{data}: {}", said.err);
+        }
+    };
+    refused("ten.csv", &trace(10), &["ten.csv: 5 of its 10 requests would be seen", "at least 200"]);
+    let words = ["half of its times are below 99", "expected times in milliseconds"];
+    refused("us.csv", &trace(800).replace(",R,", ",R,99"), &words);
+    refused("far.csv", &trace(800).replace("\n0,8", "\n999999999999,8"), &["far.csv:2: `lba`", "past the end"]);
+    let bare = "{\"fio version\": \"fio-3.1\", \"jobs\": [{\"jobname\": \"x\", \"read\": {\"iops\": 70.0, \"total_ios\": 4000}}]}";
+    refused("bare.json", bare, &["bare.json: `job options`: the result of `x` does not say what the job did"]);
+    let cases = "[[case]]\njob = \"rw=randread\\nbs=4k\"\nfigure = \"iops\"\nmeasured = 70\n\n\
+                 [[case]]\njob = \"rw=randread\\nbs=4k\"\nfigure = \"iops\"\nmeasured = 140\n";
+    refused("two.toml", cases, &["two.toml:6", "iops is 140 here and 70 at two.toml:1: one drive did not do both"]);
+    refused("odd.toml", &cases.replace("figure = \"iops\"", "figure = \"ipos\""), &["`ipos` is no figure"]);
+    refused("t.csv,cahce=off", &trace(800), &["`cahce`", "did you mean `cache`?"]);
+}
+
+#[test]
+fn a_slip_in_only_is_named() {
+    let folder = folder();
+    let said = fit(folder.path(), &["t.csv"], &["--only", "overhead.read_mis_ms"]);
+    assert!(said.err.contains("did you mean `overhead.read_miss_ms`?"), "{}", said.err);
+    assert_eq!(said.code, 2);
+}
+
+#[test]
+fn a_journal_of_other_data_is_not_gone_on_with() {
+    let folder = folder();
+    fs::write(folder.path().join("out.toml.journal"), "0123\nSeen 1 = 2\n").unwrap();
+    let said = fit(folder.path(), &["t.csv"], &QUICK);
+    assert!(said.err.contains("a fit was interrupted; --resume goes on with it, --force begins anew"), "{}", said.err);
+    let said = fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--resume"]].concat());
+    assert!(said.err.contains("it is of other data, another profile or other options"), "{}", said.err);
+    fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).done();
+}

@@ -1,0 +1,131 @@
+//! Truth known: a drive's figures are moved at random, a trace's requests are played on it with 0.05 ms of noise, and the
+//! drive as it was is fitted to these times. Says for each figure what it truly is, what was found, and whether the
+//! interval holds the truth.
+//! `cargo run --release -p seekwise-lab --example recovery -- PROFILE TRACE [DRIVES [GENERATIONS]]`
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use seekwise_formats::profile::{self, DriveFile};
+use seekwise_formats::trace::{self, Trace};
+use seekwise_lab::fit::data::{Data, Traced};
+use seekwise_lab::fit::parameter::{self, Parameter};
+use seekwise_lab::fit::search::Effort;
+use seekwise_lab::fit::{Fitted, fit};
+use seekwise_lab::validate::play;
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::time::Span;
+use seekwise_model::workload::replay::Timing;
+
+/// Standard deviation of the noise, ns.
+const NOISE: f64 = 50_000.0;
+
+/// Figures that are moved of each drive, and by how much of their range at most.
+const MOVED: usize = 8;
+const BY: f64 = 0.15;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [profile, trace, ..] = &words[..] else {
+        eprintln!("expected PROFILE TRACE [DRIVES [GENERATIONS]]");
+        return ExitCode::from(2);
+    };
+    let number =
+        |place: usize, otherwise: usize| words.get(place).and_then(|word| word.parse().ok()).unwrap_or(otherwise);
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_else(|why| panic!("{path}: {why}"));
+    let drive = profile::parse(profile, &read(profile)).expect("a profile");
+    let trace = trace::parse(trace, &read(trace)).expect("a trace");
+    let mut all = Counts::default();
+    for index in 0..number(2, 3) as u64 {
+        all.add(&one(&drive, &trace, index, number(3, 120)));
+    }
+    println!("{} of {} intervals hold the truth", all.held, all.intervals);
+    println!("{} of {} moved figures were fitted; the others were named as not told", all.fitted, all.moved);
+    ExitCode::SUCCESS
+}
+
+#[derive(Default)]
+struct Counts {
+    held: usize,
+    intervals: usize,
+    fitted: usize,
+    moved: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.held += other.held;
+        self.intervals += other.intervals;
+        self.fitted += other.fitted;
+        self.moved += other.moved;
+    }
+}
+
+fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Counts {
+    let mut chance = Seed(index).stream("recovery");
+    let parameters = parameter::of(drive, &[]);
+    let truth = moved(&parameters, &mut chance);
+    let real = parameter::apply(drive, &parameters, &truth).expect("a drive within its ranges");
+    let profile = real.profile().expect("a drive that can be built");
+    let times = play("trace", trace, &profile, Timing::Think, Seed(1), &mut |_| ()).expect("a trace on the drive");
+    let noisy = |time: &Span| Span::from_nanos((time.nanos() as f64 + NOISE * normal(&mut chance)).max(1.0) as u64);
+    let measured = times.simulated.iter().map(noisy).collect();
+    let noisy = Trace { measured, ..trace.clone() };
+    let traced = Traced::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
+    let data = [Data::Traced(traced)];
+    let found = fit(drive, parameters, &data, Effort { generations }, BTreeMap::new(), &|_, _, _| ());
+    println!("\ndrive {index}: loss seen {:.4} to {:.4}, held back {:?}", found.seen.0, found.seen.1, found.held);
+    told(&found, &truth)
+}
+
+/// What came of each figure that moved, in truth or in the fit.
+fn told(found: &Fitted, truth: &[f64]) -> Counts {
+    let mut counts = Counts::default();
+    for (index, parameter) in found.parameters.iter().enumerate() {
+        let (truly, now) = (truth[index], found.point[index]);
+        if truly == parameter.origin && now == parameter.origin {
+            continue;
+        }
+        let fitted = now != parameter.origin;
+        let interval = found.intervals.of[index];
+        let holds = interval.map(|(low, high)| (low..=high).contains(&truly));
+        counts.moved += usize::from(truly != parameter.origin);
+        counts.fitted += usize::from(truly != parameter.origin && fitted);
+        counts.intervals += usize::from(interval.is_some());
+        counts.held += usize::from(holds == Some(true));
+        let says = |value: f64| parameter.says(value);
+        println!(
+            "{:42} was {:>8} truly {:>8} found {:>8} {}",
+            parameter.name,
+            says(parameter.origin),
+            says(truly),
+            says(now),
+            match (interval, holds) {
+                (Some((low, high)), Some(true)) => format!("{low} … {high}"),
+                (Some((low, high)), _) => format!("{low} … {high}, which does not hold it"),
+                (None, _) => format!("{:?}", found.left[index]),
+            }
+        );
+    }
+    for &(a, b, together) in &found.intervals.pairs {
+        println!("{} and {} trade ({together:+.2})", found.parameters[a].name, found.parameters[b].name);
+    }
+    counts
+}
+
+fn moved(parameters: &[Parameter], chance: &mut Rng) -> Vec<f64> {
+    let mut truth = parameter::origin(parameters);
+    let numbers: Vec<usize> = (0..truth.len()).filter(|&index| parameters[index].range().is_some()).collect();
+    for _ in 0..MOVED {
+        let index = numbers[chance.below(numbers.len() as u64) as usize];
+        let range = parameters[index].range().expect("a number");
+        let by = BY * (chance.below(2001) as f64 / 1000.0 - 1.0);
+        truth[index] = range.value(range.place(parameters[index].origin) + by);
+    }
+    truth
+}
+
+/// A draw of the normal distribution: twelve even ones, whose sum has a variance of 1.
+fn normal(chance: &mut Rng) -> f64 {
+    (0..12).map(|_| chance.below(1 << 30) as f64 / f64::from(1 << 30)).sum::<f64>() - 6.0
+}

@@ -1,0 +1,123 @@
+//! Points tried on the data: each once, however often it is asked for, and written down as it is done, so that a fit that
+//! was interrupted goes on where it was. The search knows nothing of that: it asks the same questions in the same order,
+//! and gets the answers that are known at once.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+use seekwise_formats::profile::DriveFile;
+
+use super::data::{Data, Part};
+use super::parameter::{Parameter, apply};
+
+/// The loss of a point that no drive can be made of.
+const IMPOSSIBLE: f64 = 1e6;
+
+/// Resamples of what the search sees, of which intervals are made.
+pub const SEEN_DRAWS: usize = 40;
+
+/// Resamples of what is held back, by which changes are judged.
+pub const HELD_DRAWS: usize = 200;
+
+/// What is asked of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// Its loss on what is seen.
+    Seen,
+    /// The same, and that of each draw.
+    Drawn,
+    /// Its loss on what is held back, and that of each draw.
+    Held,
+}
+
+/// Hears of each point that is tried: the question as it is written down, the answer, and whether it was known.
+pub type Heard<'a> = dyn Fn(&str, &[f64], bool) + Sync + 'a;
+
+/// A drive, what may move of it, and the data.
+pub struct Bench<'a> {
+    /// The profile to begin with.
+    pub drive: &'a DriveFile,
+    /// What may move.
+    pub parameters: &'a [Parameter],
+    data: &'a [Data],
+    draws: [Vec<Vec<Vec<u32>>>; 2],
+    known: Mutex<BTreeMap<String, Vec<f64>>>,
+    heard: &'a Heard<'a>,
+}
+
+impl<'a> Bench<'a> {
+    /// A bench that knows some answers already.
+    pub fn new(
+        drive: &'a DriveFile,
+        parameters: &'a [Parameter],
+        data: &'a [Data],
+        known: BTreeMap<String, Vec<f64>>,
+        heard: &'a Heard<'a>,
+    ) -> Bench<'a> {
+        let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
+        let draws = [draws(Part::Seen, SEEN_DRAWS, "fit seen"), draws(Part::Held, HELD_DRAWS, "fit held")];
+        Bench { drive, parameters, data, draws, known: Mutex::new(known), heard }
+    }
+
+    /// The answer for one point.
+    pub fn ask(&self, question: Question, point: &[f64]) -> Vec<f64> {
+        let name = name(question, point);
+        let known = self.known.lock().expect("no holder panics").get(&name).cloned();
+        let was_known = known.is_some();
+        let answer = known.unwrap_or_else(|| self.tried(question, point));
+        (self.heard)(&name, &answer, was_known);
+        if !was_known {
+            self.known.lock().expect("no holder panics").insert(name, answer.clone());
+        }
+        answer
+    }
+
+    /// The answers for several points, in their order, on all cores.
+    pub fn ask_all(&self, question: Question, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        points.par_iter().map(|point| self.ask(question, point)).collect()
+    }
+
+    /// The loss of a point on what is seen.
+    pub fn loss(&self, point: &[f64]) -> f64 {
+        self.ask(Question::Seen, point)[0]
+    }
+
+    /// Whether anything is held back.
+    pub fn holds_back(&self) -> bool {
+        self.data.iter().any(|data| data.count(Part::Held) > 0)
+    }
+
+    fn tried(&self, question: Question, point: &[f64]) -> Vec<f64> {
+        let (part, none) = match question {
+            Question::Seen => (Part::Seen, true),
+            Question::Drawn => (Part::Seen, false),
+            Question::Held => (Part::Held, false),
+        };
+        let draws = &self.draws[part as usize];
+        let answers = if none { 1 } else { 1 + draws.first().map_or(0, Vec::len) };
+        let Ok(drive) = apply(self.drive, self.parameters, point) else { return vec![IMPOSSIBLE; answers] };
+        let mut sums = vec![0.0; answers];
+        for (data, draws) in self.data.iter().zip(draws) {
+            match data.losses(&drive, part, if none { &[] } else { draws }) {
+                Ok(Some(losses)) => sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss),
+                Ok(None) => {}
+                Err(_) => return vec![IMPOSSIBLE; answers],
+            }
+        }
+        sums
+    }
+}
+
+/// How a question is written down.
+fn name(question: Question, point: &[f64]) -> String {
+    let values: Vec<String> = point.iter().map(ToString::to_string).collect();
+    format!("{question:?} {}", values.join(" "))
+}
+
+/// How surely `changed` has the smaller loss than `same`: the share of draws in which it has.
+pub fn share_better(changed: &[f64], same: &[f64]) -> f64 {
+    let pairs = changed.iter().zip(same).skip(1);
+    let better = pairs.clone().filter(|(changed, same)| changed < same).count();
+    better as f64 / pairs.count().max(1) as f64
+}

@@ -1,0 +1,179 @@
+//! What a fit goes by: measured traces, and jobs with their figures. Each can be done again on a drive with other
+//! figures, and says how far what comes out is from what was measured.
+//!
+//! The search sees one part of it ([`Part::Seen`]); the other is held back to try what was found. Chooses nothing.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::trace::Trace;
+use seekwise_model::block::Op;
+use seekwise_model::drive::profile::Profile;
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_model::time::Span;
+use seekwise_model::workload::replay::Timing;
+
+use super::loss::{BLOCKS, Compared};
+use super::points::Point;
+use crate::validate::{Samples, fits, replay};
+
+/// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets its
+/// own phase with the first access, so one will do.
+const PHASES: u64 = 4;
+
+/// The fewest requests of each part of a trace: below, its quantiles are noise.
+pub const FEWEST_REQUESTS: usize = 200;
+
+/// A part of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What the search goes by.
+    Seen,
+    /// What it never sees.
+    Held,
+}
+
+/// A measured trace.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// Its file.
+    pub file: String,
+    /// Its requests.
+    pub trace: Trace,
+    /// How many of them the search sees, the first ones.
+    pub seen: usize,
+    /// What it is replayed by.
+    pub timing: Timing,
+    /// What held on the drive meanwhile: keys below `drive.` and values.
+    pub set: Vec<(String, String)>,
+    parts: [Option<Compared>; 2],
+}
+
+/// One kind of data.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// A trace.
+    Traced(Traced),
+    /// Jobs with their figures.
+    Points(Vec<Point>),
+}
+
+impl Traced {
+    /// The trace of `file`, of which a share from 0 to 1 is held back at its end.
+    pub fn new(
+        file: &str,
+        trace: Trace,
+        held: f64,
+        timing: Timing,
+        set: Vec<(String, String)>,
+    ) -> Result<Traced, Diagnostic> {
+        let all = trace.rows.len();
+        let seen = ((1.0 - held) * all as f64).round() as usize;
+        for (part, n) in [("seen", seen), ("held back", all - seen)] {
+            if n > 0 && n < FEWEST_REQUESTS {
+                let message = format!("{n} of its {all} requests would be {part}: too few to tell a drive from chance");
+                let fault = Diagnostic::at(file, 0, message);
+                return Err(fault.expected(format!("at least {FEWEST_REQUESTS} in each part, better thousands")));
+            }
+        }
+        let compared = |range: std::ops::Range<usize>| {
+            (!range.is_empty()).then(|| Compared::new(&trace.rows, &trace.measured, range))
+        };
+        let parts = [compared(0..seen), compared(seen..all)];
+        Ok(Traced { file: file.to_owned(), seen, timing, set, parts, trace })
+    }
+
+    fn drive(&self, drive: &DriveFile) -> Result<Profile, Vec<Diagnostic>> {
+        let mut drive = drive.clone();
+        for (key, value) in &self.set {
+            drive.set(key, value)?;
+        }
+        drive.profile()
+    }
+
+    /// Response times of the first `rows` requests with one phase.
+    fn times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
+        let rows = &self.trace.rows[..rows];
+        let mut times = vec![Span::ZERO; rows.len()];
+        let target = Stack::bare(profile.clone()).into();
+        replay(&target, rows, self.timing, Seed(seed), &mut |record| {
+            times[record.request.stamp as usize - 1] = record.response();
+        })
+        .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])?;
+        Ok(times)
+    }
+
+    /// All its requests on `drive`, with the first phase.
+    pub fn samples(&self, drive: &DriveFile) -> Result<Samples, Vec<Diagnostic>> {
+        let profile = self.drive(drive)?;
+        fits(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
+        let simulated = self.times(&profile, self.trace.rows.len(), 1)?;
+        let read = self.trace.rows.iter().map(|row| row.op == Op::Read).collect();
+        Ok(Samples { read, measured: self.trace.measured.clone(), simulated })
+    }
+
+    fn losses(&self, drive: &DriveFile, part: Part, draws: &[Vec<u32>]) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
+        let Some(compared) = &self.parts[part as usize] else { return Ok(None) };
+        let profile = self.drive(drive)?;
+        let cap = Span::from_nanos((15e9 / self.rpm(drive)) as u64);
+        let phases = if self.timing == Timing::Arrival { PHASES } else { 1 };
+        let mut sums = vec![0.0; 1 + draws.len()];
+        for seed in 1..=phases {
+            let (rows, from) = match part {
+                Part::Seen => (self.seen, 0),
+                Part::Held => (self.trace.rows.len(), self.seen),
+            };
+            let times = self.times(&profile, rows, seed)?;
+            let losses = compared.losses(&times[from..], cap, draws);
+            sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss / phases as f64);
+        }
+        Ok(Some(sums))
+    }
+
+    fn rpm(&self, drive: &DriveFile) -> f64 {
+        drive.number("mechanics.rpm").unwrap_or(7200.0)
+    }
+}
+
+impl Data {
+    /// Requests, or jobs, of a part.
+    pub fn count(&self, part: Part) -> usize {
+        match self {
+            Data::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, Compared::len),
+            Data::Points(points) => points.iter().filter(|point| point.held == (part == Part::Held)).count(),
+        }
+    }
+
+    /// Blocks that are drawn when a part is resampled.
+    fn blocks(&self, part: Part) -> usize {
+        match self {
+            Data::Traced(_) => BLOCKS,
+            Data::Points(_) => self.count(part),
+        }
+    }
+
+    /// `times` draws of a part: how often each of its blocks counts. The same for every drive.
+    pub fn draws(&self, part: Part, times: usize, stream: &str) -> Vec<Vec<u32>> {
+        let blocks = self.blocks(part);
+        let mut chance = Seed(1).stream(stream);
+        let mut draw = |_| {
+            let mut counts = vec![0; blocks];
+            (0..blocks).for_each(|_| counts[chance.below(blocks as u64) as usize] += 1);
+            counts
+        };
+        (0..times).map(&mut draw).collect()
+    }
+
+    /// The loss of a part on `drive`, and that of each draw; nothing where there is no such part.
+    pub fn losses(
+        &self,
+        drive: &DriveFile,
+        part: Part,
+        draws: &[Vec<u32>],
+    ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
+        match self {
+            Data::Traced(traced) => traced.losses(drive, part, draws),
+            Data::Points(points) => super::points::losses(points, drive, part, draws),
+        }
+    }
+}

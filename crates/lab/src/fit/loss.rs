@@ -1,0 +1,210 @@
+//! How far simulated response times are from measured ones, as one figure without a unit.
+//!
+//! Requests stand in groups: all; reads and writes; of each those near the last requests (where read-ahead and a buffer
+//! tell) and those far from them (where the arm does), behind a read and behind a write apart. A group adds, as a share of
+//! its own measured mean, its demerit (the distance of the two distributions) and its paired error (the mean distance of a
+//! request's two times, at most a quarter of a revolution: two times further apart are of another revolution, and by how
+//! much says nothing; it counts a quarter). Opposite errors of two groups therefore add up and cannot hide. In a closed loop each access to the
+//! platter sets the phase anew, on the real drive as here, so a request's two times are of the same phase.
+//!
+//! Every sum can be taken over blocks of requests that count several times or not at all: resampling.
+
+use seekwise_model::block::Op;
+use seekwise_model::time::Span;
+use seekwise_model::workload::replay::Row;
+
+/// What a paired error counts beside a demerit. The demerit is what a profile is judged by; requests one by one scatter
+/// several times further than their distributions do (by whole revolutions, where one just misses its sector), and would
+/// outweigh it, though they tell figures apart that distributions do not.
+const PAIRED: f64 = 0.25;
+
+/// Groups with fewer requests say nothing of a distribution.
+pub const FEWEST: usize = 30;
+
+/// Into how many blocks of neighbouring requests a part of a trace is divided for resampling.
+pub const BLOCKS: usize = 50;
+
+/// A request is near if it begins inside one of so many before it, or so many sectors behind it: what a segment could hold.
+const BEFORE: usize = 8;
+const BEHIND: u64 = 128;
+
+/// Requests that are compared with one another.
+#[derive(Clone, Debug)]
+struct Group {
+    /// What it counts.
+    weight: f64,
+    /// Measured mean, ns.
+    scale: f64,
+    /// Its requests, in the trace's order.
+    rows: Vec<u32>,
+    /// The same, from the quickest to the slowest as measured.
+    sorted: Vec<u32>,
+}
+
+/// Measured requests, ready to be compared with simulated ones.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// Measured, ns.
+    measured: Vec<u64>,
+    groups: Vec<Group>,
+}
+
+/// Which requests are near the ones before them.
+pub fn near(rows: &[Row]) -> Vec<bool> {
+    let close = |row: &Row, last: &Row| (last.lba..=last.lba + u64::from(last.sectors) + BEHIND).contains(&row.lba);
+    let last = |index: usize| &rows[index.saturating_sub(BEFORE)..index];
+    rows.iter().enumerate().map(|(index, row)| last(index).iter().any(|last| close(row, last))).collect()
+}
+
+impl Compared {
+    /// The requests `range` of a trace.
+    pub fn new(rows: &[Row], measured: &[Span], range: std::ops::Range<usize>) -> Compared {
+        let near = near(rows);
+        let of = |of: &dyn Fn(usize) -> bool| -> Vec<u32> {
+            range.clone().filter(|&row| of(row)).map(|row| (row - range.start) as u32).collect()
+        };
+        let measured: Vec<u64> = measured[range.clone()].iter().map(|time| time.nanos()).collect();
+        let mut groups = vec![(1.0, of(&|_| true))];
+        for op in [Op::Read, Op::Write] {
+            let all = of(&|row| rows[row].op == op);
+            let n = all.len() as f64;
+            groups.push((1.0, all));
+            for behind in [Op::Read, Op::Write] {
+                for close in [true, false] {
+                    let before = |row: usize| if row == 0 { Op::Read } else { rows[row - 1].op };
+                    let some = of(&|row| rows[row].op == op && near[row] == close && before(row) == behind);
+                    groups.push((some.len() as f64 / n, some));
+                }
+            }
+        }
+        groups.retain(|(_, rows)| rows.len() >= FEWEST);
+        let group = |(weight, rows): (f64, Vec<u32>)| {
+            let sum: u64 = rows.iter().map(|&row| measured[row as usize]).sum();
+            let mut sorted = rows.clone();
+            sorted.sort_by_key(|&row| (measured[row as usize], row));
+            Group { weight, scale: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
+        };
+        let groups = groups.into_iter().map(group).collect();
+        Compared { measured, groups }
+    }
+
+    /// Requests.
+    pub fn len(&self) -> usize {
+        self.measured.len()
+    }
+
+    /// The block of a request.
+    fn block(&self, row: u32) -> usize {
+        row as usize * BLOCKS / self.measured.len()
+    }
+
+    /// The losses of `simulated`: with every request once, then with the blocks as each of `draws` counts them. `cap` is
+    /// a quarter of a revolution.
+    pub fn losses(&self, simulated: &[Span], cap: Span, draws: &[Vec<u32>]) -> Vec<f64> {
+        let times: Vec<u64> = simulated.iter().map(|time| time.nanos()).collect();
+        let mut losses = vec![0.0; 1 + draws.len()];
+        for group in &self.groups {
+            let mut sorted = group.rows.clone();
+            sorted.sort_by_key(|&row| (times[row as usize], row));
+            for (loss, draw) in losses.iter_mut().zip(std::iter::once(None).chain(draws.iter().map(Some))) {
+                let times_counted = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.block(row)]));
+                let paired = self.paired(group, &times, cap.nanos(), times_counted);
+                let apart = self.demerit(group, &sorted, &times, times_counted);
+                *loss += group.weight * (PAIRED * paired + apart) / group.scale;
+            }
+        }
+        losses
+    }
+
+    fn paired(&self, group: &Group, times: &[u64], cap: u64, counted: impl Fn(u32) -> u64) -> f64 {
+        let (mut sum, mut n) = (0u64, 0u64);
+        for &row in &group.rows {
+            let times_counted = counted(row);
+            sum += times_counted * times[row as usize].abs_diff(self.measured[row as usize]).min(cap);
+            n += times_counted;
+        }
+        if n == 0 { 0.0 } else { sum as f64 / n as f64 }
+    }
+
+    /// The demerit in ns: both sides hold the same requests as often, so their shares meet.
+    fn demerit(&self, group: &Group, sorted: &[u32], times: &[u64], counted: impl Fn(u32) -> u64) -> f64 {
+        let (mut i, mut j) = (0, 0);
+        let (mut left, mut right) = (0u64, 0u64);
+        let (mut sum, mut n) = (0.0f64, 0u64);
+        loop {
+            while left == 0 && i < sorted.len() {
+                left = counted(group.sorted[i]);
+                i += 1;
+            }
+            while right == 0 && j < sorted.len() {
+                right = counted(sorted[j]);
+                j += 1;
+            }
+            let both = left.min(right);
+            if both == 0 {
+                return if n == 0 { 0.0 } else { (sum / n as f64).sqrt() };
+            }
+            let (measured, simulated) = (group.sorted[i - 1] as usize, sorted[j - 1] as usize);
+            let apart = self.measured[measured].abs_diff(times[simulated]) as f64;
+            sum += both as f64 * apart * apart;
+            n += both;
+            left -= both;
+            right -= both;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(op: Op, lba: u64) -> Row {
+        Row { op, lba, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }
+    }
+
+    fn ms(ms: f64) -> Span {
+        Span::from_nanos((ms * 1e6) as u64)
+    }
+
+    #[test]
+    fn near_is_inside_a_segment_behind_one_of_the_last() {
+        let rows = [1000, 5000, 1008, 1136, 1137 + 8, 4999].map(|lba| row(Op::Read, lba));
+        assert_eq!(near(&rows), [false, false, true, true, true, false]);
+        let far: Vec<Row> = (0..12).map(|index| row(Op::Read, if index == 11 { 0 } else { index * 10_000 })).collect();
+        assert!(!near(&far)[11]);
+    }
+
+    #[test]
+    fn opposite_errors_of_reads_and_writes_do_not_hide() {
+        let rows: Vec<Row> =
+            (0..200).map(|index| row(if index % 2 == 0 { Op::Read } else { Op::Write }, index * 9_000)).collect();
+        let measured = vec![ms(4.0); 200];
+        let compared = Compared::new(&rows, &measured, 0..200);
+        let off = |by: f64| -> Vec<Span> {
+            (0..200).map(|index| ms(if index % 2 == 0 { 4.0 + by } else { 4.0 - by })).collect()
+        };
+        assert_eq!(compared.losses(&measured, ms(2.0), &[]), [0.0]);
+        // All, reads and writes, the far of each: all writes are behind a read, all reads but the first behind a write.
+        const WEIGHTS: f64 = 3.0 + 0.99 + 1.0;
+        // A tenth of each mean, paired and apart.
+        let loss = compared.losses(&off(0.4), ms(2.0), &[])[0];
+        assert!((loss - WEIGHTS * (PAIRED + 1.0) * 0.1).abs() < 1e-9, "{loss}");
+        // A paired error ends at a quarter of a revolution, a demerit does not.
+        let loss = compared.losses(&off(2.0), ms(1.0), &[])[0];
+        assert!((loss - WEIGHTS * (PAIRED * 0.25 + 0.5)).abs() < 1e-9, "{loss}");
+    }
+
+    #[test]
+    fn a_draw_of_all_blocks_once_is_no_draw_and_blocks_left_out_do_not_count() {
+        let rows: Vec<Row> = (0..100).map(|index| row(Op::Read, index * 9_000)).collect();
+        let measured: Vec<Span> = (0..100).map(|index| ms(1.0 + index as f64 * 0.01)).collect();
+        let compared = Compared::new(&rows, &measured, 0..100);
+        let mut simulated = measured.clone();
+        simulated[99] = ms(9.0);
+        let mut without = vec![1; BLOCKS];
+        without[BLOCKS - 1] = 0;
+        without[0] = 2;
+        let losses = compared.losses(&simulated, ms(2.0), &[vec![1; BLOCKS], without]);
+        assert!(losses[0] > 0.01 && (losses[0] - losses[1]).abs() < 1e-12 && losses[2] == 0.0, "{losses:?}");
+    }
+}

@@ -1,0 +1,111 @@
+//! A fit's findings as one page that needs nothing else: tables, and the measured quantiles against the simulated ones as
+//! pictures.
+
+use std::fmt::Write;
+
+use super::report::{OfTrace, Report};
+use crate::validate::{Errors, Validation, plot};
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
+table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:right}\
+td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}";
+
+/// The page on `title`'s fit; `data` says what it was fitted to.
+pub fn page(title: &str, report: &Report, data: &str) -> String {
+    let mut text = format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}, fitted</title><style>{STYLE}</style>\n<h1>{0}, \
+         fitted</h1>\n<p>{1}.</p>\n",
+        escaped(title),
+        escaped(data)
+    );
+    for warning in &report.warnings {
+        let _ = writeln!(text, "<p><strong>{}</strong></p>", escaped(warning));
+    }
+    let rows = report.figures.iter().map(|figure| {
+        let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
+        vec![figure.name.clone(), figure.before.clone(), figure.after.clone(), interval]
+    });
+    section(&mut text, "What moved", &["figure", "was", "is", "between"], rows);
+    for trace in &report.traces {
+        of_trace(&mut text, title, trace);
+    }
+    let rows = report.points.iter().map(|point| {
+        let part = if point.held { "held back" } else { "seen" };
+        let off = format!("{:+.1}", 100.0 * (point.after / point.measured - 1.0));
+        let figures = [point.measured, point.before, point.after].map(|value| format!("{value:.3}"));
+        [vec![point.what.clone(), point.figure.clone(), part.to_owned()], figures.to_vec(), vec![off]].concat()
+    });
+    section(&mut text, "Jobs", &["job", "figure", "part", "measured", "before", "after", "off %"], rows);
+    let rows = report.left.iter().map(|left| vec![left.name.clone(), left.value.clone(), format!("{:?}", left.why)]);
+    section(&mut text, "What stayed", &["figure", "is", "why"], rows);
+    let rows = report.trades.iter().map(|(a, b)| vec![a.clone(), b.clone()]);
+    section(&mut text, "What the data tell together only", &["figure", "and"], rows);
+    text + "</html>\n"
+}
+
+fn of_trace(text: &mut String, title: &str, trace: &OfTrace) {
+    let parts = [("seen", &trace.seen), ("held back", &trace.held)];
+    let rows = parts.iter().filter_map(|(name, errors)| Some((name, errors.as_ref()?))).flat_map(|(name, errors)| {
+        kinds(&errors[0]).into_iter().zip(kinds(&errors[1])).filter(|((_, before), _)| before.n > 0).map(
+            move |((kind, before), (_, after))| {
+                let ms = [
+                    before.mean_measured_ms,
+                    before.mean_simulated_ms,
+                    after.mean_simulated_ms,
+                    before.demerit_ms,
+                    after.demerit_ms,
+                ];
+                let ms = ms.map(|ms| format!("{ms:.3}"));
+                [vec![format!("{kind}, {name}"), before.n.to_string()], ms.to_vec()].concat()
+            },
+        )
+    });
+    let heads = ["", "requests", "measured mean ms", "before", "after", "demerit before ms", "after"];
+    section(text, &trace.file, &heads, rows);
+    text.push_str(&plot::svg(title, &trace.samples));
+    let rows = trace.remains.iter().map(|row| {
+        let ms = [row.measured_ms, row.simulated_ms, row.demerit_ms].map(|ms| format!("{ms:.3}"));
+        [vec![row.which.clone(), row.n.to_string()], ms.to_vec()].concat()
+    });
+    section(text, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
+}
+
+fn kinds(of: &Validation) -> [(&'static str, Errors); 3] {
+    [("all", of.all), ("reads", of.reads), ("writes", of.writes)]
+}
+
+/// A heading and a table, where there are rows.
+fn section(text: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
+        cells.fold(String::new(), |row, cell| row + &format!("<{tag}>{}</{tag}>", escaped(cell)))
+    };
+    let _ =
+        writeln!(text, "<h2>{}</h2>\n<table><tr>{}</tr>", escaped(heading), cells("th", &mut heads.iter().copied()));
+    for row in rows {
+        let _ = writeln!(text, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
+    }
+    text.push_str("</table>\n");
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_no_markup() {
+        let mut text = String::new();
+        section(&mut text, "<b>", &["a"], [vec!["1 < 2 & \"x\"".to_owned()]].into_iter());
+        assert!(text.contains("&lt;b&gt;") && text.contains("1 &lt; 2 &amp; &quot;x&quot;"), "{text}");
+        let empty = text.clone();
+        section(&mut text, "none", &["a"], std::iter::empty());
+        assert_eq!(text, empty);
+    }
+}

@@ -1,0 +1,243 @@
+//! What a fit may move: the figures of a profile that nobody states for sure, each within a range, and its rules as
+//! choices. A point is one value for each; a drive is made of a point by setting what differs from the profile.
+//!
+//! Ranges stand in [`ranges`](super::ranges). Looks at no data: what the data feel is for the search to find out.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::figure::{Figure, Kind, Value};
+use serde::Serialize;
+
+use super::ranges::{self, Range};
+
+/// The seek curve's points.
+pub const CURVE: &str = "mechanics.seek.points";
+
+/// Where a seek curve is bent: at the shortest distance, at a quarter of the longest, at the longest; straight over the
+/// root of the distance between them, since seeks go by the root of their distance while the arm speeds up.
+pub const BENDS: [&str; 3] = ["shortest", "quarter", "longest"];
+
+/// A share of the longest distance at which the middle bend lies; its root is a half.
+const QUARTER: f64 = 0.25;
+
+/// How the figure is marked that a parameter moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Marked {
+    /// Extracted by another program and imported.
+    Imported,
+    /// It follows from something else.
+    Inferred,
+    /// Inferred, and called provisional.
+    Provisional,
+    /// An earlier fit's.
+    Fitted,
+    /// The profile has none: what holds without one is moved.
+    Absent,
+    /// Measured or stated, and named by the user.
+    Named,
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// Numbers.
+    Number(Range),
+    /// One of these; a point has its place in the list.
+    Choice(Vec<String>),
+}
+
+/// One thing that may move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// What it is called: its key, of a seek curve with the place of the bend.
+    pub name: String,
+    /// The profile's key.
+    pub key: &'static str,
+    /// Of a seek curve: which of [`BENDS`].
+    pub bend: Option<usize>,
+    /// What it takes.
+    pub form: Form,
+    /// Its value in the profile.
+    pub origin: f64,
+    /// How the figure is marked.
+    pub marked: Marked,
+}
+
+impl Parameter {
+    /// A value in words.
+    pub fn says(&self, value: f64) -> String {
+        match &self.form {
+            Form::Number(range) => range.says(value),
+            Form::Choice(words) => words[value as usize].clone(),
+        }
+    }
+
+    /// Its range, of a number.
+    pub fn range(&self) -> Option<&Range> {
+        if let Form::Number(range) = &self.form { Some(range) } else { None }
+    }
+}
+
+/// All parameters of `drive`. With `only`, those of these keys (or below these sections), whatever their kind.
+pub fn of(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
+    let named = |key: &str| only.iter().any(|only| key == only || key.starts_with(&format!("{only}.")));
+    let moved = |key: &str, marked: Option<Marked>| match (only.is_empty(), named(key)) {
+        (true, _) => marked,
+        (false, true) => Some(marked.unwrap_or(Marked::Named)),
+        (false, false) => None,
+    };
+    let mut all = Vec::new();
+    for figure in drive.figures() {
+        let Some(marked) = moved(figure.key, marked(drive, figure)) else { continue };
+        match &figure.value {
+            Value::Points(points) if figure.key == CURVE && is_table(drive) => all.extend(bends(points, marked)),
+            Value::Whole(_) | Value::Number(_) if ranges::rule(figure.key).is_none() => {
+                all.extend(number(drive, figure, marked));
+            }
+            _ => all.extend(rule(figure.key, Some(&figure.value), marked)),
+        }
+    }
+    let absent = ranges::RULES.iter().filter(|(key, _)| drive.figure(key).is_none());
+    all.extend(absent.filter_map(|(key, _)| rule(key, None, moved(key, Some(Marked::Absent))?)));
+    all
+}
+
+fn is_table(drive: &DriveFile) -> bool {
+    drive.figure("mechanics.seek.form").is_some_and(|form| form.value == Value::Word("table".to_owned()))
+}
+
+/// How a figure is marked, where that lets it move.
+fn marked(drive: &DriveFile, figure: &Figure) -> Option<Marked> {
+    let cites = |name: &str| drive.sources.get(name).is_some_and(|text| figure.source.starts_with(text.as_str()));
+    match figure.kind {
+        Kind::Inferred if figure.source.starts_with("provisional") => Some(Marked::Provisional),
+        Kind::Inferred => Some(Marked::Inferred),
+        Kind::Fitted => Some(Marked::Fitted),
+        Kind::Measured if cites("disksim") => Some(Marked::Imported),
+        Kind::Measured if cites("fit") => Some(Marked::Fitted),
+        _ => None,
+    }
+}
+
+fn number(drive: &DriveFile, figure: &Figure, marked: Marked) -> Option<Parameter> {
+    let origin = drive.number(figure.key)?;
+    let range = ranges::of(figure.key, origin)?;
+    let (name, key) = (figure.key.to_owned(), figure.key);
+    Some(Parameter { name, key, bend: None, form: Form::Number(range), origin, marked })
+}
+
+fn bends(points: &[(u32, f64)], marked: Marked) -> Vec<Parameter> {
+    let longest = points.iter().map(|point| point.0).max().unwrap_or(1);
+    let at = |share: f64| {
+        let distance = share * f64::from(longest);
+        points.iter().find(|point| f64::from(point.0) >= distance).map_or(0.0, |point| point.1)
+    };
+    let bend = |(index, place): (usize, &&str)| Parameter {
+        name: format!("{CURVE} ({place})"),
+        key: CURVE,
+        bend: Some(index),
+        form: Form::Number(ranges::bend(at([0.0, QUARTER, 1.0][index]))),
+        origin: 0.0,
+        marked,
+    };
+    BENDS.iter().enumerate().map(bend).collect()
+}
+
+fn rule(key: &'static str, value: Option<&Value>, marked: Marked) -> Option<Parameter> {
+    let (otherwise, words) = ranges::rule(key)?;
+    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let now = value.map_or_else(|| otherwise.to_owned(), ToString::to_string);
+    if !words.contains(&now) {
+        words.push(now.clone());
+    }
+    let origin = words.iter().position(|word| *word == now)? as f64;
+    Some(Parameter { name: key.to_owned(), key, bend: None, form: Form::Choice(words), origin, marked })
+}
+
+/// Where every parameter is in the profile.
+pub fn origin(parameters: &[Parameter]) -> Vec<f64> {
+    parameters.iter().map(|parameter| parameter.origin).collect()
+}
+
+/// What a point sets, as keys and texts.
+pub fn settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Vec<(&'static str, String)> {
+    let moved = || parameters.iter().zip(point).filter(|(parameter, value)| parameter.origin != **value);
+    let mut all: Vec<(&'static str, String)> = moved()
+        .filter(|(parameter, _)| parameter.bend.is_none())
+        .map(|(parameter, value)| (parameter.key, parameter.says(*value)))
+        .collect();
+    let mut corrections = [0.0; 3];
+    for (parameter, value) in moved() {
+        if let Some(bend) = parameter.bend {
+            corrections[bend] = *value;
+        }
+    }
+    if corrections != [0.0; 3]
+        && let Some(Figure { value: Value::Points(points), .. }) = drive.figure(CURVE)
+    {
+        let rows: Vec<String> = bent(points, corrections).iter().map(|(at, ms)| format!("[{at}, {ms}]")).collect();
+        all.push((CURVE, format!("[{}]", rows.join(", "))));
+    }
+    all
+}
+
+/// A seek curve with corrections in milliseconds at the three bends, in whole microseconds.
+pub fn bent(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32, f64)> {
+    let longest = f64::from(points.iter().map(|point| point.0).max().unwrap_or(1).max(1));
+    let correction = |distance: u32| {
+        let place = 2.0 * (f64::from(distance) / longest).sqrt();
+        if place <= 1.0 { short + (quarter - short) * place } else { quarter + (long - quarter) * (place - 1.0) }
+    };
+    let at = |&(distance, ms): &(u32, f64)| {
+        let bent = if distance == 0 { ms } else { (ms + correction(distance)).max(0.0) };
+        (distance, (bent * 1e3).round() / 1e3)
+    };
+    points.iter().map(at).collect()
+}
+
+/// The drive of a point.
+pub fn apply(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Result<DriveFile, Vec<Diagnostic>> {
+    let mut moved = drive.clone();
+    for (key, text) in settings(drive, parameters, point) {
+        moved.set(key, &text)?;
+    }
+    Ok(moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn what_is_stated_stays_unless_it_is_named() {
+        let drive = catalogue::load("barracuda-7200.7-ncq").unwrap();
+        let kind = |key: &str| drive.figure(key).map(|figure| figure.kind);
+        let free = of(&drive, &[]);
+        assert!(free.len() > 10);
+        for parameter in &free {
+            assert!(!matches!(kind(parameter.key), Some(Kind::Datasheet | Kind::Measured)), "{parameter:?}");
+        }
+        let named = of(&drive, &["mechanics.rpm".to_owned()]);
+        assert_eq!(named.iter().map(|p| (p.key, p.marked)).collect::<Vec<_>>(), [("mechanics.rpm", Marked::Named)]);
+        let section = of(&drive, &["overhead".to_owned()]);
+        assert!(section.len() > 3 && section.iter().all(|p| p.key.starts_with("overhead.")));
+    }
+
+    #[test]
+    fn the_point_of_origin_is_the_drive_itself() {
+        let drive = catalogue::load("atlas-10k-v-300").unwrap();
+        let parameters = of(&drive, &[]);
+        assert_eq!(apply(&drive, &parameters, &origin(&parameters)).unwrap(), drive);
+    }
+
+    #[test]
+    fn a_bent_curve_is_off_by_what_is_said_and_straight_over_the_root_between() {
+        let points = [(0, 0.0), (1, 1.0), (25, 3.0), (100, 5.0)];
+        assert_eq!(bent(&points, [0.0; 3]), points);
+        let found = bent(&points, [0.1, 0.3, -0.2]);
+        // At 1 of 100 the root is 0.1, a fifth of the way to the quarter: 0.1 + 0.2 · 0.2 = 0.14.
+        assert_eq!(found, [(0, 0.0), (1, 1.14), (25, 3.3), (100, 4.8)]);
+    }
+}

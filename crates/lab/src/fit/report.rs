@@ -1,0 +1,300 @@
+//! What a fit has to say: each figure before and after with its interval, what was left and why, errors on what was seen
+//! and on what was not, and what remains, by distance, size and nearness.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::DriveFile;
+use seekwise_model::block::Op;
+use seekwise_model::time::Span;
+use serde::Serialize;
+
+use super::Fitted;
+use super::data::{Data, Part, Traced};
+use super::interval::WIDE;
+use super::judge::Left;
+use super::loss::near;
+use super::parameter::{Marked, apply};
+use super::points::Point;
+use crate::stats::demerit::demerit;
+use crate::validate::{Samples, Validation};
+
+/// Above this share of the measured mean the reads that were held back are not explained: DiskSim's worst drive is at 7 %,
+/// a drive taken for another far above.
+const NOT_EXPLAINED: f64 = 20.0;
+
+/// A fit, as it is shown and kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The drive it began with.
+    pub drive: String,
+    /// The parameters that moved.
+    pub figures: Vec<Moved>,
+    /// Those that could have moved and did not.
+    pub left: Vec<Stayed>,
+    /// Pairs that trade against one another: either could have moved instead.
+    pub trades: Vec<(String, String)>,
+    /// The loss that the search went by.
+    pub seen: Change,
+    /// The same on what was held back.
+    pub held: Option<Change>,
+    /// Traces.
+    pub traces: Vec<OfTrace>,
+    /// Jobs with figures.
+    pub points: Vec<OfPoint>,
+    /// What to beware of.
+    pub warnings: Vec<String>,
+}
+
+/// A figure before and after.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Change {
+    /// Before the fit.
+    pub before: f64,
+    /// After it.
+    pub after: f64,
+}
+
+/// A parameter that moved.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// Its key, and of a curve the place of the bend.
+    pub name: String,
+    /// How the figure was marked.
+    pub marked: Marked,
+    /// What it was.
+    pub before: String,
+    /// What it is.
+    pub after: String,
+    /// Between which values it lies, of a number.
+    pub interval: Option<(f64, f64)>,
+    /// The interval is so wide that the data hardly tell it.
+    pub wide: bool,
+}
+
+/// A parameter that did not move.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stayed {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Why.
+    pub why: Left,
+}
+
+/// Errors on a trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfTrace {
+    /// Its file.
+    pub file: String,
+    /// On the requests that were seen, before and after.
+    pub seen: Option<[Validation; 2]>,
+    /// On those that were held back.
+    pub held: Option<[Validation; 2]>,
+    /// On all, after.
+    pub whole: Validation,
+    /// What remains, on what was held back (else on all).
+    pub remains: Vec<Remains>,
+    /// Times after the fit, for pictures: of what was held back, else of all.
+    #[serde(skip)]
+    pub samples: Samples,
+}
+
+/// Some requests of a trace, and how far they are off.
+#[derive(Clone, Debug, Serialize)]
+pub struct Remains {
+    /// Which.
+    pub which: String,
+    /// How many.
+    pub n: usize,
+    /// Measured mean, ms.
+    pub measured_ms: f64,
+    /// Simulated mean, ms.
+    pub simulated_ms: f64,
+    /// The distance of the two distributions, ms.
+    pub demerit_ms: f64,
+}
+
+/// A job's figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfPoint {
+    /// The job, in words.
+    pub what: String,
+    /// The figure.
+    pub figure: String,
+    /// Measured.
+    pub measured: f64,
+    /// Simulated before.
+    pub before: f64,
+    /// Simulated after.
+    pub after: f64,
+    /// The search did not see it.
+    pub held: bool,
+}
+
+/// The report on `fitted`.
+pub fn report(drive: &DriveFile, data: &[Data], fitted: &Fitted) -> Result<Report, Vec<Diagnostic>> {
+    let after = apply(drive, &fitted.parameters, &fitted.point)?;
+    let change = |(before, after)| Change { before, after };
+    let mut report = Report {
+        drive: drive.name.clone(),
+        figures: figures(fitted),
+        left: left(fitted),
+        trades: trades(fitted),
+        seen: change(fitted.seen),
+        held: fitted.held.map(change),
+        traces: Vec::new(),
+        points: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for data in data {
+        match data {
+            Data::Traced(traced) => report.traces.push(of_trace(traced, drive, &after)?),
+            Data::Points(points) => {
+                for point in points {
+                    report.points.extend(of_point(point, drive, &after)?);
+                }
+            }
+        }
+    }
+    report.warnings = warnings(&report, data);
+    Ok(report)
+}
+
+fn figures(fitted: &Fitted) -> Vec<Moved> {
+    let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] != it.origin);
+    let moved = |(index, parameter): (usize, &super::parameter::Parameter)| {
+        let interval = fitted.intervals.of[index];
+        let wide = interval
+            .zip(parameter.range())
+            .is_some_and(|((low, high), range)| range.place(high) - range.place(low) > WIDE);
+        Moved {
+            name: parameter.name.clone(),
+            marked: parameter.marked,
+            before: parameter.says(parameter.origin),
+            after: parameter.says(fitted.point[index]),
+            interval,
+            wide,
+        }
+    };
+    all.map(moved).collect()
+}
+
+fn left(fitted: &Fitted) -> Vec<Stayed> {
+    let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] == it.origin);
+    let stayed = |(index, parameter): (usize, &super::parameter::Parameter)| Stayed {
+        name: parameter.name.clone(),
+        value: parameter.says(parameter.origin),
+        why: fitted.left[index].unwrap_or(Left::NotMoved),
+    };
+    all.map(stayed).collect()
+}
+
+fn trades(fitted: &Fitted) -> Vec<(String, String)> {
+    let name = |index: usize| fitted.parameters[index].name.clone();
+    fitted.intervals.pairs.iter().map(|&(a, b, _)| (name(a), name(b))).collect()
+}
+
+fn of_trace(traced: &Traced, before: &DriveFile, after: &DriveFile) -> Result<OfTrace, Vec<Diagnostic>> {
+    let [before, after] = [traced.samples(before)?, traced.samples(after)?];
+    let all = after.read.len();
+    let both = |range: std::ops::Range<usize>| {
+        (!range.is_empty()).then(|| [before.part(range.clone()).errors(), after.part(range).errors()])
+    };
+    let shown = if traced.seen < all { traced.seen..all } else { 0..all };
+    Ok(OfTrace {
+        file: traced.file.clone(),
+        seen: both(0..traced.seen),
+        held: both(traced.seen..all),
+        whole: after.errors(),
+        remains: remains(traced, &after, shown.clone()),
+        samples: after.part(shown),
+    })
+}
+
+/// Distances between requests, as shares of the furthest block.
+const DISTANCES: [(f64, &str); 4] =
+    [(0.01, "below 1 % of the blocks away"), (0.1, "1 to 10 %"), (0.33, "10 to 33 %"), (f64::MAX, "further")];
+
+/// Sizes in sectors.
+const SIZES: [(u32, &str); 4] = [(4, "up to 2 KiB"), (8, "to 4 KiB"), (32, "to 16 KiB"), (u32::MAX, "larger")];
+
+fn remains(traced: &Traced, samples: &Samples, range: std::ops::Range<usize>) -> Vec<Remains> {
+    let rows = &traced.trace.rows;
+    let near = near(rows);
+    let furthest = rows.iter().map(|row| row.lba).max().unwrap_or(1).max(1) as f64;
+    let away = |row: usize| rows[row].lba.abs_diff(rows[row.max(1) - 1].lba) as f64 / furthest;
+    let mut found = Vec::new();
+    for (op, words) in [(Op::Read, "reads"), (Op::Write, "writes")] {
+        let mut add = |which: String, of: &dyn Fn(usize) -> bool| {
+            let chosen: Vec<usize> = range.clone().filter(|&row| rows[row].op == op && of(row)).collect();
+            if !chosen.is_empty() {
+                found.push(some(format!("{words}, {which}"), samples, &chosen));
+            }
+        };
+        for (close, word) in [(true, "near the last ones"), (false, "far from them")] {
+            for (behind, after) in [(Op::Read, "behind a read"), (Op::Write, "behind a write")] {
+                let of = |row: usize| near[row] == close && row > 0 && rows[row - 1].op == behind;
+                add(format!("{word}, {after}"), &of);
+            }
+        }
+        let mut least = -1.0;
+        for (most, word) in DISTANCES {
+            add(format!("far, {word}"), &|row| !near[row] && away(row) > least && away(row) <= most);
+            least = most;
+        }
+        let mut least = 0;
+        for (most, word) in SIZES {
+            add(word.to_owned(), &|row| rows[row].sectors > least && rows[row].sectors <= most);
+            least = most;
+        }
+    }
+    found
+}
+
+fn some(which: String, samples: &Samples, chosen: &[usize]) -> Remains {
+    let pick = |times: &[Span]| -> Vec<Span> { chosen.iter().map(|&row| times[row]).collect() };
+    let (mut measured, mut simulated) = (pick(&samples.measured), pick(&samples.simulated));
+    let mean = |times: &[Span]| times.iter().map(|time| time.nanos() as f64).sum::<f64>() / times.len() as f64 / 1e6;
+    Remains {
+        which,
+        n: chosen.len(),
+        measured_ms: mean(&measured),
+        simulated_ms: mean(&simulated),
+        demerit_ms: demerit(&mut measured, &mut simulated),
+    }
+}
+
+fn of_point(point: &Point, before: &DriveFile, after: &DriveFile) -> Result<Vec<OfPoint>, Vec<Diagnostic>> {
+    let [before, after] = [point.simulated(before)?, point.simulated(after)?];
+    let figures = point.figures.iter().zip(before).zip(after);
+    let one = |((figure, before), after): ((&super::points::Figure, f64), f64)| OfPoint {
+        what: point.what.clone(),
+        figure: figure.name.clone(),
+        measured: figure.measured,
+        before,
+        after,
+        held: point.held,
+    };
+    Ok(figures.map(one).collect())
+}
+
+fn warnings(report: &Report, data: &[Data]) -> Vec<String> {
+    let mut all = Vec::new();
+    for trace in &report.traces {
+        let errors = trace.held.map_or(trace.whole, |held| held[1]);
+        if errors.reads.n > 0 && errors.reads.demerit_percent > NOT_EXPLAINED {
+            all.push(format!(
+                "{}: a demerit of {:.0} % remains on reads: this is the trace of another drive, or something stood between \
+                 it and who measured",
+                trace.file, errors.reads.demerit_percent
+            ));
+        }
+    }
+    if data.iter().all(|data| data.count(Part::Held) == 0) {
+        all.push("nothing was held back: nothing was tried on data that the search did not see".to_owned());
+    }
+    if report.figures.is_empty() {
+        all.push("nothing moved: the profile is as it was".to_owned());
+    }
+    all
+}

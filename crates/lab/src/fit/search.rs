@@ -1,0 +1,147 @@
+//! The search: which rules, then which numbers, then the rules once more.
+//!
+//! Rules are tried one by one, the best change first, as long as one betters the loss. Numbers are searched together by
+//! CMA-ES (N. Hansen, "The CMA Evolution Strategy: A Tutorial", 2016), in places from 0 to 1 of their ranges. What the data
+//! do not feel at all is left out beforehand. One seed; the order of cores does not matter.
+
+use cmaes::{CMAESOptions, DVector};
+
+use super::bench::{Bench, Question};
+use super::parameter::Form;
+
+/// The seed of the search's own chance.
+const SEED: u64 = 20;
+
+/// Points of a generation: more than CMA-ES's own 4 + 3 ln n (13 for 20 numbers), for the loss has steps.
+const GENERATION: usize = 18;
+
+/// The share by which a rule must better the loss to be taken: below it is the loss's own roughness.
+const WORTH: f64 = 0.002;
+
+/// How hard is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Generations of the first search; the second has half, the last a quarter.
+    pub generations: usize,
+}
+
+impl Effort {
+    /// Generations of a search that follows a change of one thing: 14 of the usual 120.
+    pub fn following(self) -> usize {
+        (14 * self.generations).div_ceil(120)
+    }
+}
+
+/// Where in a range a number is tried to see whether the data feel it at all.
+const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
+
+/// Which parameters change the loss anywhere within their range.
+pub fn felt(bench: &Bench<'_>, point: &[f64]) -> Vec<bool> {
+    let mut asked = Vec::new();
+    let mut of = Vec::new();
+    for (index, parameter) in bench.parameters.iter().enumerate() {
+        let values: Vec<f64> = match &parameter.form {
+            Form::Number(range) => PLACES.iter().map(|place| range.value(*place)).collect(),
+            Form::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
+        };
+        for value in values {
+            let mut other = point.to_vec();
+            other[index] = value;
+            asked.push(other);
+            of.push(index);
+        }
+    }
+    let here = bench.loss(point);
+    let mut felt = vec![false; bench.parameters.len()];
+    for (loss, index) in bench.ask_all(Question::Seen, &asked).iter().zip(of) {
+        felt[index] |= loss[0] != here;
+    }
+    felt
+}
+
+/// The best rules from `point` on, one change after another.
+pub fn rules(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+    let mut best = point;
+    let mut loss = bench.loss(&best);
+    loop {
+        let mut asked: Vec<Vec<f64>> = Vec::new();
+        for (index, parameter) in bench.parameters.iter().enumerate() {
+            let Form::Choice(words) = &parameter.form else { continue };
+            for word in (0..words.len()).map(|word| word as f64).filter(|word| free[index] && *word != best[index]) {
+                let mut other = best.clone();
+                other[index] = word;
+                asked.push(other);
+            }
+        }
+        let answers = bench.ask_all(Question::Seen, &asked);
+        let least = answers.iter().enumerate().min_by(|a, b| a.1[0].total_cmp(&b.1[0]));
+        match least {
+            Some((index, answer)) if answer[0] < loss * (1.0 - WORTH) => {
+                loss = answer[0];
+                best.clone_from(&asked[index]);
+            }
+            _ => return best,
+        }
+    }
+}
+
+/// Rules that cost no more than this share, tried alone, are tried with other numbers too.
+const NEARLY: f64 = 0.3;
+
+/// The same with the numbers following each change: a rule may be the better one only with the times that go with it.
+pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort: Effort) -> Vec<f64> {
+    let mut best = point;
+    for (index, parameter) in bench.parameters.iter().enumerate() {
+        let Form::Choice(words) = &parameter.form else { continue };
+        for word in (0..words.len()).map(|word| word as f64) {
+            let loss = bench.loss(&best);
+            let mut other = best.clone();
+            other[index] = word;
+            let alone = bench.loss(&other);
+            // Where nothing changes by it, it is not felt here.
+            if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
+                continue;
+            }
+            let followed = numbers(bench, other, free, 0.05, effort.following());
+            if bench.loss(&followed) < loss * (1.0 - WORTH) {
+                best = followed;
+            }
+        }
+    }
+    best
+}
+
+/// The best numbers from `point` on, searched within about `spread` of each range.
+pub fn numbers(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], spread: f64, generations: usize) -> Vec<f64> {
+    let moving: Vec<usize> =
+        (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
+    if moving.is_empty() || generations == 0 {
+        return point;
+    }
+    let range = |index: usize| bench.parameters[index].range().expect("only numbers move here");
+    let at = |places: &DVector<f64>| {
+        let mut other = point.clone();
+        for (place, &index) in places.iter().zip(&moving) {
+            other[index] = range(index).value(*place);
+        }
+        other
+    };
+    // Beyond its range a number stands at the end; that it went there costs.
+    let beyond =
+        |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
+    let loss = |places: &DVector<f64>| bench.loss(&at(places)) * (1.0 + beyond(places));
+    let start: Vec<f64> = moving.iter().map(|&index| range(index).place(point[index])).collect();
+    let options = CMAESOptions::new(start, spread)
+        .population_size(GENERATION.max(4 + (3.0 * (moving.len() as f64).ln()) as usize))
+        .max_generations(generations)
+        .tol_fun(1e-7)
+        .tol_x(1e-5)
+        .seed(SEED);
+    let mut search = options.build(loss).expect("a dimension, and a spread above nothing");
+    search.run_parallel();
+    let found = search.overall_best_individual().map(|best| at(&best.point));
+    match found {
+        Some(found) if bench.loss(&found) < bench.loss(&point) => found,
+        _ => point,
+    }
+}

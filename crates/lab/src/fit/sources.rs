@@ -1,0 +1,266 @@
+//! Texts become data: which form a text has, what was named beside it, and what is wrong with either. Jobs with figures
+//! are read by [`cases`].
+//!
+//! Opens no file.
+
+mod cases;
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::trace;
+use seekwise_model::workload::replay::Timing;
+
+use super::data::{Data, Traced};
+use super::points::{Point, hold_every_other};
+use crate::validate::quantile;
+use cases::Bed;
+
+/// A file as the user names it: `FILE,KEY=VALUE,…`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// The file.
+    pub file: String,
+    /// What a trace is replayed by.
+    pub timing: Timing,
+    /// The share of it that is held back, where that is said of it alone.
+    pub held: Option<f64>,
+    /// Keys of the stack that held meanwhile, and values.
+    pub set: Vec<(String, String)>,
+}
+
+/// Words that may stand behind a file, beside dotted keys of the stack.
+const WORDS: [&str; 4] = ["replay", "hold", "cache", "depth"];
+
+impl Named {
+    /// Reads `FILE,KEY=VALUE,…`.
+    pub fn parse(text: &str) -> Result<Named, Diagnostic> {
+        let mut parts = text.split(',');
+        let mut file = parts.next().unwrap_or_default().to_owned();
+        let (mut timing, mut held, mut set) = (Timing::Think, None, Vec::new());
+        for part in parts {
+            let Some((key, value)) = part.split_once('=') else {
+                // A comma of the file's own name.
+                file = format!("{file},{part}");
+                continue;
+            };
+            let wrong =
+                |expected: &str| Diagnostic::at(&file, 0, format!("`{value}` will not do")).key(key).expected(expected);
+            match key {
+                "replay" => {
+                    timing = match value {
+                        "think" => Timing::Think,
+                        "arrival" => Timing::Arrival,
+                        _ => return Err(wrong("think or arrival").nearest_to(value, ["think", "arrival"])),
+                    };
+                }
+                "hold" => held = Some(share(value).ok_or_else(|| wrong("a share such as 50%, all or none"))?),
+                "cache" => {
+                    let on = ["on", "off"].contains(&value);
+                    let on = on.then_some(value).ok_or_else(|| wrong("on or off"))?;
+                    set.push(("drive.cache.write_back".to_owned(), on.to_owned()));
+                }
+                "depth" => set.push(("drive.firmware.depth".to_owned(), value.to_owned())),
+                key if key.contains('.') || key == "driver" || key == "controller" => {
+                    set.push((key.to_owned(), value.to_owned()));
+                }
+                _ => {
+                    let fault = Diagnostic::at(&file, 0, "unknown word behind a file").key(key);
+                    return Err(fault
+                        .expected("replay, hold, cache, depth, or a dotted key of the stack")
+                        .nearest_to(key, WORDS));
+                }
+            }
+        }
+        Ok(Named { file, timing, held, set })
+    }
+
+    /// The keys that are the drive's, without their layer.
+    pub fn of_drive(&self) -> Vec<(String, String)> {
+        let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
+        self.set.iter().filter_map(of_drive).collect()
+    }
+}
+
+/// A share that is held back: `50%`, `all`, `none`.
+pub fn share(text: &str) -> Option<f64> {
+    match text {
+        "all" => Some(1.0),
+        "none" => Some(0.0),
+        _ => {
+            let percent = text.strip_suffix('%')?.trim_end().parse::<f64>().ok()?;
+            (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+        }
+    }
+}
+
+/// A trace of which `held` is held back.
+pub fn traced(named: &Named, text: &str, held: f64, drive: &DriveFile) -> Result<Data, Vec<Diagnostic>> {
+    let file = &named.file;
+    let one = |fault: Diagnostic| vec![fault];
+    if let Some((key, _)) = named.set.iter().find(|(key, _)| !key.starts_with("drive.")) {
+        let fault = Diagnostic::at(file, 0, "a trace is replayed on a drive alone").key(key);
+        return Err(one(fault.expected("keys that begin with `drive.`")));
+    }
+    let trace = trace::parse(file, text).map_err(one)?;
+    let held = named.held.unwrap_or(held);
+    let traced = Traced::new(file, trace, held, named.timing, named.of_drive()).map_err(one)?;
+    unit(&traced, drive)?;
+    Ok(Data::Traced(traced))
+}
+
+/// Beyond this ratio of medians no drive is meant, but another unit of time: units lie a thousand apart, drives of one
+/// profile a few times.
+const OTHER_UNIT: f64 = 30.0;
+
+/// Whether the measured times are in the unit that they are read in.
+fn unit(traced: &Traced, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
+    let mut samples = traced.samples(drive)?;
+    samples.measured.sort_unstable();
+    samples.simulated.sort_unstable();
+    let median = |times: &[_]| quantile(times, 0.5).nanos().max(1) as f64 / 1e6;
+    let (measured, simulated) = (median(&samples.measured), median(&samples.simulated));
+    let ratio = measured / simulated;
+    if (1.0 / OTHER_UNIT..=OTHER_UNIT).contains(&ratio) {
+        return Ok(());
+    }
+    let message = format!("half of its times are below {measured:.3} ms; on `{}` {simulated:.3} ms", drive.name);
+    let fault = Diagnostic::at(&traced.file, 0, message).key("measured_response_ms");
+    Err(vec![fault.expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
+}
+
+/// What can be made of texts, and what there is to say about them.
+pub type Made = (Vec<Data>, Vec<Diagnostic>);
+
+/// All data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
+pub fn data(
+    named: &[Named],
+    texts: &[String],
+    held: f64,
+    drive: &DriveFile,
+    profile: &str,
+) -> Result<Made, Vec<Diagnostic>> {
+    let (mut all, mut warnings, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    let mut points: Vec<Point> = Vec::new();
+    for (named, text) in named.iter().zip(texts) {
+        let bed = Bed { named, drive, profile };
+        let made = match Form::of(text) {
+            Form::Trace => traced(named, text, held, drive).map(|data| {
+                all.push(data);
+                Vec::new()
+            }),
+            Form::Fio => cases::fio(&bed, text, &mut warnings),
+            Form::Cases => cases::cases(&bed, text, &mut warnings),
+            Form::Curve => cases::curve(&bed, text, &mut warnings),
+        };
+        match made {
+            Ok(made) => points.extend(made),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    cases::agree(&points)?;
+    apart(&mut points, named, held);
+    if !points.is_empty() {
+        all.push(Data::Points(points));
+    }
+    Ok((all, warnings))
+}
+
+/// What a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Trace,
+    Fio,
+    Cases,
+    Curve,
+}
+
+impl Form {
+    fn of(text: &str) -> Form {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let first = lines.next().unwrap_or_default();
+        let is_json = text.trim_start().starts_with('{') || text.contains("\n{");
+        match () {
+            () if first.starts_with("[[") => Form::Cases,
+            () if is_json => Form::Fio,
+            () if cases::is_curve(first) => Form::Curve,
+            () => Form::Trace,
+        }
+    }
+}
+
+/// Decides what of the points is held back: what was said of a file, else every other one of a series.
+fn apart(points: &mut [Point], named: &[Named], held: f64) {
+    if held > 0.0 {
+        hold_every_other(points);
+    }
+    for point in points {
+        let said = named.iter().find(|named| named.file == point.file).and_then(|named| named.held);
+        match said {
+            Some(0.0) => point.held = false,
+            Some(1.0) => point.held = true,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::fit::data::Part;
+
+    fn made(words: &str, text: &str) -> Result<Made, String> {
+        let name = "barracuda-7200.7-ncq";
+        let drive = catalogue::load(name).unwrap();
+        let named = Named::parse(words).map_err(|fault| fault.to_string())?;
+        let profile = catalogue::text(name).unwrap();
+        data(&[named], &[text.to_owned()], 0.5, &drive, profile)
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn trace(rows: u64, times: &str) -> String {
+        let row = |row: u64| format!("{},8,R,{times},10\n", row * 7919 % 10_000_000);
+        "lba,sectors,op,measured_response_ms,think_ms\n".to_owned() + &(0..rows).map(row).collect::<String>()
+    }
+
+    #[test]
+    fn words_behind_a_file_are_read_and_slips_named() {
+        let named = Named::parse("a,b.csv,replay=arrival,cache=off,hold=none").unwrap();
+        assert_eq!((named.file.as_str(), named.timing, named.held), ("a,b.csv", Timing::Arrival, Some(0.0)));
+        assert_eq!(named.of_drive(), [("cache.write_back".to_owned(), "off".to_owned())]);
+        let error = |text: &str| Named::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            error("a.csv,cahce=off"),
+            "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, or a dotted key of the stack; \
+             did you mean `cache`?"
+        );
+        assert_eq!(
+            error("a.csv,hold=half"),
+            "a.csv: `hold`: `half` will not do; expected a share such as 50%, all or none"
+        );
+    }
+
+    #[test]
+    fn a_trace_in_another_unit_is_none_and_ten_requests_are_too_few() {
+        let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
+        assert_eq!((data[0].count(Part::Seen), data[0].count(Part::Held)), (500, 500));
+        let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
+        assert!(
+            error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500.000 ms; on"),
+            "{error}"
+        );
+        assert!(made("t.csv", &trace(1000, "0.0125")).is_err());
+        let error = made("t.csv", &trace(10, "12.5")).unwrap_err();
+        assert_eq!(
+            error,
+            "t.csv: 5 of its 10 requests would be seen: too few to tell a drive from chance; expected at least 200 in each \
+             part, better thousands"
+        );
+        let error = made("t.csv", &trace(1000, "12.5").replace("7919,8", "999999999,8")).unwrap_err();
+        assert!(error.starts_with("t.csv:3: `lba`: request 2 ends at block 1000000007, past the end"), "{error}");
+    }
+}

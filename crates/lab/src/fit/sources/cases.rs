@@ -1,0 +1,433 @@
+//! Jobs with figures, of three forms: fio's JSON with its job in it, a list of cases in TOML as
+//! `validation/published.toml`, and curves in CSV.
+
+use std::collections::BTreeMap;
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::fio_json::{self, DirectionResult, FioOutput, JobResult};
+use seekwise_formats::profile::DriveFile;
+use seekwise_model::time::Span;
+use seekwise_targets::place::Target;
+use seekwise_targets::work::Work;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::Named;
+use crate::fit::points::{Doing, FIGURES, Figure, Point, is_figure};
+use crate::inputs::Inputs;
+use crate::plan::{self, Cell};
+
+/// What a job with figures is laid out on.
+pub struct Bed<'a> {
+    /// Its file, and what held meanwhile.
+    pub named: &'a Named,
+    /// The drive.
+    pub drive: &'a DriveFile,
+    /// The drive's text.
+    pub profile: &'a str,
+}
+
+/// The names under which a plan asks for the two texts.
+const JOB: &str = "the measured job";
+const DRIVE: &str = "the drive that is fitted";
+
+/// A job runs for a minute of the drive's time at most: its figures are those of any minute.
+const LONGEST: Span = Span::from_nanos(60_000_000_000);
+
+/// A quantile is taken where so many requests lie beyond it.
+const BEYOND: f64 = 20.0;
+
+/// Two results of one job that are further apart (a quarter) contradict one another: repeated runs agree within a few
+/// percent.
+const APART: f64 = 0.25;
+
+/// A request that took so many seconds, far above all others, is a time-out and no time of the drive.
+const TIME_OUT_S: f64 = 2.0;
+
+impl Bed<'_> {
+    /// A point of a job's text.
+    fn point(&self, what: &str, line: usize, job: &str, set: &[(String, String)]) -> Result<Point, Vec<Diagnostic>> {
+        let file = &self.named.file;
+        let all: Vec<(String, String)> = self.named.set.iter().chain(set).cloned().collect();
+        let mut settings = vec![("job".to_owned(), JOB.to_owned()), ("drive".to_owned(), DRIVE.to_owned())];
+        settings.extend(all.iter().cloned());
+        let cell = Cell { levels: Vec::new(), settings };
+        let read = |name: &str| Ok(if name == JOB { job.to_owned() } else { self.profile.to_owned() });
+        let here = |fault: Diagnostic| {
+            let message = format!("{what}: {}", fault.message);
+            Diagnostic { file: file.clone(), line, message, ..fault }
+        };
+        let prepared = plan::prepare(file, &cell, &Inputs::today(&read))
+            .map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
+        let Target::Sim(stack) = prepared.target else {
+            return Err(vec![Diagnostic::at(file, line, "figures of a job are fitted on a modelled stack")]);
+        };
+        let mut work = prepared.job;
+        shortened(file, &mut work)?;
+        let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
+        Ok(Point {
+            what: what.to_owned(),
+            file: file.clone(),
+            line,
+            series: String::new(),
+            order: 0.0,
+            held: false,
+            set: all.iter().filter_map(of_drive).collect(),
+            doing: Doing::Job(Box::new((*stack, work))),
+            figures: Vec::new(),
+        })
+    }
+}
+
+/// Ends a job after [`LONGEST`].
+fn shortened(file: &str, work: &mut Work) -> Result<(), Vec<Diagnostic>> {
+    let long = match work {
+        Work::Job(job) => job.workers.iter().any(|worker| worker.runtime.is_some_and(|runtime| runtime > LONGEST)),
+        _ => false,
+    };
+    if long { plan::set_job(file, work, "job.runtime", "60 s") } else { Ok(()) }
+}
+
+/// Options that say nothing of what a drive does, and those by which the points of a series differ.
+const NOT_OF_A_SERIES: [&str; 6] = ["iodepth", "numjobs", "bs", "filename", "runtime", "time_based"];
+
+/// Blocks are smaller than this, in bytes: within one depth a series is ordered by them.
+const LARGEST: f64 = 1e9;
+
+/// Sets a point's place in its series: points that differ in depth, jobs or size alone are of one.
+fn placed(point: &mut Point, options: &BTreeMap<String, String>, set: &[(String, String)]) {
+    let number = |key: &str| {
+        let text = options.get(key).map_or("1", String::as_str);
+        seekwise_formats::dotted::size(text).map_or(1.0, |size| size as f64)
+    };
+    let told = |key: &&String| !NOT_OF_A_SERIES.contains(&key.as_str());
+    let of: Vec<String> = options.keys().filter(told).map(|key| format!("{key}={}", options[key])).collect();
+    let of_set: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    point.series = format!("{} {}", of.join(" "), of_set.join(" "));
+    point.order = number("iodepth") * number("numjobs") * LARGEST + number("bs");
+}
+
+/// Points of fio's JSON.
+pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    let file = &bed.named.file;
+    let outputs = fio_json::read(text.as_bytes()).map_err(|fault| vec![Diagnostic { file: file.clone(), ..fault }])?;
+    let mut points = Vec::new();
+    for output in &outputs {
+        let beside = output.jobs.len() > 1 && !one_after_another(output);
+        if beside {
+            let message = format!("its {} jobs ran beside one another", output.jobs.len());
+            let fault = Diagnostic::at(file, 0, message);
+            return Err(vec![fault.expected("one job a result, jobs with `stonewall`, or `group_reporting`")]);
+        }
+        for job in &output.jobs {
+            if job.hostname.as_deref() == Some("All clients") || job.name == "All clients" {
+                continue;
+            }
+            points.extend(result(bed, output, job, warnings)?);
+        }
+    }
+    if points.is_empty() {
+        return Err(vec![Diagnostic::at(file, 0, "no job in it read or wrote anything")]);
+    }
+    Ok(points)
+}
+
+fn one_after_another(output: &FioOutput) -> bool {
+    let waits = |job: &JobResult| ["stonewall", "wait_for_previous"].iter().any(|key| job.options.contains_key(*key));
+    output.jobs.iter().skip(1).all(waits) || ["stonewall"].iter().any(|key| output.global_options.contains_key(*key))
+}
+
+/// A result of fio as a point; none where a time-out spoilt it.
+fn result(
+    bed: &Bed<'_>,
+    output: &FioOutput,
+    job: &JobResult,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Option<Point>, Vec<Diagnostic>> {
+    let file = &bed.named.file;
+    let mut options = output.global_options.clone();
+    options.extend(job.options.clone());
+    options.remove("stonewall");
+    if !["rw", "readwrite"].iter().any(|key| options.contains_key(*key)) {
+        let fault = Diagnostic::at(file, 0, format!("the result of `{}` does not say what the job did", job.name));
+        let expected = "`job options` with rw, bs and iodepth, as fio 3 writes them; else the figures as cases in TOML, each \
+                        with its job (docs/fit.md)";
+        return Err(vec![fault.key("job options").expected(expected)]);
+    }
+    let slowest = job.read.clat.max.max(job.write.clat.max) as f64 / 1e9;
+    let usual = |side: &DirectionResult| side.clat.percentiles.iter().find(|p| p.0 >= 90.0).map_or(0, |p| p.1);
+    let usual = usual(&job.read).max(usual(&job.write)) as f64 / 1e9;
+    if slowest > TIME_OUT_S && slowest > 10.0 * usual.max(0.001) {
+        let message = format!("`{}` holds a request of {slowest:.1} s, a time-out: it is left out", job.name);
+        warnings.push(Diagnostic::at(file, 0, message));
+        return Ok(None);
+    }
+    let flag = |key: &String| if options[key].is_empty() { key.clone() } else { format!("{key}={}", options[key]) };
+    let lines: Vec<String> = options.keys().map(flag).collect();
+    let text = format!("[job]\n{}\n", lines.join("\n"));
+    let mut point = bed.point(&what(&job.name, &options), 0, &text, &[])?;
+    placed(&mut point, &options, &bed.named.set);
+    let both = job.read.ios > 0 && job.write.ios > 0;
+    for (side, name) in [(&job.read, "read."), (&job.write, "write.")] {
+        point.figures.extend(figures(side, if both { name } else { "" }));
+    }
+    Ok((!point.figures.is_empty()).then_some(point))
+}
+
+fn what(name: &str, options: &BTreeMap<String, String>) -> String {
+    let of = |key: &str, otherwise: &str| options.get(key).cloned().unwrap_or_else(|| otherwise.to_owned());
+    let rw = options.get("rw").or(options.get("readwrite")).cloned().unwrap_or_default();
+    let jobs = options.get("numjobs").filter(|jobs| *jobs != "1");
+    let jobs = jobs.map_or(String::new(), |jobs| format!(" times {jobs}"));
+    format!("{name}: {rw} {}, depth {}{jobs}", of("bs", "4k"), of("iodepth", "1"))
+}
+
+/// The figures of one direction.
+fn figures(side: &DirectionResult, prefix: &str) -> Vec<Figure> {
+    if side.ios == 0 || side.iops <= 0.0 {
+        return Vec::new();
+    }
+    let mut all = vec![Figure { name: format!("{prefix}iops"), measured: side.iops }];
+    let times = if side.clat.n > 0 || side.clat.mean > 0.0 { &side.clat } else { &side.lat };
+    if times.mean > 0.0 {
+        all.push(Figure { name: format!("{prefix}mean"), measured: times.mean / 1e6 });
+    }
+    for (percent, ns) in &times.percentiles {
+        let beyond = side.ios as f64 * (1.0 - percent / 100.0).min(percent / 100.0);
+        if beyond >= BEYOND && *ns > 0 {
+            all.push(Figure { name: format!("{prefix}p{percent}"), measured: *ns as f64 / 1e6 });
+        }
+    }
+    all
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cases {
+    /// Who measured what: for the reader.
+    #[serde(default, rename = "drive")]
+    _drive: Vec<toml::Table>,
+    case: Vec<Spanned<Case>>,
+}
+
+/// A case as `validation/published.toml` has it; what only its test reads may be left out.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    drive: Option<String>,
+    what: Option<String>,
+    job: String,
+    #[serde(default)]
+    set: Vec<String>,
+    over: Option<Vec<String>>,
+    over_job: Option<String>,
+    figure: String,
+    measured: f64,
+    #[serde(rename = "within")]
+    _within: Option<f64>,
+    #[serde(rename = "role")]
+    _role: Option<String>,
+    #[serde(rename = "why")]
+    _why: Option<String>,
+    #[serde(rename = "holds")]
+    _holds: Option<bool>,
+    #[serde(rename = "because")]
+    _because: Option<String>,
+}
+
+/// Points of a list of cases: those of this drive, and those that name none.
+pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    let file = &bed.named.file;
+    let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+    let read: Cases = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| line(span.start));
+        vec![Diagnostic::at(file, at, error.message().to_owned()).expected("[[case]] with job, figure and measured")]
+    })?;
+    let (mut points, mut others, mut ratios): (Vec<Point>, _, _) = (Vec::new(), 0, 0);
+    for spanned in &read.case {
+        let (at, case) = (line(spanned.span().start), spanned.get_ref());
+        let here = |message: String| Diagnostic::at(file, at, message);
+        if case.drive.as_ref().is_some_and(|drive| *drive != bed.drive.name) {
+            others += 1;
+            continue;
+        }
+        if case.over.is_some() || case.over_job.is_some() || case.figure == "flush_p50" {
+            ratios += 1;
+            continue;
+        }
+        if !is_figure(&case.figure) {
+            return Err(vec![here(format!("`{}` is no figure", case.figure)).key("figure").expected(FIGURES)]);
+        }
+        if !(case.measured > 0.0 && case.measured.is_finite()) {
+            return Err(vec![here(format!("{} will not do", case.measured)).key("measured").expected("above 0")]);
+        }
+        points.push(one_case(bed, case, at)?);
+    }
+    if others + ratios > 0 {
+        let message = format!("{others} cases of other drives and {ratios} ratios or flushes are not fitted to");
+        warnings.push(Diagnostic::at(file, 0, message));
+    }
+    if points.is_empty() {
+        let fault = Diagnostic::at(file, 0, "no case of it can be fitted to");
+        return Err(vec![fault.expected(format!("cases with drive = \"{}\", or without a drive", bed.drive.name))]);
+    }
+    Ok(points)
+}
+
+fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<Point, Vec<Diagnostic>> {
+    let set = case.set.iter().map(|pair| {
+        let pair = pair.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+        pair.ok_or_else(|| {
+            let fault = Diagnostic::at(&bed.named.file, at, "a setting without `=`").key("set");
+            vec![fault.expected("KEY=VALUE")]
+        })
+    });
+    let set: Vec<(String, String)> = set.collect::<Result<_, _>>()?;
+    let options = |line: &str| {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        (key.trim().to_owned(), value.trim().to_owned())
+    };
+    let options: BTreeMap<String, String> =
+        case.job.lines().filter(|line| !line.trim().is_empty()).map(options).collect();
+    let place = if options.contains_key("size") { "" } else { "filename=/dev/sdx\n" };
+    let text = format!("{GLOBAL}{place}[case]\n{}\n", case.job);
+    let said = case.what.clone().unwrap_or_else(|| what("case", &options));
+    let mut point = bed.point(&said, at, &text, &set)?;
+    placed(&mut point, &options, &set);
+    point.figures.push(Figure { name: case.figure.clone(), measured: case.measured });
+    Ok(point)
+}
+
+/// How a job is run of which only its pattern is said.
+const GLOBAL: &str = "[global]\nioengine=libaio\ndirect=1\nruntime=60\nramp_time=5\ntime_based\n";
+
+/// Columns of a curve that say what was done, with the option of fio.
+const COLUMNS: [(&str, &str); 8] = [
+    ("rw", "rw"),
+    ("depth", "iodepth"),
+    ("iodepth", "iodepth"),
+    ("jobs", "numjobs"),
+    ("numjobs", "numjobs"),
+    ("block", "bs"),
+    ("bs", "bs"),
+    ("distance", "distance"),
+];
+
+/// Whether a header is that of a curve.
+pub fn is_curve(header: &str) -> bool {
+    let words: Vec<&str> = header.split(',').map(str::trim).collect();
+    let of = |word: &&&str| COLUMNS.iter().any(|(column, _)| column == *word);
+    words.iter().any(|word| is_figure(word)) && words.iter().filter(of).count() > 0
+}
+
+/// Points of a curve: a row each.
+pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    let file = &bed.named.file;
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let unreadable = |error: csv::Error| {
+        let at = error.position().map_or(0, |place| place.line() as usize);
+        vec![Diagnostic::at(file, at, error.to_string()).expected("as many values as the header has")]
+    };
+    let header = reader.headers().map_err(unreadable)?.clone();
+    for word in header.iter() {
+        if !is_figure(word) && !COLUMNS.iter().any(|(column, _)| *column == word) {
+            let warning = Diagnostic::at(file, 1, "nothing is read from this column").key(word);
+            warnings.push(warning.nearest_to(word, COLUMNS.iter().map(|column| column.0)));
+        }
+    }
+    let mut points = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(unreadable)?;
+        let line = record.position().map_or(0, |place| place.line() as usize);
+        let (mut options, mut figures) = (BTreeMap::new(), Vec::new());
+        for (word, value) in header.iter().zip(record.iter()) {
+            if let Some((_, option)) = COLUMNS.iter().find(|(column, _)| *column == word) {
+                options.insert((*option).to_owned(), value.to_owned());
+            } else if is_figure(word) && !value.is_empty() {
+                let measured = value.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+                let measured = measured.ok_or_else(|| {
+                    vec![Diagnostic::at(file, line, format!("`{value}` will not do")).key(word).expected("above 0")]
+                })?;
+                figures.push(Figure { name: word.to_owned(), measured });
+            }
+        }
+        points.push(row(bed, line, &options, figures)?);
+    }
+    Ok(points)
+}
+
+/// The sectors of a step whose size is not said: one, as diskinfo reads.
+const STEP: u64 = 512;
+
+fn row(
+    bed: &Bed<'_>,
+    line: usize,
+    options: &BTreeMap<String, String>,
+    figures: Vec<Figure>,
+) -> Result<Point, Vec<Diagnostic>> {
+    let wrong = |key: &str, expected: &str| {
+        let value = options.get(key).cloned().unwrap_or_default();
+        vec![Diagnostic::at(&bed.named.file, line, format!("`{value}` will not do")).key(key).expected(expected)]
+    };
+    if options.contains_key("distance") {
+        let blocks = bed.drive.number("geometry.sectors").unwrap_or(0.0) as u64;
+        let distance = options["distance"].parse::<u64>().ok().filter(|distance| *distance < blocks);
+        let distance = distance.ok_or_else(|| wrong("distance", "a number of blocks, fewer than the drive has"))?;
+        let bytes = options.get("bs").map_or(Some(STEP), |text| seekwise_formats::dotted::size(text));
+        let sectors = bytes.map(|bytes| bytes / 512).filter(|sectors| (1..=65_536).contains(sectors));
+        let sectors = sectors.ok_or_else(|| wrong("bs", "a size such as 4k"))? as u32;
+        if figures.iter().any(|figure| figure.name != "mean") {
+            let fault = Diagnostic::at(&bed.named.file, line, "of a distance only the mean is a figure");
+            return Err(vec![fault.key("mean")]);
+        }
+        return Ok(Point {
+            what: format!("a read {distance} blocks on"),
+            file: bed.named.file.clone(),
+            line,
+            series: "distance".to_owned(),
+            order: distance as f64,
+            held: false,
+            set: bed.named.of_drive(),
+            doing: Doing::Step(distance, sectors),
+            figures,
+        });
+    }
+    let mut options = options.clone();
+    options.entry("rw".to_owned()).or_insert_with(|| "randread".to_owned());
+    let lines: Vec<String> = options.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let text = format!("{GLOBAL}filename=/dev/sdx\ngroup_reporting\n[row]\n{}\n", lines.join("\n"));
+    let mut point = bed.point(&what("row", &options), line, &text, &[])?;
+    placed(&mut point, &options, &bed.named.set);
+    point.figures = figures;
+    Ok(point)
+}
+
+/// An error where two results of one job are so far apart that one drive cannot have given both.
+pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
+    let mut seen: BTreeMap<(String, u64, String), (&Point, f64)> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for point in points {
+        for figure in &point.figures {
+            let key = (point.series.clone(), point.order.to_bits(), figure.name.clone());
+            // Tails scatter from run to run; rates and middles do not.
+            let told = matches!(
+                figure.name.trim_start_matches("read.").trim_start_matches("write."),
+                "iops" | "mean" | "p50" | "mib_s" | "mb_s"
+            );
+            match seen.get(&key) {
+                Some((first, value)) if told && (figure.measured / value).ln().abs() > APART => {
+                    let message = format!(
+                        "{}: {} is {} here and {value} at {}:{}: one drive did not do both",
+                        point.what, figure.name, figure.measured, first.file, first.line
+                    );
+                    let fault = Diagnostic::at(&point.file, point.line, message);
+                    faults.push(fault.expected("one of them, or what was different, behind the file's name"));
+                }
+                _ => {
+                    seen.insert(key, (point, figure.measured));
+                }
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}

@@ -1,0 +1,138 @@
+//! Fits whose truth is known: a drive with other figures answers a stream of our own, and the drive as it was is fitted to
+//! that. What was moved must be found, what the stream cannot tell must be named, and the same must come out on one core,
+//! on two, and after an interruption. The same on real requests and by the dozen: `examples/recovery.rs`.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::figure::Kind;
+use seekwise_formats::trace::Trace;
+use seekwise_lab::catalogue;
+use seekwise_lab::fit::data::{Data, Traced};
+use seekwise_lab::fit::judge::Left;
+use seekwise_lab::fit::search::Effort;
+use seekwise_lab::fit::{Fitted, fit, parameter, report, write};
+use seekwise_lab::validate::play;
+use seekwise_model::block::Op;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Span;
+use seekwise_model::workload::replay::{Row, Timing};
+
+const DRIVE: &str = "barracuda-7200.7";
+
+/// Two thirds reads, a fifth going on where the last ended; pauses of 0 to 20 ms.
+fn rows(sectors: u64, n: usize) -> Vec<Row> {
+    let mut chance = Seed(7).stream("fit test");
+    let mut end = 0;
+    let mut row = |_| {
+        let length = 8 * (1 + chance.below(4) as u32);
+        let lba = if chance.percent(20) { end } else { chance.below(sectors / 8 - 8) * 8 };
+        let op = if chance.percent(66) { Op::Read } else { Op::Write };
+        end = lba + u64::from(length);
+        Row { op, lba, sectors: length, arrival: Span::ZERO, think: Span::from_micros(chance.below(20_000)) }
+    };
+    (0..n).map(&mut row).collect()
+}
+
+/// The stream as `truth` answers it, with noise of 0.05 ms either way.
+fn measured(truth: &DriveFile, n: usize) -> Trace {
+    let profile = truth.profile().unwrap();
+    let rows = rows(profile.geometry.sectors() - 64, n);
+    let lines = (1..=n).collect();
+    let mut trace = Trace { measured: vec![Span::ZERO; n], rows, lines, warnings: Vec::new() };
+    let times = play("t", &trace, &profile, Timing::Think, Seed(1), &mut |_| ()).unwrap().simulated;
+    let mut chance = Seed(8).stream("noise");
+    trace.measured = times.iter().map(|time| *time + Span::from_nanos(chance.below(100_000))).collect();
+    trace
+}
+
+fn fitted(trace: Trace, only: &[&str], known: BTreeMap<String, Vec<f64>>) -> (Fitted, BTreeMap<String, Vec<f64>>) {
+    let drive = catalogue::load(DRIVE).unwrap();
+    let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
+    let data = [Data::Traced(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap())];
+    let asked = Mutex::new(BTreeMap::new());
+    let heard = |name: &str, answer: &[f64], was_known: bool| {
+        if !was_known {
+            asked.lock().unwrap().insert(name.to_owned(), answer.to_vec());
+        }
+    };
+    let found = fit(&drive, parameter::of(&drive, &only), &data, Effort { generations: 12 }, known, &heard);
+    let asked = asked.into_inner().unwrap();
+    (found, asked)
+}
+
+fn truth(set: &[(&str, &str)]) -> DriveFile {
+    let mut drive = catalogue::load(DRIVE).unwrap();
+    set.iter().for_each(|(key, value)| drive.set(key, value).unwrap());
+    drive
+}
+
+const ONLY: [&str; 3] = ["overhead.read_miss_ms", "cache.read_ahead.after", "overhead.flush_ms"];
+
+#[test]
+fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
+    let real = truth(&[("overhead.read_miss_ms", "1.4"), ("cache.read_ahead.after", "2")]);
+    let (found, _) = fitted(measured(&real, 2400), &ONLY, BTreeMap::new());
+    let place = |name: &str| found.parameters.iter().position(|it| it.name == name).unwrap();
+    let (miss, after, flush) = (place(ONLY[0]), place(ONLY[1]), place(ONLY[2]));
+    assert!((found.point[miss] - 1.4).abs() < 0.1, "{found:?}");
+    let (low, high) = found.intervals.of[miss].expect("a number that moved has an interval");
+    assert!(low <= 1.45 && high >= 1.35 && high - low < 0.5, "{low} … {high}");
+    assert_eq!(found.parameters[after].says(found.point[after]), "2");
+    assert_eq!(found.left[flush], Some(Left::NotFelt));
+    let held = found.held.unwrap();
+    assert!(held.1 < 0.5 * held.0, "{held:?}");
+}
+
+#[test]
+fn noise_moves_nothing() {
+    let (found, _) = fitted(measured(&truth(&[]), 1200), &["overhead.read_miss_ms", "link.rate_mb_s"], BTreeMap::new());
+    // Half of the noise's 0.1 ms may be taken for a figure, no more.
+    for (index, parameter) in found.parameters.iter().enumerate() {
+        let range = parameter.range().unwrap();
+        let by = (range.place(found.point[index]) - range.place(parameter.origin)).abs();
+        assert!(by < 0.1, "{} moved by {by} of its range", parameter.name);
+    }
+}
+
+#[test]
+fn one_core_two_and_an_interruption_come_to_the_same() {
+    let real = truth(&[("overhead.read_miss_ms", "1.1")]);
+    let on = |threads: usize, known: BTreeMap<String, Vec<f64>>| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| fitted(measured(&real, 800), &ONLY, known))
+    };
+    let (one, asked) = on(1, BTreeMap::new());
+    let (two, _) = on(2, BTreeMap::new());
+    let half: BTreeMap<_, _> = asked.iter().step_by(2).map(|(name, answer)| (name.clone(), answer.clone())).collect();
+    let left = asked.len() - half.len();
+    let (again, asked_again) = on(2, half);
+    for other in [&two, &again] {
+        assert_eq!((&one.point, &one.intervals, &one.left), (&other.point, &other.intervals, &other.left));
+    }
+    assert_eq!(asked_again.len(), left, "what was known is not asked again");
+}
+
+#[test]
+fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
+    let real = truth(&[("overhead.read_miss_ms", "1.4"), ("cache.read_ahead.after", "2")]);
+    let trace = measured(&real, 1600);
+    let (found, _) = fitted(trace.clone(), &ONLY, BTreeMap::new());
+    let (text, drive) = (catalogue::text(DRIVE).unwrap(), catalogue::load(DRIVE).unwrap());
+    let written = write::profile(text, &drive, &found, "mine", "rows 1 to 800").unwrap();
+    let back = seekwise_formats::profile::parse("mine.toml", &written).unwrap();
+    let figure = back.figure("overhead.read_miss_ms").unwrap();
+    assert_eq!((figure.kind, back.name.as_str()), (Kind::Fitted, "mine"));
+    assert!(figure.source.starts_with("rows 1 to 800; was "), "{}", figure.source);
+    assert!(figure.interval.is_some());
+    assert_eq!(back.figure("cache.read_ahead.after").unwrap().kind, Kind::Fitted);
+    // All that did not move stands as it did.
+    let same = |line: &&str| written.lines().any(|other| other == *line);
+    let changed: Vec<&str> = text.lines().filter(|line| !same(line)).collect();
+    assert!(changed.len() <= 4, "{changed:#?}");
+    let data = [Data::Traced(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap())];
+    let report = report::report(&drive, &data, &found).unwrap();
+    let [before, after] = report.traces[0].held.unwrap();
+    assert!(after.reads.demerit_ms < before.reads.demerit_ms);
+}
