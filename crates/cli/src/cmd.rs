@@ -4,6 +4,7 @@ mod bench;
 mod claims;
 mod compare;
 pub mod complete;
+mod crash;
 mod drives;
 mod import;
 mod init;
@@ -49,6 +50,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Validate(args) => validate::validate(&args, cli.json),
         Command::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
         Command::Serve(args) => serve::serve(&args, cli.json),
+        Command::Crash(args) => crash::crash(&args, cli.json),
         Command::Power(args) => power::power(&args),
         Command::Set(args) => power::set(&args),
         Command::Status(args) => power::status(&args, cli.json),

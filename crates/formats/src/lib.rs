@@ -15,6 +15,7 @@
 //! | [`metric`] | what a comparison judges |
 //! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |
+//! | [`recipe`] | recipes of the crash laboratory (recipes/*.toml) |
 //! | [`recording`] | recorded sessions of a disk that was served |
 //! | [`scene`] | scenes: programs on volumes |
 //! | [`stack`] | stacks: a drive and what stands above it |
@@ -34,6 +35,7 @@ pub mod keys;
 pub mod metric;
 pub mod profile;
 pub mod program;
+pub mod recipe;
 pub mod recording;
 pub mod scene;
 pub mod stack;
