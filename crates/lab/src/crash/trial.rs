@@ -285,16 +285,27 @@ impl Maker {
     }
 }
 
-/// A failure with no more lost writes than it needs.
+/// What became of a failure when it was made smaller.
 #[derive(Clone, Debug)]
-pub struct Shrunk {
-    /// The lost writes that are left, and what it took to find them; nothing where the medium fails with all writes on it: what is
-    /// wrong is then not that they are lost.
-    pub lost: Option<Fewest<Lost>>,
-    /// How many were lost of the case.
-    pub of: usize,
-    /// What the check says of them.
-    pub finding: Finding,
+pub enum Shrunk {
+    /// So few of `of` lost writes are enough for the check to say this, or worse.
+    To {
+        /// Those that are left, and what it took to find them.
+        lost: Fewest<Lost>,
+        /// How many were lost of the case.
+        of: usize,
+        /// What the check says of them.
+        finding: Finding,
+    },
+    /// It fails with all writes on the medium that the disk was given: what is wrong is not that `of` are lost.
+    NotLost {
+        /// How many were lost of the case.
+        of: usize,
+        /// What the check says without the loss.
+        finding: Finding,
+    },
+    /// The same medium did not fail again.
+    NotAgain(Finding),
 }
 
 /// Trials that a failure is worth: a tenth of a second each, a minute in all.
@@ -310,22 +321,26 @@ pub fn shrink(
     let Case { at, promises, .. } = tried.case;
     let said: Vec<&str> = history.said(at).take(promises).collect();
     let all = image.lost(writes, at);
-    let find =
-        |lost: &[Lost]| -> io::Result<Finding> { check(0, &Image::without(writes, at, lost), &said)?.finding() };
-    let text = |error: io::Error| error.to_string();
-    let nothing = find(&[]).map_err(text)?;
-    if nothing.verdict >= tried.finding.verdict {
-        return Ok(Shrunk { lost: None, of: all.len(), finding: nothing });
+    let (wanted, of) = (tried.finding.verdict, all.len());
+    let find = |image: &Image| -> Result<Finding, String> {
+        check(0, image, &said).and_then(|checked| checked.finding()).map_err(|error| error.to_string())
+    };
+    let again = find(image)?;
+    if again.verdict < wanted {
+        return Ok(Shrunk::NotAgain(again));
     }
-    let wanted = tried.finding.verdict;
-    let mut last = tried.finding.clone();
-    let found = fewest(&all, MOST, |lost| {
-        let finding = find(lost)?;
+    let nothing = find(&Image::without(writes, at, &[]))?;
+    if nothing.verdict >= wanted {
+        return Ok(Shrunk::NotLost { of, finding: nothing });
+    }
+    let mut last = again;
+    let lost = fewest(&all, MOST, |lost| {
+        let finding = find(&Image::without(writes, at, lost))?;
         let fails = finding.verdict >= wanted;
         if fails {
             last = finding;
         }
-        Ok::<bool, io::Error>(fails)
-    });
-    Ok(Shrunk { of: all.len(), lost: Some(found.map_err(text)?), finding: last })
+        Ok::<bool, String>(fails)
+    })?;
+    Ok(Shrunk::To { lost, of, finding: last })
 }

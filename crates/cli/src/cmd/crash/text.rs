@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use seekwise_lab::crash::image::Lost;
 use seekwise_lab::crash::shrink::Fewest;
 use seekwise_lab::crash::trial::{Shrunk, Tried};
-use seekwise_lab::crash::verdict::Verdict;
+use seekwise_lab::crash::verdict::{Finding, Verdict};
 use seekwise_lab::made::Program;
 use seekwise_model::time::Instant;
 use serde_json::{Value, json};
@@ -110,45 +110,53 @@ fn disk(report: &Report) -> String {
 fn told(tried: &Tried) -> String {
     let case = &tried.case;
     let order = case.order.map_or(String::new(), |number| format!(", order {number}"));
-    let words = if tried.finding.words.is_empty() { "the check said nothing" } else { &tried.finding.words };
     format!(
-        "at {:.6} s ({}{order}), after {} promises: {words}",
+        "at {:.6} s ({}{order}), after {} promises: {}",
         seconds(case.at),
         case.why.words(),
-        case.promises
+        case.promises,
+        said(&tried.finding)
     )
 }
 
 /// The fewest lost writes.
 fn fewest(report: &Report, tried: &Tried, shrunk: &Shrunk, width: usize) -> String {
-    let Some(Fewest { left, trials, complete }) = &shrunk.lost else {
-        return wrapped(
-            &format!(
-                "That is not due to lost writes: with all {} of them on the medium the check says the same ({}). The \
-                 program promised before it had written, or its check is wrong.",
-                shrunk.of, shrunk.finding.words
-            ),
-            width,
-        );
+    let (Fewest { left, trials, complete }, of, finding) = match shrunk {
+        Shrunk::To { lost, of, finding } => (lost, of, finding),
+        Shrunk::NotAgain(finding) => {
+            let words = format!("The same medium was checked again and is {}", finding.verdict.words());
+            return wrapped(&format!("{words} then ({}): the check does not always say the same.", said(finding)), width);
+        }
+        Shrunk::NotLost { of, finding } => {
+            let all = match of {
+                0 => "all that the disk had been given is on the medium".to_owned(),
+                n => format!("with the {n} lost writes on the medium the check says the same ({})", said(finding)),
+            };
+            let who = "What was promised had not been given to the disk by then, or the check is wrong";
+            return wrapped(&format!("That is not due to lost writes: {all}. {who}."), width);
+        }
     };
     let enough = if *complete { "none of which can be left out" } else { "as far as it was tried" };
-    let mut text = wrapped(
-        &format!(
-            "Of the {} writes that were lost there, {} {} enough, {enough} ({trials} trials): {}.",
-            shrunk.of,
-            left.len(),
-            if left.len() == 1 { "is" } else { "are" },
-            shrunk.finding.words
-        ),
-        width,
+    let are = if left.len() == 1 { "is" } else { "are" };
+    let head = format!(
+        "Of the {of} writes that were lost there, {} {are} enough, {enough} ({trials} trials): {}.",
+        left.len(),
+        said(finding)
     );
+    let mut text = wrapped(&head, width);
     for lost in left.iter().take(NAMED) {
-        text.push_str(&format!("\n  {}", wrapped(&line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ")));
+        let line = wrapped(&line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
+        text.push_str(&format!("\n  {line}"));
     }
     if left.len() > NAMED {
         text.push_str(&format!("\n  and {} more", left.len() - NAMED));
     }
     text
+}
+
+/// What a check said.
+fn said(finding: &Finding) -> &str {
+    if finding.words.is_empty() { "the check said nothing" } else { finding.words.trim_end_matches('.') }
 }
 
 fn line(report: &Report, tried: &Tried, lost: &Lost) -> String {
@@ -190,11 +198,15 @@ pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
     };
     let first = outcome.first.values().filter_map(|(state, _)| outcome.tried.iter().find(|it| it.state == *state));
     let shrunk = report.shrunk.as_ref().map(|(tried, shrunk)| {
-        let left = shrunk.lost.as_ref().map(|lost| lost.left.iter().map(|lost| lost_json(report, lost)).collect::<Vec<_>>());
+        let (of, finding, fewest) = match shrunk {
+            Shrunk::To { lost, of, finding } => (Some(*of), finding, Some(lost)),
+            Shrunk::NotLost { of, finding } => (Some(*of), finding, None),
+            Shrunk::NotAgain(finding) => (None, finding, None),
+        };
+        let left = fewest.map(|lost| lost.left.iter().map(|lost| lost_json(report, lost)).collect::<Vec<_>>());
         json!({
-            "of": example(tried), "lost": shrunk.of, "fewest": left, "words": shrunk.finding.words,
-            "trials": shrunk.lost.as_ref().map(|lost| lost.trials),
-            "complete": shrunk.lost.as_ref().map(|lost| lost.complete),
+            "of": example(tried), "lost": of, "fewest": left, "again": finding.verdict, "words": finding.words,
+            "trials": fewest.map(|lost| lost.trials), "complete": fewest.map(|lost| lost.complete),
         })
     });
     let Program { version, build } = Program::this();
