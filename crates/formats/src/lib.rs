@@ -7,6 +7,7 @@
 //! | [`disksim`] | DiskSim's parameters, taken over as a profile |
 //! | [`dotted`] | tables of TOML as dotted keys |
 //! | [`duration`] | lengths of time |
+//! | [`ext4`] | the layout of an ext4 file system: what each block is there for |
 //! | [`expression`] | what a claim checks: figures, cells, conditions |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
@@ -28,6 +29,7 @@ pub mod disksim;
 pub mod dotted;
 pub mod duration;
 pub mod expression;
+pub mod ext4;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;

@@ -11,12 +11,14 @@
 //! | [`image`] | what lies on a medium |
 //! | [`orders`] | what else a cut could have left |
 //! | [`verdict`] | what a check says |
+//! | [`places`] | what lost writes were there for, in a file system |
 //! | [`trial`] | all trials, and what came of them |
 //! | [`shrink`] | the fewest lost writes that still break a promise |
 
 pub mod image;
 pub mod instants;
 pub mod orders;
+pub mod places;
 pub mod shrink;
 pub mod trial;
 pub mod verdict;

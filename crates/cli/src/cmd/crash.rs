@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use seekwise_lab::crash::image::Image;
+use seekwise_formats::ext4::Layout;
+use seekwise_lab::crash::image::{Image, Lost};
+use seekwise_lab::crash::places::words;
 use seekwise_lab::crash::trial::{Outcome, Shrunk, Tried, Trials, shrink};
 use seekwise_lab::crash::verdict::Checked;
 use seekwise_lab::crash::writes::Writes;
@@ -17,7 +19,7 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 use seekwise_targets::checking::{Checker, Content, Seen};
 use seekwise_targets::history::History;
-use seekwise_targets::kernel::{Bounds, Program};
+use seekwise_targets::kernel::{Bounds, FileSystem, Program};
 use seekwise_targets::session::{Recorded, Session};
 
 use self::plan::Plan;
@@ -103,13 +105,43 @@ fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Repo
         }
         None => None,
     };
-    let places = Vec::new();
+    let places = match (&shrunk, plan.system.as_ref()) {
+        (Some((tried, Shrunk::To { lost, .. })), Some(system)) => {
+            let whole = Image::without(&writes, tried.case.at, &[]);
+            let told = located(&checker, &content(&whole, history, &writes), (system, folder), &lost.left, history);
+            // Only words: where it cannot be read, there are none.
+            told.unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
     Ok(Report { recorded, outcome, shrunk, places })
 }
 
 /// What lies on a medium.
 fn content<'h>(image: &Image, history: &'h History, writes: &Writes) -> Content<'h> {
     Content { pieces: image.pieces(history, writes), torn: image.torn().to_vec() }
+}
+
+/// What lost writes were there for, in the file system as it would be with all of them: mounted once, so that its journal is played.
+fn located(
+    checker: &Checker<'_>,
+    whole: &Content<'_>,
+    (system, folder): (&FileSystem, &Path),
+    lost: &[Lost],
+    history: &History,
+) -> io::Result<Vec<(u64, String)>> {
+    use std::os::unix::fs::FileExt;
+    let (path, mount) = (folder.join("whole"), folder.join("whole-mount"));
+    checker.write(&path, whole)?;
+    std::fs::create_dir(&mount)?;
+    system.mount(&path, &mount)?.end()?;
+    let file = std::fs::File::open(&path)?;
+    let read = |offset: u64, length: usize| {
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
+    };
+    let Some(layout) = Layout::read(&read) else { return Ok(Vec::new()) };
+    Ok(lost.iter().take(text::NAMED).map(|lost| (lost.write.stamp, words(&layout, lost, history, &read))).collect())
 }
 
 fn look(

@@ -18,7 +18,7 @@ use crate::screen::{self, wrapped};
 use crate::tables;
 
 /// Lost writes that are named one by one.
-const NAMED: usize = 12;
+pub const NAMED: usize = 12;
 
 fn seconds(at: Instant) -> f64 {
     at.nanos() as f64 / 1e9
