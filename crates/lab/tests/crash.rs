@@ -1,7 +1,7 @@
 //! The crash laboratory without software: media worked out from one run, held against cuts for real; the writes that standards allow to
 //! be lost; the instants; a failure made smaller. No clock, no file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use seekwise_lab::crash::image::{Image, Lost};
@@ -10,7 +10,6 @@ use seekwise_lab::crash::orders::draw;
 use seekwise_lab::crash::trial::{Outcome, Shrunk, Tried, Trials, shrink};
 use seekwise_lab::crash::verdict::{Checked, Verdict};
 use seekwise_lab::crash::writes::Writes;
-use seekwise_lab::cut::terms::Terms;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, Op, Request, SECTOR, Status};
@@ -113,13 +112,11 @@ fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: boo
     device.handle_timeout(until);
     if cut {
         device.control(until, &Control::PowerCut).unwrap();
-    } else {
-        let mut now = until;
-        while let Some(next) = device.poll_timeout().filter(|next| *next < until + Span::from_secs(20)) {
-            device.handle_timeout(next);
-            now = next;
-        }
-        device.handle_timeout(now);
+    }
+    // What was under way comes back, also that it lost its power.
+    while let Some(next) = device.poll_timeout().filter(|next| *next < until + Span::from_secs(20)) {
+        while device.poll_completion().is_some() {}
+        device.handle_timeout(next);
     }
     while device.poll_completion().is_some() {}
 }
@@ -153,7 +150,9 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
     for case in 0..60 {
         let mut rng = Seed(case).stream("test");
         let stack = random_stack(&mut rng);
-        if Terms::of(&stack).saves {
+        // What a buffer that outlives a cut held of writes under way, and what a mirror's lost first drive would have had, one run and the
+        // bytes of a live disk do not show.
+        if stack.profile.saves_buffer() || stack.array().is_some_and(|array| array.lost != 0) {
             continue;
         }
         let job = random_job(&mut rng, stack.sectors());
@@ -162,11 +161,12 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
         run(&stack, &job, case, end, false, &mut writing);
         let mut history = writing.0;
         history.marks = vec![(Instant::ZERO, Mark::Begin), (end, Mark::End)];
-        let trials = Trials { cuts: 12, orders: 0, seed: Seed(case), workers: 2 };
+        let trials = Trials { cuts: 12, orders: 0, seed: Seed(case), workers: 1 };
+        // One worker: media come in the order of their places.
         let writes = Writes::of(&history, true);
         let media = std::sync::Mutex::new(Vec::new());
         let check = |_: usize, image: &Image, _: &[&str]| {
-            media.lock().unwrap().push((image.hash(), seen(image, &history, &writes)));
+            media.lock().unwrap().push(seen(image, &history, &writes));
             Ok(Checked { code: Some(0), printed: String::new(), unmountable: None, fault: None })
         };
         let Ok(outcome) = trials.run(&history, &stack, &check, &|| ()) else { continue };
@@ -175,16 +175,16 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
         for tried in &outcome.tried {
             let mut keeping = Keeping::default();
             run(&stack, &job, case, tried.case.at, true, &mut keeping);
+            keeping.0.cut();
             let real = found(&keeping.0, sectors);
             let held = real.values().flatten().count();
-            let same = media.iter().any(|(_, seen)| *seen == real);
-            if !same { 
-                let nearest = media.iter().map(|(_, seen)| {
-                    let keys: std::collections::BTreeSet<u64> = seen.keys().chain(real.keys()).copied().collect();
-                    keys.into_iter().filter(|k| seen.get(k) != real.get(k)).map(|k| (k, seen.get(&k).copied(), real.get(&k).copied())).collect::<Vec<_>>()
-                }).min_by_key(Vec::len).unwrap();
-                println!("case {case} at {:?} held {held}: {:?}\n {:?} {:?} {:?}", tried.case.at, nearest, stack.layers, stack.profile.faults, stack.profile.cut_sector);
-            }
+            let differs = || {
+                let sectors: BTreeSet<u64> = real.keys().chain(media[tried.state].keys()).copied().collect();
+                sectors.into_iter().find(|sector| real.get(sector) != media[tried.state].get(sector)).map(|sector| {
+                    format!("sector {sector}: {:?}, really {:?}", media[tried.state].get(&sector), real.get(&sector))
+                })
+            };
+            assert!(media[tried.state] == real, "case {case} at {:?}: {:?}\n{:?}", tried.case.at, differs(), stack.layers);
             compared += 1;
             torn += usize::from(real.values().any(Option::is_none));
             partly += usize::from(held > 0);

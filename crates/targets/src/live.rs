@@ -661,6 +661,7 @@ impl Disk {
         self.pass(Passed::Order(now, "cut"));
         self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
         self.drain();
+        self.bytes.cut();
         self.receipt.cuts += 1;
         self.receipt.at_risk_bytes = before;
         self.drop_waiting();
