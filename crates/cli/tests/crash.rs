@@ -25,7 +25,7 @@ fn lacking(programs: &[&str]) -> Option<String> {
     let runs = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
     };
-    let there = |program: &&str| !runs("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")]);
+    let there = |program: &&&str| !runs("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")]);
     if let Some(program) = programs.iter().chain(&["mkfs.ext4", "e2fsck", "losetup"]).find(there) {
         return Some(format!("there is no {program}"));
     }
@@ -99,7 +99,9 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
 
 #[test]
 fn a_bare_disk_needs_no_root() {
-    let lacks = |program: &&str| !Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|it| it.status.success());
+    let lacks = |program: &&&str| {
+        !Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|it| it.status.success())
+    };
     if let Some(program) = ["qemu-io", "stdbuf"].iter().find(lacks) {
         println!("skipped, records on the bare disk: there is no {program}");
         return;
@@ -121,7 +123,10 @@ fn what_cannot_be_done_is_refused_and_says_why() {
         assert!(code == 2 && err.replace("\n  ", " ").contains(said), "{more:?}: {code}\n{out}\n{err}");
     };
     refused(&["--recipe", "sqlite-wal-ful"], "did you mean `sqlite-wal-full`?");
-    refused(&[&own[..], &["--fs", "ext5"]].concat(), "--fs: `ext5` is none that is known here; expected ext4; did you mean `ext4`?");
+    refused(
+        &[&own[..], &["--fs", "ext5"]].concat(),
+        "--fs: `ext5` is none that is known here; expected ext4; did you mean `ext4`?",
+    );
     refused(&[&own[..], &["--size", "64m"]].concat(), "--prepare and --size are of a file system; expected --fs ext4");
     refused(&own, "the workload wrote nothing to the disk while it ran");
     refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit status: 3");
@@ -135,8 +140,18 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     }
     refused(&[&own[..], &["--fs", "ext4", "--size", "1m"]].concat(), "expected at least 16m");
     refused(&[&own[..], &["--fs", "ext4:no-such-option"]].concat(), "--fs: mount");
-    refused(&[&own[..], &["--fs", "ext4", "--prepare", "echo broken; exit 1"]].concat(), "what is to be prepared failed: broken");
-    let writes = ["--fs", "ext4", "--workload", "echo x > $SEEKWISE_MOUNT/x; sync $SEEKWISE_MOUNT/x", "--check", "no-such-check"];
+    refused(
+        &[&own[..], &["--fs", "ext4", "--prepare", "echo broken; exit 1"]].concat(),
+        "what is to be prepared failed: broken",
+    );
+    let writes = [
+        "--fs",
+        "ext4",
+        "--workload",
+        "echo x > $SEEKWISE_MOUNT/x; sync $SEEKWISE_MOUNT/x",
+        "--check",
+        "no-such-check",
+    ];
     refused(&[&writes[..], &["--cuts", "3"]].concat(), "the check could not run (exit code 127)");
 }
 
@@ -153,7 +168,10 @@ fn recipes_are_listed_and_shown_and_files_of_them_read() {
     let name = file.to_str().unwrap();
     std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\nsett = { A = '1' }\n").unwrap();
     let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--recipe", name]);
-    assert!(code == 2 && err.contains(":5: `sett`: unknown key; expected title, fs, set; did you mean `set`?"), "{err}");
+    assert!(
+        code == 2 && err.contains(":5: `sett`: unknown key; expected title, fs, set; did you mean `set`?"),
+        "{err}"
+    );
     std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\n").unwrap();
     let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--recipe", name]);
     assert!(code == 2 && err.contains("has 2 recipes; expected"), "{err}");

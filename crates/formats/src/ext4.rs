@@ -217,7 +217,9 @@ impl Layout {
                 _ => {}
             }
         }
-        if within <= self.descriptors { format!("a copy of the super block or descriptors, group {group}") } else {
+        if within <= self.descriptors {
+            format!("a copy of the super block or descriptors, group {group}")
+        } else {
             "nobody's, as far as is known".to_owned()
         }
     }
@@ -226,7 +228,10 @@ impl Layout {
     fn inodes(&self, group: u64, block: u64) -> String {
         let each = self.block / self.inode;
         let first = group * self.inodes_per_group + block * each + 1;
-        let named = self.names.range(first.min(u64::from(u32::MAX)) as u32..).take_while(|(n, _)| u64::from(**n) < first + each);
+        let named = self
+            .names
+            .range(first.min(u64::from(u32::MAX)) as u32..)
+            .take_while(|(n, _)| u64::from(**n) < first + each);
         let names: Vec<&str> = named.map(|(_, name)| name.as_str()).collect();
         let some = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
         let more = if names.len() > 4 { format!(" and {} more", names.len() - 4) } else { String::new() };
@@ -255,7 +260,8 @@ impl Layout {
         const SAME: u32 = 2;
         let (mut at, mut words) = (12, Vec::new());
         while at + 16 <= written.len().min(self.block as usize) && words.len() < 8 {
-            let (block, flags) = (u64::from(be32(written, at)) | u64::from(be32(written, at + 8)) << 32, be32(written, at + 4));
+            let (block, flags) =
+                (u64::from(be32(written, at)) | u64::from(be32(written, at + 8)) << 32, be32(written, at + 4));
             words.push(self.words(block * self.block, &[], read));
             at += if flags & SAME == 0 { 32 } else { 16 };
             if flags & LAST != 0 {

@@ -7,7 +7,7 @@ use std::io;
 use seekwise_lab::crash::image::{Image, Lost};
 use seekwise_lab::crash::instants::{Why, choose};
 use seekwise_lab::crash::orders::draw;
-use seekwise_lab::crash::trial::{Outcome, Shrunk, Tried, Trials, shrink};
+use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
 use seekwise_lab::crash::verdict::{Checked, Verdict};
 use seekwise_lab::crash::writes::Writes;
 use seekwise_lab::inputs::Inputs;
@@ -79,7 +79,8 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
 }
 
 fn random_job(rng: &mut Rng, sectors: u64) -> Job {
-    let mut text = "[j]\nioengine=libaio\ndirect=1\nnorandommap\ntime_based\nruntime=1\nsize=512k\nrw=randwrite\n".to_owned();
+    let mut text =
+        "[j]\nioengine=libaio\ndirect=1\nnorandommap\ntime_based\nruntime=1\nsize=512k\nrw=randwrite\n".to_owned();
     text += pick(rng, &["bs=4k\n", "bs=512\n", "bsrange=512-32k\n"]);
     text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);
     text += pick(rng, &["", "thinktime=3000\n"]);
@@ -184,7 +185,13 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
                     format!("sector {sector}: {:?}, really {:?}", media[tried.state].get(&sector), real.get(&sector))
                 })
             };
-            assert!(media[tried.state] == real, "case {case} at {:?}: {:?}\n{:?}", tried.case.at, differs(), stack.layers);
+            assert!(
+                media[tried.state] == real,
+                "case {case} at {:?}: {:?}\n{:?}",
+                tried.case.at,
+                differs(),
+                stack.layers
+            );
             compared += 1;
             torn += usize::from(real.values().any(Option::is_none));
             partly += usize::from(held > 0);
@@ -237,8 +244,7 @@ fn made() -> History {
     made.end(70, four);
     made.take(80, Op::Write, Flags::NONE, (48, 16));
     made.take(200, Op::Write, Flags::NONE, (64, 16));
-    made.history.marks =
-        vec![(at(0), Mark::Begin), (at(45), Mark::Said("one".into())), (at(100), Mark::End)];
+    made.history.marks = vec![(at(0), Mark::Begin), (at(45), Mark::Said("one".into())), (at(100), Mark::End)];
     made.history
 }
 

@@ -112,9 +112,7 @@ impl<'a> Checker<'a> {
         std::fs::write(&told, promises.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         let shown = |path: &PathBuf| path.display().to_string();
         let mut program = self.program.clone();
-        for (name, path) in
-            [("SEEKWISE_IMAGE", &image), ("SEEKWISE_PROMISES", &told), ("SEEKWISE_SCRATCH", &scratch)]
-        {
+        for (name, path) in [("SEEKWISE_IMAGE", &image), ("SEEKWISE_PROMISES", &told), ("SEEKWISE_SCRATCH", &scratch)] {
             program.environment.push((name.to_owned(), shown(path)));
         }
         let Some(system) = self.system else {
@@ -134,11 +132,7 @@ impl<'a> Checker<'a> {
 }
 
 /// Mounts it; the inner error says why that cannot be, the outer one that the system had no means for it.
-fn mount_again(
-    system: &FileSystem,
-    image: &Path,
-    folder: &Path,
-) -> io::Result<Result<crate::kernel::Mounted, String>> {
+fn mount_again(system: &FileSystem, image: &Path, folder: &Path) -> io::Result<Result<crate::kernel::Mounted, String>> {
     let mut last = None;
     for _ in 0..AGAIN {
         match system.mount(image, folder) {

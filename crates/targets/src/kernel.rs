@@ -39,8 +39,10 @@ pub fn tool<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = 
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ");
-    let said = if said.is_empty() { output.status.to_string() } else { said };
+    let said = String::from_utf8_lossy(&output.stderr);
+    // What follows the first line says where more may be found.
+    let first = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let said = if first.is_empty() { output.status.to_string() } else { first.to_owned() };
     Err(io::Error::other(format!("{program}: {said}")))
 }
 
@@ -88,19 +90,34 @@ fn first_fault(said: &str) -> String {
 pub struct Mounted(Option<PathBuf>);
 
 impl Mounted {
-    /// Unmounts it; an error where somebody still uses it, who then keeps it until he leaves.
+    /// Unmounts it; an error where somebody still uses it after a while, who then keeps it until he leaves.
     pub fn end(mut self) -> io::Result<()> {
         let Some(folder) = self.0.take() else { return Ok(()) };
-        tool("umount", [&folder]).map(drop).inspect_err(|_| drop(tool("umount", [OsStr::new("-l"), folder.as_ref()])))
+        let (_nobody, never) = channel::<()>();
+        let mut last = tool("umount", [&folder]);
+        for _ in 0..LEAVING {
+            // What a server's processes were told to end may take a moment to be gone.
+            if !last.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
+                break;
+            }
+            let _ = never.recv_timeout(SLICE);
+            last = tool("umount", [&folder]);
+        }
+        last.map(drop).inspect_err(|_| leave(&folder))
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
         if let Some(folder) = self.0.take() {
-            let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()]);
+            leave(&folder);
         }
     }
+}
+
+/// Takes a mount out of sight; it is gone when its last user is.
+pub fn leave(folder: &Path) {
+    let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()]);
 }
 
 /// A loop device on a file; it is detached when this goes.
@@ -146,6 +163,9 @@ pub struct Bounds<'a> {
     /// If this becomes true.
     pub stop: &'a AtomicBool,
 }
+
+/// How often it is tried to unmount what is busy: five seconds in all.
+const LEAVING: usize = 100;
 
 /// How often it is looked whether a program is to stop.
 const SLICE: Duration = Duration::from_millis(50);

@@ -581,6 +581,14 @@ impl Disk {
         Receipt { seconds: self.clock.seconds(), log: self.device.log(), ..self.receipt.clone() }
     }
 
+    /// Writes down what is said beside requests; nobody has to be answered.
+    fn mark(&self, now: Instant, mark: &Mark) -> String {
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.write(|history| history.marks.push((now, mark.clone())));
+        }
+        String::new()
+    }
+
     fn obey(&mut self, order: &Order) -> String {
         let now = self.now();
         self.device.handle_timeout(now);
@@ -629,12 +637,7 @@ impl Disk {
                 }
                 Err(error) => format!("{key} = {value}: refused ({error:?})"),
             },
-            Order::Mark(mark) => {
-                if let Some(chronicle) = &self.chronicle {
-                    chronicle.write(|history| history.marks.push((now, mark.clone())));
-                }
-                String::new()
-            }
+            Order::Mark(mark) => self.mark(now, mark),
             Order::Receipt => {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
                 self.so_far().figures().into_iter().map(said).collect::<Vec<_>>().join(" ")

@@ -18,7 +18,7 @@ use seekwise_model::stack::Stack;
 
 use crate::bytes::Bytes;
 use crate::history::{Chronicle, History, Mark};
-use crate::kernel::{Bounds, FileSystem, Loop, Mounted, Program};
+use crate::kernel::{Bounds, FileSystem, Loop, Mounted, Program, leave};
 use crate::live::{Disk, Message, Order, Receipt};
 use crate::nbd::Export;
 use crate::serve::fuse::Folder;
@@ -95,7 +95,7 @@ impl Session<'_> {
         let (disk, mount) = (place("disk")?, place("mount")?);
         let folder = Folder::mount(&disk, export, messages.clone())?;
         let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, messages);
-        let unmounted = folder.unmount();
+        let unmounted = folder.unmount().inspect_err(|_| leave(&disk));
         done.and(unmounted)
     }
 

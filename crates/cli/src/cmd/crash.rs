@@ -5,14 +5,14 @@ mod text;
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use seekwise_formats::ext4::Layout;
 use seekwise_lab::crash::image::{Image, Lost};
 use seekwise_lab::crash::places::words;
-use seekwise_lab::crash::trial::{Outcome, Shrunk, Tried, Trials, shrink};
+use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
 use seekwise_lab::crash::verdict::Checked;
 use seekwise_lab::crash::writes::Writes;
 use seekwise_model::block::SECTOR;
@@ -155,9 +155,8 @@ fn look(
     if stop.load(Ordering::Relaxed) {
         return Err(io::Error::other("stopped"));
     }
-    let (code, printed) = ended.map_or((None, String::new()), |ended| {
-        (ended.status.and_then(|status| status.code()), ended.printed)
-    });
+    let (code, printed) =
+        ended.map_or((None, String::new()), |ended| (ended.status.and_then(|status| status.code()), ended.printed));
     Ok(Checked { code, printed, unmountable, fault })
 }
 

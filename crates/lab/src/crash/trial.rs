@@ -136,9 +136,11 @@ impl Trials {
         let plan = Plan::of(stack)?;
         let writes = Arc::new(Writes::of(history, terms.volatile));
         if writes.taken(span.1).all(|write| write.taken < span.0) {
-            return Err("the workload wrote nothing to the disk while it ran: a power cut has nothing to lose; expected \
+            return Err(
+                "the workload wrote nothing to the disk while it ran: a power cut has nothing to lose; expected \
                         one that flushes what it writes (`sync`, `fsync`), or runs longer"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let instants = choose(history, span, self.cuts, self.seed);
         let (sends, comes) = sync_channel::<Sent>(2 * self.workers);
@@ -187,12 +189,7 @@ fn next(comes: &Mutex<Receiver<Sent>>) -> Option<Sent> {
 }
 
 /// Checks a medium; again without its unreadable sectors where it is bad with them.
-fn examine(
-    check: &Check<'_>,
-    worker: usize,
-    image: &Image,
-    promises: &[&str],
-) -> io::Result<Found> {
+fn examine(check: &Check<'_>, worker: usize, image: &Image, promises: &[&str]) -> io::Result<Found> {
     let finding = check(worker, image, promises)?.finding()?;
     let again = finding.verdict.is_bad() && !image.torn().is_empty();
     let readable = match again {

@@ -37,8 +37,7 @@ const NO_COMMAND: [i32; 2] = [126, 127];
 
 impl Verdict {
     /// All of them.
-    pub const ALL: [Verdict; 4] =
-        [Verdict::Consistent, Verdict::LostAllowed, Verdict::LostPromised, Verdict::Corrupt];
+    pub const ALL: [Verdict; 4] = [Verdict::Consistent, Verdict::LostAllowed, Verdict::LostPromised, Verdict::Corrupt];
 
     /// In words.
     pub fn words(self) -> &'static str {

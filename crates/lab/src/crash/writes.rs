@@ -45,7 +45,9 @@ impl Writes {
                         Write { stamp: request.stamp, run, taken: *at, over: Instant::FAR, durable: Instant::FAR };
                     all.insert(request.stamp, write);
                 }
-                Event::Taken(_, request) if request.op == Op::Flush => drop(covered.insert(request.stamp, open.clone())),
+                Event::Taken(_, request) if request.op == Op::Flush => {
+                    drop(covered.insert(request.stamp, open.clone()))
+                }
                 Event::Over(request, over) if over.status == Status::Done => match request.op {
                     Op::Write => {
                         let write = all.get_mut(&request.stamp).expect("it was taken before");

@@ -71,7 +71,10 @@ impl Plan {
             }
             Some(_) if self.size < LEAST => {
                 let least = LEAST >> 20;
-                return Err(Failure::new(format!("--size {}: expected at least {least}m, with room for a journal", self.size)));
+                return Err(Failure::new(format!(
+                    "--size {}: expected at least {least}m, with room for a journal",
+                    self.size
+                )));
             }
             Some(_) if self.size > bytes => {
                 return Err(Failure::new(format!("--size {}: the disk has {bytes} bytes; expected less", self.size)));
@@ -82,7 +85,9 @@ impl Plan {
             if self.system.is_some() { &["mkfs.ext4", "e2fsck", "losetup", "mount", "umount"] } else { &[] };
         let needed = self.recipe.needs.iter().map(String::as_str).chain(tools.iter().copied());
         match needed.into_iter().find(|program| !is_there(program)) {
-            Some(program) => Err(Failure::new(format!("`{program}`: is not there, and is needed; expected it in PATH"))),
+            Some(program) => {
+                Err(Failure::new(format!("`{program}`: is not there, and is needed; expected it in PATH")))
+            }
             None => Ok(()),
         }
     }

@@ -74,7 +74,10 @@ pub fn text(args: &args::Crash, plan: &Plan, report: &Report) -> String {
     ));
     for (verdict, (state, _)) in &outcome.first {
         if let Some(tried) = outcome.tried.iter().find(|tried| tried.state == *state) {
-            text.push_str(&format!("\n\n{}", wrapped(&format!("The first {}: {}.", verdict.words(), told(tried)), width)));
+            text.push_str(&format!(
+                "\n\n{}",
+                wrapped(&format!("The first {}: {}.", verdict.words(), told(tried)), width)
+            ));
         }
     }
     if let Some((tried, shrunk)) = &report.shrunk {
@@ -125,7 +128,10 @@ fn fewest(report: &Report, tried: &Tried, shrunk: &Shrunk, width: usize) -> Stri
         Shrunk::To { lost, of, finding } => (lost, of, finding),
         Shrunk::NotAgain(finding) => {
             let words = format!("The same medium was checked again and is {}", finding.verdict.words());
-            return wrapped(&format!("{words} then ({}): the check does not always say the same.", said(finding)), width);
+            return wrapped(
+                &format!("{words} then ({}): the check does not always say the same.", said(finding)),
+                width,
+            );
         }
         Shrunk::NotLost { of, finding } => {
             let all = match of {
@@ -136,13 +142,12 @@ fn fewest(report: &Report, tried: &Tried, shrunk: &Shrunk, width: usize) -> Stri
             return wrapped(&format!("That is not due to lost writes: {all}. {who}."), width);
         }
     };
-    let enough = if *complete { "none of which can be left out" } else { "as far as it was tried" };
-    let are = if left.len() == 1 { "is" } else { "are" };
-    let head = format!(
-        "Of the {of} writes that were lost there, {} {are} enough, {enough} ({trials} trials): {}.",
-        left.len(),
-        said(finding)
-    );
+    let enough = match (*complete, left.len()) {
+        (true, 1) => "1 is enough".to_owned(),
+        (true, n) => format!("{n} are enough, none of which can be left out"),
+        (false, n) => format!("{n} are enough, as far as it was tried"),
+    };
+    let head = format!("Of the {of} writes that were lost there, {enough} ({trials} trials): {}.", said(finding));
     let mut text = wrapped(&head, width);
     for lost in left.iter().take(NAMED) {
         let line = wrapped(&line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
