@@ -1,5 +1,6 @@
 //! The command line: one declaration of each command gives parsing and help. Nothing is done here.
 
+mod crash;
 mod real;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use seekwise_model::time::Span;
 use seekwise_targets::place::PLACES;
 use seekwise_targets::serve::Address;
 
+pub use self::crash::Crash;
 pub use self::real::FlushAudit;
 
 /// A laboratory for hard-disk stacks.
@@ -202,6 +204,21 @@ It serves until Ctrl-C or until the command of --run has ended, and then says ho
 Whoever runs --run finds the address in SEEKWISE_URI and the socket for orders in SEEKWISE_CONTROL. Exit code 1: with
 --strict, more than one answer in a hundred left later than 200 us after the model's instant; or the command of --run failed.")]
     Serve(Serve),
+    /// Run real software on a modelled disk, and check what power cuts at many of its instants leave.
+    #[command(after_help = "\
+Examples:
+  seekwise crash --recipes
+  seekwise crash --on barracuda-7200.7 --recipe sqlite-wal-full --cuts 2000
+  seekwise crash --on barracuda-7200.7 --set drive.faults.early_flush=on --recipe ext4-barrier
+  seekwise crash --on cheetah-15k.4 --fs ext4:barrier=0 --workload 'cp -r /etc $SEEKWISE_MOUNT && sync && echo copied' \\
+      --check 'test -s $SEEKWISE_PROMISES || exit 0; diff -r /etc $SEEKWISE_MOUNT/etc || exit 11' --cuts 200 --orders 4
+
+The workload runs once; nothing runs again for a cut. It finds SEEKWISE_MOUNT with --fs, and SEEKWISE_URI. A check finds
+SEEKWISE_MOUNT (the medium mounted), SEEKWISE_IMAGE (as a file), SEEKWISE_PROMISES (a file of the lines that the workload had printed
+before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. What the figures mean stands in docs/crash.md.
+
+Exit code 1: something was lost after a promise, or is corrupt.")]
+    Crash(Crash),
     /// Cut the power of a disk that is served, switch it off in order, or on.
     #[command(
         after_help = "Examples:\n  seekwise power cut --at /tmp/disk.control\n  seekwise power on --at /tmp/disk.control"

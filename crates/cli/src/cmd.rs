@@ -4,6 +4,8 @@ mod bench;
 mod claims;
 mod compare;
 pub mod complete;
+#[cfg(target_os = "linux")]
+mod crash;
 mod drives;
 mod fit;
 mod flush_audit;
@@ -53,6 +55,10 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Validate(args) => validate::validate(&args, cli.json),
         Command::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
         Command::Serve(args) => serve::serve(&args, cli.json),
+        #[cfg(target_os = "linux")]
+        Command::Crash(args) => crash::crash(&args, cli.json),
+        #[cfg(not(target_os = "linux"))]
+        Command::Crash(_) => Err(Failure::new("crash: programs are run on disks of Linux's; expected Linux")),
         Command::Power(args) => power::power(&args),
         Command::Set(args) => power::set(&args),
         Command::Status(args) => power::status(&args, cli.json),

@@ -132,8 +132,9 @@ pub fn heed() {
 #[cfg(not(unix))]
 pub fn heed() {}
 
+/// Says what is kept, tidies up and ends the program, as a signal does.
 #[cfg(unix)]
-fn stop() -> ! {
+pub fn stop() -> ! {
     let now = hold();
     if let Some(bar) = &now.bar {
         bar.finish_and_clear();

@@ -7,6 +7,7 @@
 //! | [`disksim`] | DiskSim's parameters, taken over as a profile |
 //! | [`dotted`] | tables of TOML as dotted keys |
 //! | [`duration`] | lengths of time |
+//! | [`ext4`] | the layout of an ext4 file system: what each block is there for |
 //! | [`expression`] | what a claim checks: figures, cells, conditions |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
@@ -15,6 +16,7 @@
 //! | [`metric`] | what a comparison judges |
 //! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |
+//! | [`recipe`] | recipes of the crash laboratory (recipes/*.toml) |
 //! | [`recording`] | recorded sessions of a disk that was served |
 //! | [`scene`] | scenes: programs on volumes |
 //! | [`signature`] | what the first and last bytes of a disk say it is used for |
@@ -28,6 +30,7 @@ pub mod disksim;
 pub mod dotted;
 pub mod duration;
 pub mod expression;
+pub mod ext4;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
@@ -35,6 +38,7 @@ pub mod keys;
 pub mod metric;
 pub mod profile;
 pub mod program;
+pub mod recipe;
 pub mod recording;
 pub mod scene;
 pub mod signature;

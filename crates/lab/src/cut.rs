@@ -23,7 +23,7 @@ pub mod loss;
 pub mod plot;
 mod rebuilds;
 mod risk;
-mod runs;
+pub mod runs;
 pub mod stripes;
 pub mod terms;
 pub mod view;

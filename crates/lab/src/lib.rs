@@ -21,6 +21,7 @@
 //! | [`compose`] | from answers to the page's data |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`report`] | results as one page that a stranger can read |
+//! | [`crash`] | real software, cut after cut: from one recorded session, what checks find on the media |
 //! | [`cut`] | what power cuts would lose, from one run |
 //! | [`trace`] | a recorded trace as a job, and the certificate of how it was played |
 //! | [`validate`] | a measured trace against the simulated drive |
@@ -32,6 +33,7 @@ pub mod catalogue;
 pub mod claims;
 pub mod compose;
 pub mod confound;
+pub mod crash;
 pub mod cut;
 pub mod demand;
 pub mod evaluate;

@@ -149,6 +149,13 @@ impl Bytes {
         Ok(())
     }
 
+    /// The power failed, and all was told that came to the platters, also what a buffer saves: nothing else ever will. No landing tells of
+    /// what a layer had acknowledged and had not sent to a drive yet.
+    pub fn cut(&mut self) {
+        self.written.clear();
+        self.above.clear();
+    }
+
     /// A write failed or lost its power: what of it was not heard of never comes.
     pub fn forget(&mut self, stamp: u64) {
         let Some(written) = self.written.remove(&stamp) else { return };
@@ -331,6 +338,16 @@ mod tests {
         assert_eq!(seen(&bytes, 10, 2), [1, 1]);
         land(&mut bytes, 1, 10, 2, LandingKind::Landed);
         assert_eq!((seen(&bytes, 10, 2), bytes.at_risk()), (vec![1, 1], 0));
+    }
+
+    #[test]
+    fn a_cut_takes_what_nothing_will_be_heard_of() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 2);
+        write(&mut bytes, 2, 11, 2);
+        land(&mut bytes, 1, 10, 1, LandingKind::Landed);
+        bytes.cut();
+        assert_eq!((seen(&bytes, 10, 3), bytes.at_risk()), (vec![1, 0, 0], 0));
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub use self::receipt::{Lateness, PathCost, Receipt};
 use self::stalls::Watch;
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
+use crate::history::{Chronicle, Event, Mark};
 use crate::nbd::wire::{self, Command, error};
 use crate::nbd::{Asked, Reply};
 
@@ -55,6 +56,8 @@ pub enum Order {
     Status,
     /// All figures of the receipt so far, as `name=value`.
     Receipt,
+    /// Something is said that the history of the disk keeps.
+    Mark(Mark),
 }
 
 /// A cut that is planned.
@@ -136,6 +139,7 @@ pub struct Disk {
     receipt: Receipt,
     trouble: Option<io::Error>,
     recorder: Option<Recorder>,
+    chronicle: Option<Chronicle>,
     /// Drives of an array that are lost, or are not rebuilt and flushed yet.
     gone: BTreeSet<u32>,
     /// Of these, the rebuilt ones.
@@ -166,6 +170,7 @@ impl Disk {
             receipt: Receipt::default(),
             trouble: None,
             recorder: None,
+            chronicle: None,
             gone: BTreeSet::new(),
             whole: BTreeSet::new(),
         }
@@ -186,6 +191,12 @@ impl Disk {
     /// Tells `recorder` all that passes. Its errors end the disk, as those of the image do.
     pub fn recorded(mut self, recorder: Recorder) -> Disk {
         self.recorder = Some(recorder);
+        self
+    }
+
+    /// Writes down all that passes, with the data.
+    pub fn chronicled(mut self, chronicle: Chronicle) -> Disk {
+        self.chronicle = Some(chronicle);
         self
     }
 
@@ -409,11 +420,11 @@ impl Disk {
             } else {
                 job.next += sectors;
             }
-            if op == Op::Write {
-                let from = ((lba - head.offset / SECTOR) * SECTOR) as usize;
-                let length = (sectors * SECTOR) as usize;
-                let zeroes = head.command == Command::WriteZeroes;
-                let data = if zeroes { vec![0; length] } else { job.asked.data[from..from + length].to_vec() };
+            let data = (op == Op::Write).then(|| data_of(&job.asked, lba, sectors));
+            if let Some(chronicle) = &self.chronicle {
+                chronicle.write(|history| history.taken(now, &request, data.as_deref()));
+            }
+            if let Some(data) = data {
                 self.bytes.accept(&request, data);
             }
             if job.next == job.end && (job.flush != Flush::Follows || job.below > 0) {
@@ -431,6 +442,9 @@ impl Disk {
     /// Takes over landings, then completions.
     fn drain(&mut self) {
         let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
+        if let Some(chronicle) = self.chronicle.as_ref().filter(|_| !landings.is_empty()) {
+            chronicle.write(|history| history.events.extend(landings.iter().copied().map(Event::Landed)));
+        }
         for landing in &landings {
             match landing.kind {
                 LandingKind::Gone => {
@@ -483,6 +497,9 @@ impl Disk {
             let Request { stamp, op, flags, lba, sectors, tag, .. } = piece.request;
             let (done, ok, fua) = (completion.finished, completion.status == Status::Done, flags.has(Flags::FUA));
             self.pass(Passed::Request(&Entry { stamp, at: piece.at, done, ok, op, lba, sectors, fua, tag }));
+        }
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.write(|history| history.events.push(Event::Over(piece.request, *completion)));
         }
         match (piece.request.op, completion.status) {
             (Op::Write, Status::Done) => self.bytes.done(piece.request.stamp, self.stamp),
@@ -578,6 +595,14 @@ impl Disk {
         Receipt { seconds: self.clock.seconds(), log: self.device.log(), ..self.receipt.clone() }
     }
 
+    /// Writes down what is said beside requests; nobody has to be answered.
+    fn mark(&self, now: Instant, mark: &Mark) -> String {
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.write(|history| history.marks.push((now, mark.clone())));
+        }
+        String::new()
+    }
+
     fn obey(&mut self, order: &Order) -> String {
         let now = self.now();
         self.device.handle_timeout(now);
@@ -626,6 +651,7 @@ impl Disk {
                 }
                 Err(error) => format!("{key} = {value}: refused ({error:?})"),
             },
+            Order::Mark(mark) => self.mark(now, mark),
             Order::Receipt => {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
                 self.so_far().figures().into_iter().map(said).collect::<Vec<_>>().join(" ")
@@ -652,6 +678,7 @@ impl Disk {
         self.pass(Passed::Order(now, "cut"));
         self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
         self.drain();
+        self.bytes.cut();
         self.receipt.cuts += 1;
         self.receipt.at_risk_bytes = before;
         self.drop_waiting();
@@ -702,6 +729,16 @@ impl Disk {
                 Ok(self.so_far())
             }
         }
+    }
+}
+
+/// What a write brings to these sectors.
+fn data_of(asked: &Asked, lba: u64, sectors: u64) -> Vec<u8> {
+    let from = ((lba - asked.head.offset / SECTOR) * SECTOR) as usize;
+    let length = (sectors * SECTOR) as usize;
+    match asked.head.command {
+        Command::WriteZeroes => vec![0; length],
+        _ => asked.data[from..from + length].to_vec(),
     }
 }
 

@@ -24,8 +24,8 @@ use seekwise_model::time::{Instant, Span};
 use seekwise_targets::sim::Witness;
 
 use super::curve::Curve;
-use super::files::Files;
 use super::files::report::Losses;
+use super::files::{Files, Overlay};
 use super::heads::{self, Heads, Part};
 use super::loss::Cut;
 use super::rebuilds::Rebuilds;
@@ -93,7 +93,12 @@ pub struct Judge {
     /// Of a scene.
     files: Option<Files>,
     notes: Notes,
+    left: Option<Left>,
 }
+
+/// Told at each cut, in order: when it is, which write each sector of the medium holds, and what becomes of those that are not
+/// settled by that.
+pub type Left = Box<dyn FnMut(Instant, &Runs<u64>, &Overlay)>;
 
 /// What a judge has found.
 pub struct Judgement {
@@ -140,6 +145,7 @@ impl Judge {
             flushes: 0,
             files: None,
             notes: Notes::default(),
+            left: None,
         }
     }
 
@@ -339,6 +345,19 @@ impl Judge {
             files.judge(at, view.surface.as_ref().expect("files are judged"), &overlay);
             self.files = Some(files);
         }
+        if let Some(mut left) = self.left.take() {
+            let view = self.view();
+            let overlay = view.overlay(&under);
+            left(at, view.surface.as_ref().expect("it is kept where somebody is told"), &overlay);
+            self.left = Some(left);
+        }
+    }
+
+    /// Tells what each cut leaves on the medium, write by write.
+    pub fn leaving(mut self, left: Left) -> Judge {
+        self.left = Some(left);
+        self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
+        self
     }
 
     /// Judges files as well, of a scene that tells of them.

@@ -5,7 +5,7 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::trace::Trace;
+use seekwise_formats::trace::measured::Trace;
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::Seed;

@@ -7,7 +7,7 @@ mod cases;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::trace;
+use seekwise_formats::trace::measured;
 use seekwise_model::workload::replay::Timing;
 
 use super::data::{Data, Traced};
@@ -101,7 +101,7 @@ pub fn traced(named: &Named, text: &str, held: f64, drive: &DriveFile) -> Result
         let fault = Diagnostic::at(file, 0, "a trace is replayed on a drive alone").key(key);
         return Err(one(fault.expected("keys that begin with `drive.`")));
     }
-    let trace = trace::parse(file, text).map_err(one)?;
+    let trace = measured::parse(file, text).map_err(one)?;
     let held = named.held.unwrap_or(held);
     let traced = Traced::new(file, trace, held, named.timing, named.of_drive()).map_err(one)?;
     unit(&traced, drive)?;

@@ -1,0 +1,216 @@
+//! What `seekwise crash` is to do: a recipe, what replaces parts of it, and the disk; refused before anything begins where it cannot be
+//! done here.
+
+use std::path::{Path, PathBuf};
+
+use seekwise_formats::diagnostic::{Diagnostic, nearest};
+use seekwise_formats::recipe::{self, Recipe};
+use seekwise_lab::crash::trial;
+use seekwise_model::stack::Stack;
+use seekwise_targets::kernel::{Bounds, FILE_SYSTEMS, FileSystem, Program, is_root};
+use serde_json::json;
+
+use crate::args;
+use crate::cmd::{print, print_json};
+use crate::exit::{Answer, Failure, Outcome};
+use crate::{files, tables, target};
+
+/// Bytes of a file system where nobody says how large it is to be.
+const SIZE: u64 = 64 << 20;
+
+/// ext4 has a journal of 4 MiB from this size on; below there may be none, and nothing is replayed.
+const LEAST: u64 = 16 << 20;
+
+/// What is to be done.
+pub struct Plan {
+    pub target: String,
+    pub recipe: Recipe,
+    pub system: Option<FileSystem>,
+    pub stack: Stack,
+    pub warnings: Vec<String>,
+    size: u64,
+}
+
+impl Plan {
+    pub fn of(args: &args::Crash) -> Result<Plan, Failure> {
+        let mut recipe = args.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), named)?;
+        let own = [(&args.workload, &mut recipe.workload), (&args.check, &mut recipe.check)];
+        for (given, of) in own {
+            if let Some(given) = given {
+                of.clone_from(given);
+            }
+        }
+        recipe.fs = args.fs.clone().or(recipe.fs);
+        recipe.prepare = args.prepare.clone().or(recipe.prepare);
+        let size = args.size.or(recipe.size).unwrap_or(SIZE);
+        let target = args.target.clone().unwrap_or_default();
+        let (stack, warnings) = target::stack(&target, &args.set)?;
+        if let Some(change) = stack.changes.first() {
+            let key = &change.key;
+            return Err(Failure::new(format!("`{key}` changes during a run; expected settings from the start on")));
+        }
+        trial::admits(&stack).map_err(Failure::new)?;
+        let system = recipe.fs.as_deref().map(system).transpose()?;
+        let plan = Plan { target, recipe, system, stack, warnings, size };
+        plan.fits(args)?;
+        Ok(plan)
+    }
+
+    /// An error where it cannot be done here.
+    fn fits(&self, args: &args::Crash) -> Result<(), Failure> {
+        let bytes = self.stack.sectors() * 512;
+        match &self.system {
+            None if self.recipe.prepare.is_some() || args.size.is_some() => {
+                return Err(Failure::new("--prepare and --size are of a file system; expected --fs ext4"));
+            }
+            None => {}
+            Some(_) if !is_root() => {
+                return Err(Failure::new(
+                    "a file system has to be mounted, which needs root; expected root, or a workload for the bare disk without --fs",
+                ));
+            }
+            Some(_) if self.size < LEAST => {
+                let least = LEAST >> 20;
+                return Err(Failure::new(format!(
+                    "--size {}: expected at least {least}m, with room for a journal",
+                    self.size
+                )));
+            }
+            Some(_) if self.size > bytes => {
+                return Err(Failure::new(format!("--size {}: the disk has {bytes} bytes; expected less", self.size)));
+            }
+            Some(_) => {}
+        }
+        let tools: &[&str] =
+            if self.system.is_some() { &["mkfs.ext4", "e2fsck", "losetup", "mount", "umount"] } else { &[] };
+        let needed = self.recipe.needs.iter().map(String::as_str).chain(tools.iter().copied());
+        match needed.into_iter().find(|program| !is_there(program)) {
+            Some(program) => {
+                Err(Failure::new(format!("`{program}`: is not there, and is needed; expected it in PATH")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What the disk begins with, made in this folder: the file system, and in it what the recipe prepares.
+    pub fn base(&self, folder: &Path, bounds: Bounds<'_>) -> Result<Option<PathBuf>, Failure> {
+        let Some(system) = &self.system else { return Ok(None) };
+        let base = folder.join("base");
+        system.make(&base, self.size).map_err(Failure::new)?;
+        let mount = folder.join("prepare");
+        let made = std::fs::create_dir(&mount);
+        made.map_err(|error| Failure::new(format!("{}: {error}", mount.display())))?;
+        // Also where nothing is prepared: options that the mount refuses are known before the disk is served.
+        let mounted = system.mount(&base, &mount).map_err(|error| Failure::new(format!("--fs: {error}")))?;
+        if let Some(command) = &self.recipe.prepare {
+            let mut environment = self.recipe.set.clone();
+            environment.push(("SEEKWISE_MOUNT".to_owned(), mount.display().to_string()));
+            let ended = Program { command, environment, bounds }.run().map_err(Failure::new)?;
+            if !ended.status.is_some_and(|status| status.success()) {
+                let said = ended.printed.trim().to_owned();
+                return Err(Failure::new(format!("what is to be prepared failed: {said}")));
+            }
+        }
+        mounted.end().map_err(Failure::new)?;
+        Ok(Some(base))
+    }
+}
+
+/// A file system and its options, as `--fs` names them.
+fn system(text: &str) -> Result<FileSystem, Failure> {
+    let (name, options) = text.split_once(':').unwrap_or((text, ""));
+    match FILE_SYSTEMS.iter().find(|known| **known == name) {
+        Some(name) => Ok(FileSystem { name, options: options.to_owned() }),
+        None => {
+            let wrong = Diagnostic::at("--fs", 0, format!("`{name}` is none that is known here"));
+            Err(wrong.expected(FILE_SYSTEMS.join(", ")).nearest_to(name, FILE_SYSTEMS).into())
+        }
+    }
+}
+
+/// The recipe of this name, or of a file and a name in it.
+fn named(name: &str) -> Result<Recipe, Failure> {
+    if let Some(recipe) = recipe::recipes().iter().find(|recipe| recipe.name == name) {
+        return Ok(recipe.clone());
+    }
+    let names = || recipe::recipes().iter().map(|recipe| recipe.name.as_str());
+    let (file, which) = name.rsplit_once(':').map_or((name, None), |(file, which)| (file, Some(which)));
+    let Some(text) = files::find(file)? else {
+        let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no recipe and no file of that name"));
+        return Err(wrong.expected("one of `seekwise crash --recipes`, or FILE:NAME").nearest_to(name, names()).into());
+    };
+    let all = recipe::parse(file, &text)?;
+    let own: Vec<&str> = all.iter().map(|recipe| recipe.name.as_str()).collect();
+    let expected = own.join(", ");
+    match which {
+        None if all.len() == 1 => Ok(all[0].clone()),
+        None => Err(Failure::new(format!("{file}: has {} recipes; expected {file}:NAME, of {expected}", all.len()))),
+        Some(which) => all.iter().find(|recipe| recipe.name == which).cloned().ok_or_else(|| {
+            let near = nearest(which, own.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+            Failure::new(format!("{file}: has no recipe `{which}`; expected {expected}{}", near.unwrap_or_default()))
+        }),
+    }
+}
+
+/// Whether a program can be found, where a shell or root would.
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
+}
+
+/// A folder for media, in memory where that can be had.
+pub fn scratch(args: &args::Crash) -> Result<tempfile::TempDir, Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    const MEMORY: &str = "/dev/shm";
+    let own = std::env::temp_dir();
+    let memory = Path::new(MEMORY);
+    let parent = args.scratch.as_deref().unwrap_or(if memory.is_dir() { memory } else { &own });
+    let wrong = |error: std::io::Error| Failure::new(format!("{}: {error}", parent.display()));
+    let folder = tempfile::Builder::new().prefix("seekwise-crash-").tempdir_in(parent).map_err(wrong)?;
+    // Programs that run as somebody else pass through; what is in it they do not see.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).map_err(wrong)?;
+    Ok(folder)
+}
+
+/// Lists the recipes, or shows one.
+pub fn list(args: &args::Crash, json: bool) -> Outcome {
+    let all = recipe::recipes();
+    let shown = |recipe: &Recipe| {
+        json!({
+            "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
+            "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
+            "set": recipe.set.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        })
+    };
+    if let Some(name) = &args.recipe {
+        let recipe = named(name)?;
+        if json {
+            print_json(&shown(&recipe))?;
+            return Ok(Answer::Done);
+        }
+        let set: String = recipe.set.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        let part = |what: &str, text: &str| format!("\n{what}:\n\n    {}\n", text.trim().replace('\n', "\n    "));
+        let fs = recipe.fs.as_deref().unwrap_or("none: the bare disk");
+        let prepare = recipe.prepare.as_deref().map(|text| part("Before", text)).unwrap_or_default();
+        print(&format!(
+            "{}: {}\n\nFile system: {fs}\nNeeds: {}\nSets: {set}\n{prepare}{}{}",
+            recipe.name,
+            recipe.title,
+            recipe.needs.join(", "),
+            part("Workload", &recipe.workload),
+            part("Check", &recipe.check)
+        ))?;
+        return Ok(Answer::Done);
+    }
+    if json {
+        print_json(&all.iter().map(shown).collect::<Vec<_>>())?;
+        return Ok(Answer::Done);
+    }
+    let mut table = tables::table(["recipe", "what it shows"]);
+    for recipe in all {
+        table.add_row([recipe.name.as_str(), &recipe.title]);
+    }
+    print(&format!("{table}\n\n`seekwise crash --recipes --recipe NAME` shows one."))?;
+    Ok(Answer::Done)
+}

@@ -1,0 +1,238 @@
+//! What `seekwise crash` says: how many cuts left what, the first of each bad kind, and the fewest lost writes that do it.
+
+use std::collections::BTreeMap;
+
+use seekwise_lab::crash::image::Lost;
+use seekwise_lab::crash::shrink::Fewest;
+use seekwise_lab::crash::trial::{Shrunk, Tried};
+use seekwise_lab::crash::verdict::{Finding, Verdict};
+use seekwise_lab::made::Program;
+use seekwise_model::time::Instant;
+use serde_json::{Value, json};
+
+use super::Report;
+use super::plan::Plan;
+use crate::args;
+use crate::files::spoken;
+use crate::screen::{self, wrapped};
+use crate::tables;
+
+/// Lost writes that are named one by one.
+pub const NAMED: usize = 12;
+
+fn seconds(at: Instant) -> f64 {
+    at.nanos() as f64 / 1e9
+}
+
+/// How many of each verdict: of the cuts themselves, and of other orders. Bad ones that are only due to sectors that cannot be read are
+/// told apart, in the second.
+fn counts<'a>(tried: impl Iterator<Item = &'a Tried>) -> (BTreeMap<Verdict, u64>, u64) {
+    let (mut counts, mut torn) = (BTreeMap::new(), 0);
+    for one in tried {
+        match one.finding.verdict.is_bad() && !one.is_bad() {
+            true => torn += 1,
+            false => *counts.entry(one.finding.verdict).or_insert(0) += 1,
+        }
+    }
+    (counts, torn)
+}
+
+fn cuts(report: &Report) -> impl Iterator<Item = &Tried> {
+    report.outcome.tried.iter().filter(|tried| tried.case.order.is_none())
+}
+
+fn orders(report: &Report) -> impl Iterator<Item = &Tried> {
+    report.outcome.tried.iter().filter(|tried| tried.case.order.is_some())
+}
+
+/// What it is about.
+fn title(args: &args::Crash, plan: &Plan) -> String {
+    let what = args.recipe.as_deref().unwrap_or("the workload");
+    let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let set = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
+    format!("{} on {}{set}", spoken(what), spoken(&plan.target))
+}
+
+/// In words.
+pub fn text(args: &args::Crash, plan: &Plan, report: &Report) -> String {
+    let outcome = &report.outcome;
+    let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let promises = report.recorded.history.said(to).count();
+    let width = screen::width();
+    let head = format!(
+        "{}: {:.1} s of the disk's time, {} writes, {} flushes, {promises} promises.",
+        title(args, plan),
+        seconds(to) - seconds(from),
+        outcome.writes.len(),
+        report.recorded.receipt.flushes
+    );
+    let mut text = format!("{}\n\n{}\n\n", wrapped(&head, width), table(report));
+    let tried = outcome.tried.len();
+    text.push_str(&wrapped(
+        &format!("Of {tried} media {} were different and checked. {}", outcome.checked, disk(report)),
+        width,
+    ));
+    for (verdict, (state, _)) in &outcome.first {
+        if let Some(tried) = outcome.tried.iter().find(|tried| tried.state == *state) {
+            text.push_str(&format!(
+                "\n\n{}",
+                wrapped(&format!("The first {}: {}.", verdict.words(), told(tried)), width)
+            ));
+        }
+    }
+    if let Some((tried, shrunk)) = &report.shrunk {
+        text.push_str(&format!("\n\n{}", fewest(report, tried, shrunk, width)));
+    }
+    text
+}
+
+fn table(report: &Report) -> tables::Table {
+    let ((at_cuts, cuts_torn), (in_orders, orders_torn)) = (counts(cuts(report)), counts(orders(report)));
+    let with_orders = orders(report).next().is_some();
+    let mut table = tables::table(["left", "cuts", "other orders"]);
+    tables::figures_from(&mut table, 1);
+    let of = |counts: &BTreeMap<Verdict, u64>, verdict| counts.get(&verdict).copied().unwrap_or(0);
+    let second = |count: u64| if with_orders { count.to_string() } else { String::new() };
+    for verdict in Verdict::ALL {
+        table.add_row([verdict.words().to_owned(), of(&at_cuts, verdict).to_string(), second(of(&in_orders, verdict))]);
+    }
+    if cuts_torn + orders_torn > 0 {
+        table.add_row(["bad through an unreadable sector".to_owned(), cuts_torn.to_string(), second(orders_torn)]);
+    }
+    table
+}
+
+/// Whether the disk kept its own word.
+fn disk(report: &Report) -> String {
+    match report.outcome.disk_broke {
+        0 => "The disk kept its word at each cut: no write was lost that it had promised.".to_owned(),
+        n => format!("The disk broke its word: at {n} cuts writes were lost that it had promised."),
+    }
+}
+
+fn told(tried: &Tried) -> String {
+    let case = &tried.case;
+    let order = case.order.map_or(String::new(), |number| format!(", order {number}"));
+    format!(
+        "at {:.6} s ({}{order}), after {} promises: {}",
+        seconds(case.at),
+        case.why.words(),
+        case.promises,
+        said(&tried.finding)
+    )
+}
+
+/// The fewest lost writes.
+fn fewest(report: &Report, tried: &Tried, shrunk: &Shrunk, width: usize) -> String {
+    let (Fewest { left, trials, complete }, of, finding) = match shrunk {
+        Shrunk::To { lost, of, finding } => (lost, of, finding),
+        Shrunk::NotAgain(finding) => {
+            let words = format!("The same medium was checked again and is {}", finding.verdict.words());
+            return wrapped(
+                &format!("{words} then ({}): the check does not always say the same.", said(finding)),
+                width,
+            );
+        }
+        Shrunk::NotLost { of, finding } => {
+            let all = match of {
+                0 => "all that the disk had been given is on the medium".to_owned(),
+                n => format!("with the {n} lost writes on the medium the check says the same ({})", said(finding)),
+            };
+            let who = "What was promised had not been given to the disk by then, or the check is wrong";
+            return wrapped(&format!("That is not due to lost writes: {all}. {who}."), width);
+        }
+    };
+    let enough = match (*complete, left.len()) {
+        (true, 1) => "1 is enough".to_owned(),
+        (true, n) => format!("{n} are enough, none of which can be left out"),
+        (false, n) => format!("{n} are enough, as far as it was tried"),
+    };
+    let head = format!("Of the {of} writes that were lost there, {enough} ({trials} trials): {}.", said(finding));
+    let mut text = wrapped(&head, width);
+    for lost in left.iter().take(NAMED) {
+        let line = wrapped(&line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
+        text.push_str(&format!("\n  {line}"));
+    }
+    if left.len() > NAMED {
+        text.push_str(&format!("\n  and {} more", left.len() - NAMED));
+    }
+    text
+}
+
+/// What a check said.
+fn said(finding: &Finding) -> &str {
+    if finding.words.is_empty() { "the check said nothing" } else { finding.words.trim_end_matches('.') }
+}
+
+fn line(report: &Report, tried: &Tried, lost: &Lost) -> String {
+    let write = &lost.write;
+    let sectors: u64 = lost.parts.iter().map(|run| run.1 - run.0).sum();
+    let of = write.run.1 - write.run.0;
+    let part = if sectors == of { format!("{of} sectors") } else { format!("{sectors} of {of} sectors") };
+    let promised = match () {
+        () if write.durable <= tried.case.at => format!("promised at {:.6} s", seconds(write.durable)),
+        () if write.over <= tried.case.at => format!("acknowledged at {:.6} s, not flushed", seconds(write.over)),
+        () => "not acknowledged".to_owned(),
+    };
+    let place = report.places.iter().find(|place| place.0 == write.stamp).map(|place| format!("; {}", place.1));
+    format!(
+        "write {} to sector {}, {part}, taken at {:.6} s, {promised}{}",
+        write.stamp,
+        write.run.0,
+        seconds(write.taken),
+        place.unwrap_or_default()
+    )
+}
+
+/// As JSON.
+pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
+    let outcome = &report.outcome;
+    let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let counted = |(counts, torn): (BTreeMap<Verdict, u64>, u64)| {
+        let of = |verdict| counts.get(&verdict).copied().unwrap_or(0);
+        json!({
+            "consistent": of(Verdict::Consistent), "lost_allowed": of(Verdict::LostAllowed),
+            "lost_promised": of(Verdict::LostPromised), "corrupt": of(Verdict::Corrupt), "unreadable": torn,
+        })
+    };
+    let example = |tried: &Tried| {
+        json!({
+            "at_s": seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
+            "promises": tried.case.promises, "verdict": tried.finding.verdict, "words": tried.finding.words,
+        })
+    };
+    let first = outcome.first.values().filter_map(|(state, _)| outcome.tried.iter().find(|it| it.state == *state));
+    let shrunk = report.shrunk.as_ref().map(|(tried, shrunk)| {
+        let (of, finding, fewest) = match shrunk {
+            Shrunk::To { lost, of, finding } => (Some(*of), finding, Some(lost)),
+            Shrunk::NotLost { of, finding } => (Some(*of), finding, None),
+            Shrunk::NotAgain(finding) => (None, finding, None),
+        };
+        let left = fewest.map(|lost| lost.left.iter().map(|lost| lost_json(report, lost)).collect::<Vec<_>>());
+        json!({
+            "of": example(tried), "lost": of, "fewest": left, "again": finding.verdict, "words": finding.words,
+            "trials": fewest.map(|lost| lost.trials), "complete": fewest.map(|lost| lost.complete),
+        })
+    });
+    let Program { version, build } = Program::this();
+    json!({
+        "target": plan.target, "recipe": args.recipe, "fs": plan.recipe.fs, "seed": args.seed, "speed": args.speed,
+        "set": args.set.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
+        "elapsed_s": seconds(to) - seconds(from), "writes": outcome.writes.len(),
+        "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.said(to).count(),
+        "cuts": cuts(report).count(), "orders": orders(report).count(), "checked": outcome.checked,
+        "disk_broke": outcome.disk_broke, "at_cuts": counted(counts(cuts(report))),
+        "in_orders": counted(counts(orders(report))), "first": first.map(example).collect::<Vec<_>>(),
+        "shrunk": shrunk, "warnings": plan.warnings, "version": version, "build": build,
+    })
+}
+
+fn lost_json(report: &Report, lost: &Lost) -> Value {
+    let at = |at: Instant| (at != Instant::FAR).then(|| seconds(at));
+    let write = &lost.write;
+    json!({
+        "stamp": write.stamp, "lba": write.run.0, "sectors": write.run.1 - write.run.0, "parts": lost.parts,
+        "taken_s": seconds(write.taken), "acknowledged_s": at(write.over), "promised_s": at(write.durable),
+        "place": report.places.iter().find(|place| place.0 == write.stamp).map(|place| &place.1),
+    })
+}

@@ -1,0 +1,179 @@
+//! `seekwise crash`, end to end: a honest drive keeps what SQLite was told, a liar is caught and its failure made small; what is refused.
+//! Where the system lacks something, a test says so and what it skipped.
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Runs it; exit code, what it said, and its errors.
+fn crash(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_seekwise"))
+        .arg("crash")
+        .args(arguments)
+        .env("COLUMNS", "200")
+        .env("COMMITS", "30")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+/// Why nothing can be mounted here.
+fn lacking(programs: &[&str]) -> Option<String> {
+    let runs = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+    };
+    let there = |program: &&&str| !runs("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")]);
+    if let Some(program) = programs.iter().chain(&["mkfs.ext4", "e2fsck", "losetup"]).find(there) {
+        return Some(format!("there is no {program}"));
+    }
+    if !runs("sh", &["-c", "test $(id -u) = 0"]) {
+        return Some("root may mount, and nobody else".to_owned());
+    }
+    for device in ["/dev/fuse", "/dev/loop-control"] {
+        if !Path::new(device).exists() {
+            return Some(format!("there is no {device}"));
+        }
+    }
+    (!runs("losetup", &["--find"])).then(|| "there is no free loop device".to_owned())
+}
+
+fn skips(what: &str, programs: &[&str]) -> bool {
+    let lacking = lacking(programs);
+    if let Some(why) = &lacking {
+        println!("skipped, {what}: {why}");
+    }
+    lacking.is_some()
+}
+
+const LIAR: [&str; 2] = ["--set", "drive.faults.early_flush=on"];
+
+#[test]
+fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
+    if skips("SQLite on ext4", &["sqlite3", "stdbuf"]) {
+        return;
+    }
+    let run = ["--on", "barracuda-7200.7", "--recipe", "sqlite-wal-full", "--cuts", "60", "--speed", "20", "--json"];
+    let (code, out, err) = crash(&[&run[..], &["--orders", "1"]].concat());
+    assert_eq!(code, 0, "{out}\n{err}");
+    let honest: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(honest["at_cuts"]["consistent"], 60, "{honest}");
+    assert_eq!((&honest["in_orders"]["consistent"], &honest["disk_broke"]), (&60.into(), &0.into()), "{honest}");
+    assert!(honest["promises"].as_u64() > Some(25) && honest["checked"].as_u64() > Some(40), "{honest}");
+
+    let (code, out, err) = crash(&[&run[..], &LIAR].concat());
+    assert_eq!(code, 1, "{out}\n{err}");
+    let liar: Value = serde_json::from_str(&out).unwrap();
+    let bad = liar["at_cuts"]["lost_promised"].as_u64().unwrap() + liar["at_cuts"]["corrupt"].as_u64().unwrap();
+    assert!(bad > 10 && liar["disk_broke"].as_u64().unwrap() >= bad, "{liar}");
+    let fewest = liar["shrunk"]["fewest"].as_array().unwrap();
+    assert!(!fewest.is_empty() && fewest.len() as u64 <= liar["shrunk"]["lost"].as_u64().unwrap(), "{liar}");
+    assert!(fewest[0]["promised_s"].is_number() && fewest[0]["place"].is_string(), "{liar}");
+}
+
+#[test]
+fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() {
+    if skips("ext4 without barriers", &[]) {
+        return;
+    }
+    let work = "for i in 1 2 3 4 5 6 7 8; do echo $i > $SEEKWISE_MOUNT/$i; sync $SEEKWISE_MOUNT/$i; echo $i; done";
+    let check = "for i in $(cat $SEEKWISE_PROMISES); do test \"$(cat $SEEKWISE_MOUNT/$i)\" = $i || exit 11; done";
+    let folder = std::env::temp_dir().join(format!("seekwise-crash-test-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let kept = folder.join("medium");
+    let run = |fs: &str| {
+        let words = ["--on", "barracuda-7200.7", "--fs", fs, "--workload", work, "--check", check, "--cuts", "40"];
+        crash(&[&words[..], &["--speed", "20", "--keep", kept.to_str().unwrap()]].concat())
+    };
+    let (code, out, err) = run("ext4");
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(!kept.exists() && out.contains("The disk kept its word at each cut"), "{out}");
+    let (code, out, err) = run("ext4:barrier=0");
+    assert_eq!(code, 1, "{out}\n{err}");
+    assert!(out.contains("acknowledged at") && out.contains("not flushed"), "{out}");
+    assert_eq!(std::fs::metadata(&kept).unwrap().len(), 64 << 20);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_bare_disk_needs_no_root() {
+    let lacks = |program: &&&str| {
+        !Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|it| it.status.success())
+    };
+    if let Some(program) = ["qemu-io", "stdbuf"].iter().find(lacks) {
+        println!("skipped, records on the bare disk: there is no {program}");
+        return;
+    }
+    let run = ["--on", "cheetah-15k.4", "--recipe", "raw-fua", "--cuts", "40", "--speed", "20"];
+    let (code, out, err) = crash(&run);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let (code, out, err) = crash(&[&run[..], &["--set", "drive.faults.ignores_fua=on"]].concat());
+    assert_eq!(code, 1, "{out}\n{err}");
+    assert!(out.contains("lost after a promise") && out.contains("is enough"), "{out}");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_and_says_why() {
+    let base = ["--on", "barracuda-7200.7"];
+    let own = ["--workload", "true", "--check", "true"];
+    let refused = |more: &[&str], said: &str| {
+        let (code, out, err) = crash(&[&base[..], more].concat());
+        assert!(code == 2 && err.replace("\n  ", " ").contains(said), "{more:?}: {code}\n{out}\n{err}");
+    };
+    refused(&["--recipe", "sqlite-wal-ful"], "did you mean `sqlite-wal-full`?");
+    refused(
+        &[&own[..], &["--fs", "ext5"]].concat(),
+        "--fs: `ext5` is none that is known here; expected ext4; did you mean `ext4`?",
+    );
+    refused(&[&own[..], &["--size", "64m"]].concat(), "--prepare and --size are of a file system; expected --fs ext4");
+    refused(&own, "the workload wrote nothing to the disk while it ran");
+    refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit status: 3");
+    refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");
+    let (code, _, err) = crash(&["--on", "null", "--workload", "true", "--check", "true"]);
+    assert!(code == 2 && err.contains("is no modelled disk"), "{err}");
+    let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--workload", "true"]);
+    assert!(code == 2 && err.contains("--check"), "{err}");
+    if skips("what only root meets", &[]) {
+        return;
+    }
+    refused(&[&own[..], &["--fs", "ext4", "--size", "1m"]].concat(), "expected at least 16m");
+    refused(&[&own[..], &["--fs", "ext4:no-such-option"]].concat(), "--fs: mount");
+    refused(
+        &[&own[..], &["--fs", "ext4", "--prepare", "echo broken; exit 1"]].concat(),
+        "what is to be prepared failed: broken",
+    );
+    let writes = [
+        "--fs",
+        "ext4",
+        "--workload",
+        "echo x > $SEEKWISE_MOUNT/x; sync $SEEKWISE_MOUNT/x",
+        "--check",
+        "no-such-check",
+    ];
+    refused(&[&writes[..], &["--cuts", "3"]].concat(), "the check could not run (exit code 127)");
+}
+
+#[test]
+fn recipes_are_listed_and_shown_and_files_of_them_read() {
+    let (code, out, _) = crash(&["--recipes"]);
+    assert!(code == 0 && out.contains("postgresql-fsync") && out.contains("rename-no-fsync"), "{out}");
+    let (code, out, _) = crash(&["--recipes", "--recipe", "ext4-no-barrier"]);
+    assert!(code == 0 && out.contains("File system: ext4:barrier=0") && out.contains("sync"), "{out}");
+    let (code, out, _) = crash(&["--recipes", "--json"]);
+    let all: Value = serde_json::from_str(&out).unwrap();
+    assert!(code == 0 && all.as_array().unwrap().len() >= 15, "{out}");
+    let file = std::env::temp_dir().join(format!("seekwise-recipe-{}.toml", std::process::id()));
+    let name = file.to_str().unwrap();
+    std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\nsett = { A = '1' }\n").unwrap();
+    let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--recipe", name]);
+    assert!(
+        code == 2 && err.contains(":5: `sett`: unknown key; expected title, fs, set; did you mean `set`?"),
+        "{err}"
+    );
+    std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\n").unwrap();
+    let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--recipe", name]);
+    assert!(code == 2 && err.contains("has 2 recipes; expected"), "{err}");
+    std::fs::remove_file(&file).unwrap();
+}

@@ -1,0 +1,227 @@
+//! Recipes of the crash laboratory (recipes/*.toml): a program at work, and a check of what a power cut leaves of it.
+//!
+//! ```toml
+//! title = "…"
+//! needs = ["sqlite3"]            # programs that must be there
+//! fs = "ext4"                    # a file system, and options of its mount behind a colon; without it, none
+//! size = "64m"                   # of the file system
+//! prepare = "…"                  # for a shell, before the disk is served; may be left out
+//! workload = "…"                 # for a shell: each line that it prints is a promise
+//! check = "…"                    # for a shell: its exit code is the verdict
+//! [variant.sqlite-wal-full]      # one or more: each is a recipe
+//! title = "…"
+//! fs = "ext4:barrier=0"          # instead of the above
+//! set = { JOURNAL = "WAL" }      # found in the environment of all three
+//! ```
+
+use std::sync::LazyLock;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::diagnostic::Diagnostic;
+use crate::dotted;
+use crate::profile::figure::Reader;
+use crate::profile::in_order;
+
+/// A recipe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recipe {
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Programs that must be there.
+    pub needs: Vec<String>,
+    /// A file system and options of its mount; nothing where the program has the bare disk.
+    pub fs: Option<String>,
+    /// Bytes of the file system.
+    pub size: Option<u64>,
+    /// For a shell, before the disk is served.
+    pub prepare: Option<String>,
+    /// For a shell.
+    pub workload: String,
+    /// For a shell.
+    pub check: String,
+    /// What all of them find in their environment.
+    pub set: Vec<(String, String)>,
+}
+
+/// The texts of those that come with the laboratory, by their files' names.
+const TEXTS: &[(&str, &str)] = &[
+    ("ext4.toml", include_str!("../../../recipes/ext4.toml")),
+    ("postgresql.toml", include_str!("../../../recipes/postgresql.toml")),
+    ("raw.toml", include_str!("../../../recipes/raw.toml")),
+    ("rename.toml", include_str!("../../../recipes/rename.toml")),
+    ("sqlite.toml", include_str!("../../../recipes/sqlite.toml")),
+];
+
+/// Keys of a file.
+const KEYS: [&str; 8] = ["title", "needs", "fs", "size", "prepare", "workload", "check", "variant"];
+
+/// Keys of a variant.
+const VARIANT: [&str; 3] = ["title", "fs", "set"];
+
+/// All that come with the laboratory. Part of the program, so they load.
+pub fn recipes() -> &'static [Recipe] {
+    static ALL: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
+        let read = |(file, text): &(&str, &str)| {
+            parse(file, text).unwrap_or_else(|faults| panic!("a recipe that comes with the laboratory: {}", faults[0]))
+        };
+        TEXTS.iter().flat_map(read).collect()
+    });
+    &ALL
+}
+
+/// Reads a file of recipes: one for each variant, in order.
+pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
+    let mut reader = Reader::new(file, text);
+    let table = reader.table();
+    let (mut base, mut all) = (Recipe::default(), Vec::new());
+    let mut variants = Vec::new();
+    for (key, value) in &table {
+        let line = reader.line(key.span().start);
+        let name = key.get_ref().as_ref();
+        match name {
+            "variant" => match value.get_ref().as_table() {
+                Some(table) => variants.extend(table.iter()),
+                None => wrong(&mut reader, line, name, "is no table", "[variant.NAME]"),
+            },
+            _ if KEYS.contains(&name) => field(&mut reader, &mut base, line, name, value),
+            _ => unknown(&mut reader, line, name, &KEYS),
+        }
+    }
+    for (name, value) in variants {
+        let line = reader.line(name.span().start);
+        let recipe = Recipe { name: name.get_ref().to_string(), ..base.clone() };
+        all.push(variant(&mut reader, recipe, line, value));
+    }
+    for (key, there) in [
+        ("workload", !base.workload.is_empty()),
+        ("check", !base.check.is_empty()),
+        ("variant", !all.is_empty() || !reader.errors.is_empty()),
+    ] {
+        if !there {
+            let expected = if key == "variant" { "[variant.NAME], one or more" } else { "a command for a shell" };
+            wrong(&mut reader, 0, key, "missing key", expected);
+        }
+    }
+    match reader.errors.is_empty() {
+        true => Ok(all),
+        false => Err(in_order(reader.errors)),
+    }
+}
+
+fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
+    let Some(table) = value.get_ref().as_table() else {
+        wrong(reader, line, &recipe.name, "is no table", "title, fs, set");
+        return recipe;
+    };
+    for (key, value) in table {
+        let line = reader.line(key.span().start);
+        match key.get_ref().as_ref() {
+            "set" => set(reader, &mut recipe, line, value),
+            name if VARIANT.contains(&name) => field(reader, &mut recipe, line, name, value),
+            name => unknown(reader, line, name, &VARIANT),
+        }
+    }
+    recipe
+}
+
+/// Words for an environment, in capitals as there: nothing of the shell's own is replaced by accident.
+fn set(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
+    let Some(table) = value.get_ref().as_table() else {
+        return wrong(reader, line, "set", "is no table", "{ NAME = \"value\" }");
+    };
+    for (name, value) in table {
+        let key: &str = name.get_ref();
+        let fits = key.starts_with(|c: char| c.is_ascii_uppercase())
+            && key.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+            && !["PATH", "HOME", "IFS", "ENV"].contains(&key)
+            && !key.starts_with("SEEKWISE_");
+        match value.get_ref().as_str() {
+            Some(text) if fits => recipe.set.push((key.to_owned(), text.to_owned())),
+            Some(_) => wrong(reader, line, key, "no name of a variable of its own", "capitals, digits and _"),
+            None => wrong(reader, line, key, "is no text", "a text in quotes"),
+        }
+    }
+}
+
+fn field(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, key: &str, value: &Spanned<DeValue<'_>>) {
+    if key == "needs" {
+        let words = value.get_ref().as_array().map(|list| list.iter().map(|word| word.get_ref().as_str()));
+        match words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect()) {
+            Some(words) => recipe.needs = words,
+            None => wrong(reader, line, key, "is no list of texts", "[\"PROGRAM\", …]"),
+        }
+        return;
+    }
+    let Some(text) = value.get_ref().as_str().map(str::to_owned).filter(|text| !text.trim().is_empty()) else {
+        return wrong(reader, line, key, "is no text, or an empty one", "a text in quotes");
+    };
+    match key {
+        "title" => recipe.title = text,
+        "fs" => recipe.fs = Some(text),
+        "size" => match dotted::size(&text) {
+            Some(size) => recipe.size = Some(size),
+            None => wrong(reader, line, key, &format!("`{text}` is no size"), "such as 64m or 1g"),
+        },
+        "prepare" => recipe.prepare = Some(text),
+        "workload" => recipe.workload = text,
+        _ => recipe.check = text,
+    }
+}
+
+fn wrong(reader: &mut Reader<'_>, line: usize, key: &str, message: &str, expected: &str) {
+    let wrong = reader.wrong(line, message.to_owned()).key(key).expected(expected);
+    reader.errors.push(wrong);
+}
+
+fn unknown(reader: &mut Reader<'_>, line: usize, key: &str, known: &[&'static str]) {
+    let wrong = reader.wrong(line, "unknown key".to_owned()).key(key);
+    reader.errors.push(wrong.expected(known.join(", ")).nearest_to(key, known.iter().copied()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_come_with_it_load_and_have_names_of_their_own() {
+        let names: Vec<&str> = recipes().iter().map(|recipe| recipe.name.as_str()).collect();
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert!(different.len() == names.len() && names.contains(&"sqlite-wal-full"), "{names:?}");
+        assert!(recipes().iter().all(|recipe| !recipe.title.is_empty()));
+    }
+
+    const TEXT: &str = "fs = \"ext4\"\nsize = \"8m\"\nworkload = \"w\"\ncheck = \"c\"\n[variant.a]\ntitle = \"t\"\n\
+                        set = { MODE = \"x\" }\n[variant.b]\nfs = \"ext4:barrier=0\"\n";
+
+    #[test]
+    fn a_variant_is_the_rest_with_its_own() {
+        let all = parse("r.toml", TEXT).unwrap();
+        let [a, b] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((a.name.as_str(), a.fs.as_deref(), a.size), ("a", Some("ext4"), Some(8 << 20)));
+        assert_eq!(a.set, [("MODE".to_owned(), "x".to_owned())]);
+        assert_eq!((b.fs.as_deref(), b.workload.as_str(), b.set.len()), (Some("ext4:barrier=0"), "w", 0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (from, to, said) in [
+            ("check =", "chekc =", "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, prepare"),
+            ("check = \"c\"\n", "", "r.toml: `check`: missing key; expected a command for a shell"),
+            ("8m", "8 x", "r.toml:2: `size`: `8 x` is no size; expected such as 64m or 1g"),
+            ("MODE", "PATH", "r.toml:7: `PATH`: no name of a variable of its own"),
+            ("\"x\"", "3", "r.toml:7: `MODE`: is no text"),
+            ("title", "titel", "did you mean `title`?"),
+            ("\"w\"", "\"  \"", "r.toml:3: `workload`: is no text, or an empty one"),
+        ] {
+            let text = TEXT.replace(from, to);
+            let faults = parse("r.toml", &text).unwrap_err();
+            assert!(faults.iter().any(|fault| fault.to_string().contains(said)), "{said}\n{faults:?}");
+        }
+        let none = parse("r.toml", "workload = \"w\"\ncheck = \"c\"\n").unwrap_err();
+        assert!(none[0].to_string().contains("`variant`: missing key; expected [variant.NAME]"));
+    }
+}

@@ -1,0 +1,98 @@
+//! What lies on a medium after a cut, as which write each sector holds; the bytes are the history's.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use seekwise_model::time::Instant;
+use seekwise_targets::history::History;
+
+use super::writes::{Write, Writes};
+use crate::cut::files::Overlay;
+use crate::cut::runs::{Run, Runs, all_without};
+
+/// A medium. Where no write is named, it holds what it began with.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    held: Runs<u64>,
+    /// Sectors that cannot be read.
+    torn: Vec<Run>,
+}
+
+/// A write, or parts of one, that is not on a medium.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Which write.
+    pub write: Write,
+    /// The sectors of it that hold something older.
+    pub parts: Vec<Run>,
+}
+
+impl Image {
+    /// What a judge of cuts says that one leaves.
+    pub fn of(surface: &Runs<u64>, overlay: &Overlay) -> Image {
+        let mut held = surface.clone();
+        for &(run, stamp) in &overlay.besides {
+            held.join(run, stamp);
+        }
+        let torn = overlay.torn.iter().map(|it| it.0).chain(overlay.gone.iter().copied()).collect();
+        Image { held, torn }
+    }
+
+    /// All writes taken by `at`, but for what is `lost` of them.
+    pub fn without<'a>(writes: &Writes, at: Instant, lost: impl IntoIterator<Item = &'a Lost>) -> Image {
+        let lost: std::collections::BTreeMap<u64, &[Run]> =
+            lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
+        let mut held = Runs::default();
+        for write in writes.taken(at) {
+            match lost.get(&write.stamp) {
+                None => held.join(write.run, write.stamp),
+                Some(parts) => {
+                    all_without(write.run, parts).into_iter().for_each(|run| held.join(run, write.stamp));
+                }
+            }
+        }
+        Image { held, torn: Vec::new() }
+    }
+
+    /// What of the writes taken by `at` is not on it, neither they themselves nor a later one.
+    pub fn lost(&self, writes: &Writes, at: Instant) -> Vec<Lost> {
+        let mut lost = Vec::new();
+        for write in writes.taken(at) {
+            let mut parts = Vec::new();
+            self.held.each(write.run, &mut |run, held| {
+                if held.is_none_or(|held| held < write.stamp) {
+                    parts.push(run);
+                }
+            });
+            if !parts.is_empty() {
+                lost.push(Lost { write: *write, parts });
+            }
+        }
+        lost
+    }
+
+    /// The same medium where what cannot be read holds what it held before.
+    pub fn readable(&self) -> Image {
+        Image { torn: Vec::new(), ..self.clone() }
+    }
+
+    /// Sectors that cannot be read.
+    pub fn torn(&self) -> &[Run] {
+        &self.torn
+    }
+
+    /// What was written there: first sectors and bytes, in order.
+    pub fn pieces<'a>(&self, history: &'a History, writes: &Writes) -> Vec<(u64, &'a [u8])> {
+        let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
+        named.map(|(run, write)| (run.0, history.bytes(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
+    }
+
+    /// Equal for media that hold the same.
+    pub fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for (run, stamp) in self.held.iter() {
+            (run, stamp).hash(&mut hasher);
+        }
+        self.torn.hash(&mut hasher);
+        hasher.finish()
+    }
+}

@@ -1,0 +1,42 @@
+//! What lost writes were there for, in words of the file system above.
+
+use seekwise_formats::ext4::{Layout, Read};
+use seekwise_model::block::SECTOR;
+use seekwise_targets::history::History;
+
+use super::image::Lost;
+
+/// Bytes that are told apart: a block of a file system.
+const BLOCK: u64 = 4096;
+
+/// Different things that are named of one write.
+const MOST: usize = 3;
+
+/// What the lost parts of a write were there for.
+pub fn words(layout: &Layout, lost: &Lost, history: &History, read: &Read<'_>) -> String {
+    let (mut named, mut kinds): (Vec<String>, Vec<String>) = Default::default();
+    for &(from, end) in &lost.parts {
+        for at in (from..end).step_by((BLOCK / SECTOR) as usize) {
+            let written = history.bytes(lost.write.stamp, lost.write.run.0, at, end - at);
+            let words = layout.words(at * SECTOR, written, read);
+            // The first of a file's bytes stands for what follows.
+            let kind = words.split(" from byte ").next().unwrap_or_default().to_owned();
+            if kinds.last() != Some(&kind) && !is_rest(&kinds, &kind) {
+                kinds.push(kind);
+                named.push(words);
+            }
+        }
+    }
+    let more = named.len().saturating_sub(MOST);
+    named.truncate(MOST);
+    match more {
+        0 => named.join("; "),
+        more => format!("{}; and {more} more", named.join("; ")),
+    }
+}
+
+/// Blocks of a transaction behind what says that it begins.
+fn is_rest(kinds: &[String], kind: &str) -> bool {
+    let begins = |kind: &String| kind.starts_with("journal: beginning");
+    kind == "journal: blocks of a transaction" && kinds.last().is_some_and(begins)
+}

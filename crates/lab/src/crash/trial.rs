@@ -1,0 +1,343 @@
+//! All trials of a session: a medium for each cut, and for each other order of its writes, handed to a check; several at once. Media
+//! that hold the same after the same promises are checked once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_model::time::Instant;
+use seekwise_targets::history::History;
+
+use super::image::{Image, Lost};
+use super::instants::{Why, choose};
+use super::orders;
+use super::shrink::{Fewest, fewest};
+use super::verdict::{Checked, Finding, Verdict};
+use super::writes::Writes;
+use crate::cut::judge::Judge;
+use crate::cut::loss::Class;
+use crate::cut::terms::Terms;
+use crate::cut::view::Plan;
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Trials {
+    /// Cuts.
+    pub cuts: usize,
+    /// Other orders of each.
+    pub orders: u32,
+    /// Of all chance.
+    pub seed: Seed,
+    /// At once.
+    pub workers: usize,
+}
+
+/// What leaves a medium to be checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// When the power went.
+    pub at: Instant,
+    /// Why then.
+    pub why: Why,
+    /// Which other order it is; nothing where it is what the disk would have left.
+    pub order: Option<u32>,
+    /// How much had been said by then.
+    pub promises: usize,
+}
+
+/// A case that was checked, or that is the same as one that was.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The case.
+    pub case: Case,
+    /// The place of its medium among all different ones.
+    pub state: usize,
+    /// What was found.
+    pub finding: Finding,
+    /// What was found of the same medium where what cannot be read there held what it had held before: of a case that is bad, and
+    /// has such sectors.
+    pub readable: Option<Verdict>,
+}
+
+impl Tried {
+    /// Somebody broke his word, and it is not that a sector cannot be read.
+    pub fn is_bad(&self) -> bool {
+        self.finding.verdict.is_bad() && self.readable.is_none_or(Verdict::is_bad)
+    }
+}
+
+/// All that was found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every case, in order.
+    pub tried: Vec<Tried>,
+    /// Media that were checked.
+    pub checked: usize,
+    /// Cuts at which a write was lost that the disk had promised.
+    pub disk_broke: u64,
+    /// Writes of the session.
+    pub writes: Writes,
+    /// By bad verdict, the first medium that it was said of.
+    pub first: BTreeMap<Verdict, (usize, Image)>,
+}
+
+/// A check of a medium: by worker, with what had been promised.
+pub type Check<'a> = dyn Fn(usize, &Image, &[&str]) -> io::Result<Checked> + Sync + 'a;
+
+/// A case on its way, with its medium, and the place of that among all different ones.
+struct Sent {
+    state: usize,
+    case: Case,
+    image: Image,
+}
+
+/// What was found of a medium: the finding, and the verdict where all of it can be read.
+type Found = (Finding, Option<Verdict>);
+
+/// What workers have found.
+#[derive(Default)]
+struct Findings {
+    by_state: HashMap<usize, Found>,
+    first: BTreeMap<Verdict, (usize, Image)>,
+    failed: Option<io::Error>,
+}
+
+impl Findings {
+    fn add(&mut self, sent: Sent, (finding, readable): Found) {
+        let (verdict, bad) = (finding.verdict, finding.verdict.is_bad() && readable.is_none_or(Verdict::is_bad));
+        self.by_state.insert(sent.state, (finding, readable));
+        // Workers end in any order: the first is that of the least place.
+        if bad && self.first.get(&verdict).is_none_or(|(state, _)| sent.state < *state) {
+            self.first.insert(verdict, (sent.state, sent.image));
+        }
+    }
+}
+
+/// Whether cuts of this stack can be worked out; an error says why not.
+pub fn admits(stack: &Stack) -> Result<(), String> {
+    Plan::of(stack).map(drop)
+}
+
+impl Trials {
+    /// Runs them on a history of `stack`. `progress` is told of each case that is done. An error is that of a check that could not run.
+    pub fn run(
+        &self,
+        history: &History,
+        stack: &Stack,
+        check: &Check<'_>,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Outcome, String> {
+        let Some(span) = history.span() else { return Err("the session was not ended in order".to_owned()) };
+        let terms = Terms::of(stack);
+        let plan = Plan::of(stack)?;
+        let writes = Arc::new(Writes::of(history, terms.volatile));
+        if writes.taken(span.1).all(|write| write.taken < span.0) {
+            return Err(
+                "the workload wrote nothing to the disk while it ran: a power cut has nothing to lose; expected \
+                        one that flushes what it writes (`sync`, `fsync`), or runs longer"
+                    .to_owned(),
+            );
+        }
+        let instants = choose(history, span, self.cuts, self.seed);
+        let (sends, comes) = sync_channel::<Sent>(2 * self.workers);
+        let (comes, findings) = (Mutex::new(comes), Mutex::new(Findings::default()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let said: Vec<&str> = history.said(span.1).collect();
+        let maker = Maker::new(self, &writes, instants, terms.unit, sends, Arc::clone(&stop), history);
+        let work = |worker| {
+            while let Some(sent) = next(&comes) {
+                match examine(check, worker, &sent.image, &said[..sent.case.promises]) {
+                    Ok(found) => lock(&findings).add(sent, found),
+                    Err(error) => {
+                        lock(&findings).failed.get_or_insert(error);
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                }
+                progress();
+            }
+        };
+        let (made, disk_broke) = std::thread::scope(|scope| {
+            let work = &work;
+            for worker in 0..self.workers {
+                scope.spawn(move || work(worker));
+            }
+            maker.make(history, terms, plan)
+        });
+        let Findings { by_state, first, failed } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = failed {
+            return Err(error.to_string());
+        }
+        let found = |(state, case): (usize, Case)| {
+            let (finding, readable) = by_state[&state].clone();
+            Tried { case, state, finding, readable }
+        };
+        let tried = made.into_iter().map(found).collect();
+        Ok(Outcome { checked: by_state.len(), tried, disk_broke, writes: Arc::unwrap_or_clone(writes), first })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn next(comes: &Mutex<Receiver<Sent>>) -> Option<Sent> {
+    lock(comes).recv().ok()
+}
+
+/// Checks a medium; again without its unreadable sectors where it is bad with them.
+fn examine(check: &Check<'_>, worker: usize, image: &Image, promises: &[&str]) -> io::Result<Found> {
+    let finding = check(worker, image, promises)?.finding()?;
+    let again = finding.verdict.is_bad() && !image.torn().is_empty();
+    let readable = match again {
+        true => Some(check(worker, &image.readable(), promises)?.finding()?.verdict),
+        false => None,
+    };
+    Ok((finding, readable))
+}
+
+/// Makes the cases while a judge goes through the session.
+struct Maker {
+    instants: std::vec::IntoIter<(Instant, Why)>,
+    writes: Arc<Writes>,
+    orders: u32,
+    unit: u64,
+    chance: seekwise_model::rng::Rng,
+    /// By instant, how much had been said.
+    said: Vec<Instant>,
+    /// By what is checked: its place among all different ones.
+    states: HashMap<(u64, usize), usize>,
+    /// Every case with the place of its medium, in order.
+    made: Vec<(usize, Case)>,
+    sends: SyncSender<Sent>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Maker {
+    fn new(
+        trials: &Trials,
+        writes: &Arc<Writes>,
+        instants: Vec<(Instant, Why)>,
+        unit: u64,
+        sends: SyncSender<Sent>,
+        stop: Arc<AtomicBool>,
+        history: &History,
+    ) -> Maker {
+        use seekwise_targets::history::Mark;
+        let said = history.marks.iter().filter(|(_, mark)| matches!(mark, Mark::Said(_))).map(|it| it.0).collect();
+        Maker {
+            instants: instants.into_iter(),
+            writes: Arc::clone(writes),
+            orders: trials.orders,
+            unit,
+            chance: trials.seed.stream("orders"),
+            said,
+            states: HashMap::new(),
+            made: Vec::new(),
+            sends,
+            stop,
+        }
+    }
+
+    /// Tells a judge the history; gives all cases, and at how many cuts the disk itself had lost what it promised.
+    fn make(self, history: &History, terms: Terms, plan: Plan) -> (Vec<(usize, Case)>, u64) {
+        let cuts = self.instants.as_slice().iter().map(|it| it.0).collect();
+        // The judge keeps what it tells; what was made is taken out of it when it is done.
+        let made = Arc::new(Mutex::new(self));
+        let making = Arc::clone(&made);
+        let left = move |at, surface: &_, overlay: &_| lock(&making).cut(at, Image::of(surface, overlay));
+        let mut judge = Judge::new(terms, plan, cuts, None).leaving(Box::new(left));
+        history.tell(&mut judge);
+        let end = history.span().map_or(Instant::ZERO, |span| span.1);
+        let found = judge.finish(end);
+        let broke = found.cuts.iter().filter(|cut| cut.lost[Class::Promised as usize].writes > 0).count();
+        let mut maker = lock(&made);
+        (std::mem::take(&mut maker.made), broke as u64)
+    }
+
+    /// A cut, and other orders of what it may have left.
+    fn cut(&mut self, at: Instant, image: Image) {
+        let Some((instant, why)) = self.instants.next() else { return };
+        debug_assert_eq!(instant, at);
+        let promises = self.said.partition_point(|said| *said <= at);
+        self.send(Case { at, why, order: None, promises }, image);
+        for number in 0..self.orders {
+            let lost = orders::draw(&self.writes, at, number, self.unit, &mut self.chance);
+            self.send(Case { at, why, order: Some(number), promises }, Image::without(&self.writes, at, &lost));
+        }
+    }
+
+    fn send(&mut self, case: Case, image: Image) {
+        let key = (image.hash(), case.promises);
+        let (next, known) = (self.states.len(), self.states.get(&key).copied());
+        let state = known.unwrap_or(next);
+        if known.is_none() && !self.stop.load(Ordering::Relaxed) {
+            self.states.insert(key, state);
+            let _ = self.sends.send(Sent { state, case, image });
+        }
+        self.made.push((state, case));
+    }
+}
+
+/// What became of a failure when it was made smaller.
+#[derive(Clone, Debug)]
+pub enum Shrunk {
+    /// So few of `of` lost writes are enough for the check to say this, or worse.
+    To {
+        /// Those that are left, and what it took to find them.
+        lost: Fewest<Lost>,
+        /// How many were lost of the case.
+        of: usize,
+        /// What the check says of them.
+        finding: Finding,
+    },
+    /// It fails with all writes on the medium that the disk was given: what is wrong is not that `of` are lost.
+    NotLost {
+        /// How many were lost of the case.
+        of: usize,
+        /// What the check says without the loss.
+        finding: Finding,
+    },
+    /// The same medium did not fail again.
+    NotAgain(Finding),
+}
+
+/// Trials that a failure is worth: a tenth of a second each, a minute in all.
+const MOST: usize = 600;
+
+/// Finds the fewest lost writes of a case, whose medium is `image`, that make the check say the same or worse.
+pub fn shrink(
+    writes: &Writes,
+    history: &History,
+    (tried, image): (&Tried, &Image),
+    check: &Check<'_>,
+) -> Result<Shrunk, String> {
+    let Case { at, promises, .. } = tried.case;
+    let said: Vec<&str> = history.said(at).take(promises).collect();
+    let all = image.lost(writes, at);
+    let (wanted, of) = (tried.finding.verdict, all.len());
+    let find = |image: &Image| -> Result<Finding, String> {
+        check(0, image, &said).and_then(|checked| checked.finding()).map_err(|error| error.to_string())
+    };
+    let again = find(image)?;
+    if again.verdict < wanted {
+        return Ok(Shrunk::NotAgain(again));
+    }
+    let nothing = find(&Image::without(writes, at, &[]))?;
+    if nothing.verdict >= wanted {
+        return Ok(Shrunk::NotLost { of, finding: nothing });
+    }
+    let mut last = again;
+    let lost = fewest(&all, MOST, |lost| {
+        let finding = find(&Image::without(writes, at, lost))?;
+        let fails = finding.verdict >= wanted;
+        if fails {
+            last = finding;
+        }
+        Ok::<bool, String>(fails)
+    })?;
+    Ok(Shrunk::To { lost, of, finding: last })
+}

@@ -1,0 +1,130 @@
+//! What a check says of what a cut left.
+//!
+//! | exit code of the check | what it says |
+//! |---|---|
+//! | 0 | consistent, and all that was promised is there |
+//! | 10 | consistent; something that was told is lost, and might be |
+//! | 11 | something is lost that was promised |
+//! | 126, 127 | the check could not run: an error, no answer |
+//! | anything else | corrupt |
+//!
+//! A file system that cannot be mounted, or in which its checker finds errors afterwards, is corrupt whatever the check says.
+
+use std::io;
+
+use serde::Serialize;
+
+/// What was found, from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing is wrong.
+    Consistent,
+    /// Something is lost that might be.
+    LostAllowed,
+    /// Something is lost that was promised to stay.
+    LostPromised,
+    /// What is there makes no sense.
+    Corrupt,
+}
+
+/// Exit codes of checks, beside 0.
+const LOST_ALLOWED: i32 = 10;
+const LOST_PROMISED: i32 = 11;
+
+/// A shell's own: it could not run what it was told to, or did not find it.
+const NO_COMMAND: [i32; 2] = [126, 127];
+
+impl Verdict {
+    /// All of them.
+    pub const ALL: [Verdict; 4] = [Verdict::Consistent, Verdict::LostAllowed, Verdict::LostPromised, Verdict::Corrupt];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Consistent => "consistent",
+            Verdict::LostAllowed => "lost, but allowed",
+            Verdict::LostPromised => "lost after a promise",
+            Verdict::Corrupt => "corrupt",
+        }
+    }
+
+    /// Somebody broke his word.
+    pub fn is_bad(self) -> bool {
+        self >= Verdict::LostPromised
+    }
+}
+
+/// What is known of one trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The exit code of the check; nothing where a signal or the time ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub printed: String,
+    /// Why it could not be mounted.
+    pub unmountable: Option<String>,
+    /// What the file system's checker found.
+    pub fault: Option<String>,
+}
+
+/// A verdict and its reason in a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was found.
+    pub verdict: Verdict,
+    /// The last line that the check printed, or what the system said.
+    pub words: String,
+}
+
+impl Checked {
+    /// What that comes to; an error where the check could not run.
+    pub fn finding(&self) -> io::Result<Finding> {
+        let last = self.printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+        let finding = |verdict, words: &str| Ok(Finding { verdict, words: words.to_owned() });
+        if let Some(why) = &self.unmountable {
+            return finding(Verdict::Corrupt, why);
+        }
+        let verdict = match self.code {
+            Some(code) if NO_COMMAND.contains(&code) => {
+                return Err(io::Error::other(format!("the check could not run (exit code {code}): {last}")));
+            }
+            Some(0) => Verdict::Consistent,
+            Some(LOST_ALLOWED) => Verdict::LostAllowed,
+            Some(LOST_PROMISED) => Verdict::LostPromised,
+            _ => Verdict::Corrupt,
+        };
+        if let Some(fault) = &self.fault {
+            return finding(Verdict::Corrupt, fault);
+        }
+        let ended = "a signal or the time ended the check";
+        finding(verdict, if self.code.is_none() { ended } else { last })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(code: Option<i32>, fault: Option<&str>) -> Finding {
+        let printed = "first\nthe last \n\n".to_owned();
+        Checked { code, printed, unmountable: None, fault: fault.map(str::to_owned) }.finding().unwrap()
+    }
+
+    #[test]
+    fn exit_codes_are_verdicts() {
+        for (code, verdict) in [(0, Verdict::Consistent), (10, Verdict::LostAllowed), (11, Verdict::LostPromised)] {
+            assert_eq!(said(Some(code), None), Finding { verdict, words: "the last".to_owned() });
+        }
+        for code in [Some(1), Some(2), Some(255), None] {
+            assert_eq!(said(code, None).verdict, Verdict::Corrupt, "a check that knows no code of ours says no");
+        }
+        assert_eq!(said(Some(0), Some("bad bitmap")).words, "bad bitmap");
+    }
+
+    #[test]
+    fn a_check_that_cannot_run_is_no_answer() {
+        let checked = Checked { code: Some(127), printed: "sh: x: not found".into(), unmountable: None, fault: None };
+        assert!(checked.finding().unwrap_err().to_string().contains("x: not found"));
+    }
+}

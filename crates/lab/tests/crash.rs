@@ -1,0 +1,388 @@
+//! The crash laboratory without software: media worked out from one run, held against cuts for real; the writes that standards allow to
+//! be lost; the instants; a failure made smaller. No clock, no file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use seekwise_lab::crash::image::{Image, Lost};
+use seekwise_lab::crash::instants::{Why, choose};
+use seekwise_lab::crash::orders::draw;
+use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
+use seekwise_lab::crash::verdict::{Checked, Verdict};
+use seekwise_lab::crash::writes::Writes;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::jobs;
+use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, Op, Request, SECTOR, Status};
+use seekwise_model::engine::Engine;
+use seekwise_model::record::{Effort, Parts, Record};
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::stack::Stack;
+use seekwise_model::testing;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::{Job, Workload};
+use seekwise_targets::bytes::Bytes;
+use seekwise_targets::history::{Event, History, Mark};
+use seekwise_targets::sim::{Watched, Witness};
+use seekwise_targets::work::Work;
+
+/// What a write brings: its number in each sector.
+fn data(request: &Request) -> Vec<u8> {
+    let sector: Vec<u8> = request.stamp.to_le_bytes().repeat(SECTOR as usize / 8);
+    sector.repeat(request.sectors as usize)
+}
+
+/// Writes down what passes, as a disk at work does.
+#[derive(Default)]
+struct Writing(History);
+
+impl Witness for Writing {
+    fn submitted(&mut self, now: Instant, request: &Request) {
+        let data = (request.op == Op::Write).then(|| data(request));
+        self.0.taken(now, request, data.as_deref());
+    }
+    fn completed(&mut self, request: &Request, completion: &Completion) {
+        self.0.events.push(Event::Over(*request, *completion));
+    }
+    fn landed(&mut self, landing: &Landing) {
+        self.0.events.push(Event::Landed(*landing));
+    }
+    fn lingers(&mut self, _: Instant, _: Instant) -> bool {
+        false
+    }
+}
+
+/// The bytes of a disk, as a disk at work keeps them.
+#[derive(Default)]
+struct Keeping(Bytes);
+
+impl Witness for Keeping {
+    fn submitted(&mut self, _: Instant, request: &Request) {
+        if request.op == Op::Write {
+            self.0.accept(request, data(request));
+        }
+    }
+    fn completed(&mut self, request: &Request, completion: &Completion) {
+        if request.op == Op::Write && completion.status != Status::Done {
+            self.0.forget(request.stamp);
+        }
+    }
+    fn landed(&mut self, landing: &Landing) {
+        self.0.land(landing).unwrap();
+    }
+    fn lingers(&mut self, _: Instant, _: Instant) -> bool {
+        false
+    }
+}
+
+fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+fn random_job(rng: &mut Rng, sectors: u64) -> Job {
+    let mut text =
+        "[j]\nioengine=libaio\ndirect=1\nnorandommap\ntime_based\nruntime=1\nsize=512k\nrw=randwrite\n".to_owned();
+    text += pick(rng, &["bs=4k\n", "bs=512\n", "bsrange=512-32k\n"]);
+    text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);
+    text += pick(rng, &["", "thinktime=3000\n"]);
+    text += &format!("iodepth={}\n", pick(rng, &[1, 4, 32]));
+    match jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job {
+        Work::Job(job) => job,
+        _ => unreachable!("a job of workers"),
+    }
+}
+
+/// A drive and what stands above it; it may lie, and what a cut does to the sector under the head is one of the three.
+fn random_stack(rng: &mut Rng) -> Stack {
+    let mut layered = if rng.percent(30) { testing::random_array(rng) } else { testing::random_stack(rng) };
+    if (1..=layered.drive.cache.segments).contains(&layered.drive.cache.dirty_segments) {
+        layered.drive.faults.early_flush = rng.percent(20);
+        layered.drive.faults.ignores_fua = layered.drive.link.fua && rng.percent(20);
+    }
+    let mut stack = layered.described();
+    stack.profile.cut_sector = pick(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]);
+    stack
+}
+
+/// Runs the job until `until`; then what is left in the caches lands, or the power is cut.
+fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: bool, witness: &mut W) {
+    let device = Watched::new(stack.build(Seed(seed)), witness);
+    let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
+    let mut engine = Engine::new(job, device);
+    engine.run(until, &mut |_: &Record| ()).unwrap();
+    let device = engine.device_mut();
+    device.handle_timeout(until);
+    if cut {
+        device.control(until, &Control::PowerCut).unwrap();
+    }
+    // What was under way comes back, also that it lost its power.
+    while let Some(next) = device.poll_timeout().filter(|next| *next < until + Span::from_secs(20)) {
+        while device.poll_completion().is_some() {}
+        device.handle_timeout(next);
+    }
+    while device.poll_completion().is_some() {}
+}
+
+/// What a check sees of a medium: the number in each sector, and what cannot be read.
+fn seen(image: &Image, history: &History, writes: &Writes) -> BTreeMap<u64, Option<u64>> {
+    let mut seen = BTreeMap::new();
+    for (lba, bytes) in image.pieces(history, writes) {
+        for (sector, bytes) in (lba..).zip(bytes.chunks_exact(SECTOR as usize)) {
+            seen.insert(sector, Some(u64::from_le_bytes(bytes[..8].try_into().unwrap())));
+        }
+    }
+    for sector in image.torn().iter().flat_map(|run| run.0..run.1) {
+        seen.insert(sector, None);
+    }
+    seen
+}
+
+/// The same of a disk that was cut.
+fn found(bytes: &Bytes, sectors: u64) -> BTreeMap<u64, Option<u64>> {
+    let read = |sector| match bytes.read(sector, 1) {
+        Ok(data) => Some(u64::from_le_bytes(data.unwrap()[..8].try_into().unwrap())),
+        Err(_) => None,
+    };
+    (0..sectors).map(|sector| (sector, read(sector))).filter(|(_, held)| *held != Some(0)).collect()
+}
+
+#[test]
+fn media_worked_out_from_one_run_are_those_of_real_cuts() {
+    let (mut compared, mut partly, mut torn) = (0, 0, 0);
+    for case in 0..60 {
+        let mut rng = Seed(case).stream("test");
+        let stack = random_stack(&mut rng);
+        // What a buffer that outlives a cut held of writes under way, and what a mirror's lost first drive would have had, one run and the
+        // bytes of a live disk do not show.
+        if stack.profile.saves_buffer() || stack.array().is_some_and(|array| array.lost != 0) {
+            continue;
+        }
+        let job = random_job(&mut rng, stack.sectors());
+        let end = Instant::ZERO + Span::from_secs(1);
+        let mut writing = Writing::default();
+        run(&stack, &job, case, end, false, &mut writing);
+        let mut history = writing.0;
+        history.marks = vec![(Instant::ZERO, Mark::Begin), (end, Mark::End)];
+        let trials = Trials { cuts: 12, orders: 0, seed: Seed(case), workers: 1 };
+        // One worker: media come in the order of their places.
+        let writes = Writes::of(&history, true);
+        let media = std::sync::Mutex::new(Vec::new());
+        let check = |_: usize, image: &Image, _: &[&str]| {
+            media.lock().unwrap().push(seen(image, &history, &writes));
+            Ok(Checked { code: Some(0), printed: String::new(), unmountable: None, fault: None })
+        };
+        let Ok(outcome) = trials.run(&history, &stack, &check, &|| ()) else { continue };
+        let media = media.into_inner().unwrap();
+        let sectors = writes.taken(end).map(|write| write.run.1).max().unwrap();
+        for tried in &outcome.tried {
+            let mut keeping = Keeping::default();
+            run(&stack, &job, case, tried.case.at, true, &mut keeping);
+            keeping.0.cut();
+            let real = found(&keeping.0, sectors);
+            let held = real.values().flatten().count();
+            let differs = || {
+                let sectors: BTreeSet<u64> = real.keys().chain(media[tried.state].keys()).copied().collect();
+                sectors.into_iter().find(|sector| real.get(sector) != media[tried.state].get(sector)).map(|sector| {
+                    format!("sector {sector}: {:?}, really {:?}", media[tried.state].get(&sector), real.get(&sector))
+                })
+            };
+            assert!(
+                media[tried.state] == real,
+                "case {case} at {:?}: {:?}\n{:?}",
+                tried.case.at,
+                differs(),
+                stack.layers
+            );
+            compared += 1;
+            torn += usize::from(real.values().any(Option::is_none));
+            partly += usize::from(held > 0);
+        }
+    }
+    assert!(compared > 300 && partly > 200 && torn > 0, "{compared} compared, {partly} not empty, {torn} torn");
+}
+
+/// A history by hand.
+#[derive(Default)]
+struct Made {
+    history: History,
+    stamp: u64,
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+impl Made {
+    fn take(&mut self, when: u64, op: Op, flags: Flags, (lba, sectors): (u64, u32)) -> Request {
+        self.stamp += 1;
+        let (tag, unit, origin, stamp) = (self.stamp as u32, 0, 0, self.stamp);
+        let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
+        let data = (op == Op::Write).then(|| data(&request));
+        self.history.taken(at(when), &request, data.as_deref());
+        request
+    }
+
+    fn end(&mut self, when: u64, request: Request) {
+        let (tag, status, submitted, finished) = (request.tag, Status::Done, at(0), at(when));
+        let (parts, effort) = (Parts::default(), Effort::default());
+        self.history.events.push(Event::Over(request, Completion { tag, status, submitted, finished, parts, effort }));
+    }
+}
+
+/// Writes 1 to 6 of a sector each, and flushes: 1 is covered, 2 ended after the flush was asked for, 3 is forced, 4 is acknowledged, 5
+/// is under way, 6 comes later.
+fn made() -> History {
+    let mut made = Made::default();
+    let one = made.take(0, Op::Write, Flags::NONE, (0, 16));
+    let two = made.take(5, Op::Write, Flags::NONE, (16, 16));
+    made.end(10, one);
+    let flush = made.take(20, Op::Flush, Flags::NONE, (0, 0));
+    made.end(25, two);
+    let three = made.take(30, Op::Write, Flags::FUA, (32, 16));
+    made.end(40, flush);
+    made.end(50, three);
+    let four = made.take(60, Op::Write, Flags::NONE, (8, 16));
+    made.end(70, four);
+    made.take(80, Op::Write, Flags::NONE, (48, 16));
+    made.take(200, Op::Write, Flags::NONE, (64, 16));
+    made.history.marks = vec![(at(0), Mark::Begin), (at(45), Mark::Said("one".into())), (at(100), Mark::End)];
+    made.history
+}
+
+#[test]
+fn a_flush_covers_what_was_acknowledged_before_it_was_asked_for() {
+    let history = made();
+    let writes = Writes::of(&history, true);
+    let open = |when| writes.open(at(when)).map(|write| write.run.0).collect::<Vec<_>>();
+    assert_eq!(open(39), [0, 16, 32]);
+    assert_eq!(open(40), [16, 32], "the flush has ended");
+    assert_eq!(open(100), [16, 8, 48], "forced is forced; what comes later is not there yet");
+    let safe = Writes::of(&history, false);
+    assert_eq!(safe.open(at(100)).map(|write| write.run.0).collect::<Vec<_>>(), [48], "nothing is cached");
+}
+
+#[test]
+fn orders_lose_what_may_be_lost_in_whole_sectors_and_nothing_else() {
+    let history = made();
+    let writes = Writes::of(&history, true);
+    let mut chance = Seed(3).stream("test");
+    let mut draws: Vec<Vec<Lost>> = Vec::new();
+    for number in 0..200 {
+        let lost = draw(&writes, at(100), number, 8, &mut chance);
+        for it in &lost {
+            assert!([16, 8, 48].contains(&it.write.run.0), "{it:?}");
+            for part in &it.parts {
+                assert!(it.write.run.0 <= part.0 && part.0 < part.1 && part.1 <= it.write.run.1, "{it:?}");
+                assert!(part.0 % 8 == 0 && part.1 % 8 == 0, "a physical sector is whole: {it:?}");
+            }
+        }
+        let image = seen(&Image::without(&writes, at(100), &lost), &history, &writes);
+        assert!((0..8).all(|sector| image[&sector] == Some(1)), "covered by a flush");
+        assert!((32..48).all(|sector| image[&sector] == Some(4)), "forced, the fourth request");
+        assert!(!image.contains_key(&64), "nobody had written that yet");
+        draws.push(lost);
+    }
+    assert_eq!(draws[0].len(), 3, "the first loses all");
+    assert_eq!((draws[1].len(), draws[2].len()), (1, 2));
+    draws.sort_by_key(|lost| format!("{lost:?}"));
+    draws.dedup();
+    assert!(draws.len() > 12, "{} different", draws.len());
+    let parts = |lost: &Lost| lost.parts[0] != lost.write.run;
+    assert!(draws.iter().flatten().any(parts), "some are written in part");
+}
+
+#[test]
+fn what_is_lost_of_a_medium_is_what_it_was_made_without() {
+    let history = made();
+    let writes = Writes::of(&history, true);
+    let of = |stamp: u64| *writes.get(stamp).unwrap();
+    let lost = [Lost { write: of(2), parts: vec![(24, 32)] }, Lost { write: of(6), parts: vec![(48, 64)] }];
+    let image = Image::without(&writes, at(100), &lost);
+    assert_eq!(image.lost(&writes, at(100)), lost);
+    // What a later write hides is not lost: the fifth request came to the second's first half.
+    let hidden = [Lost { write: of(2), parts: vec![(16, 24)] }];
+    assert_eq!(Image::without(&writes, at(100), &hidden).lost(&writes, at(100)), []);
+}
+
+#[test]
+fn instants_are_different_in_order_and_on_both_sides_of_flushes() {
+    let history = made();
+    let chosen = choose(&history, (at(0), at(100)), 40, Seed(1));
+    assert!(chosen.len() == 40 && chosen.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    assert!(chosen.contains(&(at(40), Why::Flushed)) && chosen.contains(&(at(39), Why::Unflushed)));
+    assert!(chosen.iter().all(|(when, _)| *when <= at(100)));
+    assert_eq!(chosen, choose(&history, (at(0), at(100)), 40, Seed(1)));
+    assert_ne!(chosen, choose(&history, (at(0), at(100)), 40, Seed(2)));
+    assert_eq!(choose(&history, (at(0), at(5)), 40, Seed(1)).len(), 6, "no more than there are");
+}
+
+/// A record is promised when its write is acknowledged: the check says that it must be there. `lies` says what the drive does with flushes.
+fn records(lies: bool) -> (Outcome, Option<Shrunk>) {
+    let mut drive = testing::Small::default().buffered(4, 32).write_back(4);
+    drive.cache.destage_idle = Span::from_millis(200);
+    drive.faults.early_flush = lies;
+    let stack = Stack::bare(drive.profile());
+    let mut writing = Writing::default();
+    let mut marks = vec![(Instant::ZERO, Mark::Begin)];
+    let mut now = Instant::ZERO;
+    {
+        let mut device = Watched::new(stack.build(Seed(1)), &mut writing);
+        for record in 0..20u64 {
+            for (op, lba, sectors) in [(Op::Write, record * 16, 8), (Op::Flush, 0, 0)] {
+                let stamp = 1 + record * 2 + u64::from(op == Op::Flush);
+                let request = Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp };
+                device.submit(now, request).unwrap();
+                now = device.proceed(Instant::FAR).unwrap().finished;
+            }
+            marks.push((now, Mark::Said(format!("record {record}"))));
+        }
+        marks.push((now, Mark::End));
+        while let Some(next) = device.poll_timeout().filter(|next| *next < now + Span::from_secs(5)) {
+            device.handle_timeout(next);
+        }
+    }
+    let history = History { marks, ..writing.0 };
+    let writes = Writes::of(&history, true);
+    let check = |_: usize, image: &Image, promises: &[&str]| -> io::Result<Checked> {
+        let there = seen(image, &history, &writes);
+        let gone = (0..promises.len() as u64).filter(|record| !there.contains_key(&(record * 16))).count();
+        let code = Some(if gone > 0 { 11 } else { 0 });
+        Ok(Checked { code, printed: format!("{gone} are gone"), unmountable: None, fault: None })
+    };
+    let trials = Trials { cuts: 100, orders: 3, seed: Seed(1), workers: 3 };
+    let outcome = trials.run(&history, &stack, &check, &|| ()).unwrap();
+    let shrunk = outcome.first.last_key_value().map(|(_, (state, image))| {
+        let tried = outcome.tried.iter().find(|tried| tried.state == *state).unwrap();
+        shrink(&outcome.writes, &history, (tried, image), &check).unwrap()
+    });
+    (outcome, shrunk)
+}
+
+#[test]
+fn a_drive_that_keeps_its_word_loses_nothing_and_one_that_lies_is_caught() {
+    let (honest, shrunk) = records(false);
+    assert!(!honest.tried.iter().any(Tried::is_bad) && shrunk.is_none() && honest.disk_broke == 0);
+    assert_eq!(honest.tried.len(), 400);
+    assert!(honest.checked < 400 && honest.checked > 60, "{} different", honest.checked);
+    let (liar, shrunk) = records(true);
+    let bad = liar.tried.iter().filter(|tried| tried.is_bad() && tried.case.order.is_none()).count();
+    assert!(bad > 20 && liar.disk_broke as usize >= bad, "{bad} bad, the disk lied at {}", liar.disk_broke);
+    // The standards know no liar: no order that they allow loses what was flushed.
+    assert!(!liar.tried.iter().any(|tried| tried.is_bad() && tried.case.order.is_some()));
+    let Some(Shrunk::To { lost, finding, .. }) = shrunk else { panic!("{shrunk:?}") };
+    assert_eq!((lost.left.len(), lost.complete, finding.verdict), (1, true, Verdict::LostPromised));
+    assert!(lost.left[0].write.durable < Instant::FAR, "it was flushed, as far as anybody knew");
+    let (again, _) = records(true);
+    let verdicts = |outcome: &Outcome| outcome.tried.iter().map(|tried| tried.finding.clone()).collect::<Vec<_>>();
+    assert_eq!(verdicts(&liar), verdicts(&again));
+}
+
+#[test]
+fn a_check_that_cannot_run_ends_it_and_nothing_to_lose_is_said() {
+    let mut history = made();
+    let stack = Stack::bare(testing::Small::default().profile());
+    let trials = Trials { cuts: 10, orders: 0, seed: Seed(1), workers: 2 };
+    let broken = |_: usize, _: &Image, _: &[&str]| Err(io::Error::other("no disk space"));
+    assert_eq!(trials.run(&history, &stack, &broken, &|| ()).unwrap_err(), "no disk space");
+    history.marks[0].0 = at(99);
+    assert!(trials.run(&history, &stack, &broken, &|| ()).unwrap_err().contains("wrote nothing"));
+}

@@ -1,0 +1,150 @@
+//! What a power cut left, looked at by a check of the user's: the medium as a file, mounted where it has a file system, and a command
+//! that says what it finds there. Each worker has a folder of its own, and begins anew each time.
+//!
+//! A file refuses no read: a sector that cannot be read holds a pattern of its own here.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::kernel::{Ended, FileSystem, Program};
+
+/// Bytes of the base that are told apart: what is zero stays a hole.
+const PIECE: usize = 64 << 10;
+
+/// What a sector that cannot be read is filled with: neither zeroes nor what any program would have written.
+const UNREADABLE: [u8; 512] = [0xBD; 512];
+
+/// How often a mount is tried again where the system had no loop device for it: others take and give them back at the same time.
+const AGAIN: usize = 20;
+
+/// A check.
+pub struct Checker<'a> {
+    /// Bytes of the disk.
+    length: u64,
+    /// What it began with, but for zeroes.
+    base: Vec<(u64, Vec<u8>)>,
+    system: Option<&'a FileSystem>,
+    program: Program<'a>,
+    folder: &'a Path,
+}
+
+/// What a check was told, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// How the command ended; nothing where the disk could not be mounted.
+    pub ended: Option<Ended>,
+    /// Why it could not be mounted.
+    pub unmountable: Option<String>,
+    /// What the file system's checker found.
+    pub fault: Option<String>,
+}
+
+/// What lies on a disk beside what it began with.
+#[derive(Clone, Debug, Default)]
+pub struct Content<'a> {
+    /// First sectors, and bytes.
+    pub pieces: Vec<(u64, &'a [u8])>,
+    /// Sectors that cannot be read: from, and up to.
+    pub torn: Vec<(u64, u64)>,
+}
+
+impl<'a> Checker<'a> {
+    /// Of disks of `length` bytes, or as long as what they begin with, with a file system. `program` finds what it is told in its
+    /// environment; `folder` is for scratch.
+    pub fn new(
+        length: u64,
+        base: Option<(&'a Path, &'a FileSystem)>,
+        program: Program<'a>,
+        folder: &'a Path,
+    ) -> io::Result<Checker<'a>> {
+        let mut checker = Checker { length, base: Vec::new(), system: None, program, folder };
+        if let Some((path, system)) = base {
+            let file = File::open(path)?;
+            checker.length = file.metadata()?.len();
+            checker.system = Some(system);
+            for at in (0..checker.length).step_by(PIECE) {
+                let mut piece = vec![0; PIECE.min((checker.length - at) as usize)];
+                file.read_exact_at(&mut piece, at)?;
+                if piece.iter().any(|&byte| byte != 0) {
+                    checker.base.push((at, piece));
+                }
+            }
+        }
+        Ok(checker)
+    }
+
+    /// Writes the disk to a file that there was not.
+    pub fn write(&self, path: &Path, content: &Content<'_>) -> io::Result<()> {
+        let file = File::create_new(path)?;
+        file.set_len(self.length)?;
+        for (at, bytes) in &self.base {
+            file.write_all_at(bytes, *at)?;
+        }
+        for (lba, bytes) in &content.pieces {
+            // What a program wrote behind its file system, if it had the whole device.
+            let within = self.length.saturating_sub(lba * 512).min(bytes.len() as u64);
+            file.write_all_at(&bytes[..within as usize], lba * 512)?;
+        }
+        for sector in content.torn.iter().flat_map(|&(from, end)| from..end) {
+            file.write_all_at(&UNREADABLE, sector * 512)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at a disk after a cut at so many seconds, with these promises made before it.
+    pub fn look(&self, worker: usize, content: &Content<'_>, promises: &[&str]) -> io::Result<Seen> {
+        let folder = self.folder.join(format!("check-{worker}"));
+        let seen = self.look_in(&folder, content, promises);
+        let gone = std::fs::remove_dir_all(&folder);
+        let seen = seen?;
+        gone.map(|()| seen)
+    }
+
+    fn look_in(&self, folder: &Path, content: &Content<'_>, promises: &[&str]) -> io::Result<Seen> {
+        let place = |name: &str| folder.join(name);
+        let (image, mount, scratch, told) = (place("image"), place("mount"), place("scratch"), place("promises"));
+        for new in [folder, &mount, &scratch] {
+            std::fs::create_dir(new)?;
+        }
+        self.write(&image, content)?;
+        std::fs::write(&told, promises.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+        let shown = |path: &PathBuf| path.display().to_string();
+        let mut program = self.program.clone();
+        for (name, path) in [("SEEKWISE_IMAGE", &image), ("SEEKWISE_PROMISES", &told), ("SEEKWISE_SCRATCH", &scratch)] {
+            program.environment.push((name.to_owned(), shown(path)));
+        }
+        let Some(system) = self.system else {
+            let ended = program.run()?;
+            return Ok(Seen { ended: Some(ended), unmountable: None, fault: None });
+        };
+        let mounted = match mount_again(system, &image, &mount)? {
+            Ok(mounted) => mounted,
+            Err(why) => return Ok(Seen { ended: None, unmountable: Some(why), fault: None }),
+        };
+        program.environment.push(("SEEKWISE_MOUNT".to_owned(), shown(&mount)));
+        let ended = program.run()?;
+        mounted.end()?;
+        let fault = system.faults(&image)?;
+        Ok(Seen { ended: Some(ended), unmountable: None, fault })
+    }
+}
+
+/// Mounts it; the inner error says why that cannot be, the outer one that the system had no means for it.
+fn mount_again(system: &FileSystem, image: &Path, folder: &Path) -> io::Result<Result<crate::kernel::Mounted, String>> {
+    let mut last = None;
+    for _ in 0..AGAIN {
+        match system.mount(image, folder) {
+            Ok(mounted) => return Ok(Ok(mounted)),
+            Err(error) if error.to_string().contains("loop device") => last = Some(error),
+            Err(error) => return Ok(Err(without(&error.to_string(), folder))),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::Error::other("no loop device")))
+}
+
+/// Words without the name of a folder that nobody knows.
+fn without(words: &str, folder: &Path) -> String {
+    words.replace(&format!("{}: ", folder.display()), "")
+}
