@@ -453,16 +453,15 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     let text = inputs.text(Role::Job, name).map_err(absent)?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
-        return fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| default(key)))
-            .and_then(all_used);
+        let value = |key: &str| given(key).or_else(|| default(key));
+        return fio_job(name, &text, sectors, inputs, keys, &value).and_then(all_used);
     }
     if recording::looks_like(&text) {
         if let Some((variable, _)) = variables.first() {
             return Err(unused(variable, &[]));
         }
         let Recording { session, orders } = recording::parse(name, name, &text).map_err(|fault| vec![fault])?;
-        let (job, origin) = (Work::Session(session.into()), Origin::Session(orders));
-        return Ok(Loaded::bare(job, origin, Vec::new()));
+        return Ok(Loaded::bare(Work::Session(session.into()), Origin::Session(orders), Vec::new()));
     }
     let is_scene = name.to_ascii_lowercase().ends_with(".toml") || Scene::looks_like(&text);
     if let (true, Some((variable, _))) = (is_scene || looks_like_iometer(name, &text), variables.first()) {

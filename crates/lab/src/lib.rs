@@ -15,6 +15,7 @@
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
 //! | [`demand`] | what a run will ask of the machine, before it runs |
 //! | [`evaluate`] | what an expression comes to over a study's records |
+//! | [`fit`] | a profile from what was measured of a drive |
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |

@@ -1,4 +1,4 @@
-//! What the documents say against what is there: ARCHITECTURE's rooms and dependencies, the tables of `lib.rs`, the tests, links and headings, drives and
+//! What the documents say against what is there: ARCHITECTURE's rooms, CONTRIBUTING's dependencies, the tables of `lib.rs`, the tests, links and headings, drives and
 //! studies built into the program, licences and origins of dependencies.
 
 use std::collections::BTreeSet;
@@ -41,10 +41,12 @@ pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     if architecture.lines().count() > ARCHITECTURE {
         faults.push(format!("ARCHITECTURE.md: more than {ARCHITECTURE} lines"));
     }
-    same("room", &listed(architecture, "## Rooms"), &rooms(files), faults);
+    same("ARCHITECTURE.md", "room", &listed(architecture, "## Rooms"), &rooms(files), faults);
     lists(files, faults);
-    tested(text("CONTRIBUTING.md"), files, faults);
-    same("dependency", &listed(architecture, "## Dependencies"), &dependencies(files), faults);
+    let contributing = text("CONTRIBUTING.md");
+    tested(contributing, files, faults);
+    let depends = listed(contributing, "## Dependencies");
+    same("CONTRIBUTING.md", "dependency", &depends, &dependencies(files), faults);
     links(root, files, faults);
     contents(files, faults);
     built_in(files, faults);
@@ -58,12 +60,12 @@ fn listed(text: &str, section: &str) -> BTreeSet<String> {
     body.filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(word, _)| word.to_owned())).collect()
 }
 
-fn same(what: &str, listed: &BTreeSet<String>, there: &BTreeSet<String>, faults: &mut Vec<String>) {
+fn same(paper: &str, what: &str, listed: &BTreeSet<String>, there: &BTreeSet<String>, faults: &mut Vec<String>) {
     for name in there.difference(listed) {
-        faults.push(format!("ARCHITECTURE.md: the {what} `{name}` is there but not listed"));
+        faults.push(format!("{paper}: the {what} `{name}` is there but not listed"));
     }
     for name in listed.difference(there) {
-        faults.push(format!("ARCHITECTURE.md: the {what} `{name}` is listed but not there"));
+        faults.push(format!("{paper}: the {what} `{name}` is listed but not there"));
     }
 }
 

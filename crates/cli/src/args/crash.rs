@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use seekwise_formats::duration::Duration;
 
-use super::{key_value, name, seed, size, speed, threads};
+use super::serve::speed;
+use super::{key_value, name, seed, size, threads};
 
 /// Arguments of `crash`.
 #[derive(Args, Debug)]

@@ -84,30 +84,42 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let trace = certificate(&prepared.origin, &measured);
     let record = RunRecord { cell_hash: prepared.hash.clone(), trace, ..record };
     warn(&record.warnings[prepared.warnings.len()..]);
-    match format {
-        Format::Json => {
-            let mut value = serde_json::to_value(&record).expect("a record has no keys but strings");
-            let Program { version, build } = Program::this();
-            (value["version"], value["build"]) = (version.into(), build.into());
-            if let Some(slow) = &slow {
-                value["slow"] = slow.json();
-            }
-            print_json(&value)?;
-        }
-        Format::FioJson => print(&shown_json(&fio_output::write(&prepared, &measured)))?,
-        Format::Csv => print(&csv(&record))?,
-        Format::Text => {
-            let wanted = Wanted { columns: &args.columns.names, plot: args.plot, width: screen::width() };
-            let made_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
-            let slow = slow.map_or(String::new(), |slow| slow.text(wanted.width));
-            print(&(text(&record, &measured, made_on, &wanted)? + &slow))?;
-        }
-    }
+    show(args, format, &prepared, &measured, &record, slow)?;
     match kept {
         Some(kept) => kept.finish(&prepared, &measured)?,
         None => say(format!("Again: seekwise run {} --seed {}", target::words(&args.job, &args.on), args.on.seed)),
     }
     Ok(Answer::Done)
+}
+
+/// The result in the form that is wanted.
+fn show(
+    args: &args::Run,
+    format: Format,
+    prepared: &Prepared,
+    measured: &Measured,
+    record: &RunRecord,
+    slow: Option<SlowOnes>,
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => {
+            let mut value = serde_json::to_value(record).expect("a record has no keys but strings");
+            let Program { version, build } = Program::this();
+            (value["version"], value["build"]) = (version.into(), build.into());
+            if let Some(slow) = &slow {
+                value["slow"] = slow.json();
+            }
+            print_json(&value)
+        }
+        Format::FioJson => print(&shown_json(&fio_output::write(prepared, measured))),
+        Format::Csv => print(&csv(record)),
+        Format::Text => {
+            let wanted = Wanted { columns: &args.columns.names, plot: args.plot, width: screen::width() };
+            let made_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
+            let slow = slow.map_or(String::new(), |slow| slow.text(wanted.width));
+            print(&(text(record, measured, made_on, &wanted)? + &slow))
+        }
+    }
 }
 
 /// An error where arguments do not go together.
