@@ -177,5 +177,8 @@ fn what_is_in_use_is_refused_whatever_is_named() {
     let above = run("losetup", &["--find", "--show", &disk.device]).unwrap();
     refused(&format!("{} stands on it", above.trim().trim_start_matches("/dev/")));
     run("losetup", &["--detach", above.trim()]).unwrap();
+    run("blockdev", &["--setro", &disk.device]).unwrap();
+    refused("can only be read");
+    run("blockdev", &["--setrw", &disk.device]).unwrap();
     assert_eq!(disk.judged(Some(&disk.device)), Ok(()));
 }

@@ -77,9 +77,10 @@ impl Direct {
         let bytes = most.unwrap_or(AREA).min(free / 4) / CHUNK * CHUNK;
         if bytes < LEAST.min(most.unwrap_or(LEAST)) {
             return Err(format!(
-                "{} MiB are free; expected {} MiB at least, of which the audit takes a quarter",
+                "{} MiB are free; expected {} MiB at least, of which the audit takes a quarter, or a \
+                 smaller --size",
                 free >> 20,
-                4 * LEAST >> 20
+                (4 * LEAST) >> 20
             ));
         }
         let path = folder.join(format!(".seekwise-flush-audit-{}", std::process::id()));
