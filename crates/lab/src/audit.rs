@@ -260,7 +260,7 @@ impl Evidence {
             "Blocks of any place are read in {read_ms:.2} ms, less than a spindle lets wait: nothing turns, or memory answers"
         )];
         why.push(format!(
-            "A flush behind a write takes {flush_ms:.2} ms, and its end goes by no revolution ({})",
+            "A flush behind a write takes {flush_ms:.2} ms, and its end keeps to no revolution ({})",
             self.flushes
         ));
         why.push("What flash or a virtual disk keeps through a loss of power cannot be seen in its timing".to_owned());

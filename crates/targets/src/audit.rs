@@ -194,7 +194,7 @@ pub fn measure(subject: &mut dyn Subject, seed: Seed, far: &mut dyn FnMut(&str))
 fn scatter(subject: &mut dyn Subject, place: &mut dyn FnMut() -> u64, number: usize) -> Result<Span, String> {
     let mut span = Span::ZERO;
     for _ in 0..number {
-        span = span + subject.act(Act::Write, place())?.span();
+        span += subject.act(Act::Write, place())?.span();
     }
     Ok(span)
 }

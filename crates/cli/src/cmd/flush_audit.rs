@@ -261,7 +261,7 @@ fn text(on: &str, said: &Judgement, points: &[(f64, f64)]) -> String {
     };
     let mut text = format!("{}{sure}: {on}\n", capital(said.verdict.words()));
     if let Some(found) = &said.revolution {
-        let sold = found.sold().map_or(String::new(), |speed| format!(", a drive of {speed:.0}"));
+        let sold = found.sold().map_or(String::new(), |speed| format!("; sold as {speed:.0}"));
         text += &format!("It turns {:.0} times a minute, {:.3} ms a turn{sold}.\n", found.rpm, found.period_ms);
     }
     let why: String = said.why.iter().map(|why| format!("- {why}.\n")).collect();

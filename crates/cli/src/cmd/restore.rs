@@ -1,11 +1,12 @@
 //! `seekwise restore`: settings of devices that a run which was killed has left are put back.
 
 use super::{print, print_json};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{Answer, Outcome};
 
 /// Runs the command.
 #[cfg(target_os = "linux")]
 pub fn restore(as_json: bool) -> Outcome {
+    use crate::exit::Failure;
     use seekwise_targets::real::settings::{Restored, restore};
     let all = restore();
     if as_json {
@@ -30,6 +31,5 @@ pub fn restore(as_json: bool) -> Outcome {
         true => print_json(&Vec::<serde_json::Value>::new())?,
         false => print("Nothing is left of any run: devices are set on Linux alone.")?,
     }
-    let _: Option<Failure> = None;
     Ok(Answer::Done)
 }

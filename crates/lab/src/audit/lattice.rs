@@ -68,10 +68,10 @@ impl fmt::Display for Lattice {
         match self.holds() {
             true => write!(
                 f,
-                "{period_ms:.3} ms, {rpm:.0} a minute, holds {number} to {held:.2} of 1; by chance once in 10^{:.0}",
+                "{period_ms:.3} ms, {rpm:.0} a minute, fits {number} of them to {held:.2} of 1; by chance once in 10^{:.0}",
                 -self.chance()
             ),
-            false => write!(f, "the best period holds {number} to {held:.2} of 1"),
+            false => write!(f, "the best period fits {number} of them to {held:.2} of 1"),
         }
     }
 }

@@ -77,9 +77,10 @@ impl Direct {
         let bytes = most.unwrap_or(AREA).min(free / 4) / CHUNK * CHUNK;
         if bytes < LEAST.min(most.unwrap_or(LEAST)) {
             return Err(format!(
-                "{} MiB are free; expected {} MiB at least, of which the audit takes a quarter",
+                "{} MiB are free; expected {} MiB at least, of which the audit takes a quarter, or a \
+                 smaller --size",
                 free >> 20,
-                4 * LEAST >> 20
+                (4 * LEAST) >> 20
             ));
         }
         let path = folder.join(format!(".seekwise-flush-audit-{}", std::process::id()));
@@ -92,13 +93,14 @@ impl Direct {
         Ok(file)
     }
 
-    /// A block device. Whoever calls it has judged that it may be written.
+    /// A block device, for us alone: what is mounted meanwhile is refused here. Whoever calls it has judged that it may be written.
     pub fn device(path: &Path) -> Result<Direct, String> {
-        let open = |dsync| direct(dsync).open(path).map_err(|error| explained(&error));
-        let plain = open(false)?;
+        let wrong = |error: io::Error| explained(&error);
+        let flags = OFlags::DIRECT | OFlags::EXCL;
+        let plain = direct(false).custom_flags(flags.bits() as i32).open(path).map_err(wrong)?;
         let bytes = rustix::fs::seek(plain.as_fd(), rustix::fs::SeekFrom::End(0));
         let bytes = bytes.map_err(|error| explained(&error.into()))?;
-        Direct::of(plain, open(true)?, bytes.min(AREA) / BLOCK)
+        Direct::of(plain, direct(true).open(path).map_err(wrong)?, bytes.min(AREA) / BLOCK)
     }
 
     fn of(plain: File, forced: File, blocks: u64) -> Result<Direct, String> {

@@ -54,8 +54,14 @@ fn probe(path: &Path, system: &System) -> io::Result<Found> {
     let number = system.number(&path)?.ok_or_else(other)?;
     let node = system.node(number).ok_or_else(|| io::Error::other("the kernel does not tell what it is (/sys)"))?;
     let mut used = uses(&node, &path, system);
-    let file = open(&path, &mut used)?;
-    let (signatures, holds_data) = contents(&file)?;
+    if node.word("ro").is_some_and(|word| word != "0") {
+        used.push(format!("{} can only be read", node.name));
+    }
+    let (signatures, holds_data) = match open(&path, &mut used).and_then(|file| contents(&file)) {
+        // What is in use is refused without being read.
+        Err(_) if !used.is_empty() => (Vec::new(), true),
+        read => read?,
+    };
     Ok(Found { names: names(&node), path, used, signatures, holds_data })
 }
 

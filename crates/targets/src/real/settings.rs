@@ -77,12 +77,12 @@ impl Settings {
     }
 
     fn apply_in(&self, path: &Path, system: &System, folders: &[PathBuf]) -> Result<Held, String> {
+        if self.is_empty() {
+            return Ok(Held { record: None });
+        }
         let shown = path.display();
         let node = disk(path, system).map_err(|why| format!("{shown}: {why}"))?;
         let changes = self.changes(&node).map_err(|why| format!("{} ({shown}): {why}", node.name))?;
-        if changes.is_empty() {
-            return Ok(Held { record: None });
-        }
         let kept = Kept::of(&node, changes, system);
         let record = kept.write(folders)?;
         // From here on it is put back, also where one of them fails.

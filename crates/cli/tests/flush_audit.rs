@@ -1,0 +1,166 @@
+//! `flush-audit` and `restore`: verdicts on modelled drives, forms of the answer, what is refused, what is left. Times of real
+//! disks are not judged.
+
+mod seekwise;
+
+use std::fs;
+
+use seekwise::{names, seekwise};
+
+#[test]
+fn a_modelled_drive_is_judged_and_the_exit_code_says_whether_data_are_safe() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |set: &[&str]| seekwise(folder.path(), &[&["flush-audit", "exos-x18"][..], set].concat());
+    let honest = said(&[]);
+    assert_eq!(honest.code, 0);
+    assert!(honest.out.starts_with("Rotating and honest (certain): exos-x18"), "{}", honest.out);
+    assert!(honest.out.contains("It turns 7200 times a minute, 8.333 ms a turn"), "{}", honest.out);
+    for (set, code, words) in [
+        ("drive.cache.write_back=off", 0, "Rotating, write cache off (certain)"),
+        ("drive.power.protected=on", 0, "Power-protected or flash (likely)"),
+        ("drive.faults.early_flush=on", 1, "Flush ignored (certain)"),
+        ("drive.faults.ignores_fua=on", 1, "Flush honest, forced writes (FUA) ignored (certain)"),
+        ("driver=nforce-sw", 1, "Flush ignored (likely)"),
+    ] {
+        let said = said(&["--set", set]);
+        assert_eq!((said.code, said.out.starts_with(words)), (code, true), "{set}: {}", said.out);
+    }
+    let open = seekwise(folder.path(), &["flush-audit", "barracuda-7200.7", "--set", "drive.faults.early_flush=on"]);
+    assert!(open.code == 1 && open.out.starts_with("Cannot tell: "), "{}", open.out);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn the_answer_comes_as_json_and_as_a_picture_the_same_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = ["flush-audit", "cheetah-10k.7", "--json", "--svg", "f.svg", "--force"];
+    let (one, two) = (seekwise(folder.path(), &audit).done(), seekwise(folder.path(), &audit).done());
+    assert_eq!(one, two);
+    let json: serde_json::Value = serde_json::from_str(&one).unwrap();
+    assert_eq!((&json["verdict"], &json["certainty"]), (&"honest".into(), &"certain".into()));
+    assert!((json["revolution"]["rpm"].as_f64().unwrap() - 10_000.0).abs() < 1.0);
+    assert_eq!(json["timings"]["overwrites"].as_array().map(Vec::len), Some(120));
+    assert!(fs::read_to_string(folder.path().join("f.svg")).unwrap().contains("From the end of one flushed overwrite"));
+    let other = seekwise(folder.path(), &["flush-audit", "cheetah-10k.7", "--json", "--seed", "2"]).json();
+    assert_ne!(json["timings"], other["timings"]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("thesis"), "x").unwrap();
+    for (args, why) in [
+        (&["thesis"][..], "is a file, and no file of anybody's is written; expected the folder that it lies in"),
+        (&["null"], "has no medium"),
+        (&["exos-x81"], "did you mean `exos-x18`?"),
+        (&["exos-x18", "--destroy", "x"], "holds nothing that could be destroyed"),
+        (&["exos-x18", "--size", "1g"], "a modelled disk has its own"),
+        (&["nbd:unix:none"], "No such file or directory"),
+        (&["device:/dev/none"], "No such file or directory"),
+        (&["exos-x18", "--set", "real.scheduler=none"], "real"),
+    ] {
+        let said = seekwise(folder.path(), &[&["flush-audit"], args].concat());
+        assert_eq!(said.code, 2, "{args:?}: {}", said.out);
+        assert!(said.err.contains(why), "{args:?}: {}", said.err);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_is_asked_and_nothing_is_left_in_it() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = folder.path();
+    let said = seekwise(at, &["flush-audit", ".", "--size", "4m", "--json"]);
+    if said.code == 2 && said.err.contains("O_DIRECT") {
+        eprintln!("skipped: {}", said.err);
+        return;
+    }
+    assert!(said.code < 2, "{}", said.err);
+    let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(json["timings"]["forced"].as_array().map(Vec::len), Some(120));
+    assert!(
+        json["bench"]["kernel"].is_string() && json["bench"]["file_system"]["kind"].is_string(),
+        "{}",
+        json["bench"]
+    );
+    assert!(names(at).is_empty(), "{:?}", names(at));
+    for (set, why) in [("real.scheduler=cfq", "expected one of"), ("drive.cache.segments=3", "expected real.scheduler")]
+    {
+        let said = seekwise(at, &["flush-audit", ".", "--size", "4m", "--set", set]);
+        assert!(said.code == 2, "{}", said.err);
+        // What lies on no block device has no scheduler to be wrong.
+        assert!(said.err.contains(why) || said.err.contains("no block device"), "{}", said.err);
+    }
+    let said = seekwise(at, &["flush-audit", ".", "--destroy", "x"]);
+    assert!(said.code == 2 && said.err.contains("nothing in a folder is destroyed"), "{}", said.err);
+    assert!(names(at).is_empty());
+}
+
+#[cfg(target_os = "linux")]
+mod killed {
+    use std::fs::{self, File};
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Stdio};
+
+    use super::seekwise::{command, seekwise};
+
+    /// A loop device that is gone at the end.
+    struct Loop(String);
+
+    impl Drop for Loop {
+        fn drop(&mut self) {
+            let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+        }
+    }
+
+    impl Loop {
+        fn new(at: &Path) -> Option<Loop> {
+            File::create(at.join("image")).unwrap().set_len(64 << 20).unwrap();
+            let made = Command::new("losetup").args(["--find", "--show"]).arg(at.join("image")).output();
+            let made = made.ok().filter(|made| made.status.success())?;
+            Some(Loop(String::from_utf8(made.stdout).unwrap().trim().to_owned()))
+        }
+
+        fn queue(&self) -> PathBuf {
+            Path::new("/sys/block").join(self.0.trim_start_matches("/dev/")).join("queue")
+        }
+
+        fn scheduler(&self) -> String {
+            fs::read_to_string(self.queue().join("scheduler")).unwrap_or_default()
+        }
+    }
+
+    /// Killed, and stopped by a signal that it hears, while the device is set: in both cases it is as it was afterwards, in the
+    /// first by `restore`.
+    #[test]
+    fn settings_of_a_run_that_was_killed_are_put_back() {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let at = folder.path();
+        let Some(disk) = Loop::new(at) else { return eprintln!("skipped: no loop device (losetup, as root)") };
+        let before = disk.scheduler();
+        if !before.contains("[none]") || !before.contains("mq-deadline") {
+            return eprintln!("skipped: the loop device's schedulers are {before}");
+        }
+        for signal in ["KILL", "TERM"] {
+            let audit = ["flush-audit", &disk.0, "--destroy", &disk.0, "--set", "real.scheduler=mq-deadline"];
+            let mut run = command(at).args(audit).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            while !disk.scheduler().contains("[mq-deadline]") {
+                assert_eq!(run.try_wait().unwrap(), None, "it is set while the audit runs");
+                std::thread::yield_now();
+            }
+            let kill = Command::new("kill").args([format!("-{signal}"), run.id().to_string()]).status().unwrap();
+            assert!(kill.success());
+            run.wait().unwrap();
+            if signal == "KILL" {
+                assert!(disk.scheduler().contains("[mq-deadline]"));
+                let refused = seekwise(at, &audit);
+                assert!(refused.code == 2 && refused.err.contains("`seekwise restore`"), "{}", refused.err);
+                let said = seekwise(at, &["restore"]).done();
+                assert!(said.contains("queue/scheduler is none again; it was mq-deadline"), "{said}");
+            }
+            assert_eq!(disk.scheduler(), before, "{signal}");
+        }
+        let name = disk.0.trim_start_matches("/dev/").to_owned();
+        assert!(!seekwise(at, &["restore"]).done().contains(&name));
+    }
+}
