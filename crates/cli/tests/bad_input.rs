@@ -178,10 +178,11 @@ fn names_that_there_are_not() {
         &["run", "random-read", "--on", "s.toml"],
         "error: s.toml:2: `drive`: `exos-x81`: no such file, and no built-in drive of that name; did you mean `exos-x18`?",
     );
+    #[cfg(target_os = "linux")]
     refused(
         &[],
-        &["run", "random-read", "--on", "device:/dev/sdz"],
-        "error: device:/dev/sdz: real files and devices cannot be targets in this version; expected a drive (see `seekwise drives`) or a stack file",
+        &["run", "random-read", "--on", "device:/dev/none/sdz"],
+        "error: command line: `place`: /dev/none/sdz: No such file or directory (os error 2)",
     );
     refused(
         &[],

@@ -215,7 +215,7 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
         (&["study", "cuts.toml", "--out", "cuts"], "power cuts are of modelled stacks"),
         (
             &["study", "other.toml", "--out", "other"],
-            "`nul` is no place; expected sim, null, live, nbd:ADDRESS; did you mean `null`?",
+            "`nul` is no place; expected sim, null, live, nbd:ADDRESS, file:PATH, device:PATH; did you mean `null`?",
         ),
     ] {
         let said = seekwise(at, args);

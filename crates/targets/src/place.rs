@@ -89,8 +89,11 @@ pub enum Of {
     /// An address, or what is wrong with it.
     Address(fn(&str) -> Result<Arc<dyn Place>, String>),
     /// The path of a file or device, with what is wanted of it; or what is wrong with it.
-    Path(fn(&str, &Wanted) -> Result<Arc<dyn Place>, String>),
+    Path(fn(&str, &Wanted) -> Made),
 }
+
+/// A place that was made, or what is wrong with what it was to be made of.
+pub type Made = Result<Arc<dyn Place>, String>;
 
 /// A place in real time.
 pub trait Place: fmt::Debug + Send + Sync {

@@ -43,11 +43,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     let inputs = files::inputs();
     let prepared = target::prepare(&cell, &inputs)?;
     warn(&prepared.warnings);
-    if format == Format::FioJson && prepared.job.workers().is_empty() {
-        return Err(Failure::new(
-            "--format fio-json: a scene, session or trace has no jobs of fio; expected text, json or csv",
-        ));
-    }
+    of_workers(format, &prepared)?;
     let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
     bounds.admit(&plan)?;
     args.log.as_deref().map(|log| admit(log, args.force)).transpose()?;
@@ -134,6 +130,16 @@ fn check(args: &args::Run, format: Format) -> Result<(), Failure> {
         return Err(Failure::new("--slow: a list has no place in this form; expected text or json"));
     }
     text::check(&args.columns.names)
+}
+
+/// An error where fio's form is asked for of work that has no jobs.
+fn of_workers(format: Format, prepared: &Prepared) -> Result<(), Failure> {
+    match format == Format::FioJson && prepared.job.workers().is_empty() {
+        true => Err(Failure::new(
+            "--format fio-json: a scene, session or trace has no jobs of fio; expected text, json or csv",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// The form that is asked for, by `--format` or by `--json`.

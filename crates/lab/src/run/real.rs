@@ -199,6 +199,8 @@ pub struct RealRecord {
     pub submission_ms: Response,
     /// From then until they came back (fio's clat).
     pub completion_ms: Response,
+    /// Both (fio's lat); the response time begins earlier, when a request was due.
+    pub latency_ms: Response,
     /// Percent of all processors: threads that issued, in the program.
     pub user_percent: f64,
     /// The same in the kernel.
@@ -233,6 +235,7 @@ impl Real {
         RealRecord {
             submission_ms: over(|of| &of.submission),
             completion_ms: over(|of| &of.completion),
+            latency_ms: over(|of| &of.total),
             user_percent: percent(threads.iter().map(|thread| thread.user.nanos()).sum()),
             system_percent: percent(threads.iter().map(|thread| thread.system.nanos()).sum()),
             whole_percent: 100.0 * self.usage.system.busy,

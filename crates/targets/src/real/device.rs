@@ -4,7 +4,7 @@
 //!
 //! The time of a request until the kernel has taken it (fio's submission latency) stands under `processor`, what follows
 //! (fio's completion latency) under `queue`: what happens behind the kernel is not seen from here. What a request waited
-//! before it was given stands, as everywhere, under `driver`.
+//! before its turn came to be given stands, as everywhere, under `driver`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -26,6 +26,11 @@ use super::uring::{Ask, Entry, Memory, Ring, Through};
 use super::{Handle, pattern};
 use crate::clock::{AWAKE, Clock};
 use crate::place::Timed;
+
+/// Requests that go to the kernel in one call, at most, as long as there are more: each takes it some 2 us, and the first is
+/// not to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with 64, and
+/// the processor time 4 to 14 % below.
+const BATCH: usize = 4;
 
 /// Failures that are told one by one; of more their number.
 const TOLD: usize = 3;
@@ -92,6 +97,8 @@ struct Flight {
     ask: Ask,
     file: usize,
     submitted: Instant,
+    /// When those before it had been given, and its own turn came.
+    begun: Instant,
     /// When the kernel had taken it.
     issued: Instant,
     /// Bytes done.
@@ -113,8 +120,10 @@ impl Flight {
 
     fn completion(&self, status: Status, finished: Instant) -> Completion {
         let mut parts = Parts::default();
-        let issued = self.issued.clamp(self.submitted, finished);
-        parts.add(Part::Processor, issued.since(self.submitted));
+        let begun = self.begun.clamp(self.submitted, finished);
+        let issued = self.issued.clamp(begun, finished);
+        parts.add(Part::Driver, begun.since(self.submitted));
+        parts.add(Part::Processor, issued.since(begun));
         parts.add(Part::Queue, finished.since(issued));
         let (tag, submitted) = (self.request.tag, self.submitted);
         Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND }
@@ -175,6 +184,10 @@ pub struct Ringed {
     fresh: Vec<u32>,
     /// Slots that it had no room for.
     again: Vec<u32>,
+    /// The run's clock, once it was waited by.
+    clock: Option<Clock>,
+    /// When the kernel had taken the last of those that were given.
+    given: Instant,
     done: VecDeque<Completion>,
     now: Instant,
     faults: Faults,
@@ -199,6 +212,8 @@ impl Ringed {
             free,
             fresh: Vec::with_capacity(depth),
             again: Vec::new(),
+            clock: None,
+            given: Instant::ZERO,
             done: VecDeque::with_capacity(depth),
             now: Instant::ZERO,
             faults: Faults::default(),
@@ -262,15 +277,14 @@ impl Ringed {
     }
 
     /// Gives the kernel what there is, and notes when it had it.
-    fn submit(&mut self, clock: &Clock) {
-        if self.fresh.is_empty() {
-            return;
-        }
+    fn give(&mut self) {
+        let Some(clock) = self.clock.filter(|_| !self.fresh.is_empty()) else { return };
         if let Err(error) = self.ring.submit() {
             // Nothing of it can be known any more: what is fresh is told as failed when it comes back, or never sent.
             self.faults.told.push(format!("{}: io_uring_enter: {error}", self.shape.name));
         }
         let issued = clock.now();
+        self.given = issued;
         for slot in self.fresh.drain(..) {
             if let Some(flight) = self.flights[slot as usize].as_mut().filter(|flight| flight.done == 0) {
                 flight.issued = issued;
@@ -294,7 +308,8 @@ impl Timed for Ringed {
             self.ring.wait(Some(Duration::from_millis(1))).map_err(|_| Stuck::Silent(self.now))?;
             self.retry();
         }
-        self.submit(clock);
+        self.clock = Some(*clock);
+        self.give();
         loop {
             if self.ring.has_completions() || !self.done.is_empty() {
                 return Ok(());
@@ -336,7 +351,8 @@ impl Device for Ringed {
         let file = self.shape.files[self.shape.worker(request.origin)];
         let refused = self.shape.refused(&request, ask);
         let ask = ask.unwrap_or(Ask::Sync { data: true });
-        let flight = Flight { request, ask, file, submitted: now, issued: now, done: 0, tries: 0 };
+        let begun = self.given.max(now);
+        let flight = Flight { request, ask, file, submitted: now, begun, issued: begun, done: 0, tries: 0 };
         if let Some(status) = refused {
             self.free[side].push(slot);
             self.done.push_back(flight.completion(status, now));
@@ -348,6 +364,9 @@ impl Device for Ringed {
             pattern::stamp(&mut self.ring.slot(slot as usize)[..bytes], request.stamp);
         }
         self.push(slot);
+        if self.fresh.len() >= BATCH {
+            self.give();
+        }
         Ok(())
     }
 
@@ -487,7 +506,7 @@ impl Device for Called {
         let file = self.shape.files[self.shape.worker(request.origin)];
         let refused = self.shape.refused(&request, ask);
         let ask = ask.unwrap_or(Ask::Sync { data: true });
-        let flight = Flight { request, ask, file, submitted: now, issued: now, done: 0, tries: 0 };
+        let flight = Flight { request, ask, file, submitted: now, begun: now, issued: now, done: 0, tries: 0 };
         match refused {
             Some(status) => self.done.push_back(flight.completion(status, now)),
             None => self.waiting.push_back(flight),

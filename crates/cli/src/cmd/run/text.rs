@@ -107,12 +107,15 @@ fn on_a_real_file(real: &RealRecord) -> String {
     let (given, back) = (&real.submission_ms, &real.completion_ms);
     let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
     format!(
-        "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us. Threads that issued had {:.1} % of all \
+        "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us; latency mean {} us, p99 {} us. Threads \
+         that issued had {:.1} % of all \
          processors ({:.1} % in the program, {:.1} % in the kernel), the whole system {:.1} %.",
         micros(given.mean),
         micros(given.p99),
         micros(back.mean),
         micros(back.p99),
+        micros(real.latency_ms.mean),
+        micros(real.latency_ms.p99),
         real.user_percent + real.system_percent,
         real.user_percent,
         real.system_percent,
