@@ -170,7 +170,7 @@ fn drives() -> String {
     format!(
         "| the model's mean, on each of {} | off by at most | demerit at or below DiskSim's |\n|---|---|---|\n\
          | fitted on the first half of a trace, over the whole | {} | {} |\n\
-         | the same, over the second half, which nothing was fitted on | {} | {} |\n\
+         | the same, over the second half, which the search did not see | {} | {} |\n\
          | parameters as extracted, the same on both sides | {} | {} |\n",
         whole[0].rsplit(' ').next().unwrap_or_default(),
         whole[2],

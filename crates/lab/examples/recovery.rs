@@ -72,7 +72,7 @@ fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Coun
     let measured = times.simulated.iter().map(noisy).collect();
     let noisy = Trace { measured, ..trace.clone() };
     let traced = Traced::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
-    let data = [Data::Traced(traced)];
+    let data = [Data::Traced(Box::new(traced))];
     let found = fit(drive, parameters, &data, Effort { generations }, BTreeMap::new(), &|_, _, _| ());
     println!("\ndrive {index}: loss seen {:.4} to {:.4}, held back {:?}", found.seen.0, found.seen.1, found.held);
     told(&found, &truth)

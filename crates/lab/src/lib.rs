@@ -17,6 +17,7 @@
 //! | [`evaluate`] | what an expression comes to over a study's records |
 //! | [`fit`] | a profile from what was measured of a drive |
 //! | [`finding`] | from records to answers: comparisons and claims |
+//! | [`fit`] | a profile moved to what was measured of its drive |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |
 //! | [`compose`] | from answers to the page's data |

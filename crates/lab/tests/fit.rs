@@ -50,7 +50,7 @@ fn measured(truth: &DriveFile, n: usize) -> Trace {
 fn fitted(trace: Trace, only: &[&str], known: BTreeMap<String, Vec<f64>>) -> (Fitted, BTreeMap<String, Vec<f64>>) {
     let drive = catalogue::load(DRIVE).unwrap();
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
-    let data = [Data::Traced(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap())];
+    let data = [Data::Traced(Box::new(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let asked = Mutex::new(BTreeMap::new());
     let heard = |name: &str, answer: &[f64], was_known: bool| {
         if !was_known {
@@ -131,7 +131,7 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     let same = |line: &&str| written.lines().any(|other| other == *line);
     let changed: Vec<&str> = text.lines().filter(|line| !same(line)).collect();
     assert!(changed.len() <= 4, "{changed:#?}");
-    let data = [Data::Traced(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap())];
+    let data = [Data::Traced(Box::new(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let report = report::report(&drive, &data, &found).unwrap();
     let [before, after] = report.traces[0].held.unwrap();
     assert!(after.reads.demerit_ms < before.reads.demerit_ms);

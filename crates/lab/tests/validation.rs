@@ -258,7 +258,7 @@ fn comparison(rows: &BTreeMap<String, Row3>) -> String {
     let columns: [(&str, Chosen); 3] = [
         ("as extracted", |row| row.extracted),
         ("profile, whole trace (half of it fitted on)", |row| row.profile),
-        ("profile, second half (nothing fitted on)", |row| row.tried),
+        ("profile, second half (not seen by the search)", |row| row.tried),
     ];
     for (name, of) in columns {
         let pairs = DRIVES.map(|(drive, theirs)| (of(&rows[drive]), theirs));

@@ -98,7 +98,9 @@ fn given(args: &args::Fit) -> Result<Given, Failure> {
     let (data, warnings) = sources::data(&named, &texts, args.hold, &drive, &text)?;
     warn(&warnings);
     if data.iter().all(|data| data.count(Part::Seen) == 0) {
-        return Err(Failure::new("all data are held back: there is nothing to fit to; expected hold=none of some"));
+        return Err(Failure::new(
+            "all data are held back or left out: there is nothing to fit to; expected hold=none of some",
+        ));
     }
     Ok(Given { hash: sha256(all.as_bytes()), text, drive, data })
 }

@@ -53,7 +53,7 @@ pub struct Traced {
 #[derive(Clone, Debug)]
 pub enum Data {
     /// A trace.
-    Traced(Traced),
+    Traced(Box<Traced>),
     /// Jobs with their figures.
     Points(Vec<Point>),
 }
@@ -139,7 +139,7 @@ impl Data {
     /// Requests, or jobs, of a part.
     pub fn count(&self, part: Part) -> usize {
         match self {
-            Data::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, Compared::len),
+            Data::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, Compared::requests),
             Data::Points(points) => points.iter().filter(|point| point.held == (part == Part::Held)).count(),
         }
     }

@@ -89,7 +89,7 @@ impl Compared {
     }
 
     /// Requests.
-    pub fn len(&self) -> usize {
+    pub fn requests(&self) -> usize {
         self.measured.len()
     }
 

@@ -105,7 +105,7 @@ pub fn traced(named: &Named, text: &str, held: f64, drive: &DriveFile) -> Result
     let held = named.held.unwrap_or(held);
     let traced = Traced::new(file, trace, held, named.timing, named.of_drive()).map_err(one)?;
     unit(&traced, drive)?;
-    Ok(Data::Traced(traced))
+    Ok(Data::Traced(Box::new(traced)))
 }
 
 /// Beyond this ratio of medians no drive is meant, but another unit of time: units lie a thousand apart, drives of one

@@ -111,7 +111,7 @@ fn placed(point: &mut Point, options: &BTreeMap<String, String>, set: &[(String,
 pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let outputs = fio_json::read(text.as_bytes()).map_err(|fault| vec![Diagnostic { file: file.clone(), ..fault }])?;
-    let mut points = Vec::new();
+    let (mut points, before) = (Vec::new(), warnings.len());
     for output in &outputs {
         let beside = output.jobs.len() > 1 && !one_after_another(output);
         if beside {
@@ -126,7 +126,8 @@ pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<
             points.extend(result(bed, output, job, warnings)?);
         }
     }
-    if points.is_empty() {
+    // One that a time-out spoilt is none, and was named.
+    if points.is_empty() && warnings.len() == before {
         return Err(vec![Diagnostic::at(file, 0, "no job in it read or wrote anything")]);
     }
     Ok(points)
