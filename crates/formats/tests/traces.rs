@@ -140,7 +140,10 @@ fn disksim() {
          are not"
     );
     let long = DISKSIM.replace("168 120 0", "168 2097153 0").replace("768 120 0", "768 2097153 0");
-    assert_eq!(said(&long), "t: `trace.length`: request 2 in time is of 1.1 GB; expected reads and writes of at most 1 GiB");
+    assert_eq!(
+        said(&long),
+        "t: `trace.length`: request 2 in time is of 1.1 GB; expected reads and writes of at most 1 GiB"
+    );
     let unsorted: String = DISKSIM.lines().rev().map(|line| format!("{line}\n")).collect();
     assert_eq!(rows(&unsorted), expected);
 }
