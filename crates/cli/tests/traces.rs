@@ -164,11 +164,11 @@ fn slips_are_told_before_anything_runs() {
             &["--set", "trace.time=s"],
             "t.csv:1: `Timestamp`: `128166372003061629` will not do; expected a time in seconds, below 584 years",
         ),
-        (&["--trace-format", "spc"], "t.csv:1: `LBA`: `usr` will not do; expected a whole number"),
+        (&["--trace-format", "spc"], "t.csv:1: `Opcode`: `Write` will not do; expected R or W"),
         (&["--trace-format", "msr", "--set", "trace.format=msr"], "--trace-format names the format"),
         (
             &["--set", "job.span=500m"],
-            "`trace.map`: 29 of 60 requests lie beyond the target's 0.5 GB: the trace takes 1.0 GB; expected wrap, scale or compact",
+            "`trace.map`: 30 of 60 requests lie beyond the target's 0.5 GB: the trace takes 1.0 GB; expected wrap, scale or compact",
         ),
         (&["--format", "fio-json"], "a scene, session or trace has no jobs of fio"),
     ] {

@@ -230,7 +230,7 @@ fn one(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier, cell:
 pub fn record(prepared: &Prepared, measured: &Measured, seed: u64) -> RunRecord {
     let Prepared { target, job, hash, .. } = prepared;
     let record = measured.record(&target.name(), job.name(), seed, warnings(prepared));
-    RunRecord { cell_hash: hash.clone(), trace: certificate(&prepared.origin, measured), ..record }
+    RunRecord { cell_hash: hash.clone(), trace: certificate(prepared, measured), ..record }
 }
 
 fn warnings(prepared: &Prepared) -> Vec<String> {

@@ -77,8 +77,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     }
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(spoken(&args.on.target), spoken(&args.job), args.on.seed, warnings);
-    let trace = certificate(&prepared.origin, &measured);
-    let record = RunRecord { cell_hash: prepared.hash.clone(), trace, ..record };
+    let record = RunRecord { cell_hash: prepared.hash.clone(), trace: certificate(&prepared, &measured), ..record };
     warn(&record.warnings[prepared.warnings.len()..]);
     show(args, format, &prepared, &measured, &record, slow)?;
     match kept {

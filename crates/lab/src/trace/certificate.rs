@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Traced;
 use crate::jobs::Origin;
+use crate::plan::Prepared;
 use crate::run::Measured;
 
 /// The certificate. Field names are those of `trace` in `seekwise run --json`.
@@ -96,8 +97,8 @@ impl Off {
 }
 
 /// The certificate of a run of a trace.
-pub fn certificate(origin: &Origin, measured: &Measured) -> Option<Certificate> {
-    let (Origin::Trace(traced), Some(achieved)) = (origin, &measured.achieved) else { return None };
+pub fn certificate(prepared: &Prepared, measured: &Measured) -> Option<Certificate> {
+    let (Origin::Trace(traced), Some(achieved)) = (&prepared.origin, &measured.achieved) else { return None };
     let Traced { survey, asked, .. } = &**traced;
     let played = achieved.played;
     let seconds = |span: Span| span.nanos() as f64 / 1e9;

@@ -83,6 +83,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seekwise_formats::diagnostic::Diagnostic;
     use seekwise_formats::trace::survey::survey;
     use seekwise_formats::trace::{Part, Reading};
 
@@ -91,7 +92,7 @@ mod tests {
         "0,0,4096,R,0.0\n0,4096,512,R,1.0\n1,20971520,4096,W,2.0\n1,20971528,4096,W,3.0\n1,8,4096,R,4.0\n";
 
     fn places(map: Map, room: u64) -> (Places, Vec<(u64, bool)>) {
-        let parts = || Ok(vec![("t".to_owned(), Box::new(TRACE.as_bytes()) as Box<_>) as Part]);
+        let parts = || -> Result<Vec<Part>, Diagnostic> { Ok(vec![("t".to_owned(), Box::new(TRACE.as_bytes()))]) };
         let reading = Reading::default();
         let survey = survey(&parts, &reading, true).unwrap();
         let places = Places::new(&survey, map, room);
