@@ -124,8 +124,8 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     };
     refused(&["--recipe", "sqlite-wal-ful"], "did you mean `sqlite-wal-full`?");
     refused(
-        &[&own[..], &["--fs", "ext5"]].concat(),
-        "--fs: `ext5` is none that is known here; expected ext4; did you mean `ext4`?",
+        &[&own[..], &["--fs", "exxt4"]].concat(),
+        "--fs: `exxt4` is none that is known here; expected ext4; did you mean `ext4`?",
     );
     refused(&[&own[..], &["--size", "64m"]].concat(), "--prepare and --size are of a file system; expected --fs ext4");
     refused(&own, "the workload wrote nothing to the disk while it ran");
