@@ -8,16 +8,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::kernel::{Ended, FileSystem, Program};
+use crate::kernel::{Ended, FileSystem, Mounted, Program};
 
 /// Bytes of the base that are told apart: what is zero stays a hole.
 const PIECE: usize = 64 << 10;
 
 /// What a sector that cannot be read is filled with: neither zeroes nor what any program would have written.
 const UNREADABLE: [u8; 512] = [0xBD; 512];
-
-/// How often a mount is tried again where the system had no loop device for it: others take and give them back at the same time.
-const AGAIN: usize = 20;
 
 /// A check.
 pub struct Checker<'a> {
@@ -119,7 +116,7 @@ impl<'a> Checker<'a> {
             let ended = program.run()?;
             return Ok(Seen { ended: Some(ended), unmountable: None, fault: None });
         };
-        let mounted = match mount_again(system, &image, &mount)? {
+        let mounted = match mounted(system, &image, &mount)? {
             Ok(mounted) => mounted,
             Err(why) => return Ok(Seen { ended: None, unmountable: Some(why), fault: None }),
         };
@@ -132,16 +129,12 @@ impl<'a> Checker<'a> {
 }
 
 /// Mounts it; the inner error says why that cannot be, the outer one that the system had no means for it.
-fn mount_again(system: &FileSystem, image: &Path, folder: &Path) -> io::Result<Result<crate::kernel::Mounted, String>> {
-    let mut last = None;
-    for _ in 0..AGAIN {
-        match system.mount(image, folder) {
-            Ok(mounted) => return Ok(Ok(mounted)),
-            Err(error) if error.to_string().contains("loop device") => last = Some(error),
-            Err(error) => return Ok(Err(without(&error.to_string(), folder))),
-        }
+fn mounted(system: &FileSystem, image: &Path, folder: &Path) -> io::Result<Result<Mounted, String>> {
+    match system.mount(image, folder) {
+        Ok(mounted) => Ok(Ok(mounted)),
+        Err(error) if error.to_string().contains("loop device") => Err(error),
+        Err(error) => Ok(Err(without(&error.to_string(), folder))),
     }
-    Err(last.unwrap_or_else(|| io::Error::other("no loop device")))
 }
 
 /// Words without the name of a folder that nobody knows.

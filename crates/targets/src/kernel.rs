@@ -61,9 +61,18 @@ impl FileSystem {
         let options = [if file { "loop" } else { "" }, &self.options];
         let options: Vec<&str> = options.into_iter().filter(|option| !option.is_empty()).collect();
         let options = if options.is_empty() { "rw".to_owned() } else { options.join(",") };
-        let words = [OsStr::new("-t"), OsStr::new(self.name), OsStr::new("-o"), OsStr::new(&options)];
-        tool("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]))?;
-        Ok(Mounted(Some(folder.to_owned())))
+        // Read and write, or not at all: where two ask for a loop device at once, one may be offered a mount that cannot be written.
+        let words = ["-w", "-t", self.name, "-o", &options].map(OsStr::new);
+        let (_nobody, never) = channel::<()>();
+        let mut last = tool("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]));
+        for _ in 0..AGAIN {
+            if !last.as_ref().is_err_and(|error| is_contended(&error.to_string())) {
+                break;
+            }
+            let _ = never.recv_timeout(SLICE);
+            last = tool("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]));
+        }
+        last.map(|_| Mounted(Some(folder.to_owned())))
     }
 
     /// What its checker finds wrong in a file that nobody has mounted; nothing where all is well.
@@ -77,6 +86,11 @@ impl FileSystem {
             _ => Err(io::Error::other(format!("e2fsck: {}", String::from_utf8_lossy(&output.stderr).trim()))),
         }
     }
+}
+
+/// Whether a mount failed because others take and give back loop devices at the same time.
+fn is_contended(said: &str) -> bool {
+    ["loop device", "write-protected", "read-only", "busy", "already mounted"].iter().any(|word| said.contains(word))
 }
 
 /// The first line of a checker's that is neither a heading nor a question.
@@ -163,6 +177,9 @@ pub struct Bounds<'a> {
     /// If this becomes true.
     pub stop: &'a AtomicBool,
 }
+
+/// How often a mount is tried again that others were in the way of.
+const AGAIN: usize = 20;
 
 /// How often it is tried to unmount what is busy: five seconds in all.
 const LEAVING: usize = 100;

@@ -59,7 +59,8 @@ impl Worker<'_> {
     fn flush(&mut self) -> bool {
         let done = self.client.flush() == 0;
         let epoch = self.epoch.load(Ordering::SeqCst);
-        for (known, _) in self.blocks.iter_mut().zip(&self.epochs).filter(|it| done && *it.1 == epoch && epoch % 2 == 0)
+        for (known, _) in
+            self.blocks.iter_mut().zip(&self.epochs).filter(|it| done && *it.1 == epoch && epoch.is_multiple_of(2))
         {
             known[0] = known[0].max(known[1]);
         }
