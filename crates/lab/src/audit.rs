@@ -135,9 +135,15 @@ pub fn judge(timings: &Timings) -> Judgement {
     let figures = figures(timings);
     let evidence = Evidence { flushes, writes, forced, figures, forces: timings.forces };
     let (verdict, certainty, why) = evidence.verdict();
-    let revolution =
-        [writes, flushes, forced].into_iter().filter(Lattice::holds).max_by(|a, b| a.held.total_cmp(&b.held));
+    let revolution = spindle(&[writes, flushes, forced]);
     Judgement { verdict, certainty, why, revolution, flushes, writes, forced, figures }
+}
+
+/// One spindle has one period: the longest, for ends at two angles fit half of it; of those that fit it, the one that fits best.
+fn spindle(found: &[Lattice]) -> Option<Lattice> {
+    let holding = || found.iter().copied().filter(Lattice::holds);
+    let longest = holding().map(|it| it.period_ms).fold(0.0, f64::max);
+    holding().filter(|it| it.period_ms > 0.95 * longest).max_by(|a, b| a.held.total_cmp(&b.held))
 }
 
 fn figures(timings: &Timings) -> Figures {
@@ -209,9 +215,14 @@ impl Evidence {
         (Verdict::CannotTell, Certainty::Open, vec![why])
     }
 
-    /// Certain where the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73).
+    /// Certain where the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73) of a speed that
+    /// disks have, and that is no timer's.
     fn sure(&self, lattice: &Lattice) -> Certainty {
-        if lattice.held >= lattice::TIGHT && !lattice.may_be_a_tick() { Certainty::Certain } else { Certainty::Likely }
+        if lattice.held >= lattice::TIGHT && lattice.sold().is_some() && !lattice.may_be_a_tick() {
+            Certainty::Certain
+        } else {
+            Certainty::Likely
+        }
     }
 
     fn tick(&self, lattice: &Lattice, why: &mut Vec<String>) {

@@ -67,6 +67,8 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        // A loop device that is used next would be read-only too.
+        let _ = run("blockdev", &["--setrw", &self.device]);
         let _ = run("losetup", &["--detach", &self.device]);
         let _ = fs::remove_dir_all(&self.folder);
     }

@@ -96,8 +96,12 @@ pub(super) fn of(ends: &[Instant]) -> Lattice {
     let tried: Vec<(f64, f64)> =
         (0..=steps).map(|step| SHORTEST_MS * STEP.powi(step)).map(|it| (it, held(&apart, it))).collect();
     let best = tried.iter().map(|it| it.1).fold(0.0, f64::max);
-    // A harmonic turns twice as fast, so it never fits better; a tenth allows for the step. From there down to its peak.
-    let Some(mut at) = tried.iter().rposition(|it| it.1 >= 0.9 * best) else { return none };
+    // A harmonic turns twice as fast, so it never fits better where nothing comes between; a tenth allows for the step. Ends at
+    // two angles fit half a revolution better than a whole one, and where that holds too it is the spindle's. From there down
+    // to its peak.
+    let Some(mut at) = tried.iter().rposition(|it| it.1 >= (0.9 * best).min(HOLDS)) else {
+        return none;
+    };
     while at > 0 && tried[at - 1].1 > tried[at].1 {
         at -= 1;
     }

@@ -79,6 +79,21 @@ fn an_honest_disk_is_found_through_noise() {
     }
 }
 
+/// Three ends in ten lie half a revolution further: a journal's block is written behind some of them.
+#[test]
+fn ends_at_two_angles_have_one_spindle() {
+    let (mut one, mut two, mut odd) = (Seed(1).stream("a"), Seed(2).stream("a"), Seed(3).stream("a"));
+    let mut turns = next(TURN, 200_000, &mut one);
+    let said = audited(Rules {
+        read: 9_000_000,
+        write: &mut quick(90_000),
+        flush: &mut |asked| turns(asked) + if odd.below(10) < 3 { TURN / 2 } else { 0 },
+        forced: &mut next(TURN, 200_000, &mut two),
+        scattered_flush: 90_000_000,
+    });
+    assert_eq!((said.verdict, said.revolution.unwrap().sold()), (Verdict::Honest, Some(7200.0)), "{said:?}");
+}
+
 /// One end in ten at any time: another program was at work.
 #[test]
 fn neighbours_that_come_between_take_no_verdict_away() {
