@@ -14,7 +14,7 @@ use seekwise_formats::{
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 12] = [
+pub(crate) const ALL: [(&str, Entry); 13] = [
     ("icf", icf),
     ("results_csv", results_csv),
     ("fio_json", fio_json),

@@ -15,7 +15,7 @@ const DRIVE: &str = "barracuda-7200.7-ncq";
 fn msr() -> String {
     let row = |i: u64| {
         let at = 128_166_372_003_061_629 + i * 200_000;
-        let op = if i % 3 == 0 { "Write" } else { "Read" };
+        let op = if i.is_multiple_of(3) { "Write" } else { "Read" };
         format!("{at},usr,0,{op},{},{},50000\n", i * 48_271 % 1_000 * 1_048_576, 1_024 << (i % 5))
     };
     let mut rows: Vec<String> = (0..60).map(row).collect();

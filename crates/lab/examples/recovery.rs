@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use seekwise_formats::profile::{self, DriveFile};
-use seekwise_formats::trace::{self, Trace};
+use seekwise_formats::trace::measured::{self, Trace};
 use seekwise_lab::fit::data::{Data, Traced};
 use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::Effort;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         |place: usize, otherwise: usize| words.get(place).and_then(|word| word.parse().ok()).unwrap_or(otherwise);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_else(|why| panic!("{path}: {why}"));
     let drive = profile::parse(profile, &read(profile)).expect("a profile");
-    let trace = trace::parse(trace, &read(trace)).expect("a trace");
+    let trace = measured::parse(trace, &read(trace)).expect("a trace");
     let mut all = Counts::default();
     for index in 0..number(2, 3) as u64 {
         all.add(&one(&drive, &trace, index, number(3, 120)));

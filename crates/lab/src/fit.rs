@@ -10,12 +10,12 @@
 //! | [`data`] | traces and jobs, done again on another drive |
 //! | [`loss`] | how far a replayed trace is off |
 //! | [`points`] | how far jobs with figures are off |
-//! | [`bench`] | points tried, each once |
+//! | [`bench`](mod@bench) | points tried, each once |
 //! | [`search`] | rules and numbers |
 //! | [`judge`] | what is put back |
 //! | [`sources`] | texts become data |
 //! | [`interval`] | how far figures could lie elsewhere, and which trade |
-//! | [`write`] | the profile that came of it |
+//! | [`write`](mod@write) | the profile that came of it |
 //! | [`report`] | what there is to say of it |
 //! | [`page`] | the same as a page |
 

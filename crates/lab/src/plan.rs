@@ -262,11 +262,12 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
     let is_path = matches!(kind.of, Of::Path(_));
     let keys = Keys::of(file, cell)?;
     let other = |key: &&String| {
-        !(is_path && key.starts_with(real::REAL_KEYS))
-            && !(matches!(kind.of, Of::Address(_)) && *key == DESTROY)
-            && *key != PLACE
-            && *key != "job"
-            && !of_job(key)
+        let of_place = match kind.of {
+            Of::Path(_) => key.starts_with(real::REAL_KEYS),
+            Of::Address(_) => *key == DESTROY,
+            _ => false,
+        };
+        !of_place && *key != PLACE && *key != "job" && !of_job(key)
     };
     if let Some(key) = cell.settings.iter().map(|(key, _)| key).find(other) {
         let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::figure::Kind;
-use seekwise_formats::trace::Trace;
+use seekwise_formats::trace::measured::Trace;
 use seekwise_lab::catalogue;
 use seekwise_lab::fit::data::{Data, Traced};
 use seekwise_lab::fit::judge::Left;

@@ -10,7 +10,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::{disksim, profile, trace};
+use seekwise_formats::trace::measured as trace;
+use seekwise_formats::{disksim, profile};
 use seekwise_lab::stats::demerit::demerit;
 use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile, replay};
 use seekwise_model::block::Op;

@@ -6,7 +6,7 @@
 //!
 //! | room | what it does |
 //! |---|---|
-//! | [`bench`] | what a measurement stood on: device, file system, kernel, machine |
+//! | [`bench`](mod@bench) | what a measurement stood on: device, file system, kernel, machine |
 //! | `device` | requests to the kernel, and what comes back |
 //! | `file` | the place: what it is made ready for, what is refused |
 //! | `path` | what a path names; files made where that is asked for |

@@ -1,7 +1,7 @@
 //! What a fit may move: the figures of a profile that nobody states for sure, each within a range, and its rules as
 //! choices. A point is one value for each; a drive is made of a point by setting what differs from the profile.
 //!
-//! Ranges stand in [`ranges`](super::ranges). Looks at no data: what the data feel is for the search to find out.
+//! Ranges stand in [`super::ranges`]. Looks at no data: what the data feel is for the search to find out.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;

@@ -1,5 +1,5 @@
 //! Texts become data: which form a text has, what was named beside it, and what is wrong with either. Jobs with figures
-//! are read by [`cases`].
+//! are read by `cases`.
 //!
 //! Opens no file.
 
