@@ -162,8 +162,7 @@ validation form. The demerit is the root mean square distance between the two di
     /// Fit what a profile only infers to what was measured, and say how far it may be believed.
     #[command(after_help = "\
 Examples:
-  seekwise import disksim atlas10k.parv -o imported.toml
-  seekwise fit atlas10k.csv --drive imported.toml -o atlas10k.toml
+  seekwise fit atlas10k.csv --drive imported.toml -o atlas10k.toml    (import disksim atlas10k.parv -o imported.toml)
   seekwise fit reads.json writes.json,cache=on,hold=all --drive barracuda-7200.7-ncq -o mine.toml
   seekwise fit trace.csv --drive mine.toml --only overhead,cache.read_ahead -o again.toml --page again.html
 

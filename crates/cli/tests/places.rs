@@ -256,8 +256,10 @@ fn an_export_is_not_overwritten_unasked() {
         "{unasked}"
     );
     assert!(other.contains("names another export than nbd+unix:///?socket=d"), "{other}");
-    for (target, why) in [("null", "holds nothing that could be destroyed"), ("cheetah-15k.4", "expected nbd:ADDRESS")]
-    {
+    for (target, why) in [
+        ("null", "holds nothing that could be destroyed"),
+        ("cheetah-15k.4", "expected file:PATH, device:PATH or nbd:ADDRESS"),
+    ] {
         let said = seekwise(at, &["run", "j.fio", "--on", target, "--destroy", "unix:d"]);
         assert!(said.code == 2 && said.err.contains(why), "{}", said.err);
     }
