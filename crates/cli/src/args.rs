@@ -162,9 +162,11 @@ validation form. The demerit is the root mean square distance between the two di
     /// Fit what a profile only infers to what was measured, and say how far it may be believed.
     #[command(after_help = "\
 Examples:
-  seekwise fit atlas10k.csv --drive imported.toml -o atlas10k.toml    (import disksim atlas10k.parv -o imported.toml)
+  seekwise fit atlas10k.csv --drive imported.toml -o atlas10k.toml
   seekwise fit reads.json writes.json,cache=on,hold=all --drive barracuda-7200.7-ncq -o mine.toml
   seekwise fit trace.csv --drive mine.toml --only overhead,cache.read_ahead -o again.toml --page again.html
+
+A profile to begin with comes from `seekwise import disksim`, or is one of `seekwise drives`.
 
 DATA is, in any mixture, a measured trace (as of `validate`), fio's JSON with its job in it, a list of cases in TOML (the
 form of validation/published.toml), or a curve in CSV (docs/fit.md). Behind a file, after commas: hold=SHARE|all|none,
