@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use seekwise_model::rng::Seed;
@@ -12,7 +11,7 @@ use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::testing::Small;
 use seekwise_model::time::Span;
 use seekwise_targets::bytes::Bytes;
-use seekwise_targets::live::{Disk, Message, Plan, Receipt};
+use seekwise_targets::live::{Disk, Inbox, Message, Plan, Receipt};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::nbd::wire::{self, HEAD, Reader, option};
 use seekwise_targets::serve::{Address, Doors, send, serve};
@@ -32,7 +31,7 @@ pub fn drive() -> Small {
 
 pub struct Server {
     pub folder: PathBuf,
-    pub stop: Sender<Message>,
+    pub stop: Inbox,
     pub running: JoinHandle<std::io::Result<Receipt>>,
 }
 
@@ -58,7 +57,7 @@ impl Server {
         let running = std::thread::spawn(move || {
             let lost = stack.array().map_or(0, |array| array.lost);
             let disk = Disk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost);
-            serve(disk, export, doors, |messages| told.send(messages).unwrap())
+            serve(disk, export, doors, |inbox| assert!(told.send(inbox).is_ok()))
         });
         Server { folder, stop: hears.recv().unwrap(), running }
     }
