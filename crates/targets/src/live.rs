@@ -30,6 +30,7 @@ use self::stalls::Watch;
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::history::{Chronicle, Event, Mark};
+use crate::nbd::EXTENTS;
 use crate::nbd::wire::{self, Command, Head, error};
 
 /// What comes to a disk.
@@ -607,9 +608,10 @@ impl Disk {
             let to = ((at / GRAIN + 1) * GRAIN).min(end);
             let flags = if self.bytes.may_hold(at, to - at) { 0 } else { 3 };
             let bytes = ((to - at) * SECTOR) as u32;
+            let many = one || extents.len() == EXTENTS;
             match extents.last_mut() {
                 Some(last) if last.1 == flags => last.0 += bytes,
-                Some(_) if one => break,
+                Some(_) if many => break,
                 _ => extents.push((bytes, flags)),
             }
             at = to;

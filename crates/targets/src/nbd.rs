@@ -26,7 +26,7 @@ use rustix::fd::AsFd;
 
 #[cfg(unix)]
 pub use client::Client;
-pub use connection::Line;
+pub use connection::{EXTENTS, Line};
 pub use negotiation::{Export, Negotiated, negotiate};
 
 /// A connection's two ways.

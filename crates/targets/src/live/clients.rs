@@ -182,12 +182,7 @@ impl Connection {
 
     /// Writes what it takes, which may give it room for more requests. An error where it is over.
     fn write(&mut self, number: u64, asked: &mut Vec<(u64, Head, Vec<u8>)>) -> io::Result<()> {
-        let waited = !self.line.hears();
-        self.line.write_to(&mut self.wire)?;
-        if waited {
-            asked.extend(std::iter::from_fn(|| self.line.request()).map(|(head, data)| (number, head, data)));
-            self.line.write_to(&mut self.wire)?;
-        }
+        self.line.write_to(&mut self.wire, |head, data| asked.push((number, head, data)))?;
         if self.line.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
 }

@@ -19,6 +19,9 @@ const DATA: usize = 256 << 10;
 /// What a request costs of the budget beside its data.
 const REQUEST: usize = 256;
 
+/// Extents that an answer about what is allocated has at most; a client asks again for the rest.
+pub const EXTENTS: usize = 1000;
+
 /// The room for answers that is kept for later ones: more than a socket takes at once.
 const KEPT: usize = 1 << 20;
 
@@ -160,7 +163,8 @@ impl Line {
     /// What a request costs of the budget.
     fn cost(&self, head: &Head) -> usize {
         let holds = matches!(head.command, Command::Read | Command::Write) && head.length <= self.export.largest;
-        REQUEST + if holds { head.length as usize } else { 0 }
+        let extents = if head.command == Command::BlockStatus { 8 * EXTENTS } else { 0 };
+        REQUEST + extents + if holds { head.length as usize } else { 0 }
     }
 
     fn in_chunks(&self, head: &Head) -> bool {
@@ -199,13 +203,33 @@ impl Line {
         self.answered += self.cost(head);
     }
 
-    /// Writes what the other end takes, without waiting where `stream` does not.
-    pub fn write_to(&mut self, stream: &mut impl Write) -> io::Result<()> {
+    /// Writes what the other end takes, without waiting where `stream` does not; `hear` takes the requests for which there is
+    /// room again. What then waits waits for the other end, or for an answer.
+    pub fn write_to(&mut self, stream: &mut impl Write, mut hear: impl FnMut(Head, Vec<u8>)) -> io::Result<()> {
+        loop {
+            self.send(stream)?;
+            if !self.full || self.speaks() {
+                return Ok(());
+            }
+            while let Some((head, data)) = self.request() {
+                hear(head, data);
+            }
+            // What was refused is to be written too.
+            if !self.speaks() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn send(&mut self, stream: &mut impl Write) -> io::Result<()> {
         while self.sent < self.out.len() {
             match stream.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(bytes) => self.sent += bytes,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.let_go();
+                    return Ok(());
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -217,6 +241,16 @@ impl Line {
         }
         self.taken -= std::mem::take(&mut self.answered);
         Ok(())
+    }
+
+    /// Of many answers that are not all sent, those that are take no more room. An answer is never longer than what it costs.
+    fn let_go(&mut self) {
+        if self.sent >= KEPT {
+            let free = self.sent.min(self.answered);
+            self.answered -= free;
+            self.taken -= free;
+            self.out.drain(..std::mem::take(&mut self.sent));
+        }
     }
 }
 
@@ -314,7 +348,7 @@ mod tests {
             for (head, _) in &heard {
                 line.done(head, |_| Ok(()));
             }
-            line.write_to(&mut io::sink()).unwrap();
+            line.write_to(&mut io::sink(), |_, _| ()).unwrap();
             assert!(line.is_over());
         }
     }
@@ -329,14 +363,17 @@ mod tests {
         let (first, _) = line.request().unwrap();
         assert!(line.request().is_none() && !line.hears());
         line.done(&first, |_| Ok(()));
-        let mut slow = Slow(1 << 24, false);
-        line.write_to(&mut slow).unwrap();
-        assert!(line.request().is_none() && line.speaks(), "half of it is with the client");
-        while line.speaks() {
-            line.write_to(&mut slow).unwrap();
+        // The socket is full at first: nothing is written, and room is there only later.
+        let (mut slow, mut heard) = (Slow(1 << 24, true), Vec::new());
+        let mut calls = 0;
+        while heard.is_empty() {
+            assert!(line.speaks(), "nobody would call again after {calls} calls");
+            line.write_to(&mut slow, |head, _| heard.push(head)).unwrap();
+            calls += 1;
         }
-        let (second, _) = line.request().unwrap();
-        assert_eq!(line.request().map(|(head, _)| head.length), Some(512), "there is room for a small one");
+        assert_eq!((calls, line.speaks(), line.hears()), (4, false, true), "half of it at each second call");
+        let second = heard[0];
+        assert_eq!(heard[1].length, 512, "there is room for a small one");
         assert!(line.out.capacity() == 0, "a large answer's room is given back");
         line.done(&second, |_| Err(error::IO));
         assert_eq!(line.out, wire::simple(error::IO, second.cookie), "no data come with an error");
