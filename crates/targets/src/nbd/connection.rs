@@ -22,8 +22,8 @@ const REQUEST: usize = 256;
 /// Extents that an answer about what is allocated has at most; a client asks again for the rest.
 pub const EXTENTS: usize = 1000;
 
-/// The room for answers that is kept for later ones: more than a socket takes at once.
-const KEPT: usize = 1 << 20;
+/// The room for answers that is kept for later ones: a few of a MiB, which large transfers come in.
+const KEPT: usize = 4 << 20;
 
 /// A client after negotiation.
 pub struct Line {
@@ -245,7 +245,8 @@ impl Line {
 
     /// Of many answers that are not all sent, those that are take no more room. An answer is never longer than what it costs.
     fn let_go(&mut self) {
-        if self.sent >= KEPT {
+        // Half of them at least: what is moved is less than what was sent.
+        if self.sent >= KEPT.max(self.out.len() / 2) {
             let free = self.sent.min(self.answered);
             self.answered -= free;
             self.taken -= free;
