@@ -159,7 +159,7 @@ fn said(mut command: Command, name: &str) -> Result<String, String> {
 }
 
 /// What follows a key of JSON.
-fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
+pub fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
     let quoted = format!("\"{key}\"");
     let found = json.match_indices(&quoted).find(|(at, _)| {
         let rest = json[at + quoted.len()..].trim_start();
@@ -169,7 +169,7 @@ fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
 }
 
 /// The first number behind a key of JSON.
-fn number(json: &str, key: &str) -> Result<f64, String> {
+pub fn number(json: &str, key: &str) -> Result<f64, String> {
     let quoted = format!("\"{key}\"");
     let found = json.split_once(&quoted).and_then(|(_, rest)| rest.trim_start().strip_prefix(':'));
     let digits = found.map(|rest| rest.trim_start().split([',', '}', '\n']).next().unwrap_or("").trim());
