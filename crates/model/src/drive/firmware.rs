@@ -20,7 +20,7 @@ use super::profile::{Hold, Until};
 use super::queuing::Chosen;
 use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
-use super::{Activity, Drive, Power, Purpose, Slot, Stage, Target};
+use super::{Activity, Drive, Power, Purpose, Slot, Stage};
 use crate::block::{Flags, LandingKind, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
@@ -290,9 +290,8 @@ impl Drive {
         if writing.is_some_and(|due| due < here) {
             return true;
         }
-        let costs = self.costs(here);
-        let cost = |target: &Target| costs(target, u64::MAX);
-        self.commands.overdue(here) || self.commands.outweighs(here, self.has_priority(request), chosen, cost)
+        self.commands.overdue(here)
+            || self.commands.outweighs(here, self.has_priority(request), chosen, &self.reach(here))
     }
 
     /// The segment that the medium is filling, by a read or the prefetch that follows it.
