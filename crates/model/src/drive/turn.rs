@@ -417,13 +417,17 @@ impl Drive {
             self.buffer.reach_back(segment, access.lba() - free);
         }
         let run = self.buffer.reads_on(segment, request.lba, request.end());
-        let limit = if ahead { self.read_ahead_limit(request, segment, run) } else { request.end() };
+        if !ahead || request.end() == self.profile.geometry.sectors() {
+            self.buffer.extend(segment, request.end());
+            return None;
+        }
+        let following = access.following(&self.profile.geometry);
+        let limit = self.read_ahead_limit(request, segment, run, Some(&following));
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return None;
         }
-        let platter = self.platter();
-        let mut stream = Stream::start(platter, end, arm, access.following(platter.geometry), limit, segment);
+        let mut stream = Stream::start(self.platter(), end, arm, following, limit, segment);
         stream.held = self.holds(&stream, request.end(), run);
         Some(stream)
     }
@@ -439,6 +443,9 @@ impl Drive {
         // A weak block that passes is not read.
         while let Some(weak) = self.first_weak(access.lba() - free, access.lba()) {
             free = access.lba() - 1 - weak;
+        }
+        if geometry.is_unbroken(access.lba() - free, access.lba()) {
+            return free;
         }
         // Slots left out before it on the track hold no blocks.
         while free > 0 && geometry.extent(access.lba() - free, 1).cylinder_and_head() != pass.extent.cylinder_and_head()
