@@ -125,6 +125,9 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--set", "real.direct=true"]), "expected --on file:PATH");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "pagecache.mib=5"]), "the system's own page cache");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "drive.cache.segments=5"]), "`real` keys");
+    // Requests in flight have memory of their own: 30,000 of 4 KiB.
+    let deep = ["--set", "job.depth=30000", "--max-memory", "100m"];
+    has(said(&[&["reads.fio", "--on", "file:thesis"], &deep[..]].concat()), "this may take up to 2");
     // A reader needs no permission to write, and a file is read that somebody else wrote.
     let read = seekwise(at, &["run", "zipf.fio", "--on", "file:thesis", "--set", "real.direct=false", "--json"]).json();
     assert_eq!(read["all"]["ios"], 150);
@@ -182,6 +185,9 @@ fn sides_are_compared_in_turn_predicted_and_forecast() {
     if bare(at) {
         return;
     }
+    let deep = seekwise(at, &[&job[..], &["--vary", "real.engine=io_uring,psync", "--runs", "2"]].concat());
+    assert_eq!(deep.code, 1, "{}", deep.err);
+    assert!(deep.out.contains("expected `--set job.depth=1`"), "{}", deep.out);
     let vary = ["--vary", "real.engine=io_uring,psync", "--runs", "3", "--set", "job.depth=1", "--json"];
     let compared = seekwise(at, &[&job[..], &vary].concat()).json();
     assert_eq!(compared["sides"][1]["name"], "real.engine=psync");

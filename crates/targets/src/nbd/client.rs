@@ -19,7 +19,7 @@ use super::Wire;
 use super::wire::{self, Reader, answer, can, error, info, option};
 use crate::clock::{AWAKE, Clock, give_up_precedence};
 use crate::live::Receipt;
-use crate::place::{RunError, Timed};
+use crate::place::{RunError, Timed, uncontrolled};
 
 /// Requests at once: as many as a worker may keep in flight; a server that takes fewer lets the others wait.
 const DEPTH: u32 = 65_535;
@@ -302,11 +302,7 @@ impl Device for Client {
 
     /// What is in flight comes back by itself; what a server keeps is its own affair.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        match control {
-            Control::Set { .. } => Err(ControlError::UnknownKey),
-            Control::Abort(_) => Err(ControlError::UnknownTag),
-            Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
-        }
+        uncontrolled(control)
     }
 
     /// Nothing comes but from outside.
