@@ -2,7 +2,8 @@
 //!
 //! The bound is a sum over what grows with a job or a stack: workers, requests in flight, maps of blocks, what a
 //! verification remembers, a cache in host memory, cuts, buffers of real requests. It leaves out what a cut's judge keeps of
-//! written places, which grows with the part of a drive that is written, and the window of a packed trace beyond the usual 8 MiB. The forecast runs the first requests and stretches what they took.
+//! written places, which grows with the part of a drive that is written, and the window of a packed trace beyond the usual
+//! 8 MiB. The forecast runs the first requests and stretches what they took.
 
 use seekwise_model::files::program::FileSet;
 use seekwise_model::files::scene::SceneSpec;
