@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use seekwise_formats::profile::DriveFile;
 
-use super::data::{Data, Part};
+use super::data::{Data, Draws, Part};
 use super::parameter::{Parameter, apply};
 
 /// The loss of a point that no drive can be made of.
@@ -41,7 +41,7 @@ pub struct Bench<'a> {
     /// What may move.
     pub parameters: &'a [Parameter],
     data: &'a [Data],
-    draws: [Vec<Vec<Vec<u32>>>; 2],
+    draws: [Vec<Draws>; 2],
     known: Mutex<BTreeMap<String, Vec<f64>>>,
     heard: &'a Heard<'a>,
 }
@@ -95,11 +95,15 @@ impl<'a> Bench<'a> {
             Question::Held => (Part::Held, false),
         };
         let draws = &self.draws[part as usize];
-        let answers = if none { 1 } else { 1 + draws.first().map_or(0, Vec::len) };
+        let answers = match question {
+            Question::Seen => 1,
+            Question::Drawn => 1 + SEEN_DRAWS,
+            Question::Held => 1 + HELD_DRAWS,
+        };
         let Ok(drive) = apply(self.drive, self.parameters, point) else { return vec![IMPOSSIBLE; answers] };
         let mut sums = vec![0.0; answers];
         for (data, draws) in self.data.iter().zip(draws) {
-            match data.losses(&drive, part, if none { &[] } else { draws }) {
+            match data.losses(&drive, part, (!none).then_some(draws)) {
                 Ok(Some(losses)) => sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss),
                 Ok(None) => {}
                 Err(_) => return vec![IMPOSSIBLE; answers],
