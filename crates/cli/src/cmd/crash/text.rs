@@ -69,7 +69,7 @@ pub fn text(args: &args::Crash, plan: &Plan, report: &Report) -> String {
     let mut text = format!("{}\n\n{}\n\n", wrapped(&head, width), table(report));
     let tried = outcome.tried.len();
     text.push_str(&wrapped(
-        &format!("Of {tried} media {} were different and checked. {}", outcome.checked, disk(report)),
+        &format!("Of {tried} media {} were different and checked. {}", outcome.checked, disk(args, report)),
         width,
     ));
     for (verdict, (state, _)) in &outcome.first {
@@ -103,10 +103,21 @@ fn table(report: &Report) -> tables::Table {
 }
 
 /// Whether the disk kept its own word.
-fn disk(report: &Report) -> String {
+fn disk(args: &args::Crash, report: &Report) -> String {
     match report.outcome.disk_broke {
         0 => "The disk kept its word at each cut: no write was lost that it had promised.".to_owned(),
-        n => format!("The disk broke its word: at {n} cuts writes were lost that it had promised."),
+        n => {
+            let broke = format!("The disk broke its word: at {n} cuts writes were lost that it had promised.");
+            match report.outcome.tried.iter().any(Tried::is_bad) || args.speed <= 1.0 {
+                true => broke,
+                // See docs/crash.md, Time.
+                false => format!(
+                    "{broke} The workload had passed none of it on by then, or its check does not look there: with \
+                     --speed 1 what it prints is known {} times as early in the disk's time.",
+                    args.speed
+                ),
+            }
+        }
     }
 }
 
