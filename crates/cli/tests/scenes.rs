@@ -126,6 +126,17 @@ fn what_a_scene_does_not_have_is_an_error() {
 }
 
 #[test]
+fn a_scan_of_an_empty_volume_says_what_is_missing() {
+    let folder = folder(
+        "[system]\nfamily = \"windows-nt\"\n[volume.c]\nfs = \"fat32\"\n[program.scan]\nname = \"virus-scan\"\n",
+    );
+    let run = |more: &[&str]| seekwise(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], more].concat());
+    let empty = run(&[]);
+    assert!(empty.code == 2 && empty.err.contains("volume.NAME.files"), "{}", empty.err);
+    run(&["--set", "volume.c.files=20", "--set", "volume.c.total_mb=10"]).done();
+}
+
+#[test]
 fn a_power_cut_loses_what_a_program_wrote_and_never_flushed() {
     let folder = folder(COPY);
     let cut = |set: &str| {

@@ -71,7 +71,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     if let Some(failure) = failure {
         return Err(failure);
     }
-    something(&measured)?;
+    something(&measured, &prepared.job)?;
     if let Some(log) = log {
         log.finish()?;
     }
@@ -155,13 +155,17 @@ fn format(given: Option<Format>, json: bool) -> Result<Format, Failure> {
 }
 
 /// An error where a run has no figures.
-fn something(measured: &Measured) -> Result<(), Failure> {
+fn something(measured: &Measured, job: &Work) -> Result<(), Failure> {
     let Measured { issued, failures, .. } = measured;
     if measured.run.all().tally.ios() > 0 || measured.operations.values().any(|operation| operation.count > 0) {
         return Ok(());
     }
     let trouble: String = measured.troubles.iter().map(|trouble| format!("; {trouble}")).collect();
     Err(Failure::new(match (*issued, *failures) {
+        (0, _) if matches!(job, Work::Scene(_)) => format!(
+            "the scene's programs asked the drive for nothing, so there is nothing to say{trouble}; expected files that \
+             they find: `files` of a volume (volume.NAME.files), or of a program that brings its own"
+        ),
         (0, _) => format!("the job issued no request, so there is nothing to say{trouble}"),
         (issued, failures) if failures >= issued => format!("all {issued} requests failed{trouble}"),
         (issued, failures) => format!(
