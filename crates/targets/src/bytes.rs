@@ -10,8 +10,11 @@ use std::io;
 
 use seekwise_model::block::{Landing, LandingKind, Request, Role, SECTOR};
 
-/// Sectors of a piece of an image in memory: 64 KiB.
-const PIECE: u64 = 128;
+/// Sectors of a piece of an image in memory: 4 KiB, a page of what writes to it, so that most writes fill their pieces whole.
+const PIECE: u64 = 8;
+
+/// Bytes that are copied at once where a file of platters begins with another.
+const COPIED: usize = 64 << 10;
 
 /// What lies where nothing was written.
 #[derive(Debug, Default)]
@@ -67,12 +70,12 @@ impl Bytes {
             self.base = Some((base, length));
             return Ok(self);
         };
-        let mut piece = vec![0; (PIECE * SECTOR) as usize];
-        for at in (0..length).step_by(piece.len()) {
-            let piece = &mut piece[..(length - at).min(PIECE * SECTOR) as usize];
-            read_at(&base, piece, at)?;
-            if piece.iter().any(|&byte| byte != 0) {
-                write_at(file, piece, at)?;
+        let mut copied = vec![0; COPIED];
+        for at in (0..length).step_by(COPIED) {
+            let copied = &mut copied[..(length - at).min(COPIED as u64) as usize];
+            read_at(&base, copied, at)?;
+            if copied.iter().any(|&byte| byte != 0) {
+                write_at(file, copied, at)?;
             }
         }
         Ok(self)
@@ -111,8 +114,10 @@ impl Bytes {
         written.left = written.left.saturating_sub(end - from);
         let over = written.left == 0;
         if landing.kind == LandingKind::Landed {
-            let data = written.data[within].to_vec();
-            self.put(from, &data)?;
+            let data = core::mem::take(&mut written.data);
+            let put = self.put(from, &data[within]);
+            self.written.get_mut(&landing.stamp).expect("it was just found").data = data;
+            put?;
         }
         for sector in from..end {
             if self.above.get(&sector) == Some(&landing.stamp) {
@@ -169,8 +174,9 @@ impl Bytes {
     /// `stamp` is not above the platters in `sector` any more. Where it did not get there, an older write may be found.
     fn uncover(&mut self, sector: u64, stamp: u64, landed: bool) {
         let covers = |write: &Written| (write.lba..write.lba + write.data.len() as u64 / SECTOR).contains(&sector);
-        let older = self.written.range(..stamp).rev().find(|(_, write)| covers(write)).map(|(&stamp, _)| stamp);
-        match older.filter(|_| !landed) {
+        let mut before = self.written.range(..stamp).rev();
+        let older = if landed { None } else { before.find(|(_, write)| covers(write)).map(|(&stamp, _)| stamp) };
+        match older {
             Some(older) => drop(self.above.insert(sector, older)),
             None => drop(self.above.remove(&sector)),
         }
@@ -249,16 +255,32 @@ impl Bytes {
             Platters::File(file) => return write_at(file, data, lba * SECTOR),
             Platters::Memory => {}
         }
-        for (sector, bytes) in (lba..).zip(data.chunks_exact(SECTOR as usize)) {
-            if !self.pieces.contains_key(&(sector / PIECE)) {
-                let mut piece = vec![0; (PIECE * SECTOR) as usize];
-                self.begun(sector / PIECE * PIECE, &mut piece)?;
-                self.pieces.insert(sector / PIECE, piece.into_boxed_slice());
-            }
-            let piece = self.pieces.get_mut(&(sector / PIECE)).expect("it was just looked for");
-            let at = (sector % PIECE * SECTOR) as usize;
-            piece[at..at + SECTOR as usize].copy_from_slice(bytes);
+        let (mut sector, mut data) = (lba, data);
+        while !data.is_empty() {
+            let room = ((PIECE - sector % PIECE) * SECTOR) as usize;
+            let (bytes, rest) = data.split_at(room.min(data.len()));
+            self.put_piece(sector, bytes)?;
+            (sector, data) = (sector + bytes.len() as u64 / SECTOR, rest);
         }
+        Ok(())
+    }
+
+    /// The same within one piece in memory.
+    fn put_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
+        let number = sector / PIECE;
+        let at = (sector % PIECE * SECTOR) as usize;
+        if let Some(piece) = self.pieces.get_mut(&number) {
+            piece[at..at + bytes.len()].copy_from_slice(bytes);
+            return Ok(());
+        }
+        if bytes.len() as u64 == PIECE * SECTOR {
+            self.pieces.insert(number, Box::from(bytes));
+            return Ok(());
+        }
+        let mut piece = vec![0; (PIECE * SECTOR) as usize];
+        self.begun(number * PIECE, &mut piece)?;
+        piece[at..at + bytes.len()].copy_from_slice(bytes);
+        self.pieces.insert(number, piece.into_boxed_slice());
         Ok(())
     }
 }
@@ -330,6 +352,17 @@ mod tests {
         write(&mut bytes, 3, 103, 1);
         assert_eq!(seen(&bytes, 102, 2), [2, 3]);
         assert!(bytes.written.len() == 1);
+    }
+
+    #[test]
+    fn memory_is_that_of_what_was_written() {
+        let mut bytes = Bytes::default();
+        for stamp in 1..=50 {
+            write(&mut bytes, stamp, stamp * 1000, 8);
+            land(&mut bytes, stamp, stamp * 1000, 8, LandingKind::Landed);
+        }
+        assert_eq!(bytes.pieces.values().map(|piece| piece.len()).sum::<usize>(), 50 * 8 * SECTOR as usize);
+        assert_eq!(seen(&bytes, 49_999, 10), [0, 50, 50, 50, 50, 50, 50, 50, 50, 0]);
     }
 
     #[test]
