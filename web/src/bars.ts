@@ -6,7 +6,7 @@ import { el } from "./dom";
 import { factorSelector, fixedSelectors, optionSelector, select } from "./controls";
 import type { Table } from "./csv";
 import { figure, sentence } from "./figure";
-import { ink, linesOf, named, nameWidth, sideColour } from "./palette";
+import { CHARACTER, ink, linesOf, named, nameWidth, sideColour } from "./palette";
 import { FONT, tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
 import type { Interval } from "./report";
@@ -136,13 +136,14 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
   const lines = rows(choice, scale);
   const { metric } = choice;
   const unit = scale === "relative" ? `% of ${choice.reference()?.letter}` : metric.unit;
+  const words = (row: Bar): string => label(row, scale, metric, narrow);
   const row = ROW_HEIGHT + (narrow ? 0 : LINE_HEIGHT * (linesOf(choice.sides(), left - 10) - 1));
   const height = lines.length * row + 56;
   return {
     height,
     label: `Bars: ${metric.name}. The table of all cells holds the same figures.`,
     option: {
-      grid: { left, right: narrow ? 78 : scale === "relative" ? 150 : 92, top: 4, bottom: 46 },
+      grid: { left, right: narrow ? 78 : roomFor(lines, words), top: 4, bottom: 46 },
       tooltip: tooltip("axis", (params) => hint(lines[place(params)], metric)),
       xAxis: valueAxis(unit, { min: 0, nameGap: 28, splitNumber: narrow ? 3 : 6 }),
       yAxis: {
@@ -163,7 +164,7 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
         },
         {
           type: "custom",
-          renderItem: overlay(lines, (row) => label(row, scale, metric, narrow)),
+          renderItem: overlay(lines, words),
           // So that the axis reaches as far as the whiskers do.
           data: lines.map((row, index) => [reach(row), index]),
           z: 6,
@@ -171,6 +172,12 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
       ],
     },
   };
+}
+
+/** Room behind the longest bar, in pixels, for the longest of the words: they may stand there together. */
+function roomFor(lines: Row[], words: (row: Bar) => string): number {
+  const longest = Math.max(0, ...lines.map((row) => ("heading" in row ? 0 : words(row).length)));
+  return Math.max(92, 12 + longest * CHARACTER);
 }
 
 /** How far to the right a line is drawn. */

@@ -3,7 +3,7 @@
 import { el, section, type Child } from "./dom";
 import { csvButton, files } from "./download";
 import { sentence } from "./figure";
-import { counted } from "./format";
+import { counted, unbroken } from "./format";
 import type { Claim, Report } from "./report";
 
 export function claims({ claims: all }: Report): HTMLElement | null {
@@ -47,14 +47,14 @@ function card(claim: Claim): Child[] {
   const shown = el("div", { class: "measured" }, ...lines.map(figure));
   const folded = el("details", {}, el("summary", {}, `${counted(lines.length, "line")} of figures`), shown);
   const facts: [string, Child][] = [
-    ["counts as reproduced when", condition],
-    ["rests on", mechanism],
+    ["counts as reproduced when", unbroken(condition)],
+    ["rests on", unbroken(mechanism)],
     ...(pending === null ? [] : [["holds so far", pending] as [string, Child]]),
     ["figures", lines.length > LINES ? folded : shown],
   ];
   return [
     el("h3", {}, `${id}  `, badge(claim)),
-    el("p", {}, finding, el("span", { class: "soft small" }, ` (${kind})`)),
+    el("p", {}, unbroken(finding), el("span", { class: "soft small" }, ` (${kind})`)),
     el("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
   ];
 }

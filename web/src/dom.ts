@@ -32,6 +32,11 @@ function furnish(element: Element, attributes: Attributes, children: Child[]): v
   }
 }
 
+/** Words in which `a name` stands between backticks, as on a terminal: here in another type. */
+export function prose(words: string): Child[] {
+  return words.split("`").map((part, place) => (place % 2 === 1 ? el("code", {}, part) : part));
+}
+
 /** A box that scrolls sideways on its own, reachable by keyboard. */
 export function scroller(label: string, ...children: Child[]): HTMLElement {
   return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, ...children);

@@ -101,3 +101,8 @@ function grouped(text: string): string {
   const parted = whole.replace(/\B(?=(\d{3})+$)/g, THIN);
   return sign + (fraction === undefined ? parted : `${parted}.${fraction}`);
 }
+
+/** Words in which no line ends between a figure and its %. */
+export function unbroken(words: string): string {
+  return words.replace(/(\d) %/g, "$1\u00a0%");
+}

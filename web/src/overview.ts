@@ -1,6 +1,6 @@
 // The head of the page: what was asked and expected, what to beware of, and for a single cell its main figures.
 
-import { el, section } from "./dom";
+import { el, prose, section } from "./dom";
 import { mega } from "./metrics";
 import { count, counted, ends, number, quantity } from "./format";
 import type { Report } from "./report";
@@ -25,10 +25,10 @@ export function unfinished({ runs_done, runs_planned }: Report): HTMLElement | n
 /** Warnings of the report, then those of its cells, counted. */
 export function warnings({ warnings: all, cells }: Report): HTMLElement | null {
   const flagged = cells.filter(({ flags }) => flags.length > 0).length;
-  const items = all.map((warning) => el("li", {}, warning));
+  const items = all.map((warning) => el("li", {}, ...prose(warning)));
   const [only] = cells;
   if (cells.length === 1) {
-    items.push(...only!.flags.filter((flag) => !all.includes(flag)).map((flag) => el("li", {}, flag)));
+    items.push(...only!.flags.filter((flag) => !all.includes(flag)).map((flag) => el("li", {}, ...prose(flag))));
   } else if (flagged > 0) {
     const carry = flagged === 1 ? "carries" : "carry";
     const which = `${flagged} of ${counted(cells.length, "cell")} ${carry} a remark; see the last column of `;

@@ -10,7 +10,7 @@ const HUES = 7;
 const DASHES = ["solid", [7, 3], [2, 3], [9, 3, 2, 3], [5, 5], [12, 4], [3, 2]] as const;
 const MARKS = ["circle", "rect", "triangle", "diamond", "emptyCircle", "emptyRect", "emptyTriangle"];
 /** Room for one character of an axis label, in pixels; ample, as the reader's font is not known. */
-const CHARACTER = 6.7;
+export const CHARACTER = 6.7;
 
 export const ink = {
   text: "var(--ink)",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { change, count, ends, number, numeric, plain, probability, quantity, range, share } from "../src/format";
+import { change, count, ends, number, numeric, plain, probability, quantity, range, share, unbroken } from "../src/format";
 
 const THIN = "\u202f";
 
@@ -65,4 +65,8 @@ describe("statistics", () => {
 it("knows a number among levels", () => {
   expect(["1", "0.5", "64"].every(numeric)).toBe(true);
   expect(["", " ", "64k", "on"].some(numeric)).toBe(false);
+});
+
+it("keeps a figure and its % on a line", () => {
+  expect(unbroken("within 5 % of all")).toBe("within 5\u00a0% of all");
 });

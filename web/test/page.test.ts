@@ -181,6 +181,9 @@ describe("a single run", () => {
     expect(words).not.toContain("corrected p");
     expect(warnings(single())?.textContent).toContain("too short");
     expect(warnings(single())?.textContent).not.toContain("cells");
+    const named = { ...single(), warnings: ["drive: `cache.segments`: at most 64 <b>"] };
+    expect(warnings(named)?.querySelector("code")?.textContent).toBe("cache.segments");
+    expect(warnings(named)?.textContent).toContain("drive: cache.segments: at most 64 <b>");
   });
 });
 

@@ -201,13 +201,21 @@ fn words(axis: &Axis, levels: &[usize]) -> Option<String> {
         (true, _) => format!("{factor} {} to {}", all[first], all[last]),
         (false, _) if levels.len() > 2 && levels.len() * 2 > all.len() => {
             let missing = (0..all.len()).filter(|level| !levels.contains(level)).map(|level| all[level].as_str());
-            format!("{factor} other than {}", missing.collect::<Vec<_>>().join(" and "))
+            format!("{factor} other than {}", listed(&missing.collect::<Vec<_>>(), "and"))
         }
         (false, _) => {
             let named: Vec<&str> = levels.iter().map(|level| all[*level].as_str()).collect();
-            format!("{factor} {}", named.join(" or "))
+            format!("{factor} {}", listed(&named, "or"))
         }
     })
+}
+
+/// `a, b or c`.
+fn listed(words: &[&str], last: &str) -> String {
+    match words {
+        [before @ .., end] if !before.is_empty() => format!("{} {last} {end}", before.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// Along each numeric factor, the pair of levels between which the outcome changes in every row of the others in which it
