@@ -325,6 +325,6 @@ fn a_job_that_does_not_fit_the_drive() {
     refused(
         &[("job.fio", job.as_bytes())],
         &["run", "job.fio", "--on", DRIVE],
-        "error: job.fio:3: `size`: job j: j.0.0 asks for 1099511627776 bytes, and the drive has 160041885696",
+        "error: job.fio:3: `size`: job j: j.0.0 asks for 1099511627776 bytes, and there are 160041885696",
     );
 }

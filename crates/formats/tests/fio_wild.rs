@@ -80,7 +80,7 @@ const REFUSED: &[(&str, usize)] = &[
     ("latency_target: the depth of a worker is fixed here; it is not steered by a latency", 1),
     ("rate_min: a job is not stopped for falling below a rate in this version", 1),
     ("sg_write_mode: only plain writes are in this version", 3),
-    ("size:  files take  bytes together, and the drive has ", 4),
+    ("size:  files take  bytes together, and there are ", 4),
     ("size: its files do not exist and nothing says how long they are", 3),
     ("steadystate_duration: a run does not end at steady state in this version; take the option out and give a runtime", 1),
     ("verify_backlog: what was written is read back at the end, not in between", 1),

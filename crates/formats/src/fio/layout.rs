@@ -220,7 +220,7 @@ fn share(bytes: u64, percent: u64) -> u64 {
 
 fn too_large(target: &Target, offset: u64, bytes: u64, drive: u64) -> String {
     let place = if offset > 0 { format!(" from byte {offset}") } else { String::new() };
-    let have = if target.device && target.bytes < drive { "its slice has" } else { "the drive has" };
+    let have = if target.device && target.bytes < drive { "its slice has" } else { "there are" };
     let limit = if target.device { target.bytes } else { drive };
     format!("{} asks for {bytes} bytes{place}, and {have} {limit}", target.name)
 }
@@ -299,7 +299,7 @@ fn place(file: &JobFile, targets: &mut [Target], drive: u64, errors: &mut Vec<Di
     }
     if let Some(section) = full {
         let files = targets.iter().filter(|target| !target.device).count();
-        let message = format!("{files} files take {next} bytes together, and the drive has {drive}");
+        let message = format!("{files} files take {next} bytes together, and there are {drive}");
         errors.push(file.at(section, "size", message));
     }
 }
