@@ -123,7 +123,15 @@ fn unit(traced: &Traced, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     if (1.0 / OTHER_UNIT..=OTHER_UNIT).contains(&ratio) {
         return Ok(());
     }
-    let message = format!("half of its times are below {measured:.3} ms; on `{}` {simulated:.3} ms", drive.name);
+    // Three significant figures either way.
+    let shown = |ms: f64| format!("{ms:.*}", (2.0 - ms.log10().floor()).clamp(0.0, 6.0) as usize);
+    let looks = [(1e3, "microseconds", "us"), (1e6, "nanoseconds", "ns"), (1e-3, "seconds", "s")];
+    let looks = looks.iter().find(|unit| (0.1..=10.0).contains(&(ratio / unit.0)));
+    let looks = looks.map_or("this is another drive's, or another stack's".to_owned(), |(_, unit, short)| {
+        format!("they look like {unit}: a column of these is called measured_response_{short}")
+    });
+    let (name, measured, simulated) = (&drive.name, shown(measured), shown(simulated));
+    let message = format!("half of its times are below {measured} ms, on `{name}` below {simulated} ms; {looks}");
     let fault = Diagnostic::at(&traced.file, 0, message).key("measured_response_ms");
     Err(vec![fault.expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
 }
@@ -245,15 +253,46 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_fios_results_says_how_far_its_figures_may_be_off() {
+        let table = "rw,iodepth,numjobs,total_depth,iops,ios,elapsed_s,clat_mean_ms,clat_sd_ms,clat_max_ms,p50,p99,p99.9\n\
+                     randread,1,1,1,80,4800,61,12.5,4,30,12,22,26\nrandread,1,2,2,81,4860,61,25,6,30785,24,40,17112\n\
+                     randread,4,1,4,82,480,61,48,8,90,47,70,80\n";
+        let (data, warnings) = made("t.csv", table).unwrap();
+        let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["t.csv:3: `clat_max_ms`: 1 rows hold a request of seconds, a time-out: they are left out"]);
+        let Data::Points(points) = &data[0] else { panic!("jobs") };
+        let of = |point: &Point| -> Vec<(String, f64)> {
+            point.figures.iter().map(|figure| (figure.name.clone(), figure.measured)).collect()
+        };
+        // Beyond the 99.9 % of 4,800 lie fewer than 20, as beyond the 99 % of 480.
+        let first = [("iops", 80.0), ("mean", 12.5), ("p50", 12.0), ("p99", 22.0)];
+        assert_eq!(of(&points[0]), first.map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(of(&points[1]).len(), 3);
+        // A standard deviation of 4 ms in 4,800 of 12.5.
+        assert!((points[0].figures[1].error - 4.0 / 12.5 / 4800f64.sqrt()).abs() < 1e-9);
+        assert_eq!((points[0].held, points[1].held), (false, true));
+        let bare = "rw,depth,clat_mean_ms,iops\nrandread,1,12.5,80\n";
+        let (data, _) = made("t.csv,hold=none", bare).unwrap();
+        let Data::Points(points) = &data[0] else { panic!("jobs") };
+        assert_eq!(of(&points[0]), [("mean".to_owned(), 12.5), ("iops".to_owned(), 80.0)]);
+    }
+
+    #[test]
     fn a_trace_in_another_unit_is_none_and_ten_requests_are_too_few() {
         let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
         assert_eq!((data[0].count(Part::Seen), data[0].count(Part::Held)), (500, 500));
         let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
         assert!(
-            error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500.000 ms; on"),
+            error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500 ms, on `barracuda"),
             "{error}"
         );
-        assert!(made("t.csv", &trace(1000, "0.0125")).is_err());
+        assert!(error.contains("they look like microseconds: a column of these is called measured_response_us"));
+        let us = trace(1000, "12500").replace("measured_response_ms", "measured_response_us");
+        assert!(made("t.csv", &us).is_ok());
+        let error = made("t.csv", &trace(1000, "0.0125")).unwrap_err();
+        assert!(error.contains("below 0.0125 ms") && error.contains("look like seconds"), "{error}");
+        let error = made("t.csv", &trace(1000, "0.2")).unwrap_err();
+        assert!(error.contains("; this is another drive's"), "{error}");
         let error = made("t.csv", &trace(10, "12.5")).unwrap_err();
         assert_eq!(
             error,
