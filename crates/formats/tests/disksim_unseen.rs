@@ -16,7 +16,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::Span;
 
 /// Drives that are drawn.
-const DRIVES: u64 = 300;
+const DRIVES: u64 = 120;
 
 /// Values of a whole number that a switch may have.
 const SWITCHES: &[(&str, u64)] = &[

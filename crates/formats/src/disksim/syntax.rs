@@ -241,6 +241,11 @@ impl<'a> Parser<'a> {
                 }
                 Some(Token::Word(kind)) => {
                     let name = self.words().join(" ");
+                    if !matches!(self.peek(), Some(Token::Mark('{')) | None) {
+                        let message = format!("`{}` begins no block of DiskSim's parameters", short(kind));
+                        let forms = "`KIND NAME { … }`, `source FILE`, `instantiate` or `topology`";
+                        return Err(at.says(message).expected(forms));
+                    }
                     setup.add(self.block(kind, name, at)?);
                 }
                 Some(Token::Mark(',')) => {}

@@ -8,7 +8,7 @@ use seekwise_model::time::Span;
 use serde::Serialize;
 
 use super::Fitted;
-use super::data::{Data, Part, Traced};
+use super::data::{Beside, Data, Part, Traced};
 use super::interval::WIDE;
 use super::judge::Left;
 use super::loss::near;
@@ -92,11 +92,26 @@ pub struct OfTrace {
     pub held: Option<[Validation; 2]>,
     /// On all, after.
     pub whole: Validation,
+    /// What another simulator made of it, where that is known.
+    pub beside: Option<OfOther>,
     /// What remains, on what was held back (else on all).
     pub remains: Vec<Remains>,
     /// Times after the fit, for pictures: of what was held back, else of all.
     #[serde(skip)]
     pub samples: Samples,
+}
+
+/// Errors of another simulator on the same trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfOther {
+    /// What it is called.
+    pub name: String,
+    /// On the requests that the search saw.
+    pub seen: Option<Validation>,
+    /// On those that were held back.
+    pub held: Option<Validation>,
+    /// On all.
+    pub whole: Validation,
 }
 
 /// Some requests of a trace, and how far they are off.
@@ -206,9 +221,17 @@ fn of_trace(traced: &Traced, before: &DriveFile, after: &DriveFile) -> Result<Of
         seen: both(0..traced.seen),
         held: both(traced.seen..all),
         whole: after.errors(),
+        beside: traced.beside.as_ref().map(|beside| of_other(beside, traced.seen, &after)),
         remains: remains(traced, &after, shown.clone()),
         samples: after.part(shown),
     })
+}
+
+fn of_other(beside: &Beside, seen: usize, ours: &Samples) -> OfOther {
+    let all = Samples { simulated: beside.times.clone(), ..ours.clone() };
+    let part = |range: std::ops::Range<usize>| (!range.is_empty()).then(|| all.part(range).errors());
+    let (seen, held) = (part(0..seen), part(seen..all.read.len()));
+    OfOther { name: beside.name.clone(), seen, held, whole: all.errors() }
 }
 
 /// Distances between requests, as shares of the furthest block.

@@ -3,6 +3,7 @@
 //!
 //! Opens no file.
 
+pub mod beside;
 mod cases;
 
 use seekwise_formats::diagnostic::Diagnostic;
@@ -24,19 +25,21 @@ pub struct Named {
     pub timing: Timing,
     /// The share of it that is held back, where that is said of it alone.
     pub held: Option<f64>,
+    /// A file with the times of another simulator, to be shown beside.
+    pub beside: Option<String>,
     /// Keys of the stack that held meanwhile, and values.
     pub set: Vec<(String, String)>,
 }
 
 /// Words that may stand behind a file, beside dotted keys of the stack.
-const WORDS: [&str; 4] = ["replay", "hold", "cache", "depth"];
+const WORDS: [&str; 5] = ["replay", "hold", "cache", "depth", "beside"];
 
 impl Named {
     /// Reads `FILE,KEY=VALUE,…`.
     pub fn parse(text: &str) -> Result<Named, Diagnostic> {
         let mut parts = text.split(',');
         let mut file = parts.next().unwrap_or_default().to_owned();
-        let (mut timing, mut held, mut set) = (Timing::Think, None, Vec::new());
+        let (mut timing, mut held, mut beside, mut set) = (Timing::Think, None, None, Vec::new());
         for part in parts {
             let Some((key, value)) = part.split_once('=') else {
                 // A comma of the file's own name.
@@ -59,6 +62,7 @@ impl Named {
                     let on = on.then_some(value).ok_or_else(|| wrong("on or off"))?;
                     set.push(("drive.cache.write_back".to_owned(), on.to_owned()));
                 }
+                "beside" => beside = Some(value.to_owned()),
                 "depth" => set.push(("drive.firmware.depth".to_owned(), value.to_owned())),
                 key if key.contains('.') || key == "driver" || key == "controller" => {
                     set.push((key.to_owned(), value.to_owned()));
@@ -66,12 +70,12 @@ impl Named {
                 _ => {
                     let fault = Diagnostic::at(&file, 0, "unknown word behind a file").key(key);
                     return Err(fault
-                        .expected("replay, hold, cache, depth, or a dotted key of the stack")
+                        .expected("replay, hold, cache, depth, beside, or a dotted key of the stack")
                         .nearest_to(key, WORDS));
                 }
             }
         }
-        Ok(Named { file, timing, held, set })
+        Ok(Named { file, timing, held, beside, set })
     }
 
     /// The keys that are the drive's, without their layer.
@@ -243,8 +247,8 @@ mod tests {
         let error = |text: &str| Named::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("a.csv,cahce=off"),
-            "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, or a dotted key of the stack; \
-             did you mean `cache`?"
+            "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, beside, or a dotted key of the \
+             stack; did you mean `cache`?"
         );
         assert_eq!(
             error("a.csv,hold=half"),
@@ -275,6 +279,31 @@ mod tests {
         let (data, _) = made("t.csv,hold=none", bare).unwrap();
         let Data::Points(points) = &data[0] else { panic!("jobs") };
         assert_eq!(of(&points[0]), [("mean".to_owned(), 12.5), ("iops".to_owned(), 80.0)]);
+    }
+
+    #[test]
+    fn times_of_another_simulator_stand_beside_a_trace() {
+        let named = Named::parse("t.csv,beside=runs/disksim.txt").unwrap();
+        assert_eq!(named.beside.as_deref(), Some("runs/disksim.txt"));
+        let (mut data, _) = made("t.csv", &trace(400, "12.5")).unwrap();
+        let mut put =
+            |text: &str| beside::put(&mut data, &named, "runs/disksim.txt", text).map_err(|it| it.to_string());
+        let short = put(&"12.5\n".repeat(399)).unwrap_err();
+        let expected =
+            "runs/disksim.txt: 399 times, but t.csv has 400 requests; expected one for each request, in their order";
+        assert_eq!(short, expected);
+        let word = put("# ms\n\n12.5\nfast\n").unwrap_err();
+        assert_eq!(
+            word,
+            "runs/disksim.txt:4: `beside`: `fast` will not do; expected a response time in milliseconds a line"
+        );
+        put(&("# ms\n".to_owned() + &"13.5\n".repeat(400))).unwrap();
+        let Data::Traced(traced) = &data[0] else { panic!("a trace") };
+        let beside = traced.beside.as_ref().unwrap();
+        assert_eq!((beside.name.as_str(), beside.times.len()), ("disksim", 400));
+        let (mut jobs, _) = made("t.csv", "rw,depth,iops\nrandread,1,80\nrandread,2,81\n").unwrap();
+        let none = beside::put(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
+        assert_eq!(none, "t.csv: `beside`: only a trace has times of others beside it; expected a measured trace");
     }
 
     #[test]
