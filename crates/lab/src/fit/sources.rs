@@ -173,6 +173,7 @@ pub fn data(
         return Err(errors);
     }
     cases::agree(&points)?;
+    warnings.extend(cases::outstanding(&points));
     apart(&mut points, named, held);
     if !points.is_empty() {
         all.push(Data::Points(points));
@@ -279,6 +280,17 @@ mod tests {
         let (data, _) = made("t.csv,hold=none", bare).unwrap();
         let Data::Points(points) = &data[0] else { panic!("jobs") };
         assert_eq!(of(&points[0]), [("mean".to_owned(), 12.5), ("iops".to_owned(), 80.0)]);
+    }
+
+    #[test]
+    fn a_rate_and_a_mean_that_do_not_go_together_are_told() {
+        let said = |text: &str| made("t.csv", text).unwrap().1.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let right = "rw,depth,iops,mean\nrandread,1,72,13.8\nrandread,4,75,53\n";
+        assert!(said(right).is_empty());
+        let wrong = said(&right.replace("13.8", "3"));
+        let expected = "t.csv:2: `mean`: row: randread 4k, depth 1: 72 a second of 3 ms each are 0.22 requests outstanding, not \
+                        1: one of the two is wrong";
+        assert_eq!(wrong, [expected]);
     }
 
     #[test]

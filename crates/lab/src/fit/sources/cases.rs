@@ -510,3 +510,20 @@ pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
+
+/// Warnings where a rate and a mean time do not go together: their product is how many requests were outstanding.
+pub fn outstanding(points: &[Point]) -> Vec<Diagnostic> {
+    let paced = |point: &&Point| ["rate", "thinktime", "sync"].iter().all(|word| !point.series.contains(word));
+    let jobs = points.iter().filter(|point| matches!(point.doing, Doing::Job(_))).filter(paced);
+    let warning = |point: &Point| {
+        let of = |name: &str| point.figures.iter().find(|figure| figure.name == name).map(|figure| figure.measured);
+        let (iops, mean) = (of("iops")?, of("mean")?);
+        let (depth, found) = ((point.order / LARGEST).floor().max(1.0), iops * mean / 1000.0);
+        let message = format!(
+            "{}: {iops} a second of {mean} ms each are {found:.2} requests outstanding, not {depth:.0}: one of the two is wrong",
+            point.what
+        );
+        ((found / depth).ln().abs() > APART).then(|| Diagnostic::at(&point.file, point.line, message).key("mean"))
+    };
+    jobs.filter_map(warning).collect()
+}
