@@ -170,7 +170,8 @@ A profile to begin with comes from `seekwise import disksim`, or is one of `seek
 
 DATA is, in any mixture, a measured trace (as of `validate`), fio's JSON with its job in it, a list of cases in TOML (the
 form of validation/published.toml), or a curve in CSV (docs/fit.md). Behind a file, after commas: hold=SHARE|all|none,
-replay=think|arrival, cache=on|off, depth=N, or a dotted key of the stack that held when it was measured.
+replay=think|arrival, cache=on|off, depth=N, or a dotted key of the stack that held when it was measured; behind a trace
+beside=TIMES, a file with another simulator's response time of each request in ms, a line each, to be shown beside.
 
 What a datasheet states stays, unless --only names it. A change stays if data that the search never saw are met better by
 it, beyond their noise. An interrupted fit goes on with --resume. The method stands in docs/fit.md.")]

@@ -75,6 +75,23 @@ fn data_that_will_not_do_are_refused_by_name() {
 }
 
 #[test]
+fn another_simulators_times_stand_beside_the_fits() {
+    let folder = folder();
+    fs::write(folder.path().join("disksim.txt"), "13.5\n".repeat(800)).unwrap();
+    let more = [&QUICK[..], &["--page", "out.html", "--force"]].concat();
+    let json = fit(folder.path(), &["t.csv,beside=disksim.txt"], &[&more[..], &["--json"]].concat()).json();
+    let other = &json["traces"][0]["beside"];
+    assert_eq!((other["name"].as_str(), other["held"]["n"].as_u64()), (Some("disksim"), Some(400)));
+    assert_eq!(other["whole"]["mean_simulated_ms"].as_f64(), Some(13.5));
+    let text = fit(folder.path(), &["t.csv,beside=disksim.txt"], &more).done();
+    assert!(text.contains("disksim") && text.contains("13.500"), "{text}");
+    assert!(fs::read_to_string(folder.path().join("out.html")).unwrap().contains("<h2>Beside disksim</h2>"));
+    let said = fit(folder.path(), &["t.csv,beside=none.txt"], &more);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("none.txt"), "{}", said.err);
+}
+
+#[test]
 fn a_slip_in_only_is_named() {
     let folder = folder();
     let said = fit(folder.path(), &["t.csv"], &["--only", "overhead.read_mis_ms"]);

@@ -17,8 +17,12 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 #[test]
 fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
     let cut = "disksim_disk T {\n Model = source t.model,\n";
-    let folder =
-        folder(&[("cut.parv", cut), ("none.parv", "disksim_bus B { type = 1 }\n"), ("t.model", "dm_disk T { }")]);
+    let folder = folder(&[
+        ("cut.parv", cut),
+        ("none.parv", "disksim_bus B { type = 1 }\n"),
+        ("t.model", "dm_disk T { }"),
+        ("trace.csv", "lba,sectors,op\n1,8,R\n"),
+    ]);
     let before = names(folder.path());
     let errors = |file: &str| {
         let said = seekwise(folder.path(), &["import", "disksim", file, "-o", "t.toml"]);
@@ -31,6 +35,12 @@ fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
         "error: none.parv: `disksim_bus`: there is no drive in it; expected a block `disksim_disk NAME { … }`; did you mean \
          `disksim_disk`?"
     );
+    assert_eq!(
+        errors("trace.csv"),
+        "error: trace.csv:1: `lba` begins no block of DiskSim's parameters; expected `KIND NAME { … }`, `source FILE`, \
+         `instantiate` or `topology`"
+    );
+    assert!(errors("t.model").contains("this one is a drive's mechanics alone"));
     assert_eq!(names(folder.path()), before);
 }
 

@@ -22,7 +22,7 @@ pub mod syntax;
 mod write;
 
 use self::fields::Fields;
-use self::syntax::{Block, Load};
+use self::syntax::{Block, Files, Load, Setup};
 use crate::diagnostic::Diagnostic;
 use crate::profile;
 
@@ -65,10 +65,12 @@ pub fn import(
     wanted: Option<&str>,
     name: &str,
 ) -> Result<Import, Vec<Diagnostic>> {
-    let blocks = syntax::read(file, text, load).map_err(|error| vec![error])?;
-    let disk = choose(file, &blocks, wanted)?;
+    let files = Files { first: file, load };
+    let mut setup = syntax::read(text, files).map_err(|error| vec![error])?;
+    let mut warnings = std::mem::take(&mut setup.warnings);
+    let disk = choose(file, &setup, wanted, &mut warnings)?;
     let mut buses = Vec::new();
-    for block in &blocks {
+    for block in &setup.blocks {
         for kind in ["disksim_bus", "disksim_ctlr", "disksim_iodriver"] {
             block.all(kind, &mut buses);
         }
@@ -76,8 +78,9 @@ pub fn import(
     let fields = Fields::of(disk, behaviour::DISK);
     let model = Fields::of(fields.block("Model")?, MODEL);
     let mut text = write::Text::new(name, &disk.name, file);
+    warnings.into_iter().for_each(|warning| text.warn(warning));
     let cylinders = layout::layout(&model, &mut text)?;
-    seek::mechanics(&fields, &model, cylinders, load, &mut text)?;
+    seek::mechanics(&fields, &model, cylinders, files, &mut text)?;
     behaviour::behaviour(&fields, &buses, &mut text)?;
     let mut errors = fields.unknown(&mut text);
     errors.extend(model.unknown(&mut text));
@@ -100,32 +103,53 @@ fn from_profile(file: &str, error: Diagnostic) -> Diagnostic {
     Diagnostic { file: file.to_owned(), line: 0, ..error }
 }
 
-fn choose<'a>(file: &str, blocks: &'a [Block], wanted: Option<&str>) -> Result<&'a Block, Errors> {
+/// The drive that is wanted: by its name, or the only one, or the only one that is instantiated.
+fn choose<'a>(
+    file: &str,
+    setup: &'a Setup,
+    wanted: Option<&str>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<&'a Block, Errors> {
     let mut disks = Vec::new();
-    blocks.iter().for_each(|block| block.all("disksim_disk", &mut disks));
+    setup.blocks.iter().for_each(|block| block.all("disksim_disk", &mut disks));
     let names = || disks.iter().map(|disk| disk.name.as_str());
-    match (disks.as_slice(), wanted) {
-        ([], _) => {
-            let fault =
-                Diagnostic::at(file, 0, "there is no drive in it").expected("a block `disksim_disk NAME { … }`");
-            let mut kinds = blocks.iter().map(|block| block.kind.as_str());
-            let near = kinds.find(|kind| crate::diagnostic::nearest(kind, ["disksim_disk"]).is_some());
-            Err(vec![Diagnostic {
-                nearest: near.map(|_| "disksim_disk".to_owned()),
-                key: near.map(str::to_owned),
-                ..fault
-            }])
+    if let Some(wanted) = wanted {
+        let found = disks.iter().find(|disk| disk.name == wanted).copied();
+        let fault = || Diagnostic::at(file, 0, "no such drive in it").key(wanted);
+        return found
+            .ok_or_else(|| vec![fault().expected(names().collect::<Vec<_>>().join(", ")).nearest_to(wanted, names())]);
+    }
+    let in_use = || disks.iter().filter(|disk| setup.instantiated.contains(&disk.name));
+    match disks.as_slice() {
+        [] => Err(vec![no_drive(file, &setup.blocks)]),
+        [disk] => Ok(disk),
+        _ if in_use().count() == 1 => {
+            let disk = in_use().next().expect("there is one");
+            let message = format!("there are {} drives: the one that is instantiated counts", disks.len());
+            warnings.push(disk.at.says(message).key(&disk.name));
+            Ok(disk)
         }
-        ([disk], None) => Ok(disk),
-        (_, None) => {
+        _ => {
             let all: Vec<&str> = names().collect();
             let fault = Diagnostic::at(file, 0, format!("there are {} drives in it", disks.len()));
             Err(vec![fault.expected(format!("--drive with one of {}", all.join(", ")))])
         }
-        (_, Some(wanted)) => disks.iter().find(|disk| disk.name == wanted).copied().ok_or_else(|| {
-            vec![Diagnostic::at(file, 0, "no such drive in it").key(wanted).nearest_to(wanted, names())]
-        }),
     }
+}
+
+/// What a file without a drive should have held.
+fn no_drive(file: &str, blocks: &[Block]) -> Diagnostic {
+    let kinds = || blocks.iter().map(|block| block.kind.as_str());
+    let fault = Diagnostic::at(file, 0, "there is no drive in it").expected("a block `disksim_disk NAME { … }`");
+    let part = |kind: &str| kinds().any(|found| found == kind);
+    if part("dm_disk") {
+        return fault.expected("the file that sources it (.diskspecs or .parv): this one is a drive's mechanics alone");
+    }
+    if part("disksim_simpledisk") {
+        return fault.expected("a `disksim_disk`: a `disksim_simpledisk` has no mechanics");
+    }
+    let near = kinds().find(|kind| crate::diagnostic::nearest(kind, ["disksim_disk"]).is_some());
+    Diagnostic { nearest: near.map(|_| "disksim_disk".to_owned()), key: near.map(str::to_owned), ..fault }
 }
 
 #[cfg(test)]

@@ -82,6 +82,9 @@ over depth in (1, 8)) in (8, a) or max(iops, 2) in 6 \xc2\xb1 3 % for each depth
 const TRACE: &[u8] = b"# a comment\nop,lba,sectors,measured_response_ms,think_ms,arrival_ms\nR,100,8,5.25,10,0\n\n\
 W,7,1,0.5,0,15.25\n";
 
+const OTHER_TRACE: &[u8] =
+    b"rw;Offset bytes;size_bytes;Response (us);timestamp_s\nread;51200;4096;5250;1.5\nWrite;0;512;7;1.6\n";
+
 /// A few lines of each format of traces.
 const TRACES: [&[u8]; 10] = [
     b"  8,16 5 2 0.000001850 18615 Q R 1444645666 + 8 [java]\n  8,16 5 5 0.000008 1 D R 1444645666 + 8 [j]\n\
@@ -112,6 +115,29 @@ Rangesize for sparing = 1, Zones = [ dm_layout_g1_zone { First cylinder number =
 Blocks per track = 10, Empty space at zone front = 3, Skew for track switch = 2, Skew for cylinder switch = 5,\n\
 Number of spares = 1, slips = [ 24, 7, 24 ], defects = [ 3, 19 ] } ] },\nMechanical Model = dm_mech_g1 { Seek type = extracted,\n\
 Full seek curve = seek, Head switch time = 0.5, Rotation speed (in rpms) = 6000 } }\n#file seek\n1, 1.0\n3, 2.0\n";
+
+/// A variant of a drive, in use, with a formula for its seeks; and one with a table of seeks out of order.
+const DISKSIM_VARIANT: &[u8] =
+    b"disksim_ctlr C { Bulk sector transfer time = 0x1 }\nsource specs\nB V { Fast write level = 2 }\n\
+instantiate [ d0 .. d2 ] as V\n#file specs\ndisksim_disk B { Model = source model, Bulk sector transfer time = 0.1,\n\
+Scheduler = q { Scheduling policy = 8 }, Max queue length = 8, Number of buffer segments = 1,\n\
+Segment size (in blks) = 16, Buffer continuous read = 4, Fast write level = 0 }\n#file model\n\
+dm_disk M { Number of data surfaces = 1, Number of cylinders = 30, Layout Model = dm_layout_g1 {\n\
+LBN-to-PBN mapping scheme = 2, Sparing scheme used = 8, Rangesize for sparing = 3, Skew units = revolutions,\n\
+Zones = [ dm_layout_g1_zone { First cylinder number = 1, Last cylinder number = 29, Blocks per track = 0xA,\n\
+Offset of first block = 0.5, Skew for track switch = 0.2, Number of spares = 1, slips = [ ], defects = [ ] } ] },\n\
+Mechanical Model = dm_mech_g1 { Seek type = hplplus10, HPL seek equation values = [ 12, 1.0, 0.2, 9.0, 0.01, -1 ],\n\
+First ten seek times = [ 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9 ], Head switch time = 0.5,\n\
+Rotation speed (in rpms) = 3600 } }\n";
+
+const DISKSIM_TABLE: &[u8] =
+    b"disksim_disk T { Model = dm_disk M { Number of data surfaces = 1, Number of cylinders = 9, Layout Model =\n\
+dm_layout_g1 { LBN-to-PBN mapping scheme = 0, Sparing scheme used = 0, Zones = [ dm_layout_g1_zone {\n\
+First cylinder number = 0, Last cylinder number = 8, Blocks per track = 10 } ] }, Mechanical Model = dm_mech_g1 {\n\
+Seek type = extracted, Full seek curve = seek, Head switch time = 0.5, Rotation speed (in rpms) = 6000 } },\n\
+Bulk sector transfer time = 0.0, Scheduler = q { Scheduling policy = 1 }, Number of buffer segments = 0,\n\
+Segment size (in blks) = 1, Buffer continuous read = 0, Fast write level = 0 }\n#file seek\n\
+Seek distances measured: 4\n5, 3.0, 0.1\n2, 1.0, 0.1\nx\n3\t2.0\t0.1\n3 2.0 0.1\n6 2.9 0.1\n";
 
 const STACK: &[u8] = b"driver = \"windows-xp\"\n[drive]\nname = \"barracuda-7200.7\"\ncache.segments = 4\n\
 firmware.queue.policy = \"sptf\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n";
@@ -200,6 +226,15 @@ fn the_seeds_are_valid() {
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
     assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
     assert_eq!(trace::measured::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
+    assert_eq!(trace::measured::parse("seed", text(OTHER_TRACE)).unwrap().rows.len(), 2);
+    for bytes in [DISKSIM, DISKSIM_VARIANT, DISKSIM_TABLE] {
+        let parts: Vec<&str> = text(bytes).split("#file ").collect();
+        let load = |name: &str| {
+            let part = parts.iter().find_map(|part| part.strip_prefix(name));
+            part.map(str::to_owned).ok_or_else(|| "no such part".to_owned())
+        };
+        assert!(seekwise_formats::disksim::import("seed", parts[0], &load, None, "seed").is_ok());
+    }
     let ends = signature::Ends { head: DISK, tail: DISK, bytes: DISK.len() as u64 };
     assert_eq!(signature::signatures(ends).len(), 4);
     assert_eq!(trace::measured::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
@@ -220,8 +255,8 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "stack" => (&[STACK], "wild/fio-examples", NONE),
         "recording" => (&[RECORDING], "wild/fio-examples", NONE),
         "recorded_trace" => (&TRACES, "wild/traces", &[".txt", ".ascii", ".trace", ".iolog", ".csv", ".0", ".3"]),
-        "trace" => (&[TRACE, DISKSIM_TRACE], "wild/fio-examples", NONE),
-        "disksim" => (&[DISKSIM], "wild/fio-examples", NONE),
+        "trace" => (&[TRACE, DISKSIM_TRACE, OTHER_TRACE], "wild/fio-examples", NONE),
+        "disksim" => (&[DISKSIM, DISKSIM_VARIANT, DISKSIM_TABLE], "wild/fio-examples", NONE),
         "signature" => (&[DISK], "wild/fio-examples", NONE),
         other => panic!("no seeds for {other}"),
     };

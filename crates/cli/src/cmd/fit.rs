@@ -95,8 +95,11 @@ fn given(args: &args::Fit) -> Result<Given, Failure> {
         all.push_str(&format!("\n{named:?}\n{read}"));
         texts.push(read);
     }
-    let (data, warnings) = sources::data(&named, &texts, args.hold, &drive, &text)?;
+    let (mut data, warnings) = sources::data(&named, &texts, args.hold, &drive, &text)?;
     warn(&warnings);
+    for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
+        sources::beside::put(&mut data, named, file, &files::read(file)?)?;
+    }
     if data.iter().all(|data| data.count(Part::Seen) == 0) {
         return Err(Failure::new(
             "all data are held back or left out: there is nothing to fit to; expected hold=none of some",

@@ -63,6 +63,10 @@ pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors>
     let end = match block.kind.as_str() {
         "dm_layout_g1" => generation_1(&Fields::of(block, GENERATION_1), heads, model, text)?,
         "dm_layout_g4" => super::layout_g4::layout(block, model, text)?,
+        "dm_layout_g2" => {
+            let fault = block.at.says("its blocks are in a map that cannot be read").key("dm_layout_g2");
+            return Err(vec![fault.expected("an extraction as dm_layout_g1 or dm_layout_g4")]);
+        }
         kind => {
             let known = ["dm_layout_g1", "dm_layout_g4"];
             let fault = block.at.says("no layout that can be read").key(kind);

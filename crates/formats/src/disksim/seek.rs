@@ -4,12 +4,15 @@
 //! settling to a seek or a head switch.
 
 use super::Errors;
-use super::fields::{Fields, wrong};
-use super::syntax::{At, Load, Value};
+use super::fields::Fields;
+use super::syntax::{At, Files};
 use super::write::Text;
+
+mod table;
 
 const MECHANICS: &[&str] = &[
     "Access time type",
+    "Constant access time",
     "Seek type",
     "Single cylinder seek time",
     "Average seek time",
@@ -42,7 +45,7 @@ pub(super) fn mechanics(
     disk: &Fields<'_>,
     model: &Fields<'_>,
     cylinders: u32,
-    load: &Load<'_>,
+    files: Files<'_>,
     text: &mut Text,
 ) -> Result<(), Errors> {
     let block = model.block("Mechanical Model")?;
@@ -54,7 +57,7 @@ pub(super) fn mechanics(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let curves = curves(&fields, cylinders, load)?;
+    let curves = curves(&fields, cylinders, files, text)?;
     text.section("mechanics");
     let rpm = fields.number("Rotation speed (in rpms)", 1.0, 100_000.0)?;
     text.given("rpm", rpm, fields.at("Rotation speed (in rpms)"), "Rotation speed");
@@ -89,6 +92,7 @@ fn left_over(fields: &Fields<'_>, text: &mut Text) {
     );
     let kept = fields.word("Access time type").is_ok_and(|word| word.0 == "trackSwitchPlusRotation");
     text.leave(fields, "Access time type", !kept, "track switch, then rotation: the one way our arm moves");
+    text.leave(fields, "Constant access time", !kept, "a fixed time instead of the mechanism");
     for key in ["Single cylinder seek time", "Average seek time", "Full strobe seek time"] {
         let used =
             matches!(fields.word("Seek type"), Ok((form, _)) if !["extracted", "hpl", "hplplus10"].contains(&form));
@@ -98,12 +102,12 @@ fn left_over(fields: &Fields<'_>, text: &mut Text) {
     }
 }
 
-fn curves(fields: &Fields<'_>, cylinders: u32, load: &Load<'_>) -> Result<Curves, Errors> {
+fn curves(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text) -> Result<Curves, Errors> {
     const FORMS: [&str; 6] = ["extracted", "linear", "curve", "constant", "hpl", "hplplus10"];
     let (form, at) = fields.word("Seek type")?;
     let time = |key: &str| fields.number(key, 0.0, LONGEST);
     match form {
-        "extracted" => extracted(fields, load),
+        "extracted" => extracted(fields, cylinders, files, text),
         "constant" => {
             let key = if fields.block.get("Constant seek time").is_some() {
                 "Constant seek time"
@@ -156,15 +160,16 @@ fn lee(fields: &Fields<'_>, cylinders: u32) -> Result<Curves, Errors> {
 fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Errors> {
     let values = fields.numbers("HPL seek equation values")?;
     let at = fields.at("HPL seek equation values");
-    let [bend, short, root, long, slope, single] = values[..] else {
+    let [bend, short, root, long, slope, single, ..] = values[..] else {
         let fault = at.says(format!("there are {} values", values.len())).key("HPL seek equation values");
         return Err(vec![fault.expected("six: distance, two of the root, two of the line, single cylinder or -1")]);
     };
-    let ten = if with_ten { fields.numbers("First ten seek times")? } else { Vec::new() };
-    if with_ten && (ten.len() != 10 || ten.iter().any(|ms| !(0.0..=LONGEST).contains(ms))) {
+    let mut ten = if with_ten { fields.numbers("First ten seek times")? } else { Vec::new() };
+    if with_ten && (ten.len() < 10 || ten.iter().any(|ms| !(0.0..=LONGEST).contains(ms))) {
         let fault = fields.at("First ten seek times").says(format!("there are {} times", ten.len()));
         return Err(vec![fault.key("First ten seek times").expected("ten, of distances 1 to 10, in ms")]);
     }
+    ten.truncate(10);
     let time = |d: u32| {
         let distance = f64::from(d);
         let formula = if distance < bend { short + root * distance.sqrt() } else { long + slope * distance };
@@ -173,7 +178,15 @@ fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Er
         if one { single } else { listed.unwrap_or(formula) }.clamp(0.0, LONGEST)
     };
     let from = if with_ten { "the first ten distances and the HPL equation" } else { "the HPL equation" };
-    Ok(sampled(from, cylinders, time))
+    let mut curves = sampled(from, cylinders, time);
+    let bend = bend.ceil().clamp(2.0, f64::from(cylinders.max(3) - 1)) as u32;
+    // Where the two parts do not meet, the step stands between neighbours.
+    if (time(bend) - time(bend - 1)).abs() > time(bend) / 1000.0 {
+        curves.read.retain(|point| point.0 != bend - 1 && point.0 != bend);
+        let place = curves.read.partition_point(|point| point.0 < bend);
+        curves.read.splice(place..place, [bend - 1, bend].map(|distance| (distance, round(time(distance)))));
+    }
+    Ok(curves)
 }
 
 /// A formula's points: each of the first distances, then so close that straight lines between them stay within
@@ -197,59 +210,27 @@ fn round(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }
 
-/// A table in a file of its own: `distance, time`, or `distance, mean, standard deviation`, or these and a fourth column
-/// with the time of a write seek; commas or blanks between them. A first line with the number of distances may stand above it.
-fn extracted(fields: &Fields<'_>, load: &Load<'_>) -> Result<Curves, Errors> {
-    let (file, at) = fields.word("Full seek curve")?;
-    let text = load(file).map_err(|error| vec![at.says(format!("cannot be read: {error}")).key(file)])?;
+/// A table in a file of its own; what is lacking at its ends is added.
+fn extracted(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text) -> Result<Curves, Errors> {
+    let (name, at) = fields.word("Full seek curve")?;
+    let (file, table) =
+        files.beside(&at.file, name).map_err(|error| vec![at.says(format!("cannot be read: {error}")).key(name)])?;
+    let rows = table::read(&file, &table, text)?;
     let mut curves = Curves { read: Vec::new(), write: Vec::new(), from: "table of measured seeks" };
-    let mut announced = None;
-    for (index, line) in text.lines().enumerate() {
-        let at = At { file: file.to_owned(), line: index + 1 };
-        let line = line.split('#').next().unwrap_or("").trim();
-        if let Some((_, count)) = line.split_once(':') {
-            announced = count.trim().parse::<usize>().ok();
-            continue;
-        }
-        if line.is_empty() {
-            continue;
-        }
-        let (distance, read, write) = point(&at, line)?;
-        if curves.read.last().map_or(distance != 1, |last| distance <= last.0) {
-            let fault = at.says(format!("distance {distance} does not go on from the one above")).key("distance");
-            return Err(vec![fault.expected("distances that rise from 1")]);
-        }
-        curves.read.push((distance, round(read)));
-        curves.write.extend(write.map(|write| (distance, round(write))));
+    for row in rows {
+        curves.read.push((row.distance, round(row.read)));
+        curves.write.extend(row.write.map(|write| (row.distance, round(write))));
     }
-    let at = At { file: file.to_owned(), line: 0 };
-    if announced.is_some_and(|count| count != curves.read.len()) || curves.read.is_empty() {
-        let fault = at.says(format!("there are {} distances in it", curves.read.len())).key("Seek distances measured");
-        return Err(vec![fault.expected(format!("{}, as its first line says", announced.unwrap_or(1)))]);
-    }
+    let at = At { file, line: 0 };
     if !curves.write.is_empty() && curves.write.len() != curves.read.len() {
         return Err(vec![at.says("some distances have a write seek and some have none")]);
     }
-    Ok(curves)
-}
-
-/// Distance, time, and the time of a write.
-fn point(at: &At, line: &str) -> Result<(u32, f64, Option<f64>), Errors> {
-    let words: Vec<&str> = line.split([',', ' ', '\t']).filter(|word| !word.is_empty()).collect();
-    let ms = |word: &str| {
-        let value = word.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST).contains(ms));
-        let shown = Value::Word(word.to_owned());
-        value.ok_or_else(|| vec![wrong(at, "seek time", &shown, &format!("milliseconds from 0 to {LONGEST}"))])
-    };
-    match words[..] {
-        [distance, read] | [distance, read, _] | [distance, read, _, _] => {
-            let whole = distance.parse::<u32>().ok().filter(|&distance| distance > 0);
-            let shown = Value::Word(distance.to_owned());
-            let whole = whole.ok_or_else(|| vec![wrong(at, "distance", &shown, "cylinders, from 1")])?;
-            Ok((whole, ms(read)?, words.get(3).map(|write| ms(write)).transpose()?))
+    for points in [&mut curves.read, &mut curves.write] {
+        for (point, why) in table::ends(points, cylinders) {
+            text.warn(
+                at.says(format!("{why}: {} cylinders are taken to need {} ms", point.0, point.1)).key("distance"),
+            );
         }
-        _ => Err(vec![
-            at.says(format!("{} columns", words.len())).expected("distance, time; or with deviation and write time"),
-        ]),
     }
+    Ok(curves)
 }

@@ -3,7 +3,10 @@
 //! ```text
 //! KIND NAME { key words = value, key = [ value, value ], key = KIND { … }, key = source FILE }
 //! source FILE      instantiate [ a ] as NAME      topology KIND NAME [ … ]      # a comment, to the end of the line
+//! NAME OTHER { … }     a block like NAME, but for what it says itself
 //! ```
+//!
+//! A file is looked for beside the one that names it, then beside the first. Of blocks of one name the first counts.
 
 use crate::diagnostic::Diagnostic;
 
@@ -90,12 +93,61 @@ impl Value {
     }
 }
 
-/// Gives the text of a file that another names.
+/// Gives the text of a file that another names, by its path from the folder of the first.
 pub type Load<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
+/// The files of a set-up.
+#[derive(Clone, Copy)]
+pub struct Files<'a> {
+    /// The first, as it is called in messages.
+    pub first: &'a str,
+    /// Loads those that it names.
+    pub load: &'a Load<'a>,
+}
+
+impl Files<'_> {
+    /// A file that `from` names: its path and its text.
+    pub fn beside(&self, from: &str, name: &str) -> Result<(String, String), String> {
+        let folder = if from == self.first { None } else { from.rsplit_once('/').map(|(folder, _)| folder) };
+        let near = folder.map(|folder| format!("{folder}/{name}"));
+        let near = near.and_then(|path| (self.load)(&path).ok().map(|text| (path, text)));
+        near.map_or_else(|| (self.load)(name).map(|text| (name.to_owned(), text)), Ok)
+    }
+}
+
+/// What a file and all that it sources hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setup {
+    /// The blocks, each complete.
+    pub blocks: Vec<Block>,
+    /// The names of those that are instantiated.
+    pub instantiated: Vec<String>,
+    /// What was passed over.
+    pub warnings: Vec<Diagnostic>,
+}
+
 /// Reads a file and all that it sources.
-pub fn read(file: &str, text: &str, load: &Load<'_>) -> Result<Vec<Block>, Diagnostic> {
-    Parser { file, tokens: tokens(text), next: 0, load, depth: 0 }.items()
+pub fn read(text: &str, files: Files<'_>) -> Result<Setup, Diagnostic> {
+    let mut setup = Setup::default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    Parser { file: files.first, tokens: tokens(text), next: 0, files, depth: 0 }.items(&mut setup)?;
+    Ok(setup)
+}
+
+impl Setup {
+    /// Takes a block in: what it does not say itself is as in the one whose name is its kind.
+    fn add(&mut self, mut block: Block) {
+        if let Some(first) = self.blocks.iter().find(|other| !block.name.is_empty() && other.name == block.name) {
+            let message = format!("it is there again: the one in {}:{} counts", first.at.file, first.at.line);
+            self.warnings.push(block.at.says(message).key(short(&block.name)));
+            return;
+        }
+        if let Some(parent) = self.blocks.iter().find(|other| !other.name.is_empty() && other.name == block.kind) {
+            block.kind.clone_from(&parent.kind);
+            block.entries.splice(0..0, parent.entries.iter().cloned());
+        }
+        self.blocks.push(block);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +184,7 @@ struct Parser<'a> {
     file: &'a str,
     tokens: Vec<(Token<'a>, usize)>,
     next: usize,
-    load: &'a Load<'a>,
+    files: Files<'a>,
     depth: usize,
 }
 
@@ -174,16 +226,14 @@ impl<'a> Parser<'a> {
         words
     }
 
-    fn items(&mut self) -> Result<Vec<Block>, Diagnostic> {
-        let mut blocks = Vec::new();
+    fn items(&mut self, setup: &mut Setup) -> Result<(), Diagnostic> {
         while self.peek().is_some() {
             let at = self.at();
             match self.take() {
-                Some(Token::Word("source")) => blocks.extend(self.sourced(&at)?),
+                Some(Token::Word("source")) => self.sourced(&at, setup)?,
                 Some(Token::Word("instantiate")) => {
                     self.skip_brackets("`instantiate`")?;
-                    self.take();
-                    self.take();
+                    setup.instantiated.push(self.instance(&at)?);
                 }
                 Some(Token::Word("topology")) => {
                     self.words();
@@ -191,7 +241,12 @@ impl<'a> Parser<'a> {
                 }
                 Some(Token::Word(kind)) => {
                     let name = self.words().join(" ");
-                    blocks.push(self.block(kind, name, at)?);
+                    if !matches!(self.peek(), Some(Token::Mark('{')) | None) {
+                        let message = format!("`{}` begins no block of DiskSim's parameters", short(kind));
+                        let forms = "`KIND NAME { … }`, `source FILE`, `instantiate` or `topology`";
+                        return Err(at.says(message).expected(forms));
+                    }
+                    setup.add(self.block(kind, name, at)?);
                 }
                 Some(Token::Mark(',')) => {}
                 Some(Token::Mark(mark)) => {
@@ -200,20 +255,30 @@ impl<'a> Parser<'a> {
                 None => break,
             }
         }
-        Ok(blocks)
+        Ok(())
     }
 
-    /// What the file of the next word holds.
-    fn sourced(&mut self, at: &At) -> Result<Vec<Block>, Diagnostic> {
+    /// The name behind `instantiate [ … ] as`.
+    fn instance(&mut self, at: &At) -> Result<String, Diagnostic> {
+        match (self.take(), self.take()) {
+            (Some(Token::Word("as")), Some(Token::Word(name))) => Ok(name.to_owned()),
+            _ => Err(at.says("it does not say of what").key("instantiate").expected("`instantiate [ a, b ] as NAME`")),
+        }
+    }
+
+    /// Reads the file of the next word.
+    fn sourced(&mut self, at: &At, setup: &mut Setup) -> Result<(), Diagnostic> {
         let Some(Token::Word(name)) = self.take() else {
             return Err(at.says("`source` without a file").expected("a file's name"));
         };
         if self.depth >= DEEPEST {
             return Err(at.says(format!("files source each other more than {DEEPEST} deep")).key(name));
         }
-        let text = (self.load)(name).map_err(|error| at.says(format!("cannot be read: {error}")).key(name))?;
-        let tokens = tokens(&text);
-        Parser { file: name, tokens, next: 0, load: self.load, depth: self.depth + 1 }.items()
+        let found = self.files.beside(self.file, name);
+        let (file, text) = found.map_err(|error| at.says(format!("cannot be read: {error}")).key(name))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let tokens = tokens(text);
+        Parser { file: &file, tokens, next: 0, files: self.files, depth: self.depth + 1 }.items(setup)
     }
 
     fn skip_brackets(&mut self, what: &str) -> Result<(), Diagnostic> {
@@ -271,9 +336,10 @@ impl<'a> Parser<'a> {
         }
         if self.peek() == Some(Token::Word("source")) {
             self.next += 1;
-            let mut blocks = self.sourced(&at)?;
-            return match blocks.pop() {
-                Some(block) if blocks.is_empty() => Ok(Value::Block(block)),
+            let mut inner = Setup::default();
+            self.sourced(&at, &mut inner)?;
+            return match inner.blocks.pop() {
+                Some(block) if inner.blocks.is_empty() => Ok(Value::Block(block)),
                 _ => Err(at.says("the sourced file does not hold one block").key(key)),
             };
         }
@@ -318,10 +384,17 @@ impl<'a> Parser<'a> {
 }
 
 fn scalar(text: &str) -> Value {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Value::Number(number, text.to_owned()),
+    match text.parse::<f64>().ok().or_else(|| hexadecimal(text)) {
+        Some(number) if number.is_finite() => Value::Number(number, text.to_owned()),
         _ => Value::Word(text.to_owned()),
     }
+}
+
+/// `0x1F`, perhaps below zero.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |digits| (-1.0, digits));
+    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
+    u32::from_str_radix(digits, 16).ok().map(|number| sign * f64::from(number))
 }
 
 /// The beginning of what may be long.

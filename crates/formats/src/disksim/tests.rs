@@ -120,12 +120,10 @@ fn truncated_files_are_named_where_they_end() {
         "",
         "tiny.diskspecs:17: the file ends inside `TINY`; expected `}`",
     );
-    refused(
-        "tiny.seek",
-        "7, 4.0\n",
-        "",
-        "tiny.seek: `Seek distances measured`: there are 2 distances in it; expected 3, as its first line says",
-    );
+    let count = "tiny.model:4: `Block count`: 130 blocks, but its zones without spares and slips hold 133, which count";
+    let short = "tiny.seek:1: `Seek distances measured`: there are 2 distances in it, not 3 as it says here";
+    let end = "tiny.seek: `distance`: the table ends earlier: 7 cylinders are taken to need 4 ms";
+    warned("tiny.seek", "7, 4.0\n", "", &[count, short, end]);
 }
 
 #[test]
@@ -169,8 +167,8 @@ fn contradictory_parameters_are_told_apart() {
     refused(
         "tiny.seek",
         "7, 4.0",
-        "2, 4.0",
-        "tiny.seek:4: `distance`: distance 2 does not go on from the one above; expected distances that rise from 1",
+        "7, 4000.0",
+        "tiny.seek:4: `seek time`: `4000.0` will not do; expected milliseconds from 0 to 1000",
     );
     refused(
         "tiny.model",
@@ -270,4 +268,115 @@ fn an_index_of_tracks_becomes_bands_of_runs() {
     // Surface 0 runs inwards first (cylinders 1, 0), surface 1 outwards; block 5 is behind the slip.
     assert_eq!(tracks, [(1, 0), (0, 0), (0, 1), (1, 1), (3, 0)]);
     assert_eq!(geometry.extent(5, 1).before, 6);
+}
+
+/// Texts of a set-up's files by their paths.
+fn import_of(files: &[(&str, &str)], wanted: Option<&str>) -> Result<Import, Vec<Diagnostic>> {
+    let load = |name: &str| {
+        let found = files.iter().find(|file| file.0 == name);
+        found.map(|file| file.1.to_owned()).ok_or_else(|| "no such file".to_owned())
+    };
+    import("tiny.parv", files[0].1, &load, wanted, "tiny")
+}
+
+#[test]
+fn files_are_looked_for_beside_the_one_that_names_them() {
+    let set_up = PARV.replace("tiny.diskspecs", "drives/tiny.diskspecs");
+    let specs = SPECS.replace("tiny.model", "model/tiny.model");
+    let parts = [
+        ("tiny.parv", set_up.as_str()),
+        ("drives/tiny.diskspecs", &specs),
+        ("drives/model/tiny.model", MODEL),
+        ("drives/model/tiny.seek", SEEK),
+    ];
+    let plain = with("", "", "").unwrap().toml;
+    assert!(import_of(&parts, None).unwrap().toml == plain);
+    // What does not lie there may lie beside the first.
+    let mut elsewhere = parts;
+    (elsewhere[2].0, elsewhere[3].0) = ("model/tiny.model", "tiny.seek");
+    assert!(import_of(&elsewhere, None).unwrap().toml == plain);
+}
+
+#[test]
+fn of_several_drives_the_one_in_use_counts_and_a_variant_has_what_it_does_not_say() {
+    let base = SPECS.replace("TINY", "BASE");
+    let rest = "instantiate [ disk0 .. disk2 ] as TINY\n";
+    let variant = format!("{base}BASE TINY {{ Fast write level = 0, Head count = 3 }}\n{rest}");
+    let parts = [("tiny.parv", variant.as_str()), ("tiny.model", MODEL), ("tiny.seek", SEEK)];
+    let found = import_of(&parts, None).expect("a drive");
+    assert_eq!(found.drive, "TINY");
+    assert!(found.toml.contains("write_back = { value = false") && found.toml.contains("segments = { value = 4"));
+    let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(said[0], "tiny.parv:20: `TINY`: there are 2 drives: the one that is instantiated counts");
+    assert!(import_of(&parts, Some("BASE")).expect("a drive").toml.contains("write_back = { value = true"));
+    let other = import_of(&parts, Some("TINI")).unwrap_err()[0].to_string();
+    assert_eq!(other, "tiny.parv: `TINI`: no such drive in it; expected BASE, TINY; did you mean `TINY`?");
+    let none = [("tiny.parv", &*variant.replace("instantiate [ disk0 .. disk2 ] as TINY", "")), parts[1], parts[2]];
+    let several = import_of(&none, None).unwrap_err()[0].to_string();
+    assert_eq!(several, "tiny.parv: there are 2 drives in it; expected --drive with one of BASE, TINY");
+    let cut = [("tiny.parv", &*variant.replace("as TINY", "")), parts[1], parts[2]];
+    let said = import_of(&cut, None).unwrap_err()[0].to_string();
+    assert_eq!(said, "tiny.parv:21: `instantiate`: it does not say of what; expected `instantiate [ a, b ] as NAME`");
+}
+
+#[test]
+fn of_blocks_of_one_name_the_first_counts() {
+    let twice = format!("{PARV}disksim_bus BUS0 {{ Read block transfer time = 9 }}\nsource tiny.diskspecs\n");
+    let parts = [("tiny.parv", &*twice), ("tiny.diskspecs", SPECS), ("tiny.model", MODEL), ("tiny.seek", SEEK)];
+    let found = import_of(&parts, None).expect("a drive");
+    assert_eq!(found.toml, with("", "", "").unwrap().toml);
+    let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(said[0], "tiny.parv:8: `BUS0`: it is there again: the one in tiny.parv:1 counts");
+    assert_eq!(said[1], "tiny.diskspecs:1: `TINY`: it is there again: the one in tiny.diskspecs:1 counts");
+}
+
+#[test]
+fn a_part_of_a_set_up_is_told_what_is_lacking() {
+    let said = |text: &str| import_of(&[("tiny.parv", text)], None).unwrap_err()[0].to_string();
+    let mechanics = "tiny.parv: there is no drive in it; expected the file that sources it (.diskspecs or .parv): this one \
+                     is a drive's mechanics alone";
+    assert_eq!(said(MODEL), mechanics);
+    let flat = "disksim_simpledisk D { Constant access time = 5 }";
+    assert!(said(flat).ends_with("expected a `disksim_disk`: a `disksim_simpledisk` has no mechanics"));
+    assert!(said("disksim_disc D { Print stats = 1 }").ends_with("did you mean `disksim_disk`?"));
+}
+
+#[test]
+fn tables_of_seeks_are_taken_as_far_as_they_say_something() {
+    let count = "tiny.model:4: `Block count`: 130 blocks, but its zones without spares and slips hold 133, which count";
+    let table = |to: &str, said: &[&str]| {
+        let found = warned("tiny.seek", SEEK, to, &[&[count], said].concat());
+        let points = found.toml.split("[mechanics.seek.points]").nth(1).expect("points");
+        points.split('=').nth(2).expect("a list").split("]\n").next().expect("an end").replace(['\n', ' '], "")
+    };
+    let plain = "[[1,1],[3,2],[7,4],";
+    assert_eq!(table("1 1.0 0.1\n3\t2.0\t0.1\r\n7,4,0\n", &[]), plain);
+    assert_eq!(table("\u{feff}0, 0\n1, 1.0\n3, 2.0\n7, 4.0\n", &[]), plain);
+    let order = "tiny.seek: `distance`: 1 stands behind 7: they are taken in order";
+    assert_eq!(table("7, 4.0\n1, 1.0\n3, 2.0\n", &[order]), plain);
+    let again = "tiny.seek: `distance`: 1 distances are there again: the first of each counts";
+    assert_eq!(table("1, 1.0\n3, 2.0\n3, 2.5\n7, 4.0\n", &[again]), plain);
+    let strange = "tiny.seek:1: `distance time` is no seek: 2 such lines are left out; expected distance, time; or with \
+                   deviation and write time";
+    assert_eq!(table("distance time\n1, 1.0\n3, 2.0\n7, 4.0\nend\n", &[strange]), plain);
+    // Towards one cylinder along the first two points; never below half of the first.
+    let begin = "tiny.seek: `distance`: the table begins later: 1 cylinders are taken to need 1.5 ms";
+    assert_eq!(table("3, 2.0\n7, 3.0\n", &[begin]), "[[1,1.5],[3,2],[7,3],");
+    // Measured too short a way, or falling at the end: on along the last third, and never down.
+    let end = "tiny.seek: `distance`: the table ends earlier: 7 cylinders are taken to need 4 ms";
+    assert_eq!(
+        table("1, 1.0\n3, 2\n4, 2.5\n5, 3.0\n", &[end]),
+        "[[1,1],[3,2],[4,2.5],[5,3],[7,4],".replace("]],", "],")
+    );
+    let falls = end.replace("4 ms", "2.9 ms");
+    assert_eq!(table("1, 1.0\n4, 3\n6, 2.9\n", &[&falls]), "[[1,1],[4,3],[6,2.9],[7,2.9],");
+}
+
+#[test]
+fn numbers_may_be_hexadecimal() {
+    let plain = with("", "", "").unwrap();
+    assert_eq!(with("tiny.model", "Number of cylinders = 8", "Number of cylinders = 0x8").unwrap().toml, plain.toml);
+    assert_eq!(with("tiny.model", "per track = 10", "per track = 0xA").unwrap().toml, plain.toml);
+    let error = with("tiny.model", "per track = 10", "per track = -0xA").unwrap_err()[0].to_string();
+    assert!(error.contains("-0xA will not do; expected a number from 1"), "{error}");
 }

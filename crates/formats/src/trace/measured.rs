@@ -3,7 +3,8 @@
 //! Two forms are read:
 //! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
 //!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
-//!   stand in any order. Others are left alone with a warning, but for `cache_tag`, which traces carry for their readers.
+//!   stand in any order, and be called otherwise or be in other units (`columns`). Others are left alone with a warning,
+//!   but for `cache_tag`, which traces carry for their readers.
 //! - **Validation traces of DiskSim**: a line a request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
 //!   microseconds, the tag (`Hit`, `Miss`, `Doub`, `Trip`) saying how the drive was seen to take it.
 //!
@@ -15,7 +16,10 @@ use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Row;
 
+use self::columns::Columns;
 use crate::diagnostic::Diagnostic;
+
+mod columns;
 
 /// A measured trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,12 +33,6 @@ pub struct Trace {
     /// What is in the file and was not read.
     pub warnings: Vec<Diagnostic>,
 }
-
-/// Columns of the CSV form.
-const COLUMNS: [&str; 6] = ["lba", "sectors", "op", "measured_response_ms", "think_ms", "arrival_ms"];
-
-/// A column that traces carry for their readers: how the drive was seen to take the request.
-const NOTED: &str = "cache_tag";
 
 /// How DiskSim's form says that the drive was seen to take a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
@@ -118,9 +116,11 @@ fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic
         Diagnostic::at(file, line(error.position()), error.to_string()).expected("comma-separated values")
     };
     let kept = kept.join("\n");
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(kept.as_bytes());
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.trim(csv::Trim::All).flexible(true).delimiter(delimiter(kept.lines().next().unwrap_or("")));
+    let mut reader = reader.from_reader(kept.as_bytes());
     let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
-    let columns = Columns::of(Place { file, line: lines[0] }, &header)?;
+    let (columns, warnings) = Columns::of(Place { file, line: lines[0] }, &header)?;
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error))?;
@@ -131,78 +131,12 @@ fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic
         }
         rows.push(columns.row(at, &record)?);
     }
-    let warnings = columns.unread(Place { file, line: lines[0] }, &header);
     Ok((rows, warnings))
 }
 
-/// Where the columns stand.
-struct Columns {
-    lba: usize,
-    sectors: usize,
-    op: usize,
-    measured: usize,
-    think: Option<usize>,
-    arrival: Option<usize>,
-}
-
-impl Columns {
-    fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<Columns, Diagnostic> {
-        for name in COLUMNS {
-            if header.iter().filter(|&word| word == name).count() > 1 {
-                let fault = Diagnostic::at(at.file, at.line, "this column is there twice").key(name);
-                return Err(fault.expected("each column once"));
-            }
-        }
-        let column = |name: &str| header.iter().position(|word| word == name);
-        let must = |name: &'static str| {
-            column(name).ok_or_else(|| {
-                let fault = Diagnostic::at(at.file, at.line, "this column is missing").key(name);
-                let fault = fault.expected(format!("a header with {}", COLUMNS.join(", ")));
-                // The word that was perhaps meant: one of the header's that is no column.
-                fault.nearest_to(name, header.iter().filter(|word| !COLUMNS.contains(word)))
-            })
-        };
-        let (think, arrival) = (column("think_ms"), column("arrival_ms"));
-        let (lba, sectors, op) = (must("lba")?, must("sectors")?, must("op")?);
-        let measured = must("measured_response_ms")?;
-        if think.is_none() && arrival.is_none() {
-            must("think_ms")?;
-        }
-        Ok(Columns { lba, sectors, op, measured, think, arrival })
-    }
-
-    fn row(&self, at: Place<'_>, record: &csv::StringRecord) -> Result<Raw, Diagnostic> {
-        let word = |place: usize, name: &str| {
-            record.get(place).ok_or_else(|| Diagnostic::at(at.file, at.line, "the line ends before it").key(name))
-        };
-        let time = |place: Option<usize>, name: &str| match place {
-            None => Ok(None),
-            Some(place) => at.time(name, word(place, name)?, 1.0, LATEST_MS).map(Some),
-        };
-        let measured = "measured_response_ms";
-        Ok(Raw {
-            op: at.op(word(self.op, "op")?)?,
-            lba: at.lba(word(self.lba, "lba")?)?,
-            sectors: at.sectors(word(self.sectors, "sectors")?)?,
-            measured: at.time(measured, word(self.measured, measured)?, 1.0, LONGEST_MS)?,
-            think: time(self.think, "think_ms")?,
-            arrival: time(self.arrival, "arrival_ms")?,
-            line: at.line,
-        })
-    }
-
-    /// A warning for each column that nothing is read from, with the column that was perhaps meant.
-    fn unread(&self, at: Place<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
-        let absent = COLUMNS.into_iter().filter(|name| !header.iter().any(|word| word == *name));
-        let absent: Vec<&str> = absent.collect();
-        let unread = header.iter().filter(|word| !COLUMNS.contains(word) && *word != NOTED);
-        let warning = |word: &str| {
-            let name: String = word.chars().take(40).collect();
-            let warning = Diagnostic::at(at.file, at.line, "nothing is read from this column").key(name);
-            warning.nearest_to(word, absent.iter().copied())
-        };
-        unread.map(warning).collect()
-    }
+/// What stands between a header's names: a comma, else a semicolon or a tabulator.
+fn delimiter(header: &str) -> u8 {
+    [b',', b';', b'\t'].into_iter().find(|&mark| header.contains(char::from(mark))).unwrap_or(b',')
 }
 
 /// Fills in what the file leaves out.
@@ -244,6 +178,8 @@ impl Place<'_> {
         match word {
             "R" | "r" => Ok(Op::Read),
             "W" | "w" => Ok(Op::Write),
+            _ if word.eq_ignore_ascii_case("read") => Ok(Op::Read),
+            _ if word.eq_ignore_ascii_case("write") => Ok(Op::Write),
             _ => Err(self.fault("op", word, "R or W")),
         }
     }
@@ -258,11 +194,17 @@ impl Place<'_> {
         sectors.ok_or_else(|| self.fault("sectors", word, "a whole number from 1 to 65536"))
     }
 
+    /// Bytes as blocks.
+    fn blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
+        let whole = word.parse().ok().filter(|given: &u64| given.is_multiple_of(bytes)).map(|given| given / bytes);
+        whole.ok_or_else(|| self.fault(key, word, &format!("a multiple of {bytes} bytes")))
+    }
+
     /// A time in `unit` milliseconds, at most `limit` milliseconds.
     fn time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
         let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
-        let ms =
-            ms.ok_or_else(|| self.fault(key, word, &format!("a time from 0 to {} {}", limit / unit, name(unit))))?;
+        let fault = || self.fault(key, word, &format!("a time from 0 to {} {}", limit / unit, name(unit)));
+        let ms = ms.ok_or_else(fault)?;
         Ok(Span::from_nanos((ms * 1e6).round() as u64))
     }
 
@@ -273,7 +215,7 @@ impl Place<'_> {
 }
 
 fn name(unit: f64) -> &'static str {
-    if unit == 1.0 { "ms" } else { "us" }
+    columns::UNITS.into_iter().find(|known| known.1 == unit).map_or("ms", |known| known.0)
 }
 
 #[cfg(test)]
@@ -301,6 +243,38 @@ mod tests {
     }
 
     #[test]
+    fn other_names_units_and_marks_are_read_with_a_word_on_it() {
+        let plain = parse("t.csv", CSV).unwrap();
+        let read = |header: &str, rows: &str| {
+            let trace = parse("t.csv", &format!("{header}\n{rows}\n")).unwrap();
+            assert_eq!((&trace.rows, &trace.measured), (&plain.rows, &plain.measured), "{header}");
+            trace.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(read("OP,LBA,Sectors,Measured_Response_ms,Think ms", "R,100,8,5.25,10\nWrite,7,1,0.5,0"), none);
+        assert_eq!(read("op;lba;sectors;measured_response_ms;think_ms", "read;100;8;5.25;10\nw;7;1;0.5;0"), none);
+        let said = read("rw\tlbn\tsize_bytes\tResponse (us)\tthink_s", "R\t100\t4096\t5250\t0.01\nW\t7\t512\t500\t0");
+        assert_eq!(said[0], "t.csv:1: `rw`: read as op");
+        assert_eq!(said[3], "t.csv:1: `Response (us)`: read as measured_response_ms");
+        assert_eq!(said.len(), 5);
+        let both = read("op,lba,sectors,latency_us,measured_response_ms,think_ms", "R,100,8,9,5.25,10\nW,7,1,9,0.5,0");
+        assert_eq!(both, ["t.csv:1: `latency_us`: nothing is read from this column"]);
+        let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
+        assert_eq!(
+            error("op,lba,sectors,response,think_ms\nR,1,8,5,0\n"),
+            "t.csv:1: `response`: in which unit is it?; expected `response_ms`, `_us`, `_ns` or `_s`"
+        );
+        assert_eq!(
+            error("op,lba,bytes,response_ms,think_ms\nR,1,700,5,0\n"),
+            "t.csv:2: `sectors`: `700` will not do; expected a multiple of 512 bytes"
+        );
+        assert_eq!(
+            error("op,lba,sectors,response_ms,latency_us,think_ms\nR,1,7,5,5,0\n"),
+            "t.csv:1: `latency_us`: this column is there twice, also as `response_ms`; expected each column once"
+        );
+    }
+
+    #[test]
     fn disksims_form_is_in_microseconds() {
         let trace = parse("t.trace", "R Hit 100 8 5250.0 10000\nW Doub 7 1 500 0\n").unwrap();
         assert_eq!(trace.measured[0], Span::from_micros(5_250));
@@ -314,7 +288,7 @@ mod tests {
         let error = parse("t.csv", &text).unwrap_err().to_string();
         assert_eq!(error, "t.csv:10: `op`: `X` will not do; expected R or W");
         assert_eq!(parse("t.csv", &text.replace("X,7", "R,7")).unwrap().lines, [4, 6, 10]);
-        let error = parse("t.csv", &text.replace("lba", "LBA")).unwrap_err();
+        let error = parse("t.csv", &text.replace("lba", "LAB")).unwrap_err();
         assert_eq!(error.line, 3);
         assert_eq!(parse("t", "\u{feff}R Hit 1 8 10 10\n").unwrap().lines, [1]);
     }
@@ -338,7 +312,7 @@ mod tests {
         assert_eq!(
             error(&CSV.replace("think_ms", "thnk_ms")),
             "t.csv:1: `think_ms`: this column is missing; expected a header with lba, sectors, op, \
-             measured_response_ms, think_ms, arrival_ms; did you mean `thnk_ms`?"
+             measured_response_ms, think_ms or arrival_ms; did you mean `thnk_ms`?"
         );
         assert_eq!(
             error("R Hot 1 8 10 10\n"),
@@ -346,7 +320,7 @@ mod tests {
         );
         assert_eq!(
             error(&CSV.replace("op,", "lba,")),
-            "t.csv:1: `lba`: this column is there twice; expected each column once"
+            "t.csv:1: `lba`: this column is there twice, also as `lba`; expected each column once"
         );
         assert_eq!(
             error(&CSV.replace("5.25,10", "5.25,10,3")),

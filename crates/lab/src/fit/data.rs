@@ -46,7 +46,18 @@ pub struct Traced {
     pub timing: Timing,
     /// What held on the drive meanwhile: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
+    /// What another simulator made of it, to be shown beside: nothing goes by it.
+    pub beside: Option<Beside>,
     parts: [Option<Compared>; 2],
+}
+
+/// Response times of the same requests from elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beside {
+    /// What it is called.
+    pub name: String,
+    /// One for each request.
+    pub times: Vec<Span>,
 }
 
 /// A part of one kind of data, drawn anew several times.
@@ -89,7 +100,7 @@ impl Traced {
             (!range.is_empty()).then(|| Compared::new(&trace.rows, &trace.measured, range))
         };
         let parts = [compared(0..seen), compared(seen..all)];
-        Ok(Traced { file: file.to_owned(), seen, timing, set, parts, trace })
+        Ok(Traced { file: file.to_owned(), seen, timing, set, beside: None, parts, trace })
     }
 
     fn drive(&self, drive: &DriveFile) -> Result<Profile, Vec<Diagnostic>> {

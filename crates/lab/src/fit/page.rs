@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::report::{OfTrace, Report};
+use super::report::{OfOther, OfTrace, Report};
 use crate::validate::{Errors, Validation, plot};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
@@ -62,12 +62,35 @@ fn of_trace(text: &mut String, title: &str, trace: &OfTrace) {
     });
     let heads = ["", "requests", "measured mean ms", "before", "after", "demerit before ms", "after"];
     section(text, &trace.file, &heads, rows);
+    if let Some(other) = &trace.beside {
+        beside(text, trace, other);
+    }
     text.push_str(&plot::svg(title, &trace.samples));
     let rows = trace.remains.iter().map(|row| {
         let ms = [row.measured_ms, row.simulated_ms, row.demerit_ms].map(|ms| format!("{ms:.3}"));
         [vec![row.which.clone(), row.n.to_string()], ms.to_vec()].concat()
     });
     section(text, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
+}
+
+/// Another simulator's errors beside those after the fit.
+fn beside(text: &mut String, trace: &OfTrace, other: &OfOther) {
+    let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
+    let parts = [
+        ("seen", other.seen, after(&trace.seen)),
+        ("held back", other.held, after(&trace.held)),
+        ("whole", Some(other.whole), Some(trace.whole)),
+    ];
+    let parts = parts.into_iter().filter_map(|(part, other, ours)| Some((part, kinds(&other?), kinds(&ours?))));
+    let rows = parts.flat_map(|(part, other, ours)| {
+        other.into_iter().zip(ours).filter(|(_, (_, ours))| ours.n > 0).map(move |((kind, other), (_, ours))| {
+            let figures = [other.mean_simulated_ms, other.demerit_ms].map(|ms| format!("{ms:.3}"));
+            let percents = [other.demerit_percent, ours.demerit_percent].map(|share| format!("{share:.2}"));
+            [vec![format!("{kind}, {part}")], figures.to_vec(), percents.to_vec()].concat()
+        })
+    });
+    let heading = format!("Beside {}", other.name);
+    section(text, &heading, &["", "its mean ms", "its demerit ms", "its demerit %", "after the fit %"], rows);
 }
 
 fn kinds(of: &Validation) -> [(&'static str, Errors); 3] {

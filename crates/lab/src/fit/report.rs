@@ -8,7 +8,7 @@ use seekwise_model::time::Span;
 use serde::Serialize;
 
 use super::Fitted;
-use super::data::{Data, Part, Traced};
+use super::data::{Beside, Data, Part, Traced};
 use super::interval::WIDE;
 use super::judge::Left;
 use super::loss::near;
@@ -20,6 +20,16 @@ use crate::validate::{Samples, Validation};
 /// Above this share of the measured mean the reads that were held back are not explained: DiskSim's worst drive is at 7 %,
 /// a drive taken for another far above.
 const NOT_EXPLAINED: f64 = 20.0;
+
+/// Above this share of the measured mean, before the fit, the reads are rather another drive's: the eight measured drives'
+/// own parameters leave at most 7 %, those of one taken for another 8 to 45 %, most above 17 %. A fit then hides it.
+const BEGAN_FAR: f64 = 12.0;
+
+/// Whether reads that were `percent` off before the fit, `n` of them, are rather another drive's. By chance alone a
+/// distribution of n times is off by its deviation, at most about its mean, over the root of n.
+fn began_far(percent: f64, n: u64) -> bool {
+    percent > BEGAN_FAR + 100.0 / (n.max(1) as f64).sqrt()
+}
 
 /// A fit, as it is shown and kept.
 #[derive(Clone, Debug, Serialize)]
@@ -92,11 +102,26 @@ pub struct OfTrace {
     pub held: Option<[Validation; 2]>,
     /// On all, after.
     pub whole: Validation,
+    /// What another simulator made of it, where that is known.
+    pub beside: Option<OfOther>,
     /// What remains, on what was held back (else on all).
     pub remains: Vec<Remains>,
     /// Times after the fit, for pictures: of what was held back, else of all.
     #[serde(skip)]
     pub samples: Samples,
+}
+
+/// Errors of another simulator on the same trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfOther {
+    /// What it is called.
+    pub name: String,
+    /// On the requests that the search saw.
+    pub seen: Option<Validation>,
+    /// On those that were held back.
+    pub held: Option<Validation>,
+    /// On all.
+    pub whole: Validation,
 }
 
 /// Some requests of a trace, and how far they are off.
@@ -206,9 +231,17 @@ fn of_trace(traced: &Traced, before: &DriveFile, after: &DriveFile) -> Result<Of
         seen: both(0..traced.seen),
         held: both(traced.seen..all),
         whole: after.errors(),
+        beside: traced.beside.as_ref().map(|beside| of_other(beside, traced.seen, &after)),
         remains: remains(traced, &after, shown.clone()),
         samples: after.part(shown),
     })
+}
+
+fn of_other(beside: &Beside, seen: usize, ours: &Samples) -> OfOther {
+    let all = Samples { simulated: beside.times.clone(), ..ours.clone() };
+    let part = |range: std::ops::Range<usize>| (!range.is_empty()).then(|| all.part(range).errors());
+    let (seen, held) = (part(0..seen), part(seen..all.read.len()));
+    OfOther { name: beside.name.clone(), seen, held, whole: all.errors() }
 }
 
 /// Distances between requests, as shares of the furthest block.
@@ -281,12 +314,18 @@ fn of_point(point: &Point, before: &DriveFile, after: &DriveFile) -> Result<Vec<
 fn warnings(report: &Report, data: &[Data]) -> Vec<String> {
     let mut all = Vec::new();
     for trace in &report.traces {
-        let errors = trace.held.map_or(trace.whole, |held| held[1]);
+        let [before, errors] = trace.held.or(trace.seen).unwrap_or([trace.whole; 2]);
         if errors.reads.n > 0 && errors.reads.demerit_percent > NOT_EXPLAINED {
             all.push(format!(
                 "{}: a demerit of {:.0} % remains on reads: this is the trace of another drive, or something stood between \
                  it and who measured",
                 trace.file, errors.reads.demerit_percent
+            ));
+        } else if began_far(before.reads.demerit_percent, before.reads.n) {
+            all.push(format!(
+                "{}: before the fit its reads were off by a demerit of {:.0} %, more than a drive's own parameters leave: if \
+                 this is another drive's trace, the fit has hidden it",
+                trace.file, before.reads.demerit_percent
             ));
         }
     }
@@ -297,4 +336,16 @@ fn warnings(report: &Report, data: &[Data]) -> Vec<String> {
         all.push("nothing moved: the profile is as it was".to_owned());
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::began_far;
+
+    #[test]
+    fn a_drive_taken_for_another_begins_far_off_and_few_requests_do_not() {
+        assert!([17.0, 21.8, 45.2].iter().all(|&percent| began_far(percent, 3300)));
+        assert!([0.8, 6.5, 12.0].iter().all(|&percent| !began_far(percent, 3300)));
+        assert!(!began_far(12.0, 165) && !began_far(f64::NAN, 0));
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Opens no file.
 
+pub mod beside;
 mod cases;
 
 use seekwise_formats::diagnostic::Diagnostic;
@@ -24,19 +25,21 @@ pub struct Named {
     pub timing: Timing,
     /// The share of it that is held back, where that is said of it alone.
     pub held: Option<f64>,
+    /// A file with the times of another simulator, to be shown beside.
+    pub beside: Option<String>,
     /// Keys of the stack that held meanwhile, and values.
     pub set: Vec<(String, String)>,
 }
 
 /// Words that may stand behind a file, beside dotted keys of the stack.
-const WORDS: [&str; 4] = ["replay", "hold", "cache", "depth"];
+const WORDS: [&str; 5] = ["replay", "hold", "cache", "depth", "beside"];
 
 impl Named {
     /// Reads `FILE,KEY=VALUE,…`.
     pub fn parse(text: &str) -> Result<Named, Diagnostic> {
         let mut parts = text.split(',');
         let mut file = parts.next().unwrap_or_default().to_owned();
-        let (mut timing, mut held, mut set) = (Timing::Think, None, Vec::new());
+        let (mut timing, mut held, mut beside, mut set) = (Timing::Think, None, None, Vec::new());
         for part in parts {
             let Some((key, value)) = part.split_once('=') else {
                 // A comma of the file's own name.
@@ -59,6 +62,7 @@ impl Named {
                     let on = on.then_some(value).ok_or_else(|| wrong("on or off"))?;
                     set.push(("drive.cache.write_back".to_owned(), on.to_owned()));
                 }
+                "beside" => beside = Some(value.to_owned()),
                 "depth" => set.push(("drive.firmware.depth".to_owned(), value.to_owned())),
                 key if key.contains('.') || key == "driver" || key == "controller" => {
                     set.push((key.to_owned(), value.to_owned()));
@@ -66,12 +70,12 @@ impl Named {
                 _ => {
                     let fault = Diagnostic::at(&file, 0, "unknown word behind a file").key(key);
                     return Err(fault
-                        .expected("replay, hold, cache, depth, or a dotted key of the stack")
+                        .expected("replay, hold, cache, depth, beside, or a dotted key of the stack")
                         .nearest_to(key, WORDS));
                 }
             }
         }
-        Ok(Named { file, timing, held, set })
+        Ok(Named { file, timing, held, beside, set })
     }
 
     /// The keys that are the drive's, without their layer.
@@ -123,7 +127,15 @@ fn unit(traced: &Traced, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     if (1.0 / OTHER_UNIT..=OTHER_UNIT).contains(&ratio) {
         return Ok(());
     }
-    let message = format!("half of its times are below {measured:.3} ms; on `{}` {simulated:.3} ms", drive.name);
+    // Three significant figures either way.
+    let shown = |ms: f64| format!("{ms:.*}", (2.0 - ms.log10().floor()).clamp(0.0, 6.0) as usize);
+    let looks = [(1e3, "microseconds", "us"), (1e6, "nanoseconds", "ns"), (1e-3, "seconds", "s")];
+    let looks = looks.iter().find(|unit| (0.1..=10.0).contains(&(ratio / unit.0)));
+    let looks = looks.map_or("this is another drive's, or another stack's".to_owned(), |(_, unit, short)| {
+        format!("they look like {unit}: a column of these is called measured_response_{short}")
+    });
+    let (name, measured, simulated) = (&drive.name, shown(measured), shown(simulated));
+    let message = format!("half of its times are below {measured} ms, on `{name}` below {simulated} ms; {looks}");
     let fault = Diagnostic::at(&traced.file, 0, message).key("measured_response_ms");
     Err(vec![fault.expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
 }
@@ -161,6 +173,7 @@ pub fn data(
         return Err(errors);
     }
     cases::agree(&points)?;
+    warnings.extend(cases::outstanding(&points));
     apart(&mut points, named, held);
     if !points.is_empty() {
         all.push(Data::Points(points));
@@ -235,8 +248,8 @@ mod tests {
         let error = |text: &str| Named::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("a.csv,cahce=off"),
-            "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, or a dotted key of the stack; \
-             did you mean `cache`?"
+            "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, beside, or a dotted key of the \
+             stack; did you mean `cache`?"
         );
         assert_eq!(
             error("a.csv,hold=half"),
@@ -245,15 +258,82 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_fios_results_says_how_far_its_figures_may_be_off() {
+        let table = "rw,iodepth,numjobs,total_depth,iops,ios,elapsed_s,clat_mean_ms,clat_sd_ms,clat_max_ms,p50,p99,p99.9\n\
+                     randread,1,1,1,80,4800,61,12.5,4,30,12,22,26\nrandread,1,2,2,81,4860,61,25,6,30785,24,40,17112\n\
+                     randread,4,1,4,82,480,61,48,8,90,47,70,80\n";
+        let (data, warnings) = made("t.csv", table).unwrap();
+        let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["t.csv:3: `clat_max_ms`: 1 rows hold a request of seconds, a time-out: they are left out"]);
+        let Data::Points(points) = &data[0] else { panic!("jobs") };
+        let of = |point: &Point| -> Vec<(String, f64)> {
+            point.figures.iter().map(|figure| (figure.name.clone(), figure.measured)).collect()
+        };
+        // Beyond the 99.9 % of 4,800 lie fewer than 20, as beyond the 99 % of 480.
+        let first = [("iops", 80.0), ("mean", 12.5), ("p50", 12.0), ("p99", 22.0)];
+        assert_eq!(of(&points[0]), first.map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(of(&points[1]).len(), 3);
+        // A standard deviation of 4 ms in 4,800 of 12.5.
+        assert!((points[0].figures[1].error - 4.0 / 12.5 / 4800f64.sqrt()).abs() < 1e-9);
+        assert_eq!((points[0].held, points[1].held), (false, true));
+        let bare = "rw,depth,clat_mean_ms,iops\nrandread,1,12.5,80\n";
+        let (data, _) = made("t.csv,hold=none", bare).unwrap();
+        let Data::Points(points) = &data[0] else { panic!("jobs") };
+        assert_eq!(of(&points[0]), [("mean".to_owned(), 12.5), ("iops".to_owned(), 80.0)]);
+    }
+
+    #[test]
+    fn a_rate_and_a_mean_that_do_not_go_together_are_told() {
+        let said = |text: &str| made("t.csv", text).unwrap().1.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let right = "rw,depth,iops,mean\nrandread,1,72,13.8\nrandread,4,75,53\n";
+        assert!(said(right).is_empty());
+        let wrong = said(&right.replace("13.8", "3"));
+        let expected = "t.csv:2: `mean`: row: randread 4k, depth 1: 72 a second of 3 ms each are 0.22 requests outstanding, not \
+                        1: one of the two is wrong";
+        assert_eq!(wrong, [expected]);
+    }
+
+    #[test]
+    fn times_of_another_simulator_stand_beside_a_trace() {
+        let named = Named::parse("t.csv,beside=runs/disksim.txt").unwrap();
+        assert_eq!(named.beside.as_deref(), Some("runs/disksim.txt"));
+        let (mut data, _) = made("t.csv", &trace(400, "12.5")).unwrap();
+        let mut put =
+            |text: &str| beside::put(&mut data, &named, "runs/disksim.txt", text).map_err(|it| it.to_string());
+        let short = put(&"12.5\n".repeat(399)).unwrap_err();
+        let expected =
+            "runs/disksim.txt: 399 times, but t.csv has 400 requests; expected one for each request, in their order";
+        assert_eq!(short, expected);
+        let word = put("# ms\n\n12.5\nfast\n").unwrap_err();
+        assert_eq!(
+            word,
+            "runs/disksim.txt:4: `beside`: `fast` will not do; expected a response time in milliseconds a line"
+        );
+        put(&("# ms\n".to_owned() + &"13.5\n".repeat(400))).unwrap();
+        let Data::Traced(traced) = &data[0] else { panic!("a trace") };
+        let beside = traced.beside.as_ref().unwrap();
+        assert_eq!((beside.name.as_str(), beside.times.len()), ("disksim", 400));
+        let (mut jobs, _) = made("t.csv", "rw,depth,iops\nrandread,1,80\nrandread,2,81\n").unwrap();
+        let none = beside::put(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
+        assert_eq!(none, "t.csv: `beside`: only a trace has times of others beside it; expected a measured trace");
+    }
+
+    #[test]
     fn a_trace_in_another_unit_is_none_and_ten_requests_are_too_few() {
         let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
         assert_eq!((data[0].count(Part::Seen), data[0].count(Part::Held)), (500, 500));
         let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
         assert!(
-            error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500.000 ms; on"),
+            error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500 ms, on `barracuda"),
             "{error}"
         );
-        assert!(made("t.csv", &trace(1000, "0.0125")).is_err());
+        assert!(error.contains("they look like microseconds: a column of these is called measured_response_us"));
+        let us = trace(1000, "12500").replace("measured_response_ms", "measured_response_us");
+        assert!(made("t.csv", &us).is_ok());
+        let error = made("t.csv", &trace(1000, "0.0125")).unwrap_err();
+        assert!(error.contains("below 0.0125 ms") && error.contains("look like seconds"), "{error}");
+        let error = made("t.csv", &trace(1000, "0.2")).unwrap_err();
+        assert!(error.contains("; this is another drive's"), "{error}");
         let error = made("t.csv", &trace(10, "12.5")).unwrap_err();
         assert_eq!(
             error,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use seekwise_lab::fit::judge::Left;
-use seekwise_lab::fit::report::{OfPoint, OfTrace, Report};
+use seekwise_lab::fit::report::{OfOther, OfPoint, OfTrace, Report};
 use seekwise_lab::validate::{Errors, Validation};
 
 use crate::screen::{self, wrapped};
@@ -17,6 +17,7 @@ pub fn text(out: &Path, report: &Report) -> String {
     }
     for trace in &report.traces {
         text.push_str(&format!("{}\n", errors(trace)));
+        text.push_str(&trace.beside.as_ref().map_or(String::new(), |other| format!("{}\n", beside(trace, other))));
     }
     if !report.points.is_empty() {
         text.push_str(&format!("{}\n", points(&report.points)));
@@ -71,6 +72,40 @@ fn errors(trace: &OfTrace) -> String {
         }
     }
     format!("{}\n{rows}", trace.file)
+}
+
+/// Another simulator's errors beside those after the fit.
+fn beside(trace: &OfTrace, other: &OfOther) -> String {
+    let name = &other.name;
+    let mut rows = table([
+        "part".to_owned(),
+        String::new(),
+        format!("mean {name} ms"),
+        format!("demerit {name} ms"),
+        format!("demerit {name} %"),
+        "demerit after %".to_owned(),
+    ]);
+    figures_from(&mut rows, 2);
+    let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
+    let parts = [
+        ("seen", other.seen, after(&trace.seen)),
+        ("held back", other.held, after(&trace.held)),
+        ("whole", Some(other.whole), Some(trace.whole)),
+    ];
+    for (part, other, ours) in parts.into_iter().filter_map(|(part, other, ours)| Some((part, other?, ours?))) {
+        for (kind, of) in KINDS.into_iter().filter(|(_, of)| of(&ours).n > 0) {
+            let (other, ours) = (of(&other), of(&ours));
+            rows.add_row([
+                part.to_owned(),
+                kind.to_owned(),
+                format!("{:.3}", other.mean_simulated_ms),
+                format!("{:.3}", other.demerit_ms),
+                format!("{:.2}", other.demerit_percent),
+                format!("{:.2}", ours.demerit_percent),
+            ]);
+        }
+    }
+    rows.to_string()
 }
 
 /// One of the three of a validation.

@@ -23,9 +23,14 @@ fn layout_text(mapping: u32, scheme: u32, range: u32, blocks: u32, zones: &[Stri
     )
 }
 
+fn blocks(text: &str) -> Result<Vec<Block>, Diagnostic> {
+    let files = syntax::Files { first: "d.model", load: &|_| Err(String::new()) };
+    syntax::read(text, files).map(|setup| setup.blocks)
+}
+
 /// The geometry of a layout's text, by way of the profile.
 fn geometry(text: &str) -> Result<Geometry, Errors> {
-    let blocks = syntax::read("d.model", text, &|_| Err(String::new())).map_err(|error| vec![error])?;
+    let blocks = blocks(text).map_err(|error| vec![error])?;
     let model = Fields::of(&blocks[0], super::super::MODEL);
     let mut out = Text::new("d", "D", "d.model");
     layout(&model, &mut out)?;
@@ -253,7 +258,7 @@ fn a_bad_layout_is_told_where() {
 
 /// A layout drawn, with what there is to say about it.
 fn drawn_with_warnings(text: &str) -> (String, Vec<String>) {
-    let blocks = syntax::read("d.model", text, &|_| Err(String::new())).expect("blocks");
+    let blocks = blocks(text).expect("blocks");
     let mut out = Text::new("d", "D", "d.model");
     layout(&Fields::of(&blocks[0], super::super::MODEL), &mut out).expect("a layout");
     (drawn(&geometry(text).expect("a layout")), out.finish().2.iter().map(ToString::to_string).collect())

@@ -155,10 +155,7 @@ fn result(
                         with its job (docs/fit.md)";
         return Err(vec![fault.key("job options").expected(expected)]);
     }
-    let slowest = job.read.clat.max.max(job.write.clat.max) as f64 / 1e9;
-    let usual = |side: &DirectionResult| side.clat.percentiles.iter().find(|p| p.0 >= 90.0).map_or(0, |p| p.1);
-    let usual = usual(&job.read).max(usual(&job.write)) as f64 / 1e9;
-    if slowest > TIME_OUT_S && slowest > 10.0 * usual.max(0.001) {
+    if let Some(slowest) = time_out(&[&job.read, &job.write]) {
         let message = format!("`{}` holds a request of {slowest:.1} s, a time-out: it is left out", job.name);
         warnings.push(Diagnostic::at(file, 0, message));
         return Ok(None);
@@ -175,6 +172,14 @@ fn result(
         point.figures.extend(figures(side, if both { name } else { "" }, depth));
     }
     Ok((!point.figures.is_empty()).then_some(point))
+}
+
+/// The slowest request, in seconds, where it is a time-out.
+fn time_out(sides: &[&DirectionResult]) -> Option<f64> {
+    let slowest = sides.iter().map(|side| side.clat.max).max().unwrap_or(0) as f64 / 1e9;
+    let usual = |side: &DirectionResult| side.clat.percentiles.iter().find(|p| p.0 >= 90.0).map_or(0, |p| p.1);
+    let usual = sides.iter().map(|side| usual(side)).max().unwrap_or(0) as f64 / 1e9;
+    (slowest > TIME_OUT_S && slowest > 10.0 * usual.max(0.001)).then_some(slowest)
 }
 
 fn what(name: &str, options: &BTreeMap<String, String>) -> String {
@@ -333,11 +338,37 @@ const COLUMNS: [(&str, &str); 8] = [
     ("distance", "distance"),
 ];
 
+/// Columns of tables that are made of fio's results, in milliseconds; with `ios`, their number of requests, they say how
+/// far each figure may be off, and which result a time-out spoilt.
+const OF_FIO: [&str; 7] =
+    ["ios", "clat_mean_ms", "lat_mean_ms", "clat_sd_ms", "lat_sd_ms", "clat_max_ms", "lat_max_ms"];
+
+/// Columns that follow from others.
+const SAID_TWICE: [&str; 2] = ["total_depth", "elapsed_s"];
+
+fn is_column(word: &str) -> bool {
+    COLUMNS.iter().any(|(column, _)| *column == word)
+}
+
 /// Whether a header is that of a curve.
 pub fn is_curve(header: &str) -> bool {
     let words: Vec<&str> = header.split(',').map(str::trim).collect();
-    let of = |word: &&&str| COLUMNS.iter().any(|(column, _)| column == *word);
-    words.iter().any(|word| is_figure(word)) && words.iter().filter(of).count() > 0
+    words.iter().any(|word| is_figure(word)) && words.iter().any(|word| is_column(word))
+}
+
+/// A row of a table made of fio's results.
+fn result_of_row(row: &BTreeMap<&str, f64>) -> DirectionResult {
+    let first = |words: &[&str]| words.iter().find_map(|word| row.get(*word)).copied().unwrap_or(0.0);
+    let ns = |ms: f64| (ms * 1e6).round() as u64;
+    let percentile = |(word, ms): (&&str, &f64)| Some((word.strip_prefix('p')?.parse::<f64>().ok()?, ns(*ms)));
+    let mut percentiles: Vec<(f64, u64)> = row.iter().filter_map(percentile).collect();
+    percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut side = DirectionResult { iops: first(&["iops"]), ios: first(&["ios"]) as u64, ..Default::default() };
+    side.clat.mean = first(&["mean", "clat_mean_ms", "lat_mean_ms"]) * 1e6;
+    side.clat.stddev = first(&["clat_sd_ms", "lat_sd_ms"]) * 1e6;
+    side.clat.max = ns(first(&["clat_max_ms", "lat_max_ms"]));
+    side.clat.percentiles = percentiles;
+    side
 }
 
 /// Points of a curve: a row each.
@@ -350,30 +381,58 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
     };
     let header = reader.headers().map_err(unreadable)?.clone();
     for word in header.iter() {
-        if !is_figure(word) && !COLUMNS.iter().any(|(column, _)| *column == word) {
+        if !is_figure(word) && !is_column(word) && !OF_FIO.contains(&word) && !SAID_TWICE.contains(&word) {
             let warning = Diagnostic::at(file, 1, "nothing is read from this column").key(word);
             warnings.push(warning.nearest_to(word, COLUMNS.iter().map(|column| column.0)));
         }
     }
-    let mut points = Vec::new();
+    let (mut points, mut spoilt) = (Vec::new(), Vec::new());
     for record in reader.records() {
         let record = record.map_err(unreadable)?;
         let line = record.position().map_or(0, |place| place.line() as usize);
-        let (mut options, mut figures) = (BTreeMap::new(), Vec::new());
+        let (mut options, mut numbers) = (BTreeMap::new(), BTreeMap::new());
         for (word, value) in header.iter().zip(record.iter()) {
             if let Some((_, option)) = COLUMNS.iter().find(|(column, _)| *column == word) {
                 options.insert((*option).to_owned(), value.to_owned());
-            } else if is_figure(word) && !value.is_empty() {
-                let measured = value.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+            } else if (is_figure(word) || OF_FIO.contains(&word)) && !value.is_empty() {
+                let enough = |number: &f64| *number > 0.0 || (*number == 0.0 && !is_figure(word));
+                let measured = value.parse().ok().filter(|number: &f64| number.is_finite() && enough(number));
                 let measured = measured.ok_or_else(|| {
                     vec![Diagnostic::at(file, line, format!("`{value}` will not do")).key(word).expected("above 0")]
                 })?;
-                figures.push(Figure { name: word.to_owned(), measured, error: 0.0 });
+                numbers.insert(word, measured);
             }
         }
-        points.push(row(bed, line, &options, figures)?);
+        let side = result_of_row(&numbers);
+        if time_out(&[&side]).is_some() {
+            spoilt.push(line.to_string());
+            continue;
+        }
+        let whole = |key: &str| options.get(key).and_then(|text: &String| text.parse::<f64>().ok()).unwrap_or(1.0);
+        let found = match side.ios {
+            0 => figures_of_row(&numbers),
+            _ => figures(&side, "", whole("iodepth") * whole("numjobs")),
+        };
+        points.push(row(bed, line, &options, found)?);
+    }
+    if let Some(first) = spoilt.first() {
+        let message = format!("{} rows hold a request of seconds, a time-out: they are left out", spoilt.len());
+        let line = first.parse().unwrap_or(0);
+        warnings.push(Diagnostic::at(file, line, message).key("clat_max_ms"));
+    }
+    if points.is_empty() {
+        return Err(vec![Diagnostic::at(file, 0, "no row of it can be fitted to").expected("rows with figures")]);
     }
     Ok(points)
+}
+
+/// The figures of a row that does not say how many requests they are of.
+fn figures_of_row(row: &BTreeMap<&str, f64>) -> Vec<Figure> {
+    let figure = |(word, measured): (&&str, &f64)| {
+        let name = if ["clat_mean_ms", "lat_mean_ms"].contains(word) { "mean" } else { word };
+        is_figure(name).then(|| Figure { name: name.to_owned(), measured: *measured, error: 0.0 })
+    };
+    row.iter().filter_map(figure).collect()
 }
 
 /// The sectors of a step whose size is not said: one, as diskinfo reads.
@@ -450,4 +509,21 @@ pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// Warnings where a rate and a mean time do not go together: their product is how many requests were outstanding.
+pub fn outstanding(points: &[Point]) -> Vec<Diagnostic> {
+    let paced = |point: &&Point| ["rate", "thinktime", "sync"].iter().all(|word| !point.series.contains(word));
+    let jobs = points.iter().filter(|point| matches!(point.doing, Doing::Job(_))).filter(paced);
+    let warning = |point: &Point| {
+        let of = |name: &str| point.figures.iter().find(|figure| figure.name == name).map(|figure| figure.measured);
+        let (iops, mean) = (of("iops")?, of("mean")?);
+        let (depth, found) = ((point.order / LARGEST).floor().max(1.0), iops * mean / 1000.0);
+        let message = format!(
+            "{}: {iops} a second of {mean} ms each are {found:.2} requests outstanding, not {depth:.0}: one of the two is wrong",
+            point.what
+        );
+        ((found / depth).ln().abs() > APART).then(|| Diagnostic::at(&point.file, point.line, message).key("mean"))
+    };
+    jobs.filter_map(warning).collect()
 }

@@ -1,0 +1,127 @@
+//! A table of measured seeks in a file of its own: `distance, time`, or `distance, mean, standard deviation`, or these and
+//! a fourth column with the time of a write seek; commas or blanks between them. A first line with the number of distances
+//! may stand above it.
+//!
+//! As the reference program, this goes on where a line is no seek. Distances are put in order; of one that is there twice
+//! the first counts.
+
+use super::super::Errors;
+use super::super::fields::wrong;
+use super::super::syntax::{At, Value, short};
+use super::super::write::Text;
+use super::{LONGEST, round};
+
+/// One distance.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub(super) distance: u32,
+    /// Milliseconds.
+    pub(super) read: f64,
+    pub(super) write: Option<f64>,
+}
+
+/// Reads a table: at least one distance, rising.
+pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>, Errors> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut strange = Vec::new();
+    let at = |line: usize| At { file: file.to_owned(), line };
+    for (index, line) in table.trim_start_matches('\u{feff}').lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(count) = announced(line) {
+            let there = table.lines().skip(index + 1).filter(|line| is_seek(line)).count();
+            if count != there {
+                let message = format!("there are {there} distances in it, not {count} as it says here");
+                text.warn(at(index + 1).says(message).key("Seek distances measured"));
+            }
+        } else if is_seek(line) {
+            rows.push(row(&at(index + 1), line)?);
+        } else {
+            strange.push((index + 1, line));
+        }
+    }
+    if let Some(&(line, words)) = strange.first() {
+        let message = format!("`{}` is no seek: {} such lines are left out", short(words), strange.len());
+        text.warn(at(line).says(message).expected("distance, time; or with deviation and write time"));
+    }
+    rows.retain(|row| row.distance > 0);
+    if rows.is_empty() {
+        return Err(vec![at(0).says("there are no distances in it").expected("lines of distance, time")]);
+    }
+    in_order(&at(0), &mut rows, text);
+    Ok(rows)
+}
+
+/// The number in `Seek distances measured: 138`.
+fn announced(line: &str) -> Option<usize> {
+    line.split_once(':').and_then(|(_, count)| count.trim().parse().ok())
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let line = line.split('#').next().unwrap_or("");
+    line.split([',', ' ', '\t', '\r']).filter(|word| !word.is_empty())
+}
+
+/// Two to four numbers.
+fn is_seek(line: &str) -> bool {
+    let all = words(line).all(|word| word.parse::<f64>().is_ok());
+    all && (2..=4).contains(&words(line).count())
+}
+
+fn row(at: &At, line: &str) -> Result<Row, Errors> {
+    let ms = |word: &str| {
+        let value = word.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST).contains(ms));
+        let shown = Value::Word(word.to_owned());
+        value.ok_or_else(|| vec![wrong(at, "seek time", &shown, &format!("milliseconds from 0 to {LONGEST}"))])
+    };
+    let words: Vec<&str> = words(line).collect();
+    let shown = Value::Word(words[0].to_owned());
+    let distance = words[0].parse::<u32>().map_err(|_| vec![wrong(at, "distance", &shown, "cylinders, from 1")])?;
+    Ok(Row { distance, read: ms(words[1])?, write: words.get(3).map(|write| ms(write)).transpose()? })
+}
+
+/// Sorts by distance and leaves out what is there twice.
+fn in_order(at: &At, rows: &mut Vec<Row>, text: &mut Text) {
+    if let Some(pair) = rows.windows(2).find(|pair| pair[1].distance < pair[0].distance) {
+        let message = format!("{} stands behind {}: they are taken in order", pair[1].distance, pair[0].distance);
+        text.warn(at.says(message).key("distance"));
+    }
+    rows.sort_by_key(|row| row.distance);
+    let all = rows.len();
+    rows.dedup_by_key(|row| row.distance);
+    if rows.len() < all {
+        let message = format!("{} distances are there again: the first of each counts", all - rows.len());
+        text.warn(at.says(message).key("distance"));
+    }
+}
+
+/// Adds what a table needs at its ends: a single cylinder, and the longest seek where the last two points do not say it,
+/// since they fall or are to carry on over more than a tenth of what was measured. Both lie on a line through the points
+/// at the end in question: its first two, its last third; never above the first, never below the last.
+pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f64), &'static str)> {
+    let mut added = Vec::new();
+    let (Some(&first), Some(&last)) = (points.first(), points.last()) else { return added };
+    if first.0 > 1 {
+        let rise = points.get(1).map_or(0.0, |second| slope(first, *second).max(0.0));
+        let ms = round((first.1 - rise * f64::from(first.0 - 1)).max(first.1 / 2.0));
+        points.insert(0, (1, ms));
+        added.push(((1, ms), "the table begins later"));
+    }
+    let longest = cylinders.saturating_sub(1);
+    let falls = points.len() > 1 && points[points.len() - 2].1 > last.1;
+    let lacking = longest.saturating_sub(last.0);
+    if lacking > last.0 / 10 || (lacking > 0 && falls) {
+        let third = points.iter().rfind(|point| point.0 <= last.0 - last.0 / 3).copied().unwrap_or(last);
+        let ms = round((last.1 + slope(third, last).max(0.0) * f64::from(lacking)).min(LONGEST));
+        points.push((longest, ms));
+        added.push(((longest, ms), "the table ends earlier"));
+    }
+    added
+}
+
+/// Milliseconds a cylinder from one point to another.
+fn slope(from: (u32, f64), to: (u32, f64)) -> f64 {
+    if to.0 > from.0 { (to.1 - from.1) / f64::from(to.0 - from.0) } else { 0.0 }
+}

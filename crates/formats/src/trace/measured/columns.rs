@@ -1,0 +1,169 @@
+//! The columns of a measured trace in CSV: where each stands, by which name, in which unit.
+//!
+//! A name counts in any case, with blanks or underscores between its words, its unit behind it (`response_us`,
+//! `Response (us)`). What is not called as in our own form is read with a warning that says as what. A time whose unit is
+//! not in its name is refused: nobody could tell.
+
+use super::{LATEST_MS, LONGEST_MS, Place, Raw};
+use crate::diagnostic::Diagnostic;
+
+/// Names of units of time, and milliseconds.
+pub(super) const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3), ("sec", 1e3)];
+
+/// A column that traces carry for their readers: how the drive was seen to take the request.
+const NOTED: &str = "cache_tag";
+
+const HEADER: &str = "a header with lba, sectors, op, measured_response_ms, think_ms or arrival_ms";
+
+/// What a column holds, its name in our form, and other names; those of times without their unit.
+const KINDS: [(Kind, &str, &[&str]); 6] = [
+    (Kind::Lba, "lba", &["lbn", "blkno", "block_number", "start_sector", "first_block", "offset_bytes"]),
+    (Kind::Sectors, "sectors", &["blocks", "size_sectors", "length_sectors", "bytes", "size_bytes", "length_bytes"]),
+    (Kind::Op, "op", &["rw", "operation", "direction", "type"]),
+    (Kind::Measured, "measured_response_ms", &["measured_response", "response", "response_time", "latency"]),
+    (Kind::Think, "think_ms", &["think", "think_time"]),
+    (Kind::Arrival, "arrival_ms", &["arrival", "arrival_time", "issue", "issue_time", "timestamp", "time"]),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Lba,
+    Sectors,
+    Op,
+    Measured,
+    Think,
+    Arrival,
+}
+
+/// Where a column stands, and what one of its unit is: milliseconds, or bytes.
+#[derive(Clone, Copy)]
+struct Column {
+    kind: Kind,
+    place: usize,
+    unit: f64,
+    own: bool,
+}
+
+/// Where the columns stand.
+pub(super) struct Columns(Vec<Column>);
+
+/// A name's words in small letters, an underscore between them.
+fn plain(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_alphanumeric() && c != '\u{b5}').filter(|word| !word.is_empty());
+    words.map(|word| word.to_lowercase().replace(['\u{b5}', '\u{3bc}'], "u")).collect::<Vec<_>>().join("_")
+}
+
+/// What a name stands for. A time without its unit has none.
+fn meaning(name: &str, place: usize) -> Option<Column> {
+    let name = plain(name);
+    KINDS.iter().find_map(|&(kind, own, others)| {
+        let column = |unit, own| Column { kind, place, unit, own };
+        if name == own {
+            return Some(column(1.0, true));
+        }
+        let other = |name: &str| others.contains(&name);
+        if !matches!(kind, Kind::Measured | Kind::Think | Kind::Arrival) {
+            let unit = if name.contains("bytes") { 512.0 } else { 1.0 };
+            return other(&name).then(|| column(unit, false));
+        }
+        let unit =
+            UNITS.iter().find(|unit| name.strip_suffix(unit.0).is_some_and(|rest| other(rest.trim_end_matches('_'))));
+        match unit {
+            Some(unit) => Some(column(unit.1, false)),
+            None => other(&name).then(|| column(f64::NAN, false)),
+        }
+    })
+}
+
+impl Columns {
+    /// The columns of a header, and what there is to say about it.
+    pub(super) fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<(Columns, Vec<Diagnostic>), Diagnostic> {
+        let named: Vec<Column> = header.iter().enumerate().filter_map(|(place, name)| meaning(name, place)).collect();
+        let name = |place: usize| header.get(place).unwrap_or("");
+        let mut columns: Vec<Column> = Vec::new();
+        for column in &named {
+            // Beside a column of our own name one of another name is nothing.
+            if !column.own && named.iter().any(|other| other.own && other.kind == column.kind) {
+                continue;
+            }
+            if let Some(other) = columns.iter().find(|other| other.kind == column.kind) {
+                let message = format!("this column is there twice, also as `{}`", name(other.place));
+                return Err(Diagnostic::at(at.file, at.line, message)
+                    .key(name(column.place))
+                    .expected("each column once"));
+            }
+            if column.unit.is_nan() {
+                let fault = Diagnostic::at(at.file, at.line, "in which unit is it?").key(name(column.place));
+                let expected = format!("`{}_ms`, `_us`, `_ns` or `_s`", plain(name(column.place)));
+                return Err(fault.expected(expected));
+            }
+            columns.push(*column);
+        }
+        let columns = Columns(columns);
+        for (kind, own, _) in KINDS {
+            let either = kind == Kind::Think && columns.find(Kind::Arrival).is_some();
+            if kind != Kind::Arrival && columns.find(kind).is_none() && !either {
+                let fault = Diagnostic::at(at.file, at.line, "this column is missing").key(own).expected(HEADER);
+                // The word that was perhaps meant: one of the header's that is no column.
+                let strange = header.iter().enumerate().filter(|(place, word)| meaning(word, *place).is_none());
+                return Err(fault.nearest_to(own, strange.map(|(_, word)| word)));
+            }
+        }
+        let warnings = columns.warnings(at, header);
+        Ok((columns, warnings))
+    }
+
+    fn find(&self, kind: Kind) -> Option<Column> {
+        self.0.iter().find(|column| column.kind == kind).copied()
+    }
+
+    /// A request from its line.
+    pub(super) fn row(&self, at: Place<'_>, record: &csv::StringRecord) -> Result<Raw, Diagnostic> {
+        let word = |kind: Kind| {
+            let own = KINDS.iter().find(|row| row.0 == kind).map_or("", |row| row.1);
+            let column = self.find(kind).expect("it was found in the header");
+            let word = record.get(column.place);
+            let fault = || Diagnostic::at(at.file, at.line, "the line ends before it").key(own);
+            word.map(|word| (own, word, column.unit)).ok_or_else(fault)
+        };
+        let time = |kind: Kind, limit: f64| {
+            let (own, word, unit) = word(kind)?;
+            at.time(own, word, unit, limit)
+        };
+        let maybe = |kind: Kind| self.find(kind).map(|_| time(kind, LATEST_MS)).transpose();
+        let blocks = |kind: Kind| {
+            let (own, word, unit) = word(kind)?;
+            if unit == 1.0 { Ok(word.to_owned()) } else { at.blocks(own, word, unit as u64).map(|n| n.to_string()) }
+        };
+        Ok(Raw {
+            op: at.op(word(Kind::Op)?.1)?,
+            lba: at.lba(&blocks(Kind::Lba)?)?,
+            sectors: at.sectors(&blocks(Kind::Sectors)?)?,
+            measured: time(Kind::Measured, LONGEST_MS)?,
+            think: maybe(Kind::Think)?,
+            arrival: maybe(Kind::Arrival)?,
+            line: at.line,
+        })
+    }
+
+    /// What is read by another name or in another unit; and what is not read, with the column that was perhaps meant.
+    fn warnings(&self, at: Place<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
+        let absent = || KINDS.iter().filter(|row| self.find(row.0).is_none()).map(|row| row.1);
+        let warning = |(place, word): (usize, &str)| {
+            let key: String = word.chars().take(40).collect();
+            match self.0.iter().find(|column| column.place == place) {
+                Some(column) if column.own => None,
+                Some(column) => {
+                    let own = KINDS.iter().find(|row| row.0 == column.kind).map_or("", |row| row.1);
+                    Some(Diagnostic::at(at.file, at.line, format!("read as {own}")).key(key))
+                }
+                None if word == NOTED => None,
+                None => {
+                    let warning = Diagnostic::at(at.file, at.line, "nothing is read from this column").key(key);
+                    Some(warning.nearest_to(word, absent()))
+                }
+            }
+        };
+        header.iter().enumerate().filter_map(warning).collect()
+    }
+}
