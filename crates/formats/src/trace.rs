@@ -405,37 +405,55 @@ impl<P: Parse> Lines<P> {
     fn fault(&self, message: String) -> Diagnostic {
         Diagnostic::at(&self.file, self.number as usize, message)
     }
+
+    /// The next line, brought together in `line`; false: there is none.
+    fn bring(&mut self) -> Result<bool, Diagnostic> {
+        self.line.clear();
+        let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
+        match read.map_err(|why| self.fault(format!("cannot be read: {why}")))? {
+            read if read as u64 == LONGEST => Err(self.fault(format!("a line of more than {LONGEST} bytes"))),
+            read => Ok(read > 0),
+        }
+    }
+}
+
+/// Parses a line of `file` with its end. False: all that follows is something else.
+#[inline]
+fn parse<P: Parse>(parser: &mut P, file: &str, number: u64, line: &[u8], sink: &mut Sink) -> Result<bool, Diagnostic> {
+    let mark = if number == 1 { &b"\xef\xbb\xbf"[..] } else { b"" };
+    let text = line.strip_prefix(mark).unwrap_or(line).trim_ascii();
+    if text.is_empty() || text[0] == b'#' {
+        return Ok(true);
+    }
+    parser.line(&Line { file, number, text }, sink).map_err(|fault| match line.ends_with(b"\n") {
+        true => fault,
+        false => Diagnostic { message: format!("the file ends within this line: {}", fault.message), ..fault },
+    })
 }
 
 impl<P: Parse> Rows for Lines<P> {
     #[inline]
     fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic> {
         while sink.ready.is_empty() && !self.over {
-            self.line.clear();
             self.number += 1;
-            let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
-            match read.map_err(|why| self.fault(format!("cannot be read: {why}")))? {
-                0 => return Ok(self.end(sink)),
-                read if read as u64 == LONGEST => {
-                    return Err(self.fault(format!("a line of more than {LONGEST} bytes")));
+            // Mostly it lies in the reader's memory as a whole. What cannot be read is told where it is brought together.
+            let here = self.input.fill_buf().unwrap_or_default();
+            let here = &here[..here.len().min(LONGEST as usize - 1)];
+            let more = match fields::place(here, b'\n') {
+                Some(place) => {
+                    self.cut = false;
+                    let more = parse(&mut self.parse, &self.file, self.number, &here[..=place], sink);
+                    self.input.consume(place + 1);
+                    more?
                 }
-                _ => {}
-            }
-            self.cut = self.line.last() != Some(&b'\n');
-            let mark = if self.number == 1 { &b"\xef\xbb\xbf"[..] } else { b"" };
-            let text = self.line.strip_prefix(mark).unwrap_or(&self.line).trim_ascii();
-            if text.is_empty() || text[0] == b'#' {
-                continue;
-            }
-            let line = Line { file: &self.file, number: self.number, text };
-            match self.parse.line(&line, sink) {
-                Ok(true) => {}
-                Ok(false) => return Ok(self.end(sink)),
-                Err(fault) if self.cut => {
-                    let message = format!("the file ends within this line: {}", fault.message);
-                    return Err(Diagnostic { message, ..fault });
+                None if self.bring()? => {
+                    self.cut = !self.line.ends_with(b"\n");
+                    parse(&mut self.parse, &self.file, self.number, &self.line, sink)?
                 }
-                Err(fault) => return Err(fault),
+                None => false,
+            };
+            if !more {
+                return Ok(self.end(sink));
             }
         }
         Ok(!self.over)

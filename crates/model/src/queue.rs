@@ -120,8 +120,8 @@ pub struct Queue<T> {
     free: Vec<u32>,
     /// Oldest first.
     waiting: Vec<u32>,
-    /// Among many, for policies that go by position: positions and numbers, rising, for a choice that begins at a place
-    /// and goes on from there. Streams come and go at its ends.
+    /// Where it is `sorted`: positions and numbers, rising, for a choice that begins at a place and goes on from there.
+    /// Streams come and go at its ends.
     places: VecDeque<(u64, u32)>,
     sorted: bool,
     capacity: usize,
@@ -157,14 +157,14 @@ impl<T: Copy> Default for Queue<T> {
 impl<T: Copy> Queue<T> {
     /// An empty queue that never holds more than `capacity` (it does not grow then).
     pub fn new(discipline: Discipline, capacity: usize) -> Queue<T> {
-        let sorted = sorts(&discipline, capacity);
+        let sorts = sorts(&discipline, capacity);
         Queue {
             discipline,
             held: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
             waiting: Vec::with_capacity(capacity),
-            places: VecDeque::with_capacity(if sorted { capacity } else { 0 }),
-            sorted,
+            places: VecDeque::with_capacity(if sorts { capacity } else { 0 }),
+            sorted: sorts && discipline.policy != Policy::Sptf,
             capacity,
             next_order: 0,
             sweep: 0,
@@ -176,8 +176,22 @@ impl<T: Copy> Queue<T> {
     /// Changes the discipline from now on.
     pub fn set_discipline(&mut self, discipline: Discipline) {
         self.discipline = discipline;
-        self.sorted = sorts(&discipline, self.capacity);
+        self.sorted = sorts(&discipline, self.capacity) && discipline.policy != Policy::Sptf;
         self.sort();
+        self.sort_if_many();
+    }
+
+    /// By cost a choice among few looks at each of them, and keeping their places would be in vain. What lies between keeps
+    /// a queue about that long from being sorted again and again.
+    #[inline]
+    fn sort_if_many(&mut self) {
+        let few = if self.sorted { FEW / 2 } else { FEW };
+        let many = self.waiting.len() > few;
+        let changes = many != self.sorted && self.discipline.policy == Policy::Sptf;
+        if changes && sorts(&self.discipline, self.capacity) {
+            self.sorted = many;
+            self.sort();
+        }
     }
 
     fn sort(&mut self) {
@@ -228,6 +242,7 @@ impl<T: Copy> Queue<T> {
                 _ => self.places.push_back((position, number)),
             }
         }
+        self.sort_if_many();
         self.next_order += 1;
     }
 
@@ -266,6 +281,7 @@ impl<T: Copy> Queue<T> {
             kept
         });
         self.sort();
+        self.sort_if_many();
     }
 
     /// What `which` names waits at another position now.
@@ -295,6 +311,7 @@ impl<T: Copy> Queue<T> {
             self.places.remove(place);
         }
         self.free.push(number);
+        self.sort_if_many();
         self.serve(taken.position);
         taken.item
     }
@@ -606,7 +623,7 @@ const NOWHERE: (u128, usize) = (u128::MAX, usize::MAX);
 /// Up to so many, looking at each costs less than keeping them sorted and looking at a third of them.
 const FEW: usize = 64;
 
-/// Keeps its requests by position too.
+/// Keeps its requests by position too; by cost where they are many.
 fn sorts(discipline: &Discipline, capacity: usize) -> bool {
     let by_place = match discipline.policy {
         Policy::Fcfs | Policy::Sstf => false,

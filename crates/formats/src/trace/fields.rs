@@ -215,21 +215,45 @@ pub(super) fn commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     let (mut count, mut from) = (0, 0);
     let mut end = |place: usize| {
         if let Some(word) = words.get_mut(count) {
-            *word = text[from..place].trim_ascii();
+            *word = trimmed(&text[from..place]);
         }
         (count, from) = (count + 1, place + 1);
     };
-    for (at, bytes) in text.chunks(8).enumerate() {
-        let mut eight = [0; 8];
-        eight[..bytes.len()].copy_from_slice(bytes);
+    let (eights, rest) = text.as_chunks();
+    for (at, &eight) in eights.iter().enumerate() {
         let mut found = equal(eight, b',');
         while found != 0 {
             end(at * 8 + found.trailing_zeros() as usize / 8);
             found &= found - 1;
         }
     }
+    for (at, _) in rest.iter().enumerate().filter(|(_, byte)| **byte == b',') {
+        end(eights.len() * 8 + at);
+    }
     end(text.len());
     (words, count)
+}
+
+/// Without the blanks around; few words of a trace have any.
+#[inline]
+fn trimmed(word: &[u8]) -> &[u8] {
+    match word {
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => word,
+        _ => word.trim_ascii(),
+    }
+}
+
+/// Where that byte stands first.
+#[inline]
+pub(super) fn place(bytes: &[u8], wanted: u8) -> Option<usize> {
+    let (eights, rest) = bytes.as_chunks();
+    for (at, &eight) in eights.iter().enumerate() {
+        let found = equal(eight, wanted);
+        if found != 0 {
+            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|&byte| byte == wanted).map(|at| eights.len() * 8 + at)
 }
 
 /// The highest digit of each of eight bytes that is this one, the first byte lowest; of others nothing.
@@ -334,6 +358,9 @@ mod tests {
         let (words, count) = commas::<9>(b"12345678,\xac+-., ,,0,1234567,x,");
         let expected: [&[u8]; 9] = [b"12345678", b"\xac+-.", b"", b"", b"0", b"1234567", b"x", b"", b""];
         assert_eq!((words, count), (expected, 8));
+        for (bytes, expected) in [("", None), ("1234567", None), ("12345678,", Some(8)), ("0,345678,", Some(1))] {
+            assert_eq!(place(bytes.as_bytes(), b','), expected, "{bytes}");
+        }
         let (words, count) = blanks::<2>(b"  a \t b c");
         assert_eq!((words, count), ([&b"a"[..], b"b"], 3));
     }

@@ -104,15 +104,18 @@ fn each_choice_equals_a_plain_recomputation() {
     for seed in 0..1200 {
         let mut rng = Seed(seed).stream("choices");
         let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
-        let mut queue: Queue<Item> = Queue::new(discipline, [16, FEW + 1][seed as usize / 5 % 2]);
+        // Few; or many and few by turns, so that places are kept for a while.
+        let (capacity, turns) = [(16, 200), (FEW + 8, 500)][seed as usize / 5 % 2];
+        let mut queue: Queue<Item> = Queue::new(discipline, capacity);
         let mut plain = Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
         let (mut now, mut head) = (0, 0);
         // Costs grow with the distance, or do not.
         let slope = [0, 1000, 300][seed as usize % 3];
         let far = |item: &Item, head: u64| Slope { slope, head }.of(item);
-        for _ in 0..200 {
+        for turn in 0..turns {
             now += rng.below(12);
-            if queue.len() < 16 && rng.percent(60) {
+            let filling = if capacity == 16 { 60 } else { [95, 15][turn / 100 % 2] };
+            if queue.len() < capacity && rng.percent(filling) {
                 let item = (plain.next, rng.below(9), rng.below(30) * 1000);
                 queue.push(at(now), item.1, item);
                 plain.waiting.push((at(now), item));
