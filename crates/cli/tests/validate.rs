@@ -138,9 +138,9 @@ fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
         assert_eq!(names(folder.path()), before, "something was written");
     };
     refused(
-        &CSV.replace("900000,16,W", "900000,16,Write"),
+        &CSV.replace("900000,16,W", "900000,16,Wrote"),
         &[],
-        "error: bad.csv:5: `op`: `Write` will not do; expected R or W",
+        "error: bad.csv:5: `op`: `Wrote` will not do; expected R or W",
     );
     refused(
         &CSV.replace("300000000", "600000000"),

@@ -77,14 +77,8 @@ fn errors(trace: &OfTrace) -> String {
 /// Another simulator's errors beside those after the fit.
 fn beside(trace: &OfTrace, other: &OfOther) -> String {
     let name = &other.name;
-    let mut rows = table([
-        "part".to_owned(),
-        String::new(),
-        format!("mean {name} ms"),
-        format!("demerit {name} ms"),
-        format!("demerit {name} %"),
-        "demerit after %".to_owned(),
-    ]);
+    let heads = [format!("mean {name} ms"), format!("demerit {name} ms"), format!("demerit {name} %")];
+    let mut rows = table(["part", "", &heads[0], &heads[1], &heads[2], "demerit after %"]);
     figures_from(&mut rows, 2);
     let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
     let parts = [
