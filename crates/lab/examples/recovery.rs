@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured::{self, Trace};
-use seekwise_lab::fit::data::{Data, Traced};
+use seekwise_lab::fit::data::{Data, Part, Traced};
 use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::Effort;
 use seekwise_lab::fit::{Fitted, fit};
@@ -74,7 +74,11 @@ fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Coun
     let traced = Traced::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
     let data = [Data::Traced(Box::new(traced))];
     let found = fit(drive, parameters, &data, Effort { generations }, BTreeMap::new(), &|_, _, _| ());
-    println!("\ndrive {index}: loss seen {:.4} to {:.4}, held back {:?}", found.seen.0, found.seen.1, found.held);
+    let least = data[0].losses(&real, Part::Seen, None).expect("a drive that can be built").map_or(0.0, |loss| loss[0]);
+    println!(
+        "\ndrive {index}: loss seen {:.4} to {:.4}, in truth {least:.4}; held back {:?}",
+        found.seen.0, found.seen.1, found.held
+    );
     told(&found, &truth)
 }
 

@@ -8,8 +8,9 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use seekwise_formats::profile::DriveFile;
 
-use super::data::{Data, Part};
+use super::data::{Data, Draws, Part};
 use super::parameter::{Parameter, apply};
+use super::slope::Target;
 
 /// The loss of a point that no drive can be made of.
 const IMPOSSIBLE: f64 = 1e6;
@@ -41,7 +42,8 @@ pub struct Bench<'a> {
     /// What may move.
     pub parameters: &'a [Parameter],
     data: &'a [Data],
-    draws: [Vec<Vec<Vec<u32>>>; 2],
+    draws: [Vec<Draws>; 2],
+    targets: Vec<Target>,
     known: Mutex<BTreeMap<String, Vec<f64>>>,
     heard: &'a Heard<'a>,
 }
@@ -57,7 +59,8 @@ impl<'a> Bench<'a> {
     ) -> Bench<'a> {
         let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
         let draws = [draws(Part::Seen, SEEN_DRAWS, "fit seen"), draws(Part::Held, HELD_DRAWS, "fit held")];
-        Bench { drive, parameters, data, draws, known: Mutex::new(known), heard }
+        let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
+        Bench { drive, parameters, data, draws, targets, known: Mutex::new(known), heard }
     }
 
     /// The answer for one point.
@@ -83,6 +86,18 @@ impl<'a> Bench<'a> {
         self.ask(Question::Seen, point)[0]
     }
 
+    /// What was measured of what is seen, figure by figure.
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// The same as simulated at a point, in the same order and unit; none where no drive can be made of it.
+    pub fn simulated(&self, point: &[f64]) -> Option<Vec<f64>> {
+        let drive = apply(self.drive, self.parameters, point).ok()?;
+        let parts: Result<Vec<Vec<f64>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
+        parts.ok().map(|parts| parts.concat())
+    }
+
     /// Whether anything is held back.
     pub fn holds_back(&self) -> bool {
         self.data.iter().any(|data| data.count(Part::Held) > 0)
@@ -95,11 +110,15 @@ impl<'a> Bench<'a> {
             Question::Held => (Part::Held, false),
         };
         let draws = &self.draws[part as usize];
-        let answers = if none { 1 } else { 1 + draws.first().map_or(0, Vec::len) };
+        let answers = match question {
+            Question::Seen => 1,
+            Question::Drawn => 1 + SEEN_DRAWS,
+            Question::Held => 1 + HELD_DRAWS,
+        };
         let Ok(drive) = apply(self.drive, self.parameters, point) else { return vec![IMPOSSIBLE; answers] };
         let mut sums = vec![0.0; answers];
         for (data, draws) in self.data.iter().zip(draws) {
-            match data.losses(&drive, part, if none { &[] } else { draws }) {
+            match data.losses(&drive, part, (!none).then_some(draws)) {
                 Ok(Some(losses)) => sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss),
                 Ok(None) => {}
                 Err(_) => return vec![IMPOSSIBLE; answers],

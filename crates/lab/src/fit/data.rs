@@ -8,13 +8,14 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::Trace;
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
-use seekwise_model::rng::Seed;
+use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Timing;
 
 use super::loss::{BLOCKS, Compared};
-use super::points::Point;
+use super::points::{Again, Point, again};
+use super::slope::Target;
 use crate::validate::{Samples, fits, replay};
 
 /// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets its
@@ -47,6 +48,15 @@ pub struct Traced {
     /// What held on the drive meanwhile: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
     parts: [Option<Compared>; 2],
+}
+
+/// A part of one kind of data, drawn anew several times.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Draws {
+    /// Of each draw, how often each block of a trace counts.
+    Blocks(Vec<Vec<u32>>),
+    /// Of each draw and job, how often it counts and what else could have been measured.
+    Jobs(Vec<Vec<Again>>),
 }
 
 /// One kind of data.
@@ -112,8 +122,14 @@ impl Traced {
         Ok(Samples { read, measured: self.trace.measured.clone(), simulated })
     }
 
-    fn losses(&self, drive: &DriveFile, part: Part, draws: &[Vec<u32>]) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
+    fn losses(
+        &self,
+        drive: &DriveFile,
+        part: Part,
+        draws: Option<&Draws>,
+    ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
         let Some(compared) = &self.parts[part as usize] else { return Ok(None) };
+        let draws = if let Some(Draws::Blocks(draws)) = draws { &draws[..] } else { &[] };
         let profile = self.drive(drive)?;
         let cap = Span::from_nanos((15e9 / self.rpm(drive)) as u64);
         let phases = if self.timing == Timing::Arrival { PHASES } else { 1 };
@@ -130,6 +146,29 @@ impl Traced {
         Ok(Some(sums))
     }
 
+    /// Times of what is seen as shares of the mean of all reads, or writes: the loss's unit. A quarter of a revolution is far.
+    fn targets(&self, drive: &DriveFile) -> Vec<Target> {
+        let cut = 15e9 / self.rpm(drive);
+        let one = |(measured, mean): (&Span, f64)| Target { measured: measured.nanos() as f64 / mean, cut: cut / mean };
+        self.trace.measured[..self.seen].iter().zip(self.means()).map(one).collect()
+    }
+
+    /// Of each request that is seen, the mean measured time of all of its direction.
+    fn means(&self) -> Vec<f64> {
+        let mean = |op: Op| {
+            let rows = self.trace.rows[..self.seen].iter().zip(&self.trace.measured).filter(|(row, _)| row.op == op);
+            let (sum, n) = rows.fold((0.0, 0.0), |(sum, n), (_, time)| (sum + time.nanos() as f64, n + 1.0));
+            f64::max(sum / f64::max(n, 1.0), 1.0)
+        };
+        let (reads, writes) = (mean(Op::Read), mean(Op::Write));
+        self.trace.rows[..self.seen].iter().map(|row| if row.op == Op::Read { reads } else { writes }).collect()
+    }
+
+    fn simulated(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
+        let times = self.times(&self.drive(drive)?, self.seen, 1)?;
+        Ok(times.iter().zip(self.means()).map(|(time, mean)| time.nanos() as f64 / mean).collect())
+    }
+
     fn rpm(&self, drive: &DriveFile) -> f64 {
         drive.number("mechanics.rpm").unwrap_or(7200.0)
     }
@@ -144,24 +183,32 @@ impl Data {
         }
     }
 
-    /// Blocks that are drawn when a part is resampled.
-    fn blocks(&self, part: Part) -> usize {
+    /// What was measured of what is seen.
+    pub fn targets(&self, drive: &DriveFile) -> Vec<Target> {
         match self {
-            Data::Traced(_) => BLOCKS,
-            Data::Points(_) => self.count(part),
+            Data::Traced(traced) => traced.targets(drive),
+            Data::Points(points) => super::points::targets(points),
         }
     }
 
-    /// `times` draws of a part: how often each of its blocks counts. The same for every drive.
-    pub fn draws(&self, part: Part, times: usize, stream: &str) -> Vec<Vec<u32>> {
-        let blocks = self.blocks(part);
+    /// The same as simulated on `drive`, in the same unit.
+    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
+        match self {
+            Data::Traced(traced) => traced.simulated(drive),
+            Data::Points(points) => super::points::simulated(points, drive),
+        }
+    }
+
+    /// `times` draws of a part: of a trace, how often each of its blocks counts. The same for every drive.
+    pub fn draws(&self, part: Part, times: usize, stream: &str) -> Draws {
         let mut chance = Seed(1).stream(stream);
-        let mut draw = |_| {
-            let mut counts = vec![0; blocks];
-            (0..blocks).for_each(|_| counts[chance.below(blocks as u64) as usize] += 1);
-            counts
-        };
-        (0..times).map(&mut draw).collect()
+        match self {
+            Data::Traced(_) => Draws::Blocks((0..times).map(|_| counts(BLOCKS, &mut chance)).collect()),
+            Data::Points(points) => {
+                let points: Vec<&Point> = points.iter().filter(|point| point.held == (part == Part::Held)).collect();
+                Draws::Jobs((0..times).map(|_| again(&points, &mut chance)).collect())
+            }
+        }
     }
 
     /// The loss of a part on `drive`, and that of each draw; nothing where there is no such part.
@@ -169,11 +216,21 @@ impl Data {
         &self,
         drive: &DriveFile,
         part: Part,
-        draws: &[Vec<u32>],
+        draws: Option<&Draws>,
     ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
         match self {
             Data::Traced(traced) => traced.losses(drive, part, draws),
-            Data::Points(points) => super::points::losses(points, drive, part, draws),
+            Data::Points(points) => {
+                let draws = if let Some(Draws::Jobs(draws)) = draws { &draws[..] } else { &[] };
+                super::points::losses(points, drive, part, draws)
+            }
         }
     }
+}
+
+/// How often each of `n` counts when as many are drawn of them.
+pub fn counts(n: usize, chance: &mut Rng) -> Vec<u32> {
+    let mut counts = vec![0; n];
+    (0..n).for_each(|_| counts[chance.below(n as u64) as usize] += 1);
+    counts
 }

@@ -1,24 +1,33 @@
-//! How far each fitted number could lie from where it is, by resampling: blocks of the data that were seen are drawn anew,
-//! and each draw has a best point of its own. Where those lie is the interval; numbers that move together in them trade
-//! against one another.
+//! How far each fitted number could lie from where it is. A point is no worse than the best one that was found if the best
+//! is the better one in fewer than 84 of 100 draws of blocks of the data that were seen. A number's interval reaches from
+//! its least to its largest value in all points that are no worse: the other numbers may follow, also those that were put
+//! back, for a number that went back within noise has let others take its share.
 //!
-//! Every point that is tried answers for all draws at once. First each number alone, in steps that double; then, from the
-//! draws' best points, all together: a draw's best point moved by the difference of two others' (differential evolution,
-//! R. Storn and K. Price 1997, whose spread is the draws' own), so that the search follows what trades.
+//! Why 84 of 100: near its least a loss is a parabola of curvature H, and a draw of blocks tilts it by a slope of standard
+//! deviation S, so that the draws' best points scatter by S/H, the standard error. A point d beside the best does better
+//! in a draw that tilts by more than H·d/2, of a normal distribution in 16 of 100 draws at d = 2·S/H: the interval is that of
+//! 95 in 100.
+//!
+//! Such points are sought number by number, outwards: the number goes on, the others follow so that what is simulated
+//! changes least and then settle by least squares ([`slope`](super::slope)); each step twice the last as long as the point is no
+//! worse, else half of it.
 
-use seekwise_model::rng::Seed;
+use rayon::prelude::*;
 
-use super::bench::{Bench, Question, SEEN_DRAWS};
+use super::bench::{Bench, Question, share_better};
+use super::judge::SURE;
 use super::parameter::Parameter;
+use super::slope::{FINE, Slopes, descend};
 
-/// Steps on each side, each half of the one before: from a quarter of the range down to 1/1024 of it.
-const STEPS: u32 = 9;
-const WIDEST: f64 = 0.25;
+/// The first step outwards and the least, as shares of a range, and how many are tried on each side.
+const FIRST: f64 = 1.0 / 128.0;
+const LEAST: f64 = 1.0 / 2048.0;
+const TRIALS: usize = 11;
 
-/// Rounds of moving all numbers together, one point a draw.
-const ROUNDS: usize = 12;
+/// Steps over which slopes are taken, as a share of a range.
+const AHEAD: f64 = 0.02;
 
-/// From this correlation of the draws' best points on two numbers are named together.
+/// From this correlation on two numbers are named together.
 const TRADES: f64 = 0.8;
 
 /// A number whose interval is as wide as this share of its range is not told.
@@ -27,106 +36,109 @@ pub const WIDE: f64 = 0.5;
 /// The intervals of the numbers of a point, and which trade.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// The best point seen on the way, by the loss of all blocks once.
-    pub best: Vec<f64>,
     /// Of each parameter that moved and is a number: least and most.
     pub of: Vec<Option<(f64, f64)>>,
-    /// Pairs of parameters that trade, with their correlation.
+    /// Pairs of parameters that trade, with their correlation; the first moved.
     pub pairs: Vec<(usize, usize, f64)>,
 }
 
-struct Draws {
-    /// Of each draw, the first being all blocks once: its least loss, and where.
-    best: Vec<(f64, Vec<f64>)>,
+/// What is asked about.
+pub struct Asked<'a> {
+    /// The point whose numbers they are.
+    pub point: &'a [f64],
+    /// Another from which the search for points that are no worse begins.
+    pub beside: &'a [f64],
+    /// What moved: these get intervals.
+    pub moved: &'a [bool],
+    /// What may follow.
+    pub free: &'a [bool],
 }
 
-impl Draws {
-    fn hear(&mut self, point: &[f64], answer: &[f64]) {
-        for (best, loss) in self.best.iter_mut().zip(answer) {
-            if *loss < best.0 {
-                *best = (*loss, point.to_vec());
-            }
+/// A point with the losses of the whole and of each draw.
+type Tried = (Vec<f64>, Vec<f64>);
+
+/// Those that are no worse than the best.
+fn no_worse(tried: &[Tried]) -> Vec<&[f64]> {
+    let best = tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0]));
+    let Some((_, best)) = best else { return Vec::new() };
+    tried.iter().filter(|tried| share_better(best, &tried.1) < SURE).map(|tried| &tried.0[..]).collect()
+}
+
+/// The intervals of what moved.
+pub fn intervals(bench: &Bench<'_>, asked: &Asked<'_>) -> Intervals {
+    let is_number = |index: usize| bench.parameters[index].range().is_some();
+    let moved: Vec<usize> = (0..asked.point.len()).filter(|&index| asked.moved[index] && is_number(index)).collect();
+    let first: Vec<Vec<f64>> = [asked.point, asked.beside]
+        .into_iter()
+        .flat_map(|point| [point.to_vec(), descend(bench, point.to_vec(), asked.free, &FINE)])
+        .collect();
+    let answers = bench.ask_all(Question::Drawn, &first);
+    let mut tried: Vec<Tried> = first.into_iter().zip(answers).collect();
+    let centre = tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0])).expect("four of them").clone();
+    let sides: Vec<(usize, f64)> = moved.iter().flat_map(|&index| [(index, -1.0), (index, 1.0)]).collect();
+    let found: Vec<Vec<Tried>> = sides.par_iter().map(|&to| outwards(bench, &centre, asked.free, to)).collect();
+    tried.extend(found.into_iter().flatten());
+    let pairs = Slopes::at(bench, &centre.0, asked.free, AHEAD).map_or_else(Vec::new, |slopes| trades(&slopes, &moved));
+    Intervals { of: ends(bench.parameters, asked.point, &no_worse(&tried), &moved), pairs }
+}
+
+/// The points tried on the way outwards of one number to one side.
+fn outwards(bench: &Bench<'_>, centre: &Tried, free: &[bool], (index, side): (usize, f64)) -> Vec<Tried> {
+    let mut tried = Vec::new();
+    let mut here = centre.0.clone();
+    let Some(mut slopes) = Slopes::at(bench, &here, free, AHEAD) else { return tried };
+    let mut step = FIRST;
+    for _ in 0..TRIALS {
+        let beyond = slopes.further(bench, &here, (index, side * step));
+        if beyond[index] == here[index] {
+            break;
+        }
+        let Some(there) = Slopes::at(bench, &beyond, free, AHEAD) else { break };
+        let mut settled = there.steps(bench, &beyond, Some(index));
+        settled.push(beyond);
+        let losses = bench.ask_all(Question::Seen, &settled);
+        let least = (0..settled.len()).min_by(|&a, &b| losses[a][0].total_cmp(&losses[b][0])).unwrap_or(0);
+        let settled = settled.swap_remove(least);
+        let answer = bench.ask(Question::Drawn, &settled);
+        if share_better(&centre.1, &answer) < SURE {
+            (here, slopes, step) = (settled.clone(), there, 2.0 * step);
+        } else {
+            step /= 2.0;
+        }
+        tried.push((settled, answer));
+        if step < LEAST {
+            break;
         }
     }
+    tried
 }
 
-/// The intervals of those that `moved`.
-pub fn intervals(bench: &Bench<'_>, point: &[f64], moved: &[bool]) -> Intervals {
-    let numbers: Vec<usize> =
-        (0..point.len()).filter(|&index| moved[index] && bench.parameters[index].range().is_some()).collect();
-    let first = bench.ask(Question::Drawn, point);
-    let mut draws = Draws { best: first.iter().map(|loss| (*loss, point.to_vec())).collect() };
-    let asked: Vec<Vec<f64>> =
-        numbers.iter().flat_map(|&index| alone(&bench.parameters[index], point, index)).collect();
-    for (point, answer) in asked.iter().zip(bench.ask_all(Question::Drawn, &asked)) {
-        draws.hear(point, &answer);
-    }
-    let mut chance = Seed(1).stream("fit intervals");
-    for _ in 0..ROUNDS {
-        let asked: Vec<Vec<f64>> = (1..=SEEN_DRAWS)
-            .map(|draw| {
-                let mut other = || &draws.best[1 + chance.below(SEEN_DRAWS as u64) as usize].1;
-                let (a, b) = (other(), other());
-                let mut moved = draws.best[draw].1.clone();
-                for &index in &numbers {
-                    let range = bench.parameters[index].range().expect("only numbers are moved");
-                    let by = 0.7 * (range.place(a[index]) - range.place(b[index]));
-                    // A hundredth of a step at least: a draw whose best point is everybody's moves too.
-                    let jitter = (chance.below(2001) as f64 / 1000.0 - 1.0) * WIDEST / 512.0;
-                    moved[index] = range.value(range.place(moved[index]) + by + jitter);
-                }
-                moved
-            })
-            .collect();
-        for (point, answer) in asked.iter().zip(bench.ask_all(Question::Drawn, &asked)) {
-            draws.hear(point, &answer);
-        }
-    }
-    gathered(bench.parameters, &draws, &numbers, point)
-}
-
-/// One number at doubling distances on both sides.
-fn alone(parameter: &Parameter, point: &[f64], index: usize) -> Vec<Vec<f64>> {
-    let range = parameter.range().expect("only numbers are moved");
-    let here = range.place(point[index]);
-    let step = |step: u32| WIDEST / f64::from(1u32 << step);
-    let places = (0..STEPS).flat_map(|number| [here - step(number), here + step(number)]);
-    let moved = |place: f64| {
-        let mut other = point.to_vec();
-        other[index] = range.value(place);
-        other
-    };
-    places.map(moved).filter(|other| other[index] != point[index]).collect()
-}
-
-fn gathered(parameters: &[Parameter], draws: &Draws, numbers: &[usize], point: &[f64]) -> Intervals {
-    let best = draws.best[0].1.clone();
-    let mut found = Intervals { best, of: vec![None; point.len()], pairs: Vec::new() };
-    let values = |index: usize| draws.best.iter().map(move |(_, best)| best[index]);
-    for &index in numbers {
-        let (low, high) = values(index).fold((f64::MAX, f64::MIN), |(low, high), it| (low.min(it), high.max(it)));
-        // A value lies in its step, not on it.
-        let step = parameters[index].range().map_or(0.0, |range| range.step);
+/// The least and the largest values of what moved.
+fn ends(parameters: &[Parameter], point: &[f64], known: &[&[f64]], moved: &[usize]) -> Vec<Option<(f64, f64)>> {
+    let mut ends = vec![None; point.len()];
+    for &index in moved {
+        let values = known.iter().map(|known| known[index]);
+        let (low, high) = values.fold((point[index], point[index]), |(low, high), it| (low.min(it), high.max(it)));
         let range = parameters[index].range().expect("only numbers are moved");
-        found.of[index] = Some((range.round(low - step), range.round(high + step)));
+        // A value lies in its step, not on it.
+        ends[index] = Some((range.round(low - range.step), range.round(high + range.step)));
     }
-    for (place, &a) in numbers.iter().enumerate() {
-        for &b in &numbers[place + 1..] {
-            let together = correlation(&values(a).collect::<Vec<_>>(), &values(b).collect::<Vec<_>>());
-            if together.abs() >= TRADES {
-                found.pairs.push((a, b, together));
+    ends
+}
+
+/// What each number that moved trades against.
+fn trades(slopes: &Slopes, moved: &[usize]) -> Vec<(usize, usize, f64)> {
+    let together = slopes.correlations();
+    let mut pairs = Vec::new();
+    for (i, &a) in slopes.numbers.iter().enumerate().filter(|(_, a)| moved.contains(a)) {
+        for (j, &b) in slopes.numbers.iter().enumerate() {
+            let told = moved.contains(&b) && b < a;
+            if a != b && !told && together[i][j].abs() >= TRADES {
+                pairs.push((a, b, together[i][j]));
             }
         }
     }
-    found
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let n = a.len() as f64;
-    let (mean_a, mean_b) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 { a.iter().zip(b).map(|(a, b)| of(a - mean_a, b - mean_b)).sum() };
-    let (both, left, right) = (sum(&|a, b| a * b), sum(&|a, _| a * a), sum(&|_, b| b * b));
-    if left == 0.0 || right == 0.0 { 0.0 } else { both / (left * right).sqrt() }
+    pairs
 }
 
 #[cfg(test)]
@@ -134,9 +146,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_together_correlates() {
-        assert!((correlation(&[1.0, 2.0, 3.0], &[6.0, 4.0, 2.0]) + 1.0).abs() < 1e-12);
-        assert_eq!(correlation(&[1.0, 1.0], &[2.0, 3.0]), 0.0);
-        assert!(correlation(&[1.0, 2.0, 3.0, 4.0], &[1.0, -1.0, 1.0, -1.0]).abs() < 0.5);
+    fn what_is_worse_in_most_draws_does_not_count() {
+        let tried =
+            [(vec![1.0], vec![1.0, 1.0, 2.0]), (vec![2.0], vec![1.1, 1.2, 1.5]), (vec![3.0], vec![1.4, 1.4, 2.4])];
+        assert_eq!(no_worse(&tried), [&[1.0][..], &[2.0][..]]);
     }
 }

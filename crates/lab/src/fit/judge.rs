@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::bench::{Bench, Question, share_better};
 use super::parameter::Marked;
 use super::search::{Effort, numbers};
+use super::slope::{FINE, descend, followed};
 
 /// The share of draws in which a change must be the better one: by one standard error, of a normal distribution.
 pub const SURE: f64 = 0.84;
@@ -47,10 +48,16 @@ pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, 
     };
     moved.sort_by(|&a, &b| rank(a).cmp(&rank(b)).then(by(a).total_cmp(&by(b))));
     for index in moved {
+        let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
         let mut other = point.clone();
         other[index] = origin[index];
-        let free: Vec<bool> = (0..other.len()).map(|index| other[index] != origin[index]).collect();
-        let other = numbers(bench, other, &free, 0.05, effort.following());
+        let followed = followed(bench, &point, &carried, (index, origin[index]));
+        let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
+        let followed = descend(bench, followed, &free, &FINE);
+        if bench.loss(&followed) < bench.loss(&other) {
+            other = followed;
+        }
+        let other = numbers(bench, other, &free, 0.02, effort.following());
         if share_better(&whole, &bench.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(Left::NotTold);
             point = other;

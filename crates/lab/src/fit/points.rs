@@ -1,5 +1,9 @@
 //! Jobs with figures that came of them: from fio's JSON, from a list of cases, from curves. A point is one job; its loss
-//! is the mean of how far its figures are off, as logarithms of ratios, so that half and twice are equally far.
+//! is the mean of how far its figures are off, as logarithms of ratios, so that half and twice are equally far. Rate and mean count
+//! twice what percentiles do: a job is judged by the former, the latter tell figures of a drive apart.
+//!
+//! What else could have been measured: a run differs from the next as a whole, and each figure is of so many requests.
+//! Which jobs there are is somebody's choice; they are resampled only where they are many.
 //!
 //! Reads no file: [`sources`](super::sources) makes points of texts.
 
@@ -7,13 +11,14 @@ use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::block::Op;
-use seekwise_model::rng::Seed;
+use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Row, Timing};
 use seekwise_targets::work::Work;
 
-use super::data::Part;
+use super::data::{Part, counts};
+use super::slope::Target;
 use crate::run::measure_first;
 use crate::stats::Kind;
 use crate::validate::replay;
@@ -44,7 +49,60 @@ pub struct Figure {
     pub name: String,
     /// Its value: ms of times.
     pub measured: f64,
+    /// Its standard error by chance, as a share of it.
+    pub error: f64,
 }
+
+impl Figure {
+    fn is_rate(&self) -> bool {
+        matches!(bare(&self.name), "iops" | "mib_s" | "mb_s")
+    }
+
+    fn is_percentile(&self) -> bool {
+        percentile(bare(&self.name)).is_some()
+    }
+}
+
+/// A figure's name without the direction.
+fn bare(name: &str) -> &str {
+    name.strip_prefix("write.").or(name.strip_prefix("read.")).unwrap_or(name)
+}
+
+/// A job in a draw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Again {
+    /// How often it counts.
+    counts: u32,
+    /// How far off each of its figures could have been measured, as a logarithm.
+    off: Vec<f64>,
+}
+
+/// Standard deviation of one run from the next, as a share: equal products of depth and jobs in two published sets of fio's
+/// (a SpinPoint F1 and a Raptor, louwrentius/fio-plot, 2019) agree within 1 to 2 %.
+const RUN_TO_RUN: f64 = 0.015;
+
+/// With fewer jobs a draw of them would be a matter of which one is left out: each then counts once.
+const MANY: usize = 8;
+
+/// A draw of `points`.
+pub fn again(points: &[&Point], chance: &mut Rng) -> Vec<Again> {
+    let times = if points.len() < MANY { vec![1; points.len()] } else { counts(points.len(), chance) };
+    let one = |(point, counts): (&&Point, u32)| {
+        let run = RUN_TO_RUN * normal(chance);
+        let mut off = |figure: &Figure| (if figure.is_rate() { -run } else { run }) + figure.error * normal(chance);
+        Again { counts, off: point.figures.iter().map(&mut off).collect() }
+    };
+    points.iter().zip(times).map(one).collect()
+}
+
+/// A normal deviate (G. Box and M. Muller 1958).
+fn normal(chance: &mut Rng) -> f64 {
+    let mut uniform = || ((chance.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
+}
+
+/// What a rate and a mean count beside the percentiles of their job.
+const LEVEL: f64 = 2.0;
 
 /// A job and what came of it on the real drive.
 #[derive(Clone, Debug)]
@@ -74,7 +132,7 @@ pub const FIGURES: &str = "iops, mib_s, mb_s, mean, or a percentile such as p50 
 
 /// Whether `name` is one of a figure.
 pub fn is_figure(name: &str) -> bool {
-    let name = name.strip_prefix("write.").or(name.strip_prefix("read.")).unwrap_or(name);
+    let name = bare(name);
     matches!(name, "iops" | "mib_s" | "mb_s" | "mean") || percentile(name).is_some()
 }
 
@@ -121,11 +179,22 @@ impl Point {
         }
     }
 
-    /// How far it is off on `drive`.
-    fn loss(&self, drive: &DriveFile) -> Result<f64, Vec<Diagnostic>> {
-        let off = |(figure, simulated): (&Figure, f64)| (simulated.max(1e-9) / figure.measured).ln().abs();
-        let found = self.simulated(drive)?;
-        Ok(self.figures.iter().zip(found).map(off).sum::<f64>() / self.figures.len() as f64)
+    /// What each figure counts, all of them 1: rate and mean share twice what percentiles share.
+    fn weights(&self) -> Vec<f64> {
+        let n = |percentiles: bool| self.figures.iter().filter(|it| it.is_percentile() == percentiles).count() as f64;
+        let (level, spread) = (n(false), n(true));
+        let all = if level > 0.0 { LEVEL } else { 0.0 } + if spread > 0.0 { 1.0 } else { 0.0 };
+        let one = |figure: &Figure| if figure.is_percentile() { 1.0 / spread / all } else { LEVEL / level / all };
+        self.figures.iter().map(one).collect()
+    }
+
+    /// How far what was `simulated` is off, were the figures so far off what was measured.
+    fn loss(&self, simulated: &[f64], off: Option<&[f64]>) -> f64 {
+        let one = |(index, weight): (usize, f64)| {
+            let measured = self.figures[index].measured.ln() + off.map_or(0.0, |off| off[index]);
+            weight * (simulated[index].max(1e-9).ln() - measured).abs()
+        };
+        self.weights().into_iter().enumerate().map(one).sum()
     }
 }
 
@@ -192,18 +261,87 @@ pub fn losses(
     points: &[Point],
     drive: &DriveFile,
     part: Part,
-    draws: &[Vec<u32>],
+    draws: &[Vec<Again>],
 ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
     let of_part: Vec<&Point> = points.iter().filter(|point| point.held == (part == Part::Held)).collect();
     if of_part.is_empty() {
         return Ok(None);
     }
-    let each: Vec<f64> = of_part.par_iter().map(|point| point.loss(drive)).collect::<Result<_, _>>()?;
-    let mean = |counts: &dyn Fn(usize) -> f64| {
-        let n: f64 = (0..each.len()).map(counts).sum();
-        WEIGHT * each.iter().enumerate().map(|(index, loss)| loss * counts(index)).sum::<f64>() / n
+    let simulated: Vec<Vec<f64>> = of_part.par_iter().map(|point| point.simulated(drive)).collect::<Result<_, _>>()?;
+    let mean = |draw: Option<&Vec<Again>>| {
+        let one = |index: usize| {
+            let again = draw.map(|draw| &draw[index]);
+            let counts = again.map_or(1.0, |again| f64::from(again.counts));
+            (counts, counts * of_part[index].loss(&simulated[index], again.map(|again| &again.off[..])))
+        };
+        let (n, sum) = (0..of_part.len()).map(one).fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+        WEIGHT * sum / n
     };
-    let mut all = vec![mean(&|_| 1.0)];
-    all.extend(draws.iter().map(|draw| mean(&|index| f64::from(draw[index]))));
-    Ok(Some(all))
+    Ok(Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean).collect()))
+}
+
+/// From half or twice on a figure is only far off.
+const FAR: f64 = std::f64::consts::LN_2;
+
+/// Logarithms of the figures that are seen, as often as the loss counts them.
+pub fn targets(points: &[Point]) -> Vec<Target> {
+    let of = |point: &Point| -> Vec<Target> {
+        let one =
+            |(figure, weight): (&Figure, f64)| Target { measured: weight * figure.measured.ln(), cut: weight * FAR };
+        point.figures.iter().zip(point.weights()).map(one).collect()
+    };
+    points.iter().filter(|point| !point.held).flat_map(of).collect()
+}
+
+/// The same as simulated on `drive`.
+pub fn simulated(points: &[Point], drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
+    let of = |point: &&Point| -> Result<Vec<f64>, Vec<Diagnostic>> {
+        let found = point.simulated(drive)?;
+        Ok(found.iter().zip(point.weights()).map(|(it, weight)| weight * it.max(1e-9).ln()).collect())
+    };
+    let seen: Vec<&Point> = points.iter().filter(|point| !point.held).collect();
+    let all: Result<Vec<Vec<f64>>, _> = seen.par_iter().map(of).collect();
+    all.map(|all| all.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(figures: &[(&str, f64)]) -> Point {
+        let figure = |&(name, measured): &(&str, f64)| Figure { name: name.to_owned(), measured, error: 0.01 };
+        Point {
+            what: String::new(),
+            file: String::new(),
+            line: 0,
+            series: String::new(),
+            order: 0.0,
+            held: false,
+            set: Vec::new(),
+            doing: Doing::Step(1, 1),
+            figures: figures.iter().map(figure).collect(),
+        }
+    }
+
+    #[test]
+    fn rate_and_mean_count_twice_what_percentiles_do() {
+        let point = point(&[("iops", 100.0), ("mean", 10.0), ("p50", 9.0), ("p99", 20.0), ("p99.9", 30.0)]);
+        let tenth = 1.1f64.ln();
+        assert!((point.loss(&[110.0, 11.0, 9.0, 20.0, 30.0], None) - tenth * 2.0 / 3.0).abs() < 1e-12);
+        assert!((point.loss(&[100.0, 10.0, 9.9, 22.0, 33.0], None) - tenth / 3.0).abs() < 1e-12);
+        assert!((point.loss(&[110.0, 11.0, 9.0, 20.0, 30.0], Some(&[tenth, tenth, 0.0, 0.0, 0.0]))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_run_is_off_as_a_whole_and_few_jobs_count_once_each() {
+        let point = point(&[("iops", 100.0), ("mean", 10.0)]);
+        let mut chance = Seed(1).stream("test");
+        let draws: Vec<Vec<Again>> = (0..400).map(|_| again(&[&point; 4], &mut chance)).collect();
+        assert!(draws.iter().flatten().all(|again| again.counts == 1));
+        // A slower run has the longer times: what is common is opposite, what is of each figure is its own.
+        let product: f64 = draws.iter().flatten().map(|again| again.off[0] * again.off[1]).sum::<f64>() / 1600.0;
+        assert!((product + RUN_TO_RUN * RUN_TO_RUN).abs() < 0.3 * RUN_TO_RUN * RUN_TO_RUN, "{product}");
+        let many = again(&[&point; 30], &mut chance);
+        assert!(many.iter().map(|again| again.counts).sum::<u32>() == 30 && many.iter().any(|again| again.counts != 1));
+    }
 }

@@ -169,8 +169,10 @@ fn result(
     let mut point = bed.point(&what(&job.name, &options), 0, &text, &[])?;
     placed(&mut point, &options, &bed.named.set);
     let both = job.read.ios > 0 && job.write.ios > 0;
+    let number = |key: &str| options.get(key).and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0);
+    let depth = number("iodepth") * number("numjobs");
     for (side, name) in [(&job.read, "read."), (&job.write, "write.")] {
-        point.figures.extend(figures(side, if both { name } else { "" }));
+        point.figures.extend(figures(side, if both { name } else { "" }, depth));
     }
     Ok((!point.figures.is_empty()).then_some(point))
 }
@@ -183,23 +185,40 @@ fn what(name: &str, options: &BTreeMap<String, String>) -> String {
     format!("{name}: {rw} {}, depth {}{jobs}", of("bs", "4k"), of("iodepth", "1"))
 }
 
-/// The figures of one direction.
-fn figures(side: &DirectionResult, prefix: &str) -> Vec<Figure> {
+/// The figures of one direction of a job that keeps `depth` requests outstanding.
+fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<Figure> {
     if side.ios == 0 || side.iops <= 0.0 {
         return Vec::new();
     }
-    let mut all = vec![Figure { name: format!("{prefix}iops"), measured: side.iops }];
     let times = if side.clat.n > 0 || side.clat.mean > 0.0 { &side.clat } else { &side.lat };
+    // Requests that wait together have most of their wait in common: what is told apart are their turns.
+    let turns = (side.ios as f64 / depth.max(1.0)).max(1.0);
+    let level = if times.mean > 0.0 { times.stddev / times.mean / turns.sqrt() } else { 0.0 };
+    let figure = |name: String, measured, error| Figure { name: format!("{prefix}{name}"), measured, error };
+    let mut all = vec![figure("iops".to_owned(), side.iops, level)];
     if times.mean > 0.0 {
-        all.push(Figure { name: format!("{prefix}mean"), measured: times.mean / 1e6 });
+        all.push(figure("mean".to_owned(), times.mean / 1e6, level));
     }
-    for (percent, ns) in &times.percentiles {
+    for (place, (percent, ns)) in times.percentiles.iter().enumerate() {
         let beyond = side.ios as f64 * (1.0 - percent / 100.0).min(percent / 100.0);
         if beyond >= BEYOND && *ns > 0 {
-            all.push(Figure { name: format!("{prefix}p{percent}"), measured: *ns as f64 / 1e6 });
+            let error = of_percentile(&times.percentiles, place, turns).max(BUCKET);
+            all.push(figure(format!("p{percent}"), *ns as f64 / 1e6, error));
         }
     }
     all
+}
+
+/// fio counts times in 64 buckets an octave: evenly within one, a standard deviation of 1/64/sqrt(12).
+const BUCKET: f64 = 0.0045;
+
+/// The standard error of a quantile of `n`, sqrt(p (1 - p) / n) over the density there (M. Kendall and A. Stuart, The
+/// Advanced Theory of Statistics), as a share of it; the density from the percentiles beside it.
+fn of_percentile(all: &[(f64, u64)], place: usize, n: f64) -> f64 {
+    let (below, above) = (all[place.saturating_sub(1)], all[(place + 1).min(all.len() - 1)]);
+    let share = (above.0 - below.0) / 100.0;
+    let (p, ns) = (all[place].0 / 100.0, all[place].1 as f64);
+    if share <= 0.0 { 0.0 } else { (p * (1.0 - p) / n).sqrt() * (above.1 - below.1) as f64 / share / ns }
 }
 
 #[derive(Debug, Deserialize)]
@@ -295,7 +314,7 @@ fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<Point, Vec<Diagnost
     let said = case.what.clone().unwrap_or_else(|| what("case", &options));
     let mut point = bed.point(&said, at, &text, &set)?;
     placed(&mut point, &options, &set);
-    point.figures.push(Figure { name: case.figure.clone(), measured: case.measured });
+    point.figures.push(Figure { name: case.figure.clone(), measured: case.measured, error: 0.0 });
     Ok(point)
 }
 
@@ -349,7 +368,7 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
                 let measured = measured.ok_or_else(|| {
                     vec![Diagnostic::at(file, line, format!("`{value}` will not do")).key(word).expected("above 0")]
                 })?;
-                figures.push(Figure { name: word.to_owned(), measured });
+                figures.push(Figure { name: word.to_owned(), measured, error: 0.0 });
             }
         }
         points.push(row(bed, line, &options, figures)?);
