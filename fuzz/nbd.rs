@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 
 use seekwise_model::block::{Device, Flags, Op, Request, SECTOR, Status};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::nbd::wire::Command;
-use seekwise_targets::nbd::{self, Asked, Client, Export};
+use seekwise_targets::nbd::wire::{Command, Head, error};
+use seekwise_targets::nbd::{self, Client, Export, Line};
 
 /// A small disk: bounds are near.
 fn export() -> Export {
@@ -17,15 +17,15 @@ fn export() -> Export {
 }
 
 /// What a client sent, and a place for what it is answered.
-struct Connection<'a>(Cursor<&'a [u8]>);
+struct Talk<'a>(Cursor<&'a [u8]>);
 
-impl Read for Connection<'_> {
+impl Read for Talk<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into)
     }
 }
 
-impl Write for Connection<'_> {
+impl Write for Talk<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(bytes.len())
     }
@@ -34,33 +34,49 @@ impl Write for Connection<'_> {
     }
 }
 
-/// A server that answers at once hears any bytes from its client. Returns how many requests it took.
+/// A server that answers at once hears any bytes from its client, in pieces that depend on them. Returns how many requests it took.
 pub(crate) fn server(data: &[u8]) -> usize {
-    let mut taken = 0;
-    let ended = nbd::serve(Connection(Cursor::new(data)), io::sink(), &export(), |batch| {
-        assert!(!batch.is_empty(), "nobody is woken for nothing");
-        taken += batch.len();
-        batch.into_iter().for_each(answer);
-    });
+    let mut talk = Talk(Cursor::new(data));
     // A client that is wrong is told so or left, and costs no panic.
-    drop(ended);
+    let Ok(Some(negotiated)) = nbd::negotiate(&mut talk, &export()) else { return 0 };
+    let mut line = Line::new(export(), negotiated);
+    let rest = &data[talk.0.position() as usize..];
+    let piece = 1 + rest.iter().map(|&byte| usize::from(byte)).sum::<usize>() % 5000;
+    let mut taken = 0;
+    for mut piece in rest.chunks(piece) {
+        while line.hears() && !piece.is_empty() {
+            line.read_from(&mut piece).expect("no connection fails here");
+            taken += answer_all(&mut line);
+        }
+    }
+    line.read_from(&mut &[][..]).expect("no connection fails here");
+    assert!(line.request().is_none() && line.is_over(), "it has an end");
+    taken
+}
+
+/// Answers what was heard. Returns how many requests that were.
+fn answer_all(line: &mut Line) -> usize {
+    let mut taken = 0;
+    while let Some((head, data)) = line.request() {
+        answer(line, &head, &data);
+        taken += 1;
+    }
+    line.write_to(&mut io::sink(), |_, _| panic!("all was heard")).expect("no connection fails here");
     taken
 }
 
 /// Holds a request against the disk's bounds and answers it.
-fn answer(asked: Asked) {
-    let (head, length) = (asked.head, asked.head.length as usize);
+fn answer(line: &mut Line, head: &Head, data: &[u8]) {
+    let length = head.length as usize;
     let end = head.offset.checked_add(u64::from(head.length)).expect("a request that is passed on has an end");
     let bounded = if head.command == Command::Flush { end == 0 } else { end <= export().bytes && length > 0 };
     assert!(bounded, "{head:?} is no request of this disk");
     let carried = if head.command == Command::Write { length } else { 0 };
-    assert_eq!(asked.data.len(), carried, "{head:?}");
+    assert_eq!(data.len(), carried, "{head:?}");
     match head.command {
-        Command::Read => asked.reply.done(vec![0; length]),
-        Command::BlockStatus => asked.reply.extents(vec![(head.length, 0)]),
-        // Dropped: the server is shutting down.
-        Command::Trim => {}
-        _ => asked.reply.done(Vec::new()),
+        Command::BlockStatus => line.extents(head, &[(head.length, 0)]),
+        Command::Trim => line.failed(head, error::SHUTDOWN),
+        _ => line.done(head, |_| Ok(())),
     }
 }
 

@@ -164,12 +164,18 @@ function draw(choice: Choice, scale: Scale, { width, narrow }: Parameters<Draw>[
         {
           type: "custom",
           renderItem: overlay(lines, (row) => label(row, scale, metric, narrow)),
-          data: lines.map((_, index) => [0, index]),
+          // So that the axis reaches as far as the whiskers do.
+          data: lines.map((row, index) => [reach(row), index]),
           z: 6,
         },
       ],
     },
   };
+}
+
+/** How far to the right a line is drawn. */
+function reach(row: Row): number {
+  return "heading" in row ? 0 : Math.max(row.drawn.estimate ?? 0, row.drawn.high ?? 0);
 }
 
 function place(params: unknown): number {

@@ -44,7 +44,7 @@ const LINES = 4;
 function card(claim: Claim): Child[] {
   const { id, class: kind, finding, condition, figure: figures, mechanism, pending } = claim;
   const lines = figures.split("\n");
-  const shown = el("div", { class: "figures" }, ...lines.map(figure));
+  const shown = el("div", { class: "measured" }, ...lines.map(figure));
   const folded = el("details", {}, el("summary", {}, `${counted(lines.length, "line")} of figures`), shown);
   const facts: [string, Child][] = [
     ["counts as reproduced when", condition],
@@ -61,7 +61,7 @@ function card(claim: Claim): Child[] {
 
 // A line of figures; those below an expression stand in.
 function figure(line: string): HTMLElement {
-  return el("div", line.startsWith("  ") ? { class: "below" } : {}, line.trim());
+  return el("div", line.startsWith("  ") ? { class: "at-cell" } : {}, line.trim());
 }
 
 /** What came of a finding, in words. */

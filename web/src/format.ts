@@ -33,6 +33,12 @@ export function ends(interval: Interval): string {
   return `${grouped(low.toFixed(digits))} to ${grouped(high.toFixed(digits))}`;
 }
 
+/** The smallest and the largest of several figures; one figure where they read alike. */
+export function range({ low, high }: { low: Figure; high: Figure }): string {
+  const [least, most] = [number(low), number(high)];
+  return least === most ? least : `${least} to ${most}`;
+}
+
 /** A round number as it is: tick marks, margins, levels. */
 export function plain(value: number): string {
   return grouped(String(Number(value.toPrecision(6))));

@@ -2,7 +2,7 @@
 
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
-import { change, counted, ends, levelName, number, plain, probability } from "./format";
+import { change, counted, ends, levelName, number, plain, probability, range } from "./format";
 import { el, folded, scroller, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
@@ -107,7 +107,7 @@ function regions({ place }: Verdict, badge: Badge): HTMLElement | null {
       {},
       el("th", { scope: "row" }, where),
       el("td", {}, badge(verdict)),
-      el("td", { class: "figure" }, `${number(ratio.low)} to ${number(ratio.high)} times`),
+      el("td", { class: "figure" }, `${range(ratio)} times`),
       el("td", { class: "figure" }, counted(cells, "cell") + (undecided > 0 ? `, ${undecided} undecided` : "")),
     ),
   );

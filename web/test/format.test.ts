@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { change, count, ends, number, numeric, plain, probability, quantity, share } from "../src/format";
+import { change, count, ends, number, numeric, plain, probability, quantity, range, share } from "../src/format";
 
 const THIN = "\u202f";
 
@@ -38,6 +38,11 @@ describe("numbers", () => {
 });
 
 describe("statistics", () => {
+  it("gives one figure where smallest and largest read alike", () => {
+    expect(range({ low: 0.641, high: 0.6411 })).toBe("0.641");
+    expect(range({ low: 0.64, high: 1.2 })).toBe("0.640 to 1.20");
+  });
+
   it("tells the ends of an interval apart", () => {
     expect(ends({ estimate: 1.4, low: 1.383, high: 1.416 })).toBe("1.38 to 1.42");
     expect(ends({ estimate: 476, low: 475.7, high: 476.3 })).toBe("475.7 to 476.3");

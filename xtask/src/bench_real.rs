@@ -1,6 +1,8 @@
 //! `cargo xtask bench real [FOLDER] [ROUNDS] [SECONDS]`: the same work by fio and by the program, in turn, round after round,
 //! on a file of FOLDER: past the page cache, in the page cache, and on what answers at once (`null`).
 //!
+//! Both run in sessions of their own: fio puts its job in one, and where the kernel shares processors between sessions
+//! (`sched_autogroup_enabled`), whoever stays in that of a busy terminal gets less of them, which costs a few percent of the rate.
 //! Which of the two goes first changes from round to round. Each row gives the median over the rounds, with the least and the
 //! greatest p99.9 beside; processor time is what each says of its own issuing thread. Not timed in tests: the figures are
 //! this machine's at this hour, and say something only where nothing else runs.
@@ -123,8 +125,8 @@ fn one_of_fio(folder: &Path, options: &[&str], on_file: bool, seconds: u32) -> R
 }
 
 fn one_of_ours(folder: &Path, job: &Path, on_file: bool) -> Result<Figures, String> {
-    let mut run = Command::new(crate::target().join("release/seekwise"));
-    run.arg("run").arg(job).arg("--json").arg("--on");
+    let mut run = Command::new("setsid");
+    run.arg("--wait").arg(crate::target().join("release/seekwise")).arg("run").arg(job).arg("--json").arg("--on");
     match on_file {
         // fio has written over it.
         true => run.arg(format!("file:{}", folder.display())).args([
@@ -159,7 +161,7 @@ fn said(mut command: Command, name: &str) -> Result<String, String> {
 }
 
 /// What follows a key of JSON.
-fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
+pub fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
     let quoted = format!("\"{key}\"");
     let found = json.match_indices(&quoted).find(|(at, _)| {
         let rest = json[at + quoted.len()..].trim_start();
@@ -169,7 +171,7 @@ fn section<'a>(json: &'a str, key: &str) -> Result<&'a str, String> {
 }
 
 /// The first number behind a key of JSON.
-fn number(json: &str, key: &str) -> Result<f64, String> {
+pub fn number(json: &str, key: &str) -> Result<f64, String> {
     let quoted = format!("\"{key}\"");
     let found = json.split_once(&quoted).and_then(|(_, rest)| rest.trim_start().strip_prefix(':'));
     let digits = found.map(|rest| rest.trim_start().split([',', '}', '\n']).next().unwrap_or("").trim());

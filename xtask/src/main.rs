@@ -13,6 +13,7 @@
 //! | `bench_real` | the same work on a real file, by fio and by the program in turn |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
+//! | `live` | findings of the source studies by real software on served disks, and their table |
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `score` | the claims run, and what is committed of them rewritten |
@@ -33,6 +34,7 @@ mod excerpt;
 mod fit;
 mod guest;
 mod links;
+mod live;
 mod mutate;
 mod readme;
 mod robust;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         ["site"] => site::site(),
         ["fit", ref names @ ..] => fit::fit(names),
         ["guest"] => guest::guest(),
+        ["live"] => live::live(),
         ["validation"] => validation::validation(),
         ["score"] => score::score(),
         ["robust", ref options @ ..] => robust::robust(options),
@@ -83,6 +86,9 @@ fn main() -> ExitCode {
             eprintln!("cargo xtask fit [DRIVE …]   the measured drives fitted anew, profiles rewritten (not in ci)");
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
             eprintln!("cargo xtask guest   a guest in QEMU on a modelled disk, behind AHCI and PIIX (not in ci)");
+            eprintln!(
+                "cargo xtask live   findings met by real software on served disks, rewrite docs/live.md (not in ci)"
+            );
             eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");
             eprintln!("cargo xtask score   run all claims, rewrite validation/claims.toml and the README (not in ci)");
             eprintln!(

@@ -1,18 +1,19 @@
-//! Files that a command names: read whole, with an error that says which and why not. `-` is standard input.
+//! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; what can be
+//! read only once is kept ([`once`]).
+
+mod once;
 
 use std::fs;
-use std::io::{self, ErrorKind, IsTerminal, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use seekwise_formats::recording;
 use seekwise_formats::scene::Scene;
-use seekwise_formats::trace::{HEAD, Part};
+use seekwise_formats::trace::{HEAD, Part, unpacked};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::trace;
 
 use crate::exit::Failure;
-use crate::output::say;
 
 /// The name of standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -20,20 +21,6 @@ pub const STANDARD_INPUT: &str = "-";
 /// A file's name as a title has it.
 pub fn spoken(name: &str) -> &str {
     if name == STANDARD_INPUT { "standard input" } else { name }
-}
-
-/// What came on standard input: it can be read once, and a plan may ask for it again.
-fn standard_input() -> io::Result<Vec<u8>> {
-    static READ: OnceLock<Result<Vec<u8>, (ErrorKind, String)>> = OnceLock::new();
-    let read = || {
-        if io::stdin().is_terminal() {
-            say("note: reading standard input, until Ctrl-D");
-        }
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map_err(|error| (error.kind(), error.to_string()))?;
-        Ok(bytes)
-    };
-    READ.get_or_init(read).clone().map_err(|(kind, why)| io::Error::new(kind, why))
 }
 
 /// Two things that a command reads cannot both be on standard input.
@@ -50,11 +37,22 @@ pub fn text(path: &str) -> io::Result<String> {
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
-    let bytes = if path == STANDARD_INPUT { standard_input()? } else { fs::read(path)? };
+    let bytes = if once::is_once(path)? { short(path)? } else { fs::read(path)? };
     if bytes.contains(&0) {
         return Err(io::Error::new(ErrorKind::InvalidData, "it holds zero bytes; expected a text file"));
     }
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
+}
+
+/// What came of something that can be read only once, where it can be a text.
+fn short(name: &str) -> io::Result<Vec<u8>> {
+    match once::kept(name)? {
+        once::Kept::Memory(bytes) => Ok(bytes.to_vec()),
+        once::Kept::File(_) => {
+            let why = "it is too long for a job, a scene or a stack, and no trace that is known";
+            Err(io::Error::new(ErrorKind::InvalidData, why))
+        }
+    }
 }
 
 /// What a plan is read from: files, and traces that are opened and not read whole.
@@ -62,36 +60,19 @@ pub fn inputs() -> Inputs<'static> {
     Inputs::today(&text).opening(parts)
 }
 
-/// A trace's parts, opened: the file, or of blktrace's files, one for each processor, all that lie beside it.
+/// A trace's parts, opened and unpacked: the file, or of blktrace's files, one for each processor, all that lie beside it.
 pub fn parts(path: &str) -> io::Result<Vec<Part>> {
-    if path == STANDARD_INPUT {
-        let bytes = standard_input()?;
-        return Ok(vec![("standard input".to_owned(), Box::new(io::Cursor::new(bytes)))]);
-    }
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
+    if once::is_once(path)? {
+        return Ok(vec![(spoken(path).to_owned(), unpacked(once::kept(path)?.reader())?)]);
+    }
     let open = |path: String| -> io::Result<Part> {
-        // Opening it would wait for whoever writes to it.
-        if is_pipe(&path)? {
-            let why = "it is a pipe, and a trace is read more than once; expected a file, or `-` for standard input";
-            return Err(io::Error::new(ErrorKind::InvalidInput, why));
-        }
-        let file = fs::File::open(&path)?;
-        Ok((path, Box::new(file)))
+        let input = unpacked(Box::new(fs::File::open(&path)?))?;
+        Ok((path, input))
     };
     processors(path).into_iter().map(open).collect()
-}
-
-#[cfg(unix)]
-fn is_pipe(path: &str) -> io::Result<bool> {
-    use std::os::unix::fs::FileTypeExt;
-    Ok(fs::metadata(path)?.file_type().is_fifo())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: &str) -> io::Result<bool> {
-    Ok(false)
 }
 
 /// The files of all processors where `path` is one of blktrace's, `NAME.blktrace.N`; else `path` alone.

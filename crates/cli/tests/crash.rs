@@ -83,14 +83,15 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
     let folder = std::env::temp_dir().join(format!("seekwise-crash-test-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let kept = folder.join("medium");
-    let run = |fs: &str| {
+    // What the drive has cached it writes by itself soon: a workload that a loaded machine holds up must not count as longer than it is.
+    let run = |fs: &str, speed: &str| {
         let words = ["--on", "barracuda-7200.7", "--fs", fs, "--workload", work, "--check", check, "--cuts", "40"];
-        crash(&[&words[..], &["--speed", "20", "--keep", kept.to_str().unwrap()]].concat())
+        crash(&[&words[..], &["--speed", speed, "--keep", kept.to_str().unwrap()]].concat())
     };
-    let (code, out, err) = run("ext4");
+    let (code, out, err) = run("ext4", "20");
     assert_eq!(code, 0, "{out}\n{err}");
     assert!(!kept.exists() && out.contains("The disk kept its word at each cut"), "{out}");
-    let (code, out, err) = run("ext4:barrier=0");
+    let (code, out, err) = run("ext4:barrier=0", "1");
     assert_eq!(code, 1, "{out}\n{err}");
     assert!(out.contains("acknowledged at") && out.contains("not flushed"), "{out}");
     assert_eq!(std::fs::metadata(&kept).unwrap().len(), 64 << 20);

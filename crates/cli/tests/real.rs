@@ -1,5 +1,5 @@
-//! Real files as places: each worker draws what it draws in simulation, what is refused is refused with what to do, and
-//! nothing but the file is touched. No measured time is judged.
+//! Real files as places: each worker draws what it draws in simulation and on a disk that is served, what is refused is
+//! refused with what to do, and nothing but the file is touched. No measured time is judged.
 #![cfg(target_os = "linux")]
 
 mod seekwise;
@@ -39,6 +39,9 @@ const JOBS: [(&str, &str); 10] = [
 const SCENE: &str = "[system]\nfamily = \"windows-nt\"\n[pagecache]\nmib = 4\n[volume.c]\nfs = \"fat32\"\nsize_gib = 0.06\n\
     files = 40\ntotal_mb = 8\n[program.first]\nname = \"set-read\"\nfiles = 0\ntotal_mb = 0\n";
 
+/// The modelled drive, in virtual time and served in the clock's: a quick one, for there each request takes as long as it does.
+const DRIVE: &str = "cheetah-15k.4";
+
 /// A folder of the jobs, the scene, and a file of 64 MiB that was laid out.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -75,12 +78,13 @@ fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
         seekwise(at, &[&["run", job, "--on", target, "--json"], &sets[..]].concat()).json()
     };
     for name in JOBS.iter().map(|job| format!("{}.fio", job.0)).chain(["scene.toml".to_owned()]) {
-        let sim = record(&name, "barracuda-7200.7-ncq", &["job.span=64m"]);
+        let sim = record(&name, DRIVE, &["job.span=64m"]);
         let null = record(&name, "null", &["job.span=64m"]);
+        let live = record(&name, &format!("live:{DRIVE}"), &["job.span=64m"]);
         let real = record(&name, "file:d", &[]);
         let calls = record(&name, "file:d", &["real.engine=psync", "real.direct=false"]);
         assert!(!sim["streams"].as_array().unwrap().is_empty(), "{name}");
-        for (other, place) in [(&null, "null"), (&real, "file"), (&calls, "file")] {
+        for (other, place) in [(&null, "null"), (&live, "live"), (&real, "file"), (&calls, "file")] {
             assert_eq!((&other["place"], &other["failures"]), (&Value::from(place), &Value::from(0)), "{name}");
             assert_eq!(other["streams"], sim["streams"], "{name} on {place}");
             assert_eq!(other["all"]["ios"], sim["all"]["ios"], "{name} on {place}");
@@ -121,6 +125,9 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--set", "real.direct=true"]), "expected --on file:PATH");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "pagecache.mib=5"]), "the system's own page cache");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "drive.cache.segments=5"]), "`real` keys");
+    // Requests in flight have memory of their own: 30,000 of 4 KiB.
+    let deep = ["--set", "job.depth=30000", "--max-memory", "100m"];
+    has(said(&[&["reads.fio", "--on", "file:thesis"], &deep[..]].concat()), "this may take up to 2");
     // A reader needs no permission to write, and a file is read that somebody else wrote.
     let read = seekwise(at, &["run", "zipf.fio", "--on", "file:thesis", "--set", "real.direct=false", "--json"]).json();
     assert_eq!(read["all"]["ios"], 150);
@@ -178,6 +185,9 @@ fn sides_are_compared_in_turn_predicted_and_forecast() {
     if bare(at) {
         return;
     }
+    let deep = seekwise(at, &[&job[..], &["--vary", "real.engine=io_uring,psync", "--runs", "2"]].concat());
+    assert_eq!(deep.code, 1, "{}", deep.err);
+    assert!(deep.out.contains("expected `--set job.depth=1`"), "{}", deep.out);
     let vary = ["--vary", "real.engine=io_uring,psync", "--runs", "3", "--set", "job.depth=1", "--json"];
     let compared = seekwise(at, &[&job[..], &vary].concat()).json();
     assert_eq!(compared["sides"][1]["name"], "real.engine=psync");

@@ -180,8 +180,11 @@ fn slips_are_told_before_anything_runs() {
     assert!(said.contains("`trace.speed`: is no trace; expected a trace"), "{said}");
     fs::write(at.join("t.gz"), b"\x1f\x8b\x08\0").unwrap();
     let said = seekwise(at, &["run", "t.gz", "--on", DRIVE]).err;
-    assert!(said.contains("it is compressed; expected its text, as `zcat FILE` gives it"), "{said}");
-    assert_eq!(names(at), ["j.fio", "t.csv", "t.gz"]);
+    assert!(said.contains("t.gz: cannot be read: as gzip: "), "{said}");
+    fs::write(at.join("t.bz2"), b"BZh91AY&SY").unwrap();
+    let said = seekwise(at, &["run", "t.bz2", "--on", DRIVE]).err;
+    assert!(said.contains("it is packed by bzip2; expected gzip, zstd, xz, or its text, as `bzcat FILE`"), "{said}");
+    assert_eq!(names(at), ["j.fio", "t.bz2", "t.csv", "t.gz"]);
 }
 
 #[test]
@@ -217,6 +220,76 @@ fn a_trace_may_come_on_standard_input_and_in_parts() {
     fs::write(folder.path().join("sda.blktrace.1"), event(5_000_000, 8)).unwrap();
     let record = seekwise(folder.path(), &["run", "sda.blktrace.1", "--on", DRIVE, "--json"]).json();
     assert_eq!(record["trace"]["issued"].as_u64(), Some(3), "the files of all processors are one trace");
+}
+
+/// What a shell says of a command in which `$S` is the program.
+#[cfg(unix)]
+fn shell(folder: &Path, text: &str) -> Said {
+    let mut shell = std::process::Command::new("sh");
+    shell.current_dir(folder).env("S", env!("CARGO_BIN_EXE_seekwise")).args(["-c", text]);
+    said(shell.output().expect("a shell"))
+}
+
+/// By the packers of the machine; those that are not there are left out.
+#[test]
+#[cfg(unix)]
+fn packed_traces_and_pipes_are_played_as_what_is_in_them() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("j.fio"), "[a]\nrw=randread\nbs=4k\nsize=1g\nnumber_ios=20\n").unwrap();
+    let plain = json(at, &[]);
+    let same = |text: &str| {
+        let record = shell(at, &format!("{text} --on {DRIVE} --json")).json();
+        assert_eq!(record["stream_hash"], plain["stream_hash"], "{text}");
+        assert_eq!(record["trace"]["span_s"], plain["trace"]["span_s"], "{text}");
+    };
+    let packers =
+        [("t.gz", "gzip -c t.csv"), ("t.zst", "zstd -c t.csv"), ("t.xz", "xz -c t.csv"), ("t.tgz", "tar cz t.csv")];
+    for (name, packer) in packers {
+        if shell(at, &format!("{packer} > {name}")).code == 0 {
+            same(&format!("$S run {name}"));
+            same(&format!("cat {name} | $S run -"));
+        }
+    }
+    same("mkfifo p; cat t.csv > p & $S run p");
+    let said = shell(at, "tar cz t.csv j.fio > two.tgz && $S run two.tgz --on barracuda-7200.7");
+    assert!(said.code == 2 && said.err.contains("it holds several files (t.csv, j.fio …)"), "{}", said.err);
+    // A job comes by a pipe too, and one that is asked for again by what is kept of it.
+    let vary = "--vary job.depth=1,2 --runs 2 --json";
+    let job = shell(at, &format!("mkfifo q; cat j.fio > q & $S compare q --on {DRIVE} {vary}")).json();
+    assert!(job["verdict"].is_string(), "{job}");
+}
+
+#[test]
+fn what_is_long_and_comes_once_is_kept_in_a_file_and_played() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let folder = tempfile::tempdir().unwrap();
+    // Columns that tools append are passed over.
+    let row = |i: u64| format!("0,{},4096,R,{}.5,{:0100}\n", i * 48_271 % 1_000_000 * 8, i, 0);
+    let text: String = (0..80_000).map(row).collect();
+    assert!(text.len() > 8 << 20);
+    let mut run = command(folder.path());
+    run.args(["run", "-", "--on", DRIVE, "--set", "trace.loop=closed", "--json"]);
+    let piped = Stdio::piped;
+    let mut child = run.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let written = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let said = said(child.wait_with_output().unwrap());
+    written.join().unwrap().unwrap();
+    assert!(said.err.contains("what comes on standard input is kept in a temporary file in "), "{}", said.err);
+    let record = said.json();
+    assert_eq!(record["trace"]["issued"].as_u64(), Some(80_000));
+    assert!(names(folder.path()).is_empty());
+    // The same again in a job's place is none.
+    let mut run = command(folder.path());
+    run.args(["run", "-", "--on", DRIVE]).stdin(piped()).stdout(piped()).stderr(piped());
+    let mut child = run.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let written = std::thread::spawn(move || input.write_all(&b"[job]\n# words\n".repeat(1 << 20)));
+    let said = seekwise::said(child.wait_with_output().unwrap());
+    written.join().unwrap().unwrap();
+    assert!(said.code == 2 && said.err.contains("it is too long for a job, a scene or a stack"), "{}", said.err);
 }
 
 /// A recording is played as it is, or as a trace.

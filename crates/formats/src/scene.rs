@@ -637,10 +637,23 @@ fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize,
             let all = keys.iter().chain(own).map(|key| key.path).chain(words.iter().copied());
             error.nearest = Diagnostic::at("", 0, "").nearest_to(&word, all).nearest;
         }
-        error.nearest =
-            error.nearest.take().map(|near| if error.message == "unknown key" { join(layer, &near) } else { near });
+        if error.message == "unknown key" {
+            error.nearest = error.nearest.take().map(|near| join(layer, &near));
+            if error.nearest.is_none() {
+                error.expected = Some(offered(layer, keys, words, &part));
+            }
+        }
     }
     part
+}
+
+/// What may stand in a part, where nothing is near what does: its keys, or where a program's are told.
+fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
+    if let Some(own) = layer.strip_prefix("program.") {
+        let named = part.words.iter().find(|(word, ..)| *word == "name").and_then(|(_, names, _)| names.first());
+        return format!("a figure of that program: `seekwise programs {}`", named.map_or(own, String::as_str));
+    }
+    words.iter().copied().chain(keys.iter().map(|key| key.path)).collect::<Vec<_>>().join(", ")
 }
 
 /// One of the [`WORDS`]: a text or a list of texts.

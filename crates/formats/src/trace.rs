@@ -18,6 +18,7 @@ pub mod keys;
 pub mod measured;
 mod msr;
 mod order;
+mod packed;
 mod pairing;
 mod recorded;
 mod sniff;
@@ -35,6 +36,7 @@ use serde::Serialize;
 use self::fields::Line;
 pub use self::fields::{TIMES, Units, name_of};
 use self::order::Order;
+pub use self::packed::{Input, unpacked};
 pub use self::sniff::{HEAD, Recognised, recognise};
 use crate::diagnostic::Diagnostic;
 
@@ -445,7 +447,7 @@ impl<P: Parse> Rows for Lines<P> {
 }
 
 /// A part of a trace, as it is opened: a name, and what stands there.
-pub type Part = (String, Box<dyn Read + Send>);
+pub type Part = (String, Input);
 
 /// A trace being read: its requests in the order of their instants.
 pub struct Reader {

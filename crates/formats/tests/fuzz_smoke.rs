@@ -3,12 +3,15 @@
 //! Finds panics, wrong sums and endless loops near valid files; the fuzz targets in `fuzz/` go further.
 //! `SEEKWISE_FUZZ_CASES` sets another number of cases a parser.
 
+#[path = "../../../fuzz/change.rs"]
+mod change;
 #[path = "../../../fuzz/entries.rs"]
 mod entries;
 mod shared_files;
 
 use std::time::Instant;
 
+use change::change;
 use seekwise_model::rng::{Rng, Seed};
 
 /// Cases a parser.
@@ -233,33 +236,9 @@ fn changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     // Our own seeds are whole and short, so half of the cases come from the first.
     let index = if rng.percent(50) { 0 } else { rng.below(seeds.len() as u64) as usize };
     let mut case = seeds[index].clone();
+    let words = WORDS.map(<[u8]>::to_vec);
     for _ in 0..=rng.below(8) {
-        change(&mut case, rng);
+        change(&mut case, &words, rng);
     }
     case
-}
-
-fn change(case: &mut Vec<u8>, rng: &mut Rng) {
-    let at = |length: usize, rng: &mut Rng| rng.below(length as u64 + 1) as usize;
-    let place = at(case.len(), rng);
-    let end = (place + at(40, rng)).min(case.len());
-    match rng.below(6) {
-        0 => case.truncate(place),
-        1 => drop(case.drain(place..end)),
-        2 => {
-            let run = case[place..end].to_vec();
-            let other = at(case.len(), rng);
-            case.splice(other..other, run);
-        }
-        3 => {
-            let word = WORDS[rng.below(WORDS.len() as u64) as usize];
-            case.splice(place..end.min(place + word.len()), word.iter().copied());
-        }
-        4 => case[place..end].iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = b'9'),
-        _ => {
-            if let Some(byte) = case.get_mut(place) {
-                *byte ^= 1 << rng.below(8);
-            }
-        }
-    }
 }

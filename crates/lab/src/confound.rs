@@ -218,7 +218,13 @@ pub fn refusal(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Opt
         (work, _) if !work.is_empty() => {
             let concerns: BTreeSet<Concern> = differ.iter().map(|(_, concern)| *concern).collect();
             let concerns: Vec<&str> = concerns.into_iter().map(Concern::word).collect();
+            let of_engine = keys.iter().any(|key| key == "real.engine") && work == said(Concern::Depth, &["job.depth"]);
             let why = match compare.credit {
+                None if of_engine => {
+                    ": calls one after another have one request outstanding; expected `--set job.depth=1`, which gives both \
+                     sides one, or more workers (numjobs) of that depth"
+                        .to_owned()
+                }
                 Some(_) => format!(", and it credits {what}"),
                 None => format!("; a study that compares work says so: credit = {concerns:?}"),
             };

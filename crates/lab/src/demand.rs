@@ -1,8 +1,9 @@
 //! What a run will ask of the machine, before it runs: an upper bound on its memory, and a forecast of its wall time.
 //!
 //! The bound is a sum over what grows with a job or a stack: workers, requests in flight, maps of blocks, what a
-//! verification remembers, a cache in host memory, cuts. It leaves out what a cut's judge keeps of written places, which
-//! grows with the part of a drive that is written. The forecast runs the first requests and stretches what they took.
+//! verification remembers, a cache in host memory, cuts, buffers of real requests. It leaves out what a cut's judge keeps of
+//! written places, which grows with the part of a drive that is written, and the window of a packed trace beyond the usual
+//! 8 MiB. The forecast runs the first requests and stretches what they took.
 
 use seekwise_model::files::program::FileSet;
 use seekwise_model::files::scene::SceneSpec;
@@ -30,7 +31,7 @@ const REMEMBERED: u64 = 32;
 /// A page of 4 KiB of a cache in host memory, without its data, in lists that double.
 const PAGE: u64 = 400;
 /// A trace being read: its window of requests (65,536 of 72 bytes, twice where completions are matched), buffers of its
-/// files, names of its devices.
+/// files, names of its devices, what is read ahead (2 MB).
 const TRACE: u64 = 48 << 20;
 /// A cut and what was found at it, in lists that double.
 const CUT: u64 = 1 << 10;
@@ -48,7 +49,8 @@ pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     let pages = pages.saturating_add(cached_pages(work));
     let trace = if let Work::Trace(_) = work { TRACE } else { 0 };
-    let workers = workers.saturating_add(trace);
+    let buffers = if let Target::Real(place) = target { place.memory() } else { 0 };
+    let workers = workers.saturating_add(trace).saturating_add(buffers);
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }
 

@@ -460,6 +460,18 @@ fn short(value: f64) -> String {
     format!("{value:.*}", (3.0 - digits).clamp(0.0, 9.0) as usize)
 }
 
+/// As many places as the figure has, and two more where the interval needs them to be seen; one that is smaller still is
+/// said to be so.
+fn with_interval(estimate: f64, half: f64) -> String {
+    let least = short(estimate).split('.').nth(1).map_or(0, str::len);
+    let places = ((-half.log10()).ceil().clamp(0.0, 9.0) as usize).clamp(least, least + 2);
+    let unit = 10f64.powi(-(places as i32));
+    if half < unit {
+        return format!("{estimate:.places$} ± <{unit:.places$}");
+    }
+    format!("{estimate:.places$} ± {half:.places$}")
+}
+
 fn text(value: Option<&Value>) -> String {
     match value {
         None => "not run".to_owned(),
@@ -469,10 +481,7 @@ fn text(value: Option<&Value>) -> String {
         Some(Value::Runs(runs)) => match mean_interval(runs, ALPHA) {
             Some(interval) if interval.high > interval.low => {
                 let half = (interval.high - interval.low) / 2.0;
-                // As many places as the figure has, and as the interval needs to be seen.
-                let places = short(interval.estimate).split('.').nth(1).map_or(0, str::len);
-                let places = places.max((-half.log10()).ceil().clamp(0.0, 6.0) as usize);
-                format!("{:.places$} ± {half:.places$}", interval.estimate)
+                with_interval(interval.estimate, half)
             }
             _ => short(mean(runs)),
         },

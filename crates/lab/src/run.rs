@@ -630,6 +630,8 @@ pub fn measure_first(
     if let Some(real) = &real {
         troubles.extend(real.doubts([Kind::Read, Kind::Write].map(|kind| run.kind(kind).tally.bytes())));
     }
+    let link = target.stack().map(|stack| stack.profile.link.rate);
+    let link = link.or(real.as_ref().and_then(Real::link));
     Ok(Measured {
         run,
         real,
@@ -641,7 +643,7 @@ pub fn measure_first(
         place: target.place(),
         cost: outcome.cost,
         receipt: outcome.receipt,
-        link: target.stack().map(|stack| stack.profile.link.rate),
+        link,
         cores: target.stack().and_then(Stack::processor).map(|processor| processor.cores),
         memory_percent: outcome.source.reads().map(from_memory),
         compared: outcome.source.compared(),

@@ -5,6 +5,7 @@
 //! `trace.map` says. Reads formats by [`seekwise_formats::trace`]; opens no file itself, but by the opener that
 //! [`Inputs`] is lent.
 
+mod ahead;
 mod certificate;
 mod place;
 
@@ -15,12 +16,13 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::keys::{Asked, Map, loop_word};
 use seekwise_formats::trace::survey::{Survey, survey};
-use seekwise_formats::trace::{self, Entry, Format, HEAD, Part, Reader, Reading, Recognised};
+use seekwise_formats::trace::{self, Entry, Format, HEAD, Part, Reading, Recognised};
 use seekwise_model::block::{Limits, SECTOR};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::trace::{How, Loop, Row};
 use seekwise_targets::work::trace::{Feed, TraceSpec};
 
+use self::ahead::Ahead;
 pub use self::certificate::{Certificate, Off, certificate};
 use self::place::Places;
 use crate::inputs::Inputs;
@@ -71,7 +73,7 @@ pub fn load(
     let file = name.to_owned();
     let opened = move || -> Result<Box<dyn Feed>, String> {
         let reader = parts(&file, open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
-        Ok(Box::new(Recorded { reader, places: places.clone(), fault: None, moved: (0, 0) }))
+        Ok(Box::new(Recorded { rows: Ahead::new(reader), places: places.clone(), fault: None, moved: (0, 0) }))
     };
     let (requests, writes, trims, span) = (survey.requests, survey.writes, survey.trims, survey.span);
     let spec = TraceSpec { name: name.to_owned(), how, requests, writes, trims, span, open: Arc::new(opened) };
@@ -228,7 +230,7 @@ pub fn settings(name: &str, traced: &Traced, how: How) -> Vec<Setting> {
 
 /// A trace being read for a run.
 struct Recorded {
-    reader: Reader,
+    rows: Ahead,
     places: Places,
     fault: Option<String>,
     moved: (u64, u64),
@@ -237,7 +239,7 @@ struct Recorded {
 impl Feed for Recorded {
     #[inline]
     fn row(&mut self) -> Option<Row> {
-        let entry = match self.reader.read() {
+        let entry = match self.rows.next() {
             Ok(entry) => entry?,
             Err(fault) => {
                 self.fault = Some(fault.to_string());

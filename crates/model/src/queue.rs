@@ -81,6 +81,27 @@ impl Discipline {
     }
 }
 
+/// What a choice by cost asks of whoever knows the costs.
+pub trait Costs<T> {
+    /// What it costs to serve a request.
+    fn of(&self, item: &T) -> u64;
+    /// No request at this distance from the head, or farther, costs less. Rises with the distance.
+    fn least(&self, distance: u64) -> u64;
+}
+
+/// Costs of requests that are served by order or position alone.
+pub struct Costless;
+
+impl<T> Costs<T> for Costless {
+    fn of(&self, _: &T) -> u64 {
+        0
+    }
+
+    fn least(&self, _: u64) -> u64 {
+        0
+    }
+}
+
 /// One waiting request.
 #[derive(Clone, Copy, Debug)]
 struct Waiting<T> {
@@ -294,17 +315,9 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The next to serve at `now`. `head` is the present position (SSTF). For SPTF: `cost`, the positioning time, of which
-    /// one that is known to reach the limit it is given may be answered by anything from that limit on, for it is not
-    /// chosen; and `far`, the distance from the head from which on nothing costs less than what it is given.
-    pub fn choose(
-        &self,
-        now: Instant,
-        head: u64,
-        cost: impl FnMut(&T, u64) -> u64,
-        far: impl Fn(u64) -> u64,
-    ) -> Option<Choice> {
-        self.choose_among(|_| true, now, head, cost, far, u64::MAX)
+    /// The next to serve at `now`. `head` is the present position.
+    pub fn choose(&self, now: Instant, head: u64, costs: &impl Costs<T>) -> Option<Choice> {
+        self.choose_among(|_| true, now, head, costs, u64::MAX)
     }
 
     /// The next to serve of those that `admit` names; one that waited beyond the limit goes first even so. Where SPTF finds
@@ -315,8 +328,7 @@ impl<T: Copy> Queue<T> {
         admit: impl Fn(&T) -> bool,
         now: Instant,
         head: u64,
-        mut cost: impl FnMut(&T, u64) -> u64,
-        far: impl Fn(u64) -> u64,
+        costs: &impl Costs<T>,
         bar: u64,
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
@@ -328,13 +340,13 @@ impl<T: Copy> Queue<T> {
             Policy::Sstf => self.lowest(&open, |waiting| waiting.position.abs_diff(head)).unwrap_or(oldest),
             Policy::CLook => self.circle(&open).unwrap_or(oldest),
             Policy::Look => self.elevator(&open).unwrap_or(oldest),
-            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, cost, far, (bar, oldest))),
+            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, costs, (bar, oldest))),
             Policy::Sptf if self.discipline.nearest == 0 && self.discipline.ageing == 0 => {
-                return Some(self.shortest_of_few(head, &open, cost, far, (bar, oldest)));
+                return Some(self.shortest_of_few(head, &open, costs, (bar, oldest)));
             }
-            Policy::Sptf => return Some(self.shortest_of_nearest(now, head, &open, cost)),
+            Policy::Sptf => return Some(self.shortest_of_nearest(now, head, &open, costs)),
         };
-        Some(self.choice(index, cost(&self.at(self.waiting[index]).item, u64::MAX)))
+        Some(self.choice(index, costs.of(&self.at(self.waiting[index]).item)))
     }
 
     /// How many of the oldest hold as many that are admitted as the window has room for.
@@ -390,8 +402,7 @@ impl<T: Copy> Queue<T> {
         now: Instant,
         head: u64,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
-        mut cost: impl FnMut(&T, u64) -> u64,
-        far: impl Fn(u64) -> u64,
+        costs: &impl Costs<T>,
         (bar, oldest): (u64, usize),
     ) -> Choice {
         let youngest = self.at(open.waiting[open.waiting.len() - 1]).order;
@@ -411,9 +422,8 @@ impl<T: Copy> Queue<T> {
         };
         let (mut down, mut up) = (nearest_below(below), nearest_above(above));
         // An older one of the same cost goes first.
-        let end = |best: i64| far(best.saturating_add(most).saturating_add(1) as u64);
-        let mut reach = end(best.0);
-        while down.min(up) < reach {
+        let too_much = |best: i64| best.saturating_add(most).saturating_add(1) as u64;
+        while down.min(up) != u64::MAX && costs.least(down.min(up)) < too_much(best.0) {
             let waiting;
             if up <= down {
                 waiting = self.at(self.places[above].1);
@@ -425,14 +435,8 @@ impl<T: Copy> Queue<T> {
                 down = nearest_below(below);
             }
             if waiting.order <= youngest && (open.admit)(waiting) {
-                let credit = self.credit(now, waiting.since);
-                let limit = best.0.saturating_add(credit).saturating_add(i64::from(waiting.order < best.1)).max(0);
-                let plain = cost(&waiting.item, limit as u64);
-                let aged = (plain as i64 - credit, waiting.order, plain);
-                if aged < best {
-                    best = aged;
-                    reach = end(best.0);
-                }
+                let plain = costs.of(&waiting.item);
+                best = best.min((plain as i64 - self.credit(now, waiting.since), waiting.order, plain));
             }
         }
         self.choice(self.place_of(best.1), best.2)
@@ -445,24 +449,21 @@ impl<T: Copy> Queue<T> {
         &self,
         head: u64,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
-        mut cost: impl FnMut(&T, u64) -> u64,
-        far: impl Fn(u64) -> u64,
-        mut best: (u64, usize),
+        costs: &impl Costs<T>,
+        (bar, oldest): (u64, usize),
     ) -> Choice {
+        let mut best = (bar, oldest);
         // With a bar most are out of reach. Without one each is looked at: following the best so far costs more, and so does
         // a test that nobody can foresee in this loop.
-        let reach = if best.0 == u64::MAX { u64::MAX } else { far(best.0) };
-        let mut look_at = |index: usize, waiting: &Waiting<T>| {
-            let cost = cost(&waiting.item, best.0);
+        for (index, &number) in open.waiting.iter().enumerate() {
+            let waiting = self.at(number);
+            let near = bar == u64::MAX || costs.least(waiting.position.abs_diff(head)) < bar;
+            if !near || !(open.admit)(waiting) {
+                continue;
+            }
+            let cost = costs.of(&waiting.item);
             if cost < best.0 {
                 best = (cost, index);
-            }
-        };
-        match reach {
-            u64::MAX => self.each(open).for_each(|(index, waiting)| look_at(index, waiting)),
-            _ => {
-                let near = self.each(open).filter(|(_, waiting)| waiting.position.abs_diff(head) < reach);
-                near.for_each(|(index, waiting)| look_at(index, waiting));
             }
         }
         self.choice(best.1, best.0)
@@ -474,14 +475,13 @@ impl<T: Copy> Queue<T> {
         now: Instant,
         head: u64,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
-        mut cost: impl FnMut(&T, u64) -> u64,
+        costs: &impl Costs<T>,
     ) -> Choice {
         // The aged cost, the place and the plain cost of the best so far.
         let mut best = (i64::MAX, usize::MAX, u64::MAX);
         let mut look_at = |index: usize, waiting: &Waiting<T>| {
-            let credit = self.credit(now, waiting.since);
-            let plain = cost(&waiting.item, best.0.saturating_add(credit).saturating_add(1).max(0) as u64);
-            best = best.min((plain as i64 - credit, index, plain));
+            let plain = costs.of(&waiting.item);
+            best = best.min((plain as i64 - self.credit(now, waiting.since), index, plain));
         };
         match self.discipline.nearest as usize {
             0 => self.each(open).for_each(|(index, waiting)| look_at(index, waiting)),

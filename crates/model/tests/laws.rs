@@ -96,15 +96,16 @@ fn blocks_go_on_behind_holes_and_no_block_lies_in_one() {
         let holes = vec![(0, 3), (17, 1), (20, 20), (61, 2), (400, 17)];
         let (slots, geometry) = (whole.geometry().expect("fits"), Small { holes: holes.clone(), ..whole }.geometry());
         let geometry = geometry.expect("fits");
-        let used =
-            (0..slots.sectors()).filter(|slot| !holes.iter().any(|hole| (hole.0..hole.0 + hole.1).contains(slot)));
-        let mut blocks = 0;
-        for (lba, slot) in used.enumerate() {
-            let (block, there) = (geometry.extent(lba as u64, 1), slots.extent(slot, 1));
-            assert_eq!(block, Extent { lba: lba as u64, ..there }, "{order:?}, {slot}");
-            blocks += 1;
+        let is_used = |slot: &u64| !holes.iter().any(|hole| (hole.0..hole.0 + hole.1).contains(slot));
+        let used: Vec<u64> = (0..slots.sectors()).filter(is_used).collect();
+        for (lba, &slot) in (0..).zip(&used) {
+            let (block, there) = (geometry.extent(lba, 1), slots.extent(slot, 1));
+            assert_eq!(block, Extent { lba, ..there }, "{order:?}, {slot}");
+            for (to, &end) in (lba..).zip(&used[lba as usize..]).take(50) {
+                assert_eq!(geometry.is_unbroken(lba, to), end - slot == to - lba, "{order:?}, {lba} to {to}");
+            }
         }
-        assert_eq!(blocks, geometry.sectors());
+        assert_eq!(used.len() as u64, geometry.sectors());
     }
 }
 
@@ -173,6 +174,7 @@ fn slips_shift_and_remaps_move() {
     assert_eq!((moved.lba, moved.sectors, moved.cylinder, moved.head, moved.before), (9, 1, 0, 1, 60));
     assert_eq!(moved.angle, track.angle.wrapping_add(track.slot.wrapping_mul(60)));
     assert_eq!(geometry.extent(10, u32::MAX).before, 11, "the next lies in its own place");
+    assert!(!geometry.is_unbroken(9, 10), "it lives elsewhere");
     let last = geometry.extent(121, u32::MAX);
     assert_eq!((last.sectors, last.head, last.behind), (1, 1, 5), "the spares end the cylinder");
     assert_eq!((geometry.extent(122, 1).cylinder, geometry.extent(122, 1).before), (1, 0));

@@ -178,19 +178,25 @@ impl Bytes {
 
     /// What a read finds.
     pub fn read(&self, lba: u64, sectors: u64) -> Result<io::Result<Vec<u8>>, Unreadable> {
-        if let Some(&sector) = self.torn.range(lba..lba + sectors).next() {
+        let mut data = vec![0; (sectors * SECTOR) as usize];
+        Ok(self.read_into(lba, &mut data)?.map(|()| data))
+    }
+
+    /// The same, into zeroes.
+    pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, Unreadable> {
+        let end = lba + data.len() as u64 / SECTOR;
+        if let Some(&sector) = self.torn.range(lba..end).next() {
             return Err(Unreadable(sector));
         }
-        let mut data = match self.get(lba, sectors) {
-            Ok(data) => data,
-            error => return Ok(error),
-        };
-        for (&sector, stamp) in self.above.range(lba..lba + sectors) {
+        if let Err(error) = self.get(lba, data) {
+            return Ok(Err(error));
+        }
+        for (&sector, stamp) in self.above.range(lba..end) {
             let written = &self.written[stamp];
             let (into, from) = (((sector - lba) * SECTOR) as usize, ((sector - written.lba) * SECTOR) as usize);
             data[into..into + SECTOR as usize].copy_from_slice(&written.data[from..from + SECTOR as usize]);
         }
-        Ok(Ok(data))
+        Ok(Ok(()))
     }
 
     /// Bytes that are above the platters: lost if the power went now, but for what the device saves.
@@ -220,25 +226,22 @@ impl Bytes {
             || pieces.into_iter().any(|piece| self.pieces.contains_key(&piece))
     }
 
-    fn get(&self, lba: u64, sectors: u64) -> io::Result<Vec<u8>> {
-        let mut data = vec![0; (sectors * SECTOR) as usize];
-        match &self.platters {
-            Platters::File(file) => read_at(file, &mut data, lba * SECTOR)?,
-            Platters::Memory => {
-                self.begun(lba, &mut data)?;
-                let (mut sector, end) = (lba, lba + sectors);
-                while sector < end {
-                    let to = ((sector / PIECE + 1) * PIECE).min(end);
-                    if let Some(piece) = self.pieces.get(&(sector / PIECE)) {
-                        let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
-                        let length = ((to - sector) * SECTOR) as usize;
-                        data[into..into + length].copy_from_slice(&piece[from..from + length]);
-                    }
-                    sector = to;
-                }
-            }
+    fn get(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
+        if let Platters::File(file) = &self.platters {
+            return read_at(file, data, lba * SECTOR);
         }
-        Ok(data)
+        self.begun(lba, data)?;
+        let (mut sector, end) = (lba, lba + data.len() as u64 / SECTOR);
+        while sector < end {
+            let to = ((sector / PIECE + 1) * PIECE).min(end);
+            if let Some(piece) = self.pieces.get(&(sector / PIECE)) {
+                let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
+                let length = ((to - sector) * SECTOR) as usize;
+                data[into..into + length].copy_from_slice(&piece[from..from + length]);
+            }
+            sector = to;
+        }
+        Ok(())
     }
 
     fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {

@@ -1,18 +1,20 @@
 //! A modelled disk at work in real time: the same layers as in [`crate::sim`], stepped by the clock, with bytes.
 //!
-//! One thread has the disk. What comes to it ([`Message`]) are clients' requests and what is done to the power; between
+//! One thread has the disk and its clients' connections: it reads their requests and writes their answers itself, so that nobody
+//! has to be woken between. What else comes to it ([`Message`]) are new clients and what is done to the power; between
 //! them it waits for the device's next instant. A request that comes at an instant of the clock is submitted at that
 //! instant of the model, and is answered when the model's completion has come. So a session that is recorded and played in
 //! virtual time gives the same instants: late calls change nothing (rule 2 of the contract). What the clock adds is told
 //! in the [`Receipt`].
 
+mod asked;
+mod clients;
 pub mod receipt;
 mod stalls;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
-use std::time::Duration;
+use std::sync::mpsc::Sender;
 
 use seekwise_model::block::{
     Completion, Control, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
@@ -20,19 +22,24 @@ use seekwise_model::block::{
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Entry;
 
+pub use self::asked::{Asked, Caller, Whom};
+use self::clients::Clients;
+pub use self::clients::{Connection, Inbox, Messages, inbox};
 pub use self::receipt::{Lateness, PathCost, Receipt};
 use self::stalls::Watch;
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::history::{Chronicle, Event, Mark};
-use crate::nbd::wire::{self, Command, error};
-use crate::nbd::{Asked, Reply};
+use crate::nbd::EXTENTS;
+use crate::nbd::wire::{self, Command, Head, error};
 
 /// What comes to a disk.
 #[derive(Debug)]
 pub enum Message {
-    /// A client asks.
-    Asked(Vec<Asked>),
+    /// A client has come, and asks from now on.
+    Client(Box<Connection>),
+    /// A caller within the program asks.
+    Asked(Asked),
     /// Something is done to it; the answer says what came of it, in words.
     Order(Order, Sender<String>),
     /// It is to end, in order.
@@ -124,11 +131,14 @@ pub struct Disk {
     clock: Clock,
     /// The model's nanoseconds in one of the clock's.
     speed: f64,
+    clients: Clients,
     jobs: Vec<Option<Job>>,
+    /// Places of `jobs` that are empty.
+    vacant: Vec<u32>,
     /// Jobs that have pieces to hand down, in order of arrival.
     waiting: VecDeque<u32>,
     /// Answers that go out at the end of this turn.
-    replies: Vec<(Reply, Result<Vec<u8>, u32>)>,
+    replies: Vec<(Caller, Result<Vec<u8>, u32>)>,
     pieces: Vec<Option<Piece>>,
     free: Vec<u32>,
     stamp: u64,
@@ -158,7 +168,9 @@ impl Disk {
             bytes,
             clock: Clock::start(),
             speed,
+            clients: Clients::default(),
             jobs: Vec::new(),
+            vacant: Vec::new(),
             waiting: VecDeque::new(),
             replies: Vec::new(),
             pieces: Vec::new(),
@@ -207,7 +219,7 @@ impl Disk {
     }
 
     /// Serves what comes until it is to stop, then switches off in order. Errors are those of the image's file.
-    pub fn run(mut self, messages: &Receiver<Message>) -> io::Result<Receipt> {
+    pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
         self.receipt.precedence = take_precedence();
         let watch = Watch::begin(self.clock);
         let ended = self.turn(messages);
@@ -215,11 +227,15 @@ impl Disk {
         ended.and_then(|()| self.end())
     }
 
-    fn turn(&mut self, messages: &Receiver<Message>) -> io::Result<()> {
+    fn turn(&mut self, messages: &mut Messages) -> io::Result<()> {
         let mut idle = Span::ZERO;
         let result = loop {
             let stop = self.take(messages, &mut idle);
             self.step();
+            // What answers at once does so now, not after another look at all clients.
+            if self.next().is_some_and(|next| next <= self.now()) {
+                self.step();
+            }
             self.reply();
             if let Some(trouble) = self.trouble.take() {
                 break Err(trouble);
@@ -234,59 +250,45 @@ impl Disk {
 
     /// Takes what has come, or waits for it until the device's next instant, which counts as `idle`. True when it is to
     /// stop.
-    fn take(&mut self, messages: &Receiver<Message>, idle: &mut Span) -> bool {
-        match messages.try_recv() {
-            Ok(message) => return self.heed(message),
-            Err(TryRecvError::Disconnected) => return true,
-            Err(TryRecvError::Empty) => {}
-        }
+    fn take(&mut self, messages: &mut Messages, idle: &mut Span) -> bool {
         let from = self.clock.now();
-        let came = self.wait(messages);
+        let rings = self.wait(messages);
         *idle += self.clock.now().since(from);
-        match came {
-            Some(message) => self.heed(message),
-            None => false,
-        }
-    }
-
-    /// What is answered goes out together, so that whoever writes is woken once.
-    fn reply(&mut self) {
-        for (reply, outcome) in self.replies.drain(..) {
-            match outcome {
-                Ok(data) => reply.done(data),
-                Err(error) => reply.failed(error),
+        while let Some(message) = if rings { messages.next() } else { None } {
+            if self.heed(message) {
+                return true;
             }
         }
+        for (number, head, data) in self.clients.asked() {
+            self.ask(Asked { head, data, whom: Whom::Client(number) });
+        }
+        false
     }
 
-    /// What comes until the device's next instant.
-    fn wait(&self, messages: &Receiver<Message>) -> Option<Message> {
+    /// What is answered goes out together: a system call costs more than an answer.
+    fn reply(&mut self) {
+        self.clients.write();
+        for (caller, outcome) in self.replies.drain(..) {
+            caller.answer(outcome);
+        }
+    }
+
+    /// Waits until something comes, or for the device's next instant. True where there may be messages.
+    fn wait(&mut self, messages: &mut Messages) -> bool {
         loop {
             let left = self.next().map(|next| self.until(next));
-            let waits = match left {
-                Some(Span::ZERO) => return None,
-                Some(left) if left <= AWAKE => {
-                    std::hint::spin_loop();
-                    Duration::ZERO
-                }
-                Some(left) => Duration::from_nanos((left - AWAKE).nanos()),
-                None => Duration::from_secs(3600),
-            };
-            let came = match waits {
-                Duration::ZERO => messages.try_recv().map_err(|none| none == TryRecvError::Disconnected),
-                _ => messages.recv_timeout(waits).map_err(|none| none == RecvTimeoutError::Disconnected),
-            };
-            match came {
-                Ok(message) => return Some(message),
-                Err(true) => return Some(Message::Stop),
-                Err(false) => {}
+            // The last of it is waited for awake.
+            let rings = self.clients.wait(messages, left.map(|left| left.saturating_sub(AWAKE)));
+            if rings || self.clients.has_asked() || left == Some(Span::ZERO) {
+                return rings;
             }
         }
     }
 
     fn heed(&mut self, message: Message) -> bool {
         match message {
-            Message::Asked(asked) => asked.into_iter().for_each(|asked| self.ask(asked)),
+            Message::Client(connection) => self.clients.add(*connection),
+            Message::Asked(asked) => self.ask(asked),
             Message::Order(order, answer) => {
                 let said = self.obey(&order);
                 let _ = answer.send(said);
@@ -341,13 +343,13 @@ impl Disk {
     fn ask(&mut self, asked: Asked) {
         let head = asked.head;
         if !self.powered {
-            return asked.reply.failed(error::IO);
+            return self.refuse(asked.whom, &head, error::IO);
         }
         let fua = head.flags & wire::FUA != 0 && matches!(head.command, Command::Write | Command::WriteZeroes);
         let flush = if fua && !self.limits.fua { Flush::Follows } else { Flush::None };
         let (first, sectors) = (head.offset / SECTOR, u64::from(head.length) / SECTOR);
         match head.command {
-            Command::BlockStatus => return self.tell_status(asked, first, sectors),
+            Command::BlockStatus => return self.tell_status(&asked, first, sectors),
             Command::Flush => self.count_towards_cut(|plan| matches!(plan, Plan::Flush(_)), self.receipt.flushes + 1),
             Command::Write | Command::WriteZeroes => {
                 self.count_towards_cut(|plan| matches!(plan, Plan::Write(_)), self.receipt.writes + 1);
@@ -363,12 +365,12 @@ impl Disk {
             flush,
             done: Instant::ZERO,
         };
-        let place = self.jobs.iter().position(Option::is_none).unwrap_or(self.jobs.len());
-        if place == self.jobs.len() {
+        let place = self.vacant.pop().unwrap_or(self.jobs.len() as u32);
+        if place as usize == self.jobs.len() {
             self.jobs.push(None);
         }
-        self.jobs[place] = Some(job);
-        self.waiting.push_back(place as u32);
+        self.jobs[place as usize] = Some(job);
+        self.waiting.push_back(place);
     }
 
     /// The cut that is planned for the `count`th of these comes before that one is handed down.
@@ -420,7 +422,7 @@ impl Disk {
             } else {
                 job.next += sectors;
             }
-            let data = (op == Op::Write).then(|| data_of(&job.asked, lba, sectors));
+            let data = (op == Op::Write).then(|| data_of(&mut job.asked, lba, sectors));
             if let Some(chronicle) = &self.chronicle {
                 chronicle.write(|history| history.taken(now, &request, data.as_deref()));
             }
@@ -529,11 +531,12 @@ impl Disk {
     /// A job is over.
     fn answer(&mut self, index: u32) {
         let Some(job) = self.jobs[index as usize].take() else { return };
+        self.vacant.push(index);
         if job.next < job.end {
             // It failed before all of it was handed down.
             self.waiting.retain(|&other| other != index);
         }
-        let Asked { head, reply, .. } = job.asked;
+        let Asked { head, whom, .. } = job.asked;
         let receipt = &mut self.receipt;
         receipt.requests += 1;
         match head.command {
@@ -545,32 +548,57 @@ impl Disk {
         // What the image could not take is promised to nobody.
         if job.status != Status::Done || self.trouble.is_some() {
             receipt.failures += 1;
-            return self.replies.push((reply, Err(error_of(job.status))));
+            return self.refuse(whom, &head, error_of(job.status));
         }
         let left = self.clock.now();
         self.receipt.answered(self.by_the_clock(job.done).min(left), left);
-        match head.command {
-            Command::Read => self.give(reply, head.offset / SECTOR, u64::from(head.length) / SECTOR),
-            _ => self.replies.push((reply, Ok(Vec::new()))),
+        self.give(whom, &head);
+    }
+
+    /// What went well is answered; of a read, with what lies there.
+    fn give(&mut self, whom: Whom, head: &Head) {
+        let Disk { bytes, clients, replies, .. } = self;
+        let mut found = Ok(Ok(()));
+        let mut fill = |data: &mut [u8]| {
+            if head.command == Command::Read {
+                found = bytes.read_into(head.offset / SECTOR, data);
+            }
+            if matches!(found, Ok(Ok(()))) { Ok(()) } else { Err(error::IO) }
+        };
+        match whom {
+            Whom::Client(number) => {
+                if let Some(line) = clients.answer(number) {
+                    line.done(head, fill);
+                }
+            }
+            Whom::Caller(caller) => {
+                let length = if head.command == Command::Read { head.length as usize } else { 0 };
+                let mut data = vec![0; length];
+                let filled = fill(&mut data);
+                replies.push((caller, filled.map(|()| data)));
+            }
+        }
+        match found {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.fail(error),
+            Err(_) => self.receipt.failures += 1,
         }
     }
 
-    fn give(&mut self, reply: Reply, lba: u64, sectors: u64) {
-        match self.bytes.read(lba, sectors) {
-            Ok(Ok(data)) => self.replies.push((reply, Ok(data))),
-            Ok(Err(error)) => {
-                self.fail(error);
-                self.replies.push((reply, Err(error::IO)));
+    /// What went wrong is answered.
+    fn refuse(&mut self, whom: Whom, head: &Head, error: u32) {
+        match whom {
+            Whom::Client(number) => {
+                if let Some(line) = self.clients.answer(number) {
+                    line.failed(head, error);
+                }
             }
-            Err(_) => {
-                self.receipt.failures += 1;
-                self.replies.push((reply, Err(error::IO)));
-            }
+            Whom::Caller(caller) => self.replies.push((caller, Err(error))),
         }
     }
 
     /// `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
-    fn tell_status(&self, asked: Asked, first: u64, sectors: u64) {
+    fn tell_status(&mut self, asked: &Asked, first: u64, sectors: u64) {
         /// Sectors that are told apart.
         const GRAIN: u64 = 128;
         let one = asked.head.flags & wire::REQ_ONE != 0;
@@ -580,14 +608,20 @@ impl Disk {
             let to = ((at / GRAIN + 1) * GRAIN).min(end);
             let flags = if self.bytes.may_hold(at, to - at) { 0 } else { 3 };
             let bytes = ((to - at) * SECTOR) as u32;
+            let many = one || extents.len() == EXTENTS;
             match extents.last_mut() {
                 Some(last) if last.1 == flags => last.0 += bytes,
-                Some(_) if one => break,
+                Some(_) if many => break,
                 _ => extents.push((bytes, flags)),
             }
             at = to;
         }
-        asked.reply.extents(extents);
+        // Callers within the program do not ask for it.
+        if let Whom::Client(number) = asked.whom
+            && let Some(line) = self.clients.answer(number)
+        {
+            line.extents(&asked.head, &extents);
+        }
     }
 
     /// The receipt until now.
@@ -733,11 +767,12 @@ impl Disk {
 }
 
 /// What a write brings to these sectors.
-fn data_of(asked: &Asked, lba: u64, sectors: u64) -> Vec<u8> {
+fn data_of(asked: &mut Asked, lba: u64, sectors: u64) -> Vec<u8> {
     let from = ((lba - asked.head.offset / SECTOR) * SECTOR) as usize;
     let length = (sectors * SECTOR) as usize;
     match asked.head.command {
         Command::WriteZeroes => vec![0; length],
+        _ if length == asked.data.len() => std::mem::take(&mut asked.data),
         _ => asked.data[from..from + length].to_vec(),
     }
 }

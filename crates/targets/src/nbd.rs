@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`wire`] | numbers and layouts: bytes in, requests out; replies as bytes |
 //! | `negotiation` | from the first byte to transmission: GO, INFO, LIST, EXPORT_NAME, structured replies, contexts |
-//! | `connection` | one client: its reader, its writer, and what it may have outstanding |
+//! | `connection` | one client after that: its requests, their answers, and what it may have outstanding |
 //! | `client` | the other side: any export as a device |
 //!
 //! Without TLS: a tunnel or the socket's mode keeps others out.
@@ -17,7 +17,55 @@ mod connection;
 mod negotiation;
 pub mod wire;
 
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 #[cfg(unix)]
-pub use client::{Client, Wire};
-pub use connection::{Asked, Given, Reply, serve};
-pub use negotiation::{Export, Negotiated};
+use std::os::unix::net::UnixStream;
+
+use rustix::fd::AsFd;
+
+#[cfg(unix)]
+pub use client::Client;
+pub use connection::{EXTENTS, Line};
+pub use negotiation::{Export, Negotiated, negotiate};
+
+/// A connection's two ways.
+pub trait Wire: Read + Write + AsFd + Send {
+    /// From now on nothing waits.
+    fn without_waiting(&self) -> io::Result<()>;
+}
+
+#[cfg(unix)]
+impl Wire for UnixStream {
+    fn without_waiting(&self) -> io::Result<()> {
+        self.set_nonblocking(true)
+    }
+}
+
+impl Wire for TcpStream {
+    fn without_waiting(&self) -> io::Result<()> {
+        // A request or a reply is not to wait for the next one.
+        self.set_nodelay(true)?;
+        self.set_nonblocking(true)
+    }
+}
+
+/// Both ends of a connection within this program.
+#[cfg(unix)]
+pub fn pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+    let (near, far) = UnixStream::pair()?;
+    Ok((Box::new(near), Box::new(far)))
+}
+
+/// Both ends of a connection within this program.
+#[cfg(not(unix))]
+pub fn pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+    let door = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+    let near = TcpStream::connect(door.local_addr()?)?;
+    let (far, from) = door.accept()?;
+    // Somebody else of this machine may have been first.
+    if from != near.local_addr()? {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    Ok((Box::new(near), Box::new(far)))
+}

@@ -67,11 +67,18 @@ impl Place for Null {
     }
 }
 
+/// What has come, until it is met: less than a completion, which is moved about once for it.
+#[derive(Clone, Copy)]
+struct Held {
+    tag: u32,
+    status: Status,
+    submitted: Instant,
+}
+
 /// Its device.
 pub struct Answering {
     limits: Limits,
-    /// What has come, but for when it is met.
-    held: VecDeque<Completion>,
+    held: VecDeque<Held>,
     now: Instant,
     /// Writes, which are where they belong at once; nothing unless asked for.
     landings: Option<VecDeque<Landing>>,
@@ -114,8 +121,7 @@ impl Device for Answering {
             let at = (request.lba, request.sectors);
             landings.push_back(Landing::new(at, request.stamp, (now, now), LandingKind::Landed));
         }
-        let (tag, parts, effort) = (request.tag, Parts::default(), Effort::COMMAND);
-        self.held.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
+        self.held.push_back(Held { tag: request.tag, status, submitted: now });
         Ok(())
     }
 
@@ -143,10 +149,10 @@ impl Device for Answering {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.held.front().filter(|held| held.submitted < self.now)?;
-        let mut done = self.held.pop_front()?;
-        done.finished = self.now;
-        done.parts.add(Part::Driver, done.finished.since(done.submitted));
-        Some(done)
+        let Held { tag, status, submitted } = self.held.pop_front()?;
+        let (finished, effort, mut parts) = (self.now, Effort::COMMAND, Parts::default());
+        parts.add(Part::Driver, finished.since(submitted));
+        Some(Completion { tag, status, submitted, finished, parts, effort })
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

@@ -10,6 +10,8 @@ mod remote;
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(unix)]
+use seekwise_model::block::{Control, ControlError};
 use seekwise_model::block::{Device, Limits, Source};
 use seekwise_model::engine::computing::Computing;
 use seekwise_model::engine::fingerprint::{Fingerprint, Stream};
@@ -109,6 +111,10 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn fitted(&self, _: &Work, _: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
+    /// Bytes of memory that requests in flight have there.
+    fn memory(&self) -> u64 {
+        0
+    }
     /// Each worker of a job is to have a thread and a device of its own there.
     fn is_threaded(&self) -> bool {
         false
@@ -148,6 +154,16 @@ pub trait Timed: Device {
     /// The run is over. What it leaves to say.
     fn end(self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         Ok(None)
+    }
+}
+
+/// What a device beyond our reach answers to a control: nothing of it can be set, and what is in flight comes back by itself.
+#[cfg(unix)]
+pub(crate) fn uncontrolled(control: &Control<'_>) -> Result<(), ControlError> {
+    match control {
+        Control::Set { .. } => Err(ControlError::UnknownKey),
+        Control::Abort(_) => Err(ControlError::UnknownTag),
+        Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
     }
 }
 

@@ -40,6 +40,8 @@ pub mod usage;
 
 use std::sync::Arc;
 
+pub use seekwise_formats::fio::Hint;
+
 #[cfg(target_os = "linux")]
 use self::file::Real;
 use crate::place::Place;
@@ -87,18 +89,6 @@ pub struct Handle {
     pub whole: bool,
     /// What the page cache is told of the order of its reads.
     pub hint: Hint,
-}
-
-/// In which order a worker reads, as far as the page cache is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hint {
-    /// It is not.
-    #[default]
-    None,
-    /// At random: nothing is read ahead.
-    Random,
-    /// One behind another: twice as much as usual is.
-    Sequential,
 }
 
 /// As whoever says nothing has it: past the page cache.

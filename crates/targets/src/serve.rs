@@ -1,35 +1,36 @@
-//! A disk as a network block device: a socket where clients come, one thread for each; a second socket where orders come
-//! (power, settings, status), a line each; and the one thread that has the disk.
+//! A disk as a network block device: a socket where clients come, and are handed to the disk's thread when they have
+//! negotiated; a second socket where orders come (power, settings, status), a line each.
 
 #[cfg(target_os = "linux")]
 pub mod fuse;
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 #[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 
 #[cfg(unix)]
-use seekwise_model::block::{Device, Flags, Limits, Op, Request};
+use seekwise_model::block::{Device, Flags, Op, Request};
+#[cfg(unix)]
+use seekwise_model::flash::{Flash, FlashSpec};
 #[cfg(unix)]
 use seekwise_model::rng::Seed;
 #[cfg(unix)]
 use seekwise_model::stack::Stack;
+#[cfg(unix)]
+use seekwise_model::time::Span;
 
 #[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::Clock;
-use crate::clock::take_precedence;
-use crate::live::{Disk, Message, Order, PathCost, Receipt};
+use crate::live::{Connection, Disk, Inbox, Message, Order, PathCost, Receipt, inbox};
 #[cfg(unix)]
-use crate::nbd::Client;
-use crate::nbd::{self, Export};
-#[cfg(unix)]
-use crate::null::Null;
+use crate::nbd::{Client, pair};
+use crate::nbd::{Export, Line, Wire, negotiate};
 #[cfg(unix)]
 use crate::place::Timed;
 
@@ -143,32 +144,6 @@ enum Door {
     Tcp(TcpListener),
 }
 
-/// A connection's two ways.
-trait Ways: Read + Write + Send {
-    fn back(&self) -> io::Result<Box<dyn Ways>>;
-    /// Both ways end: whoever reads is woken.
-    fn end(&self);
-}
-
-#[cfg(unix)]
-impl Ways for UnixStream {
-    fn back(&self) -> io::Result<Box<dyn Ways>> {
-        Ok(Box::new(self.try_clone()?))
-    }
-    fn end(&self) {
-        let _ = self.shutdown(std::net::Shutdown::Both);
-    }
-}
-
-impl Ways for TcpStream {
-    fn back(&self) -> io::Result<Box<dyn Ways>> {
-        Ok(Box::new(self.try_clone()?))
-    }
-    fn end(&self) {
-        let _ = self.shutdown(std::net::Shutdown::Both);
-    }
-}
-
 impl Door {
     fn open(address: &Address) -> io::Result<Door> {
         match address {
@@ -180,16 +155,11 @@ impl Door {
         }
     }
 
-    fn accept(&self) -> io::Result<Box<dyn Ways>> {
+    fn accept(&self) -> io::Result<Box<dyn Wire>> {
         match self {
             #[cfg(unix)]
             Door::Unix(listener, _) => Ok(Box::new(listener.accept()?.0)),
-            Door::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
-                // A reply is not to wait for the next one.
-                stream.set_nodelay(true)?;
-                Ok(Box::new(stream))
-            }
+            Door::Tcp(listener) => Ok(Box::new(listener.accept()?.0)),
         }
     }
 }
@@ -236,35 +206,33 @@ impl Doors {
 }
 
 /// Serves `disk` until it is told to stop through what `begin` was handed. Errors are those of the image's file.
-pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Sender<Message>)) -> io::Result<Receipt> {
-    let (messages, comes) = channel();
-    begin(messages.clone());
+pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)) -> io::Result<Receipt> {
+    let (inbox, mut messages) = inbox()?;
+    begin(inbox.clone());
     let Doors { clients, orders, .. } = doors;
     // These threads end with the program: whoever they wait for may never come.
-    let asked = messages.clone();
+    let asked = inbox.clone();
     #[cfg(unix)]
     let path = clients.as_ref().and_then(path_of);
     if let Some(clients) = clients {
         thread::spawn(move || {
-            while let Ok(ways) = clients.accept() {
+            while let Ok(wire) = clients.accept() {
                 let (export, asked) = (export.clone(), asked.clone());
-                thread::spawn(move || client(ways, &export, &asked));
+                thread::spawn(move || welcome(wire, export, &asked));
             }
         });
     }
     #[cfg(unix)]
     let control = orders.as_ref().and_then(path_of);
     if let Some(orders) = orders {
-        let messages = messages.clone();
         thread::spawn(move || {
-            while let Ok(ways) = orders.accept() {
-                let messages = messages.clone();
-                thread::spawn(move || hear(ways, &messages));
+            while let Ok(wire) = orders.accept() {
+                let inbox = inbox.clone();
+                thread::spawn(move || hear(wire, &inbox));
             }
         });
     }
-    drop(messages);
-    let receipt = disk.run(&comes);
+    let receipt = disk.run(&mut messages);
     #[cfg(unix)]
     for path in path.into_iter().chain(control) {
         let _ = std::fs::remove_file(path);
@@ -272,29 +240,23 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Sender
     receipt
 }
 
-/// What the way to a disk costs on this machine now: the same connection, threads and client, and nothing modelled behind them.
+/// What the way to a disk costs on this machine now: the same connection, threads and client, and behind them what takes a known
+/// time for each request. Nobody has to be woken from less than a disk's pause, which costs more than from a short one.
 #[cfg(unix)]
 pub fn path_cost() -> io::Result<Option<PathCost>> {
-    /// Reads that are measured, after a few that warm up: 200 take some 20 ms, and the 99th percentile is the second largest.
-    const READS: usize = 200;
-    let limits = Limits { computes: false, ..Null::place().limits() };
-    let (near, far) = UnixStream::pair()?;
-    let (messages, comes) = channel();
-    let export = Export::of(&limits, String::new());
-    thread::spawn(move || client(Box::new(far), &export, &messages));
-    thread::spawn(move || {
-        take_precedence();
-        while let Ok(Message::Asked(batch)) = comes.recv() {
-            for asked in batch {
-                let length = asked.head.length as usize;
-                asked.reply.done(vec![0; length]);
-            }
-        }
-    });
-    let mut client = Client::connect(Box::new(near), "")?;
+    /// Reads that are measured, after a few that warm up: a third of a second, and the 99th percentile is the second largest.
+    const READS: usize = 100;
+    const FIRST: usize = 5;
+    /// What each takes: as a disk's fast ones.
+    const PAUSE: Span = Span::from_millis(3);
+    let spec =
+        FlashSpec { sectors: 1 << 20, largest: 8, read: PAUSE, write: PAUSE, read_rate: 1 << 40, write_rate: 1 << 40 };
+    let export = Export::of(&spec.limits(), String::new());
+    let begin = move || Disk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
+    let (mut client, inbox, _) = within(export, begin)?;
     let clock = Clock::start();
     let mut took = Vec::new();
-    for stamp in 0..READS as u64 + 20 {
+    for stamp in 0..(READS + FIRST) as u64 {
         let (op, flags) = (Op::Read, Flags::NONE);
         let read = Request { tag: 0, unit: 0, origin: 0, op, flags, lba: stamp * 8, sectors: 8, stamp };
         let _ = client.submit(clock.now(), read);
@@ -305,9 +267,10 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
             Timed::wait(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
             client.handle_timeout(clock.now());
         };
-        took.push(done.finished.since(done.submitted));
+        took.push(done.finished.since(done.submitted).saturating_sub(PAUSE));
     }
-    took.drain(..20);
+    let _ = inbox.send(Message::Stop);
+    took.drain(..FIRST);
     took.sort_unstable();
     Ok(Some(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] }))
 }
@@ -323,20 +286,29 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
 #[cfg(unix)]
 pub fn alone(stack: &Stack, seed: Seed) -> io::Result<Client> {
     let export = Export::of(&stack.build(seed).limits(0), stack.profile.name.clone());
-    let (near, far) = UnixStream::pair()?;
-    let (messages, comes) = channel();
-    let asked = messages.clone();
-    thread::spawn(move || client(Box::new(far), &export, &asked));
-    let client = Client::connect(Box::new(near), "")?;
-    let stack = stack.clone();
-    let path = path_cost()?;
-    let disk = move || Disk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path);
-    let running = thread::spawn(move || disk().run(&comes));
+    let (stack, path) = (stack.clone(), path_cost()?);
+    let begin = move || Disk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path);
+    let (client, inbox, running) = within(export, begin)?;
     Ok(client.and_then(move || {
         // It may have ended by itself: then it says why.
-        let _ = messages.send(Message::Stop);
+        let _ = inbox.send(Message::Stop);
         running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
     }))
+}
+
+/// A disk within this program, at work on a thread of its own.
+#[cfg(unix)]
+type Running = thread::JoinHandle<io::Result<Receipt>>;
+
+/// A disk at work within this program, and its only client.
+#[cfg(unix)]
+fn within(export: Export, begin: impl FnOnce() -> Disk + Send + 'static) -> io::Result<(Client, Inbox, Running)> {
+    let (near, far) = pair()?;
+    let (inbox, mut messages) = inbox()?;
+    let running = thread::spawn(move || begin().run(&mut messages));
+    let asked = inbox.clone();
+    thread::spawn(move || welcome(far, export, &asked));
+    Ok((Client::connect(near, "")?, inbox, running))
 }
 
 #[cfg(unix)]
@@ -344,36 +316,34 @@ fn path_of(door: &Door) -> Option<PathBuf> {
     if let Door::Unix(_, path) = door { Some(path.clone()) } else { None }
 }
 
-/// One client until it leaves. What goes wrong with its connection is its own affair.
-fn client(ways: Box<dyn Ways>, export: &Export, messages: &Sender<Message>) {
-    let Ok(back) = ways.back() else { return };
-    let Ok(end) = ways.back() else { return };
-    take_precedence();
-    let _ = nbd::serve(ways, back, export, |asked| {
-        // Without a disk the reply says that the server is shutting down.
-        let _ = messages.send(Message::Asked(asked));
-    });
-    end.end();
+/// Negotiates with a client, and hands it to the disk. What goes wrong with its connection is its own affair.
+fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
+    let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
+    if wire.without_waiting().is_ok() {
+        // Without a disk it is left.
+        let _ = inbox.send(Message::Client(Box::new(Connection { wire, line: Line::new(export, negotiated) })));
+    }
 }
 
 /// Orders, a line each, each answered with a line.
-fn hear(ways: Box<dyn Ways>, messages: &Sender<Message>) {
-    let Ok(mut back) = ways.back() else { return };
-    for line in BufReader::new(ways).lines() {
-        let Ok(line) = line else { return };
-        let said = match order(&line) {
+fn hear(wire: Box<dyn Wire>, inbox: &Inbox) {
+    let mut wire = BufReader::new(wire);
+    let mut line = String::new();
+    while wire.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+        let said = match order(line.trim_end()) {
             Err(expected) => expected,
             Ok(order) => {
                 let (answer, said) = channel();
-                if messages.send(Message::Order(order, answer)).is_err() {
+                if inbox.send(Message::Order(order, answer)).is_err() {
                     return;
                 }
                 said.recv().unwrap_or_else(|_| "it has ended".to_owned())
             }
         };
-        if writeln!(back, "{said}").is_err() {
+        if writeln!(wire.get_mut(), "{said}").is_err() {
             return;
         }
+        line.clear();
     }
 }
 
@@ -400,8 +370,7 @@ pub fn send(control: &Path, order: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(control)?;
     writeln!(stream, "{order}")?;
     stream.shutdown(std::net::Shutdown::Write)?;
-    let mut said = String::new();
-    stream.read_to_string(&mut said)?;
+    let said = io::read_to_string(stream)?;
     Ok(said.trim_end().to_owned())
 }
 

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 
 use seekwise_model::block::Device;
@@ -19,7 +19,7 @@ use seekwise_model::stack::Stack;
 use crate::bytes::Bytes;
 use crate::history::{Chronicle, History, Mark};
 use crate::kernel::{Bounds, FileSystem, Loop, Mounted, Program, leave};
-use crate::live::{Disk, Message, Order, Receipt};
+use crate::live::{Disk, Inbox, Message, Order, Receipt};
 use crate::nbd::Export;
 use crate::serve::fuse::Folder;
 use crate::serve::{Address, Doors, FILE, serve};
@@ -72,29 +72,29 @@ impl Session<'_> {
         let running = thread::spawn(move || {
             let lost = stack.array().map_or(0, |array| array.lost);
             let disk = Disk::new(stack.build(seed), bytes, speed, None).without(lost).chronicled(written);
-            serve(disk, export, doors, |messages| drop(tells.send(messages)))
+            serve(disk, export, doors, |inbox| drop(tells.send(inbox)))
         });
         let ended = || running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")));
-        let Ok(messages) = hears.recv() else { return ended().and(Err(io::Error::other("the disk did not begin"))) };
-        let done = self.work(&exported, &messages, &Address::Unix(socket).uri());
-        let _ = messages.send(Message::Stop);
+        let Ok(inbox) = hears.recv() else { return ended().and(Err(io::Error::other("the disk did not begin"))) };
+        let done = self.work(&exported, &inbox, &Address::Unix(socket).uri());
+        let _ = inbox.send(Message::Stop);
         let receipt = ended()?;
         done?;
         Ok(Recorded { history: chronicle.take(), receipt })
     }
 
     /// The program's run, and what it stands on.
-    fn work(&self, export: &Export, messages: &Sender<Message>, uri: &str) -> io::Result<()> {
+    fn work(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<()> {
         let mut environment = self.set.to_vec();
         environment.push(("SEEKWISE_URI".to_owned(), uri.to_owned()));
-        let Some((base, system)) = self.base else { return self.run(environment, messages) };
+        let Some((base, system)) = self.base else { return self.run(environment, inbox) };
         let place = |name: &str| {
             let path = self.folder.join(name);
             std::fs::create_dir(&path).map(|()| path)
         };
         let (disk, mount) = (place("disk")?, place("mount")?);
-        let folder = Folder::mount(&disk, export, messages.clone())?;
-        let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, messages);
+        let folder = Folder::mount(&disk, export, inbox.clone())?;
+        let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
         let unmounted = folder.unmount().inspect_err(|_| leave(&disk));
         done.and(unmounted)
     }
@@ -105,23 +105,23 @@ impl Session<'_> {
         system: &FileSystem,
         [file, mount]: [&PathBuf; 2],
         environment: &mut Vec<(String, String)>,
-        messages: &Sender<Message>,
+        inbox: &Inbox,
     ) -> io::Result<()> {
         let attached = Loop::attach(file, std::fs::metadata(base)?.len())?;
         let mounted: Mounted = system.mount(attached.path(), mount)?;
         for (name, path) in [("SEEKWISE_MOUNT", &**mount), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
         }
-        let done = self.run(environment.clone(), messages);
+        let done = self.run(environment.clone(), inbox);
         done.and(mounted.end())
     }
 
-    fn run(&self, environment: Vec<(String, String)>, messages: &Sender<Message>) -> io::Result<()> {
+    fn run(&self, environment: Vec<(String, String)>, inbox: &Inbox) -> io::Result<()> {
         let mark = {
-            let messages = messages.clone();
+            let inbox = inbox.clone();
             move |mark| {
                 let (answer, answered) = channel();
-                let _ = messages.send(Message::Order(Order::Mark(mark), answer));
+                let _ = inbox.send(Message::Order(Order::Mark(mark), answer));
                 // The disk has written it down: nothing later comes before it.
                 let _ = answered.recv();
             }

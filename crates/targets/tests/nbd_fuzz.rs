@@ -3,9 +3,12 @@
 
 #![cfg(unix)]
 
+#[path = "../../../fuzz/change.rs"]
+mod change;
 #[path = "../../../fuzz/nbd.rs"]
 mod entries;
 
+use change::change;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_targets::nbd::wire::{self, option};
 
@@ -40,11 +43,13 @@ fn a_client_returns_whatever_its_server_sends() {
 fn try_cases(name: &str, seed: impl Fn(&mut Rng) -> Vec<u8>, entry: fn(&[u8]) -> usize) -> u64 {
     let asked = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
     let mut rng = Seed(20_071_115).stream(name);
+    let widths = |number: u64| [2, 4, 8].map(|width| number.to_be_bytes()[8 - width..].to_vec());
+    let numbers: Vec<Vec<u8>> = NUMBERS.into_iter().flat_map(widths).collect();
     let mut through = 0;
     for _ in 0..asked.unwrap_or(CASES) {
         let mut case = seed(&mut rng);
         for _ in 0..rng.below(5) {
-            change(&mut case, &mut rng);
+            change(&mut case, &numbers, &mut rng);
         }
         match std::panic::catch_unwind(|| entry(&case)) {
             Ok(count) => through += count as u64,
@@ -97,30 +102,4 @@ fn talk(rng: &mut Rng) -> Vec<u8> {
         put_request(&mut out, command, flags, offset, length);
     }
     out
-}
-
-fn change(case: &mut Vec<u8>, rng: &mut Rng) {
-    let at = |length: usize, rng: &mut Rng| rng.below(length as u64 + 1) as usize;
-    let place = at(case.len(), rng);
-    let end = (place + at(40, rng)).min(case.len());
-    match rng.below(5) {
-        0 => case.truncate(place),
-        1 => drop(case.drain(place..end)),
-        2 => {
-            let run = case[place..end].to_vec();
-            let other = at(case.len(), rng);
-            case.splice(other..other, run);
-        }
-        3 => {
-            let number = NUMBERS[rng.below(NUMBERS.len() as u64) as usize].to_be_bytes();
-            let width = [2, 4, 8][rng.below(3) as usize];
-            let bytes = number[8 - width..].iter().copied();
-            case.splice(place..(place + width).min(case.len()), bytes);
-        }
-        _ => {
-            if let Some(byte) = case.get_mut(place) {
-                *byte ^= 1 << rng.below(8);
-            }
-        }
-    }
 }

@@ -318,6 +318,29 @@ fn a_client_that_never_reads_and_one_that_dies_hold_nobody_up() {
 }
 
 #[test]
+fn a_client_that_asks_for_more_than_is_held_for_it_gets_all_of_it() {
+    let server = Server::at_once("much");
+    let mut client = server.client();
+    let mut sends = client.stream.try_clone().unwrap();
+    // 256 MiB; 64 are held at once.
+    const READS: usize = 256;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let numbers = [&wire::REQUEST.to_be_bytes()[..], &[0; 4], &[7; 8], &0u64.to_be_bytes()].concat();
+            for _ in 0..READS {
+                sends.write_all(&[&numbers[..], &(1u32 << 20).to_be_bytes()].concat()).unwrap();
+            }
+        });
+        let mut data = vec![0; 1 << 20];
+        for _ in 0..READS {
+            assert_eq!(client.error(), 0);
+            client.stream.read_exact(&mut data).unwrap();
+        }
+    });
+    assert_eq!(server.end().reads, READS as u64);
+}
+
+#[test]
 fn what_the_image_cannot_take_is_promised_to_nobody() {
     let path = std::env::temp_dir().join(format!("seekwise-refuses-{}", std::process::id()));
     std::fs::write(&path, [0; 4096]).unwrap();

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::mpsc::Sender;
 use std::thread;
 
 use seekwise_formats::recording;
@@ -14,7 +13,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::bytes::{Bytes, Platters};
-use seekwise_targets::live::{Disk, Message, Passed, Plan, Receipt, Recorder};
+use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::null::{Answering, Null};
 #[cfg(target_os = "linux")]
@@ -64,11 +63,11 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let (mut child, mut folder) = (None, None);
     let exported = export.clone();
-    let receipt = served(disk, export, doors, |messages| {
-        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, messages.clone()));
+    let receipt = served(disk, export, doors, |inbox| {
+        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, inbox.clone()));
         match &folder {
-            Some(Err(_)) => drop(messages.send(Message::Stop)),
-            _ => child = begin(args, [uri, file.map(|file| file.display().to_string())], control.as_deref(), messages),
+            Some(Err(_)) => drop(inbox.send(Message::Stop)),
+            _ => child = begin(args, [uri, file.map(|file| file.display().to_string())], control.as_deref(), inbox),
         }
     });
     let unmounted = folder.transpose()?.map_or(Ok(()), Mounted::end);
@@ -139,8 +138,8 @@ struct Mounted(PathBuf, Folder);
 
 #[cfg(target_os = "linux")]
 impl Mounted {
-    fn at(path: &Path, export: &Export, messages: Sender<Message>) -> Result<Mounted, Failure> {
-        let mounted = Folder::mount(path, export, messages);
+    fn at(path: &Path, export: &Export, inbox: Inbox) -> Result<Mounted, Failure> {
+        let mounted = Folder::mount(path, export, inbox);
         let mounted = mounted.map_err(|error| Failure::new(format!("--fuse {}: {error}", path.display())))?;
         Ok(Mounted(path.to_owned(), mounted))
     }
@@ -162,7 +161,7 @@ struct Mounted;
 
 #[cfg(not(target_os = "linux"))]
 impl Mounted {
-    fn at(path: &Path, _: &Export, _: Sender<Message>) -> Result<Mounted, Failure> {
+    fn at(path: &Path, _: &Export, _: Inbox) -> Result<Mounted, Failure> {
         Err(Failure::new(format!("--fuse {}: only on Linux; expected --nbd", path.display())))
     }
 
@@ -225,9 +224,9 @@ fn begin(
     args: &args::Serve,
     [uri, file]: [Option<String>; 2],
     control: Option<&Path>,
-    messages: Sender<Message>,
+    inbox: Inbox,
 ) -> Option<io::Result<Running>> {
-    let stop = messages.clone();
+    let stop = inbox.clone();
     interrupt::hold().end_with(move || {
         let _ = stop.send(Message::Stop);
     });
@@ -242,14 +241,14 @@ fn begin(
     }
     let child = command.spawn().map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")));
     if child.is_err() {
-        let _ = messages.send(Message::Stop);
+        let _ = inbox.send(Message::Stop);
     }
-    Some(child.map(|child| thread::spawn(move || wait(child, &messages))))
+    Some(child.map(|child| thread::spawn(move || wait(child, &inbox))))
 }
 
-fn wait(mut child: Child, messages: &Sender<Message>) -> bool {
+fn wait(mut child: Child, inbox: &Inbox) -> bool {
     let failed = !child.wait().is_ok_and(|status| status.success());
-    let _ = messages.send(Message::Stop);
+    let _ = inbox.send(Message::Stop);
     failed
 }
 

@@ -30,9 +30,9 @@ pub enum Hint {
     /// Nothing.
     #[default]
     None,
-    /// At random.
+    /// At random: nothing is read ahead.
     Random,
-    /// One behind another.
+    /// One behind another: twice as much as usual is.
     Sequential,
 }
 

@@ -103,6 +103,15 @@ fn bad_scenes_say_what_is_wrong() {
             more("blok_kib = 64\n"),
             "s.toml:13: `program.copy.blok_kib`: unknown key; did you mean `program.copy.block_kib`?",
         ),
+        (
+            more("quux = 64\n"),
+            "s.toml:13: `program.copy.quux`: unknown key; expected a figure of that program: `seekwise programs \
+             total-commander`",
+        ),
+        (
+            with("family = 'windows-nt'\n", "family = 'windows-nt'\nquux = 1\n"),
+            "s.toml:3: `system.quux`: unknown key; expected family",
+        ),
     ] {
         assert_eq!(said, expected);
     }

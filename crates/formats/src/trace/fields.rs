@@ -114,12 +114,48 @@ pub(super) fn shown(word: &[u8]) -> String {
     text.chars().map(plain).take(40).collect()
 }
 
+/// One in each of eight bytes.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// Digits of which every number fits in 64 bits.
+const FIT: usize = 19;
+
 /// A whole number of decimal digits.
 #[inline]
 pub(super) fn whole(word: &[u8]) -> Option<u64> {
-    if word.is_empty() {
+    if word.is_empty() || word.len() > FIT {
+        return long(word);
+    }
+    let (mut number, mut all) = (0u64, true);
+    let (eights, rest) = word.as_chunks();
+    for &digits in eights {
+        number = number.wrapping_mul(100_000_000).wrapping_add(eight(digits)?);
+    }
+    for byte in rest {
+        let digit = byte.wrapping_sub(b'0');
+        all &= digit <= 9;
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    all.then_some(number)
+}
+
+/// Eight digits at once: neighbours become numbers of two digits, of four, of eight. The way is Daniel Lemire's.
+#[inline]
+fn eight(digits: [u8; 8]) -> Option<u64> {
+    let word = u64::from_le_bytes(digits) ^ (EACH * 0x30);
+    // A byte above 9 has a high digit itself, or with 118 added to it.
+    if (word | word.wrapping_add(EACH * 0x76)) & (EACH * 0x80) != 0 {
         return None;
     }
+    let twos = (word.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
+    Some(fours.wrapping_mul(1 + (10_000 << 32)) >> 32)
+}
+
+/// The same of a word that may not fit.
+#[cold]
+fn long(word: &[u8]) -> Option<u64> {
+    word.first()?;
     word.iter().try_fold(0u64, |number, byte| {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 { None } else { number.checked_mul(10)?.checked_add(u64::from(digit)) }
@@ -136,10 +172,10 @@ pub(super) fn hexadecimal(word: &[u8]) -> Option<u64> {
 /// A decimal number times `unit`, rounded to the nearest whole; `1.5`, `.5`, `2`, `1e-3`.
 #[inline]
 pub(super) fn decimal(word: &[u8], unit: u64) -> Option<u64> {
-    let point = word.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(word.len());
-    if point == word.len() {
-        return whole(word)?.checked_mul(unit);
+    if let Some(number) = whole(word) {
+        return number.checked_mul(unit);
     }
+    let point = word.iter().position(|byte| !byte.is_ascii_digit())?;
     if word[point] != b'.' || word.len() == 1 {
         return exponential(word, unit);
     }
@@ -177,16 +213,30 @@ fn exponential(word: &[u8], unit: u64) -> Option<u64> {
 pub(super) fn commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];
     let (mut count, mut from) = (0, 0);
-    for place in 0..=text.len() {
-        if place == text.len() || text[place] == b',' {
-            if count < N {
-                words[count] = text[from..place].trim_ascii();
-            }
-            count += 1;
-            from = place + 1;
+    let mut end = |place: usize| {
+        if let Some(word) = words.get_mut(count) {
+            *word = text[from..place].trim_ascii();
+        }
+        (count, from) = (count + 1, place + 1);
+    };
+    for (at, bytes) in text.chunks(8).enumerate() {
+        let mut eight = [0; 8];
+        eight[..bytes.len()].copy_from_slice(bytes);
+        let mut found = equal(eight, b',');
+        while found != 0 {
+            end(at * 8 + found.trailing_zeros() as usize / 8);
+            found &= found - 1;
         }
     }
+    end(text.len());
     (words, count)
+}
+
+/// The highest digit of each of eight bytes that is this one, the first byte lowest; of others nothing.
+#[inline]
+fn equal(bytes: [u8; 8], wanted: u8) -> u64 {
+    let others = u64::from_le_bytes(bytes) ^ (EACH * u64::from(wanted));
+    !(((others & (EACH * 0x7f)) + EACH * 0x7f) | others) & (EACH * 0x80)
 }
 
 /// The words between blanks, and how many there are: more than `N` are counted and left out.
@@ -257,9 +307,33 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_go_to_the_last_that_fits() {
+        for (word, expected) in [
+            ("0", Some(0)),
+            ("9999999999999999999", Some(9_999_999_999_999_999_999)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("0000000000000000000000001", Some(1)),
+            ("12345678", Some(12_345_678)),
+            ("1029384756012", Some(1_029_384_756_012)),
+            ("12/", None),
+            ("1:", None),
+            ("1234567:", None),
+            ("/2345678", None),
+            ("1234\u{b0}678", None),
+            ("", None),
+        ] {
+            assert_eq!(whole(word.as_bytes()), expected, "{word}");
+        }
+    }
+
+    #[test]
     fn words_are_counted_beyond_what_is_wanted() {
         let (words, count) = commas::<3>(b"a, b ,,d");
         assert_eq!((words, count), ([&b"a"[..], b"b", b""], 4));
+        let (words, count) = commas::<9>(b"12345678,\xac+-., ,,0,1234567,x,");
+        let expected: [&[u8]; 9] = [b"12345678", b"\xac+-.", b"", b"", b"0", b"1234567", b"x", b"", b""];
+        assert_eq!((words, count), (expected, 8));
         let (words, count) = blanks::<2>(b"  a \t b c");
         assert_eq!((words, count), ([&b"a"[..], b"b"], 3));
     }

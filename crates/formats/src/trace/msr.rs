@@ -17,11 +17,13 @@ impl Parse for Msr {
             return Err(line.values(count, Format::Msr.known().columns));
         }
         let [stamp, host, disk, op, offset, size, response] = words;
-        if stamp.eq_ignore_ascii_case(b"timestamp") && line.number == 1 {
+        if line.number == 1 && stamp.eq_ignore_ascii_case(b"timestamp") {
             return Ok(true);
         }
         let at = line.time("Timestamp", stamp, self.0.time)?;
         let op = match op {
+            b"Read" => Op::Read,
+            b"Write" => Op::Write,
             _ if op.eq_ignore_ascii_case(b"read") => Op::Read,
             _ if op.eq_ignore_ascii_case(b"write") => Op::Write,
             _ => return Err(line.wrong("Type", op, "Read or Write")),

@@ -28,12 +28,9 @@ pub fn recognise(head: &[u8]) -> Recognised {
     if blktrace::magic(head).is_some() {
         return Recognised::As(Format::Blktrace);
     }
-    for (magic, tool) in
-        [(&b"\x1f\x8b"[..], "zcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"\xfd7zXZ", "xzcat"), (b"BZh", "bzcat")]
-    {
-        if head.starts_with(magic) {
-            return Recognised::Refused(format!("it is compressed; expected its text, as `{tool} FILE` gives it"));
-        }
+    if head.starts_with(b"BZh") {
+        let why = "it is packed by bzip2; expected gzip, zstd, xz, or its text, as `bzcat FILE` gives it";
+        return Recognised::Refused(why.to_owned());
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     if head.starts_with(recording::HEAD.as_bytes()) {
@@ -166,7 +163,7 @@ mod tests {
             Recognised::Refused(why) => why,
             other => format!("{other:?}"),
         };
-        assert!(said(b"\x1f\x8b\x08\0").contains("`zcat FILE`"));
+        assert!(said(b"BZh91AY&SY").contains("`bzcat FILE`"));
         assert!(
             said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n").contains("not their places")
         );

@@ -78,6 +78,15 @@ fn sides_are_paired_run_by_run() {
 }
 
 #[test]
+fn an_interval_has_the_places_that_say_something() {
+    assert_eq!(with_interval(353.573_806, 0.000_001), "353.574 ± <0.001");
+    assert_eq!(with_interval(8.333_333_3, 0.000_000_1), "8.33333 ± <0.00001");
+    assert_eq!(with_interval(8.333, 0.04), "8.333 ± 0.040");
+    assert_eq!(with_interval(12.5, 0.02), "12.50 ± 0.02");
+    assert_eq!(with_interval(4521.3, 310.0), "4521 ± 310");
+}
+
+#[test]
 fn reductions_over_cells() {
     said(
         "argmax(iops over depth) == 8 for each mode",

@@ -2,11 +2,11 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::size;
-use seekwise_formats::fio::{Hint as FioHint, Opened};
+use seekwise_formats::fio::{Hint, Opened};
 use seekwise_formats::keys::REAL;
 use seekwise_formats::stack::Setting;
 use seekwise_targets::place::{DEVICE, FILE};
-use seekwise_targets::real::{Engine, Handle, Hint, Wanted, ring_is_there};
+use seekwise_targets::real::{Engine, Handle, Wanted, ring_is_there};
 
 use super::Cell;
 
@@ -114,11 +114,7 @@ fn handle(opened: &Opened) -> Handle {
         invalidate: opened.invalidate,
         data_only: opened.data_only,
         whole: opened.whole,
-        hint: match opened.hint {
-            FioHint::None => Hint::None,
-            FioHint::Random => Hint::Random,
-            FioHint::Sequential => Hint::Sequential,
-        },
+        hint: opened.hint,
     }
 }
 

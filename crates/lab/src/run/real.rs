@@ -48,6 +48,8 @@ pub struct Latencies {
 pub struct Watch {
     group_of: Vec<u16>,
     latencies: Vec<[Latencies; Kind::COUNT]>,
+    /// Bytes a second at which reads, and writes, came: a request's bytes over what fio calls its latency.
+    rates: [Histogram; 2],
     pace: Pace,
 }
 
@@ -63,7 +65,8 @@ impl Watch {
     pub fn new(groups: &[u16]) -> Watch {
         let count = groups.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
         let latencies = (0..count).map(|_| std::array::from_fn(|_| Latencies::default())).collect();
-        Watch { group_of: groups.to_vec(), latencies, pace: Pace { slot: SLOT, done: Vec::new() } }
+        let rates = Default::default();
+        Watch { group_of: groups.to_vec(), latencies, rates, pace: Pace { slot: SLOT, done: Vec::new() } }
     }
 
     /// Looks at one.
@@ -76,7 +79,10 @@ impl Watch {
         of.submission.record(submission);
         of.completion.record(completion);
         of.total.record(submission + completion);
-        if matches!(kind, Kind::Read | Kind::Write) {
+        if let Some(at) = [Kind::Read, Kind::Write].iter().position(|of| *of == kind) {
+            let nanos = (submission + completion).nanos().max(1);
+            let rate = (u64::from(record.request.sectors) * SECTOR).saturating_mul(1_000_000_000) / nanos;
+            self.rates[at].record(Span::from_nanos(rate));
             self.pace.count(done.finished);
         }
     }
@@ -85,7 +91,8 @@ impl Watch {
     pub fn finish(self, usage: Usage, bench: Option<Bench>, run: &Run, issued: u64) -> Real {
         let steady = self.pace.steady();
         let drift = self.pace.drift();
-        Real { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift, bench }
+        let rates = self.rates.map(|rates| rates.quantile(0.5).map(|rate| rate.nanos() as f64));
+        Real { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift, bench, rates }
     }
 }
 
@@ -177,6 +184,8 @@ pub struct Real {
     pub drift: Option<f64>,
     /// What the run stood on.
     pub bench: Option<Bench>,
+    /// Bytes a second at which half of the reads, and of the writes, came or faster.
+    pub rates: [Option<f64>; 2],
 }
 
 fn cpu(usage: &Usage, run: &Run, issued: u64) -> Cpu {
@@ -278,7 +287,13 @@ impl Real {
                 ));
             }
         }
+        doubts.extend(self.link().into_iter().flat_map(|link| sooner_than_link(link as f64, self.rates)));
         doubts
+    }
+
+    /// Bytes a second that the link of the disk carries, where the system tells.
+    pub fn link(&self) -> Option<u64> {
+        self.bench.as_ref()?.device.as_ref()?.link
     }
 
     /// Share of the bytes read (0) or written (1) that disks moved meanwhile; nothing where there are none.
@@ -289,9 +304,31 @@ impl Real {
     }
 }
 
+/// What is said where half of the reads, or of the writes, came faster than the link carries them.
+fn sooner_than_link(link: f64, rates: [Option<f64>; 2]) -> impl Iterator<Item = String> {
+    let words = ["came from memory", "went to memory"];
+    ["reads", "writes"].into_iter().zip(words).zip(rates).filter_map(move |((what, rest), rate)| {
+        rate.filter(|rate| *rate > link).map(|rate| {
+            let (rate, link) = (rate / 1e6, link / 1e6);
+            format!("cached: half of the {what} came at {rate:.0} MB/s or faster, more than the link's {link:.0}: they {rest}")
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_that_came_sooner_than_the_link_carries_them_are_from_memory() {
+        let said = |rates| sooner_than_link(300e6, rates).collect::<Vec<_>>();
+        // 4 KiB in 14 us would be 293 MB/s; in 2 us they are 2048.
+        assert_eq!(said([Some(293e6), None]), Vec::<String>::new());
+        let expected =
+            "cached: half of the reads came at 2048 MB/s or faster, more than the link's 300: they came from memory";
+        assert_eq!(said([Some(2_048e6), Some(1e6)]), [expected]);
+        assert!(said([None, Some(400e6)])[0].ends_with("they went to memory"));
+    }
 
     /// Requests done at so many a millisecond, millisecond after millisecond.
     fn pace(rates: impl Iterator<Item = u64>) -> Pace {

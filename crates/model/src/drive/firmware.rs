@@ -16,11 +16,12 @@
 
 use super::cache::Lookup;
 use super::dirty::{Piece, Room};
+use super::geometry::Extent;
 use super::profile::{Hold, Until};
 use super::queuing::Chosen;
 use super::segmentation::Segmentation;
 use super::stream::{Platter, Stream};
-use super::{Activity, Drive, Power, Purpose, Slot, Stage, Target};
+use super::{Activity, Drive, Power, Purpose, Slot, Stage};
 use crate::block::{Flags, LandingKind, Op, Request, SECTOR, Status};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
@@ -254,7 +255,7 @@ impl Drive {
         let held = match ahead.hold {
             _ if run < 2 => Instant::ZERO,
             Hold::Never => Instant::ZERO,
-            Hold::Track => until(self.track_end(end - 1, false)),
+            Hold::Track => until(self.track_end(self.profile.geometry.extent(end - 1, u32::MAX), false)),
             Hold::Segment | Hold::Stream => until(stream.limit),
         };
         least.max(held)
@@ -290,9 +291,8 @@ impl Drive {
         if writing.is_some_and(|due| due < here) {
             return true;
         }
-        let costs = self.costs(here);
-        let cost = |target: &Target| costs(target, u64::MAX);
-        self.commands.overdue(here) || self.commands.outweighs(here, self.has_priority(request), chosen, cost)
+        self.commands.overdue(here)
+            || self.commands.outweighs(here, self.has_priority(request), chosen, &self.reach(here))
     }
 
     /// The segment that the medium is filling, by a read or the prefetch that follows it.
@@ -331,7 +331,7 @@ impl Drive {
         self.carry_read_in_progress();
         let limit = match self.is_held_up() {
             true => request.end(),
-            false => self.read_ahead_limit(request, segment, run),
+            false => self.read_ahead_limit(request, segment, run, None),
         };
         let free = self.profile.cache.read_ahead.free_blocks;
         let (mut stream, earliest) = match &self.activity {
@@ -356,14 +356,14 @@ impl Drive {
     }
 
     /// How far to read after `request` into `segment`, the `run`-th read of its stream: as far as the segment,
-    /// `read_ahead.max` and `read_ahead.until` allow.
+    /// `read_ahead.max` and `read_ahead.until` allow. `next` is the track from the request's end on, where it is known.
     ///
     /// The blocks of a request stay in its segment where they are not read over. Those of a stream are not asked for
     /// again, nor can those of a request be kept that is longer than the segment: of them no more than half a segment
     /// stays. (Inferred: a ring of which all was full of what has been sent could not be read ahead into, and each
     /// request of a stream would wait for a revolution.)
     #[inline]
-    pub(super) fn read_ahead_limit(&self, request: &Request, segment: usize, run: u32) -> u64 {
+    pub(super) fn read_ahead_limit(&self, request: &Request, segment: usize, run: u32, next: Option<&Extent>) -> u64 {
         let ahead = &self.profile.cache.read_ahead;
         let end = request.end();
         if run < ahead.after {
@@ -378,26 +378,28 @@ impl Drive {
         let ring = end - stay + room;
         let limit = ring.min(end + u64::from(ahead.max)).max(end).min(self.profile.geometry.sectors());
         let limit = self.first_weak(end, limit).unwrap_or(limit);
+        let geometry = &self.profile.geometry;
+        let following = || next.copied().unwrap_or_else(|| geometry.extent(end, u32::MAX));
         match ahead.until {
             Until::Segment => limit,
             _ if limit == end => limit,
-            Until::Track => limit.min(self.track_end(end, false)),
-            Until::Cylinder => limit.min(self.track_end(end, true)),
+            Until::Track => limit.min(self.track_end(following(), false)),
+            Until::Cylinder => limit.min(self.track_end(following(), true)),
             Until::NextTrack => {
-                let track = self.track_end(end, false);
+                let following = following();
+                let track = self.track_end(following, false);
                 let (start, _) = self.buffer.span(segment);
-                let (began, ends) = (self.profile.geometry.extent(start, 1), self.profile.geometry.extent(end, 1));
-                let same =
-                    end - start <= u64::from(ends.before) && began.cylinder_and_head() == ends.cylinder_and_head();
-                limit.min(if same || track >= limit { track } else { self.track_end(track, false) })
+                let began = geometry.extent(start, 1).cylinder_and_head();
+                let same = end - start <= u64::from(following.before) && began == following.cylinder_and_head();
+                let next_end = || self.track_end(geometry.extent(track, u32::MAX), false);
+                limit.min(if same || track >= limit { track } else { next_end() })
             }
         }
     }
 
-    /// The block after the last on the track, or the cylinder, of block `lba`.
-    fn track_end(&self, lba: u64, cylinder: bool) -> u64 {
+    /// The block after the last on the track, or the cylinder, that `first` is a part of.
+    fn track_end(&self, first: Extent, cylinder: bool) -> u64 {
         let geometry = &self.profile.geometry;
-        let first = geometry.extent(lba, u32::MAX);
         let mut end = first.end();
         if first.behind == 0 && !cylinder {
             return end;
@@ -416,7 +418,7 @@ impl Drive {
     /// find its place again takes it a revolution at most, in which a host can take no more than that.
     fn resume(&mut self, now: Instant, request: &Request, segment: usize, run: u32) {
         let (_, end) = self.buffer.span(segment);
-        let limit = self.read_ahead_limit(request, segment, run);
+        let limit = self.read_ahead_limit(request, segment, run, None);
         let idle = matches!(self.activity, Activity::Idle) && self.commands.is_empty();
         if !idle || limit <= end || self.choose_from > now {
             return;

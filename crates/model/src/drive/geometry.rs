@@ -483,6 +483,11 @@ impl Geometry {
         if from > lba { (0, from - lba) } else { (slots, next - lba) }
     }
 
+    /// True when blocks from `from` to `to` lie in slots that follow one another: none of them lives elsewhere.
+    pub fn is_unbroken(&self, from: u64, to: u64) -> bool {
+        self.remaps.is_empty() && self.gap(from).1 > to - from
+    }
+
     /// The piece of track that holds block `lba` and as many as follow it without a gap, at most `sectors`.
     /// Panics beyond the end of the drive.
     #[inline]

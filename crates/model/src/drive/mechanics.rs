@@ -203,6 +203,7 @@ pub struct Arm {
 pub struct Reach<'a> {
     read: &'a [u32],
     write: &'a [u32],
+    floors: &'a [u32],
     arm: Arm,
     head_switch: Span,
     write_settle: Span,
@@ -228,6 +229,13 @@ impl Reach<'_> {
         let seek = time(self.write, self.arm.cylinder.abs_diff(cylinder));
         let seek = seek.max(if self.arm.head == head { Span::ZERO } else { self.head_switch });
         seek + settle(seek, self.write_settle, self.least_write)
+    }
+
+    /// No movement over that many cylinders, or more, takes less.
+    #[inline(always)]
+    pub fn floor(&self, distance: u64) -> Span {
+        let floor = self.floors.get(distance as usize / FLOOR).or(self.floors.last());
+        Span::from_nanos(floor.copied().unwrap_or(0).into())
     }
 
     /// The wait after a movement until `angle` comes under the head.
@@ -391,6 +399,7 @@ impl Mechanics {
         Reach {
             read: &self.seek.0,
             write: &self.write_seek.as_ref().unwrap_or(&self.seek).0,
+            floors: &self.floors,
             arm,
             head_switch: self.head_switch,
             write_settle: self.write_settle,
@@ -411,15 +420,6 @@ impl Mechanics {
         };
         let seek = curve.time(arm.cylinder.abs_diff(cylinder));
         seek.max(if arm.head == head { Span::ZERO } else { self.head_switch })
-    }
-
-    /// A distance in cylinders from which on no movement takes less than `time`; `u64::MAX` when there is none.
-    #[inline]
-    pub fn far_for(&self, time: Span) -> u64 {
-        match self.floors.partition_point(|&floor| u64::from(floor) < time.nanos()) {
-            all if all == self.floors.len() => u64::MAX,
-            some => (some * FLOOR) as u64,
-        }
     }
 
     /// What writing adds to a movement of `seek`.
@@ -448,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_far_takes_less_and_far_is_not_farther_than_it_must() {
+    fn nothing_from_a_distance_on_takes_less_than_its_floor() {
         // Points for every distance: nothing is extended beyond the last two, which may fall.
         let points = |step: u64, cylinders: u32| -> Vec<(u32, Span)> {
             let time = |d: u32| Span::from_micros(500 + u64::from(d) * step + u64::from(d * 7919 % 97));
@@ -458,16 +458,14 @@ mod tests {
         let write = SeekCurve::table(&points(2, 300), 300).expect("rising distances");
         let mechanics = Mechanics::new(read.clone(), Span::ZERO, Span::ZERO, 7_200_000).expect("turns");
         let mechanics = mechanics.with_write_seek(write.clone());
-        for time in (0..4000).map(Span::from_micros) {
-            let least = |from: u64| (from..1200).map(|d| read.time(d as u32).min(write.time(d as u32))).min();
-            match mechanics.far_for(time) {
-                u64::MAX => assert!(least(256) < Some(time), "{time}"),
-                far => {
-                    assert!(least(far) >= Some(time), "{time}");
-                    // The shorter table's last stretch goes on.
-                    assert!(far == 0 || least((far - FLOOR as u64).min(256)) < Some(time), "{time}");
-                }
-            }
+        let reach = mechanics.reach_from(Arm::default(), Instant::ZERO);
+        for distance in 0..1400 {
+            let least = |from: u64| (from..1500).map(|d| read.time(d as u32).min(write.time(d as u32))).min();
+            assert!(least(distance) >= Some(reach.floor(distance)), "{distance}");
+            // The shorter table's last stretch goes on.
+            let stretch = distance.min(299) / FLOOR as u64 * FLOOR as u64;
+            assert_eq!(Some(reach.floor(distance)), least(stretch), "{distance}");
         }
+        assert_eq!(reach.floor(u64::MAX), reach.floor(999));
     }
 }

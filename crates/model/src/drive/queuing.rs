@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 
 use super::{Drive, Stage, Target};
 use crate::block::{CutSector, Flags, Op, Queuing, Request, Status};
-use crate::queue::{Choice, Discipline, Policy, Queue};
+use crate::queue::{Choice, Costs, Discipline, Policy, Queue};
 use crate::record::Part;
 use crate::time::{Instant, Span};
 
@@ -125,22 +125,16 @@ impl Candidates {
     }
 
     /// The next to serve at `now`; see [`Queue::choose`].
-    pub(super) fn choose(
-        &self,
-        now: Instant,
-        head: u64,
-        mut cost: impl FnMut(&Target, u64) -> u64,
-        far: impl Fn(u64) -> u64,
-    ) -> Option<Chosen> {
+    pub(super) fn choose(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<Chosen> {
         if let Some((_, target)) = self.heads.front() {
-            return Some(Chosen { standing: Standing::Head, choice: None, cost: cost(target, u64::MAX) });
+            return Some(Chosen { standing: Standing::Head, choice: None, cost: costs.of(target) });
         }
         let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
         let (standing, queue) = match preferred {
             true => (Standing::Preferred, &self.preferred),
             false => (Standing::Plain, &self.plain),
         };
-        let choice = queue.choose(now, head, cost, far)?;
+        let choice = queue.choose(now, head, costs)?;
         Some(Chosen { standing, choice: Some(choice), cost: choice.cost })
     }
 
@@ -178,14 +172,14 @@ impl Candidates {
         at: Instant,
         priority: bool,
         chosen: Option<Chosen>,
-        cost: impl Fn(&Target) -> u64,
+        costs: &impl Costs<Target>,
     ) -> bool {
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
         let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| choice.passed as usize);
         let closed = policy == Policy::Fcfs || (window > 0 && older >= window as usize);
         let heavy = |(since, target): (Instant, &Target)| {
-            ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > cost(target)
+            ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.of(target)
         };
         !self.heads.is_empty()
             || (!priority && !self.preferred.is_empty())

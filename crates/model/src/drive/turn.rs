@@ -9,13 +9,13 @@ use super::access::Access;
 use super::cache::{Buffer, Lookup};
 use super::dirty::Dirty;
 use super::geometry::Extent;
-use super::mechanics::Arm;
+use super::mechanics::{Arm, Reach};
 use super::profile::Profile;
 use super::queuing::Chosen;
 use super::stream::{Platter, Stream};
 use super::{Activity, Destage, Drive, Power, Purpose, Stage, Target};
 use crate::block::{Op, Request, SECTOR, Status};
-use crate::queue::{Choice, Policy};
+use crate::queue::{Choice, Costless, Costs, Policy};
 use crate::record::Part;
 use crate::time::{Instant, Span};
 
@@ -51,6 +51,35 @@ impl Destage {
         let track = profile.geometry.extent(start, u32::MAX);
         let target = Target::of(0, &track, (end - start) as u32, true, profile);
         Destage { segment, serial: dirty.serial, target }
+    }
+}
+
+/// It has few branches: which of many targets are near is what a processor cannot foresee.
+impl Costs<Target> for Reach<'_> {
+    #[inline(always)]
+    fn of(&self, target: &Target) -> u64 {
+        let moved = match target.write {
+            false => self.to_read(target.cylinder, target.head),
+            true => self.to_write(target.cylinder, target.head),
+        };
+        (moved + self.wait(moved, target.angle).min(target.longest)).nanos()
+    }
+
+    #[inline(always)]
+    fn least(&self, distance: u64) -> u64 {
+        self.floor(distance).nanos()
+    }
+}
+
+impl Costs<Destage> for Reach<'_> {
+    #[inline(always)]
+    fn of(&self, destage: &Destage) -> u64 {
+        self.of(&destage.target)
+    }
+
+    #[inline(always)]
+    fn least(&self, distance: u64) -> u64 {
+        self.floor(distance).nanos()
     }
 }
 
@@ -196,8 +225,8 @@ impl Drive {
         let rivals = self.commands.is_empty() || pressing;
         let head = u64::from(self.arm.cylinder);
         let command = match rivals || self.profile.firmware.queue.policy == Policy::Sptf {
-            true => self.commands.choose(now, head, self.costs(now), self.far()),
-            false => self.commands.choose(now, head, |_, _| 0, |_| u64::MAX),
+            true => self.commands.choose(now, head, &self.reach(now)),
+            false => self.commands.choose(now, head, &Costless),
         };
         // A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
         let bar = match &command {
@@ -239,23 +268,10 @@ impl Drive {
         }
     }
 
-    /// The distance in cylinders from which on no positioning takes less than so many nanoseconds.
-    fn far(&self) -> impl Fn(u64) -> u64 + '_ {
-        |nanos| self.profile.mechanics.far_for(Span::from_nanos(nanos))
-    }
-
-    /// What answers the positioning time of a target from where the arm is at `now`. It has few branches: which of many
-    /// targets are near is what a processor cannot foresee.
+    /// What positioning costs from where the arm is at `now`.
     #[inline(always)]
-    pub(super) fn costs(&self, now: Instant) -> impl Fn(&Target, u64) -> u64 + '_ {
-        let reach = self.profile.mechanics.reach_from(self.arm, now);
-        move |target, _| {
-            let moved = match target.write {
-                false => reach.to_read(target.cylinder, target.head),
-                true => reach.to_write(target.cylinder, target.head),
-            };
-            (moved + reach.wait(moved, target.angle).min(target.longest)).nanos()
-        }
+    pub(super) fn reach(&self, now: Instant) -> Reach<'_> {
+        self.profile.mechanics.reach_from(self.arm, now)
     }
 
     /// The dirty segment to write out next. Segments that a flush waits for go before; those that a stream of writes
@@ -264,7 +280,7 @@ impl Drive {
     fn choose_destage(&mut self, now: Instant, bar: u64) -> Option<Rival> {
         let fence = self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence);
         if let Some((segment, place)) = self.next_for_media_cache(now, fence) {
-            let cost = self.costs(now)(&Target::of(0, &place, 1, true, &self.profile), u64::MAX);
+            let cost = self.reach(now).of(&Target::of(0, &place, 1, true, &self.profile));
             let since = self.buffer.dirty(segment)?.since;
             return Some(Rival { segment, since, cost, queued: None });
         }
@@ -281,9 +297,7 @@ impl Drive {
     /// The next of the dirty segments below the number `fence`, and, where it spares them, of those that do not grow.
     fn choose_below(&self, fence: u64, spares: bool, now: Instant, bar: u64) -> Option<Choice> {
         let admit = |destage: &Destage| destage.serial < fence && !(spares && self.buffer.is_growing(destage.segment));
-        let costs = self.costs(now);
-        let cost = |destage: &Destage, limit: u64| costs(&destage.target, limit);
-        self.destages.choose_among(admit, now, u64::from(self.arm.cylinder), cost, self.far(), bar)
+        self.destages.choose_among(admit, now, u64::from(self.arm.cylinder), &self.reach(now), bar)
     }
 
     /// Brings the queue of the dirty segments up to date: those that are being written or gone leave it, those that
@@ -403,13 +417,17 @@ impl Drive {
             self.buffer.reach_back(segment, access.lba() - free);
         }
         let run = self.buffer.reads_on(segment, request.lba, request.end());
-        let limit = if ahead { self.read_ahead_limit(request, segment, run) } else { request.end() };
+        if !ahead || request.end() == self.profile.geometry.sectors() {
+            self.buffer.extend(segment, request.end());
+            return None;
+        }
+        let following = access.following(&self.profile.geometry);
+        let limit = self.read_ahead_limit(request, segment, run, Some(&following));
         self.buffer.extend(segment, limit);
         if limit == request.end() {
             return None;
         }
-        let platter = self.platter();
-        let mut stream = Stream::start(platter, end, arm, access.following(platter.geometry), limit, segment);
+        let mut stream = Stream::start(self.platter(), end, arm, following, limit, segment);
         stream.held = self.holds(&stream, request.end(), run);
         Some(stream)
     }
@@ -425,6 +443,9 @@ impl Drive {
         // A weak block that passes is not read.
         while let Some(weak) = self.first_weak(access.lba() - free, access.lba()) {
             free = access.lba() - 1 - weak;
+        }
+        if geometry.is_unbroken(access.lba() - free, access.lba()) {
+            return free;
         }
         // Slots left out before it on the track hold no blocks.
         while free > 0 && geometry.extent(access.lba() - free, 1).cylinder_and_head() != pass.extent.cylinder_and_head()

@@ -47,7 +47,7 @@ use super::layer::{self, Layer, Layered};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
-use crate::queue::{Discipline, Queue};
+use crate::queue::{Costless, Discipline, Queue};
 use crate::record::Part;
 use crate::slab::Slab;
 use crate::time::{Instant, Rate, Span};
@@ -259,7 +259,7 @@ impl Array {
             self.asking &= self.asking - 1;
             let member = &mut self.members[index as usize];
             while member.flying < member.depth && !member.waiting.is_empty() {
-                let choice = member.waiting.choose(now, member.sent, |_, _| 0, |_| u64::MAX).expect("one waits");
+                let choice = member.waiting.choose(now, member.sent, &Costless).expect("one waits");
                 let tag = member.waiting.take(choice);
                 let command = &mut self.commands[tag];
                 command.sent = true;

@@ -48,6 +48,7 @@ impl Carried {
     }
 
     /// Landings are asked for.
+    #[inline]
     pub(super) fn are_wanted(&self) -> bool {
         self.wanted
     }

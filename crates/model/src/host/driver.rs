@@ -247,17 +247,21 @@ impl Driver {
     }
 
     /// The soonest instant at which something is due here.
-    fn own_event(&mut self) -> Instant {
-        while let Some(&(at, tag)) = self.alarms.front() {
-            if self.is_overdue(at, tag) {
-                break;
-            }
-            self.alarms.pop_front();
-        }
+    fn own_event(&self) -> Instant {
         let alarm = self.alarms.front().map_or(Instant::FAR, |&(at, _)| at);
         let may_send = !self.flushing && self.busy() < self.depth && self.plugged == Instant::FAR;
         let scheduler = if may_send { self.scheduler.when() } else { Instant::FAR };
         self.cut.min(self.plugged).min(alarm).min(scheduler)
+    }
+
+    /// Forgets the first alarms, as far as their commands are back.
+    fn forget_alarms(&mut self) {
+        while let Some(&(at, tag)) = self.alarms.front() {
+            if self.is_overdue(at, tag) {
+                return;
+            }
+            self.alarms.pop_front();
+        }
     }
 
     /// The command under `tag` is the one that times out at `at`.
@@ -471,6 +475,7 @@ impl Layer for Driver {
             effort = Effort::default();
             self.piece_returned(crank, piece, completion);
         }
+        self.forget_alarms();
         completion.finished
     }
 

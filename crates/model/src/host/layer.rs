@@ -128,10 +128,20 @@ pub struct Held<N> {
 
 impl<N: Default> Held<N> {
     /// `request` has come.
-    #[inline(always)]
     fn of(now: Instant, request: Request) -> Held<N> {
         let (ledger, effort, note) = (Ledger::open(now), Effort::default(), N::default());
         Held { request, ledger, effort, status: Status::Done, note, live: true }
+    }
+
+    /// The same in the place of one that is over: it is too large to be moved.
+    #[inline(always)]
+    fn begin(&mut self, now: Instant, request: Request) {
+        self.request = request;
+        self.ledger = Ledger::open(now);
+        self.effort = Effort::default();
+        self.status = Status::Done;
+        self.note = N::default();
+        self.live = true;
     }
 }
 
@@ -268,16 +278,22 @@ impl<L: Layer> Crank<L> {
     }
 
     /// Takes over the landings that have come from below.
+    #[inline(always)]
     pub fn collect_landings(&mut self, layer: &mut L) {
         if self.landings.are_wanted() {
-            while let Some(landing) = self.below.poll_landing() {
-                layer.landed(self, landing);
-            }
-            if self.landings.are_many() {
-                let mut unsettled = BTreeSet::new();
-                self.unsettled_below(&mut |stamp| unsettled.extend([stamp]));
-                self.landings.keep(&unsettled);
-            }
+            self.take_landings(layer);
+        }
+    }
+
+    #[inline(never)]
+    fn take_landings(&mut self, layer: &mut L) {
+        while let Some(landing) = self.below.poll_landing() {
+            layer.landed(self, landing);
+        }
+        if self.landings.are_many() {
+            let mut unsettled = BTreeSet::new();
+            self.unsettled_below(&mut |stamp| unsettled.extend([stamp]));
+            self.landings.keep(&unsettled);
         }
     }
 
@@ -417,9 +433,8 @@ impl<L: Layer> Device for Layered<L> {
             return Err(request);
         }
         crank.keep_answers();
-        // Written where it stays: it is too large to be moved.
         let slot = crank.slots.claim(|| Held::of(now, request));
-        crank.slots[slot] = Held::of(now, request);
+        crank.slots[slot].begin(now, request);
         crank.in_flight += 1;
         let turn = layer.down(crank, now, slot);
         crank.own_next = crank.own_next.min(turn);
@@ -444,7 +459,7 @@ impl<L: Layer> Device for Layered<L> {
         (next != Instant::FAR).then_some(next)
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_timeout(&mut self, now: Instant) {
         if self.soonest() <= now {
             self.step(now);

@@ -97,16 +97,22 @@ impl Processor {
     }
 
     /// Programs' work goes on up to `now`.
+    #[inline]
     fn compute(&mut self, now: Instant) {
         if !self.computing.is_empty() {
-            let (passed, left) = (now.saturating_since(self.computed), self.left());
-            for (rest, _) in self.computing.iter_mut().take(left) {
-                let done = passed.min(*rest);
-                *rest = *rest - done;
-                self.busy += done;
-            }
+            self.go_on(now.saturating_since(self.computed));
         }
         self.computed = self.computed.max(now);
+    }
+
+    /// Programs' work has the cores that are left for so long.
+    fn go_on(&mut self, passed: Span) {
+        let left = self.left();
+        for (rest, _) in self.computing.iter_mut().take(left) {
+            let done = passed.min(*rest);
+            *rest = *rest - done;
+            self.busy += done;
+        }
     }
 
     /// The soonest instant at which something is due here.
@@ -133,10 +139,10 @@ impl Processor {
     }
 
     /// Cores that are free take up what waits.
+    #[inline]
     fn resume(&mut self, now: Instant) {
-        while self.left() > 0 {
-            let Some((takes, next)) = self.waiting.pop_front() else { return };
-            self.running.push((now + takes, next));
+        while !self.waiting.is_empty() && self.left() > 0 {
+            self.running.extend(self.waiting.pop_front().map(|(takes, next)| (now + takes, next)));
         }
     }
 

@@ -83,6 +83,22 @@ impl Plain {
     }
 }
 
+/// An item's own cost, and so much for each step from the head.
+struct Slope {
+    slope: u64,
+    head: u64,
+}
+
+impl Costs<Item> for Slope {
+    fn of(&self, item: &Item) -> u64 {
+        item.2 + self.least(item.1.abs_diff(self.head))
+    }
+
+    fn least(&self, distance: u64) -> u64 {
+        self.slope * distance
+    }
+}
+
 #[test]
 fn each_choice_equals_a_plain_recomputation() {
     for seed in 0..1200 {
@@ -93,7 +109,7 @@ fn each_choice_equals_a_plain_recomputation() {
         let (mut now, mut head) = (0, 0);
         // Costs grow with the distance, or do not.
         let slope = [0, 1000, 300][seed as usize % 3];
-        let far = |item: &Item, head: u64| item.2 + slope * item.1.abs_diff(head);
+        let far = |item: &Item, head: u64| Slope { slope, head }.of(item);
         for _ in 0..200 {
             now += rng.below(12);
             if queue.len() < 16 && rng.percent(60) {
@@ -103,12 +119,10 @@ fn each_choice_equals_a_plain_recomputation() {
                 plain.next += 1;
                 continue;
             }
-            let cost = |item: &Item, limit: u64| far(item, head).min(limit);
             // All, or one of two or three.
             let share = [1, 1, 2, 3][rng.below(4) as usize];
             let admit = |item: &Item| item.0.is_multiple_of(share);
-            let beyond = |cost: u64| if slope == 0 { u64::MAX } else { cost.div_ceil(slope) };
-            let choose = |bar| queue.choose_among(admit, at(now), head, cost, beyond, bar);
+            let choose = |bar| queue.choose_among(admit, at(now), head, &Slope { slope, head }, bar);
             if let Some(choice) = choose(u64::MAX) {
                 let expected = plain.pick(admit, at(now), head, slope);
                 let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
@@ -139,7 +153,7 @@ fn torment(
     let mut queue: Queue<Item> = Queue::new(discipline, most);
     let (mut passes, mut latest) = (0, Span::ZERO);
     queue.push(at(0), 0, (0, 0, 0));
-    let first = queue.choose(at(0), 0, |_, _| 0, |_| u64::MAX).expect("one waits");
+    let first = queue.choose(at(0), 0, &Costless).expect("one waits");
     queue.take(first);
     queue.push(at(0), victim.0, (1, victim.0, victim.1));
     let mut came = alloc::vec![at(0), at(0)];
@@ -150,7 +164,7 @@ fn torment(
             queue.push(at(turn), position, (came.len() as u32, position, cost));
             came.push(at(turn));
         }
-        let choice = queue.choose(at(turn), head, |item, _| item.2, |_| u64::MAX).expect("some wait");
+        let choice = queue.choose(at(turn), head, &Slope { slope: 0, head }).expect("some wait");
         let (number, position, _) = queue.take(choice);
         if number == 1 {
             return (passes, latest);
@@ -203,7 +217,7 @@ fn ties_go_to_the_oldest() {
             queue.push(at(u64::from(item)), 7, item);
         }
         for expected in 0..4 {
-            let choice = queue.choose(at(10), 7, |_, _| 5, |_| u64::MAX).expect("some wait");
+            let choice = queue.choose(at(10), 7, &Costless).expect("some wait");
             assert_eq!(queue.take(choice), expected, "{policy:?}");
         }
     }

@@ -85,7 +85,7 @@ impl Lateness {
     }
 }
 
-/// What the way to a disk and back costs by itself: reads of 4 KiB, one after another, answered at once.
+/// What the way to a disk and back costs by itself: reads of 4 KiB, one after another, of what takes a known time for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCost {
     /// Half of them took no longer.

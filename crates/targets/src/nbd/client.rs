@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seekwise_model::block::{
@@ -16,10 +15,11 @@ use seekwise_model::engine::Stuck;
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::time::{Instant, Span};
 
+use super::Wire;
 use super::wire::{self, Reader, answer, can, error, info, option};
 use crate::clock::{AWAKE, Clock, give_up_precedence};
 use crate::live::Receipt;
-use crate::place::{RunError, Timed};
+use crate::place::{RunError, Timed, uncontrolled};
 
 /// Requests at once: as many as a worker may keep in flight; a server that takes fewer lets the others wait.
 const DEPTH: u32 = 65_535;
@@ -29,26 +29,6 @@ const LARGEST: u32 = 32 << 20;
 
 /// Bytes that are taken off a connection at once.
 const PIECE: usize = 256 << 10;
-
-/// A connection.
-pub trait Wire: Read + Write + AsFd + Send {
-    /// From now on nothing waits.
-    fn without_waiting(&self) -> io::Result<()>;
-}
-
-impl Wire for std::os::unix::net::UnixStream {
-    fn without_waiting(&self) -> io::Result<()> {
-        self.set_nonblocking(true)
-    }
-}
-
-impl Wire for std::net::TcpStream {
-    fn without_waiting(&self) -> io::Result<()> {
-        // A request is not to wait for the next one.
-        self.set_nodelay(true)?;
-        self.set_nonblocking(true)
-    }
-}
 
 /// What an export says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,11 +302,7 @@ impl Device for Client {
 
     /// What is in flight comes back by itself; what a server keeps is its own affair.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        match control {
-            Control::Set { .. } => Err(ControlError::UnknownKey),
-            Control::Abort(_) => Err(ControlError::UnknownTag),
-            Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
-        }
+        uncontrolled(control)
     }
 
     /// Nothing comes but from outside.

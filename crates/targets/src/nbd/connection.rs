@@ -1,14 +1,9 @@
-//! One client: a thread that reads its requests and one that writes its replies. What it may have outstanding is bounded,
-//! in bytes: a client that asks and never reads makes its own reader wait, nobody else's.
+//! One client's side of the talk after negotiation: bytes in, requests out; answers in, bytes out. Nothing here waits. What a
+//! client may have here is bounded, in bytes: of one that asks and never reads, no more requests are taken until it does.
 
-use std::io::{self, BufReader, Read, Write};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::io::{self, ErrorKind, Read, Write};
 
-use crate::clock::take_precedence;
-
-use super::negotiation::{ALLOCATION_ID, Export, Negotiated, negotiate, skip};
+use super::negotiation::{ALLOCATION_ID, Export, Negotiated};
 use super::wire::{self, Command, HEAD, Head, error};
 
 /// Bytes of requests and replies that a client may have here at once: two of the largest requests.
@@ -17,253 +12,245 @@ const BUDGET: usize = 64 << 20;
 /// Bytes that are taken off a connection at once, where so many are there: many heads, or one small write.
 const READ: usize = 64 << 10;
 
-/// What a request costs of that beside its data.
+/// The same of a large write's data, which go where they are kept: some ten microseconds of copying, so that whoever reads is
+/// back in time for what is due.
+const DATA: usize = 256 << 10;
+
+/// What a request costs of the budget beside its data.
 const REQUEST: usize = 256;
 
-/// A request as it came, checked against the export's bounds.
-#[derive(Debug)]
-pub struct Asked {
-    /// What is asked.
-    pub head: Head,
-    /// What is to be written.
-    pub data: Vec<u8>,
-    /// How it is answered. Dropped without an answer it says that the server is shutting down.
-    pub reply: Reply,
-}
+/// Extents that an answer about what is allocated has at most; a client asks again for the rest.
+pub const EXTENTS: usize = 1000;
 
-/// The way back to whoever asked.
-pub struct Reply {
-    way: Option<Way>,
-}
+/// The room for answers that is kept for later ones: a few of a MiB, which large transfers come in.
+const KEPT: usize = 4 << 20;
 
-/// Takes the outcome to whoever asked.
-type Way = Box<dyn FnOnce(Result<Given, u32>) + Send>;
-
-impl std::fmt::Debug for Reply {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Reply")
-    }
-}
-
-/// What a client's writer writes, and how much it frees by that.
-#[derive(Debug)]
-struct Answer {
-    head: Head,
-    outcome: Result<Given, u32>,
-    cost: usize,
-}
-
-/// What a request that went well is answered with.
-#[derive(Debug)]
-pub enum Given {
-    /// What was read; nothing of others.
-    Bytes(Vec<u8>),
-    /// What is allocated, as bytes and flags of `base:allocation`.
-    Extents(Vec<(u32, u32)>),
-}
-
-impl Reply {
-    /// Goes by `way`.
-    pub fn new(way: impl FnOnce(Result<Given, u32>) + Send + 'static) -> Reply {
-        Reply { way: Some(Box::new(way)) }
-    }
-
-    fn send(&mut self, outcome: Result<Given, u32>) {
-        if let Some(way) = self.way.take() {
-            way(outcome);
-        }
-    }
-
-    /// It is done; `data` is what was read.
-    pub fn done(mut self, data: Vec<u8>) {
-        self.send(Ok(Given::Bytes(data)));
-    }
-
-    /// What is allocated.
-    pub fn extents(mut self, extents: Vec<(u32, u32)>) {
-        self.send(Ok(Given::Extents(extents)));
-    }
-
-    /// It went wrong ([`wire::error`]).
-    pub fn failed(mut self, error: u32) {
-        self.send(Err(error));
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        self.send(Err(error::SHUTDOWN));
-    }
-}
-
-/// Bytes that are taken.
-#[derive(Default)]
-struct Budget {
-    taken: Mutex<usize>,
-    freed: Condvar,
-}
-
-impl Budget {
-    /// True where nobody would have to wait for these.
-    fn has_room(&self, bytes: usize) -> bool {
-        let taken = *self.lock();
-        taken == 0 || taken + bytes <= BUDGET
-    }
-
-    fn lock(&self) -> MutexGuard<'_, usize> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until there is room. What is larger than all goes alone.
-    fn take(&self, bytes: usize) {
-        let mut taken = self.lock();
-        while *taken > 0 && *taken + bytes > BUDGET {
-            taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
-        }
-        *taken += bytes;
-    }
-
-    fn free(&self, bytes: usize) {
-        *self.lock() -= bytes;
-        self.freed.notify_one();
-    }
-}
-
-/// Serves a client until it leaves: `ask` takes the requests that make sense, those together that came together.
-/// `stream` and `back` are the two ways of one connection.
-pub fn serve(
-    mut stream: impl Read + Write,
-    mut back: impl Write + Send,
-    export: &Export,
-    mut ask: impl FnMut(Vec<Asked>),
-) -> io::Result<()> {
-    let Some(negotiated) = negotiate(&mut stream, export)? else { return Ok(()) };
-    let budget = Arc::new(Budget::default());
-    let (answers, written) = channel();
-    thread::scope(|scope| {
-        let freed = Arc::clone(&budget);
-        let writer = scope.spawn(move || {
-            take_precedence();
-            write_all(&mut back, &written, &freed, negotiated)
-        });
-        let mut stream = BufReader::with_capacity(READ, stream);
-        let mut batch = Batch { asked: Vec::new(), ask: &mut ask };
-        let read = read_all(&mut stream, export, negotiated, &budget, &answers, &mut batch);
-        batch.hand_over();
-        // The writer ends when the last request is answered.
-        drop(answers);
-        let wrote = writer.join().unwrap_or_else(|_| Err(io::Error::other("a writer panicked")));
-        read.and(wrote)
-    })
-}
-
-fn write_all(
-    back: &mut impl Write,
-    answers: &Receiver<Answer>,
-    budget: &Budget,
+/// A client after negotiation.
+pub struct Line {
+    export: Export,
     negotiated: Negotiated,
-) -> io::Result<()> {
-    /// Bytes that are gathered to go at once: what a socket takes at once or less.
-    const GATHERED: usize = 128 << 10;
-    let mut result = Ok(());
-    let mut out = Vec::new();
-    while let Ok(first) = answers.recv() {
-        // What else is there goes with it: a system call costs more than a reply.
-        let mut cost = 0;
-        let mut next = Some(first);
-        while let Some(answer) = next {
-            put(&mut out, &answer, negotiated);
-            cost += answer.cost;
-            next = if out.len() < GATHERED { answers.try_recv().ok() } else { None };
-        }
-        if result.is_ok() {
-            result = back.write_all(&out);
-        }
-        out.clear();
-        // Also for a client that is gone: its reader must come to its end.
-        budget.free(cost);
-    }
-    result
+    /// What came, from `from` to `to`.
+    came: Box<[u8]>,
+    from: usize,
+    to: usize,
+    /// A write whose data are coming, and how many bytes of them have.
+    coming: Option<(Head, Vec<u8>, usize)>,
+    /// Bytes of a refused write's data that are still to come.
+    refused: usize,
+    /// Nothing more is heard.
+    over: bool,
+    /// The next request waits for room.
+    full: bool,
+    /// What goes out, and how much of it has.
+    out: Vec<u8>,
+    sent: usize,
+    /// What all requests here cost, and those of them whose answers are in `out`.
+    taken: usize,
+    answered: usize,
 }
 
-/// An answer's bytes.
-fn put(out: &mut Vec<u8>, answer: &Answer, negotiated: Negotiated) {
-    let Head { command, cookie, offset, .. } = answer.head;
-    let chunks = negotiated.structured && matches!(command, Command::Read | Command::BlockStatus);
-    out.extend(match &answer.outcome {
-        Err(error) if chunks => wire::error_chunk(cookie, *error),
-        Err(error) => wire::simple(*error, cookie),
-        Ok(Given::Extents(extents)) => wire::status_chunk(cookie, ALLOCATION_ID, extents),
-        Ok(Given::Bytes(data)) if chunks => wire::data_chunk(cookie, offset, data),
-        Ok(Given::Bytes(_)) => wire::simple(0, cookie),
-    });
-    if let (Ok(Given::Bytes(data)), false) = (&answer.outcome, chunks) {
-        out.extend(data);
-    }
-}
-
-/// Requests that came together: whoever takes them is woken once.
-struct Batch<'a, A: FnMut(Vec<Asked>)> {
-    asked: Vec<Asked>,
-    ask: &'a mut A,
-}
-
-impl<A: FnMut(Vec<Asked>)> Batch<'_, A> {
-    fn hand_over(&mut self) {
-        if !self.asked.is_empty() {
-            (self.ask)(std::mem::take(&mut self.asked));
+impl Line {
+    /// A client that has agreed upon an export.
+    pub fn new(export: Export, negotiated: Negotiated) -> Line {
+        Line {
+            export,
+            negotiated,
+            came: vec![0; READ].into_boxed_slice(),
+            from: 0,
+            to: 0,
+            coming: None,
+            refused: 0,
+            over: false,
+            full: false,
+            out: Vec::new(),
+            sent: 0,
+            taken: 0,
+            answered: 0,
         }
     }
-}
 
-/// Nothing is waited for, neither the client nor room, while requests are kept back.
-fn read_all<A: FnMut(Vec<Asked>)>(
-    stream: &mut BufReader<impl Read>,
-    export: &Export,
-    negotiated: Negotiated,
-    budget: &Budget,
-    answers: &Sender<Answer>,
-    batch: &mut Batch<'_, A>,
-) -> io::Result<()> {
-    loop {
-        if stream.buffer().len() < HEAD {
-            batch.hand_over();
-        }
-        let mut bytes = [0; HEAD];
-        match stream.read_exact(&mut bytes) {
-            Err(gone) if gone.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-            read => read?,
-        }
-        let Some(head) = Head::parse(&bytes) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "what came is no request"));
-        };
-        if head.command == Command::Disconnect {
-            return Ok(());
-        }
-        let fault = fault(&head, export, negotiated);
-        let carries = head.command == Command::Write;
-        let holds = matches!(head.command, Command::Read | Command::Write) && fault.is_none();
-        let cost = REQUEST + if holds { head.length as usize } else { 0 };
-        let comes = if carries { head.length as usize } else { 0 };
-        if stream.buffer().len() < comes || !budget.has_room(cost) {
-            batch.hand_over();
-        }
-        budget.take(cost);
-        let mut data = Vec::new();
-        match (carries, fault) {
-            (true, None) => {
-                data = vec![0; head.length as usize];
-                stream.read_exact(&mut data)?;
+    /// Whether more is to be read now.
+    pub fn hears(&self) -> bool {
+        !self.over && !self.full
+    }
+
+    /// Whether there is something to be written.
+    pub fn speaks(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// The client has left, and all it asked is answered.
+    pub fn is_over(&self) -> bool {
+        self.over && self.taken == 0
+    }
+
+    /// Takes what is there, without waiting where `stream` does not.
+    pub fn read_from(&mut self, stream: &mut impl Read) -> io::Result<()> {
+        let read = match &mut self.coming {
+            Some((_, data, filled)) => {
+                let end = data.len().min(*filled + DATA);
+                stream.read(&mut data[*filled..end])
             }
-            (true, Some(_)) => skip(stream, u64::from(head.length))?,
-            _ => {}
+            None => {
+                self.came.copy_within(self.from..self.to, 0);
+                (self.from, self.to) = (0, self.to - self.from);
+                stream.read(&mut self.came[self.to..])
+            }
+        };
+        match (read, &mut self.coming) {
+            (Ok(0), _) => self.end(),
+            (Ok(bytes), Some((_, _, filled))) => *filled += bytes,
+            (Ok(bytes), None) => self.to += bytes,
+            (Err(error), _) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            (Err(error), _) => return Err(error),
         }
-        let answers = answers.clone();
-        // The client may be gone.
-        let reply = Reply::new(move |outcome| drop(answers.send(Answer { head, outcome, cost })));
-        match fault {
-            Some(error) => reply.failed(error),
-            None => batch.asked.push(Asked { head, data, reply }),
+        Ok(())
+    }
+
+    /// Nothing more is heard; what did not come whole is not done.
+    fn end(&mut self) {
+        self.over = true;
+        self.full = false;
+        self.to = self.from;
+        if let Some((head, ..)) = self.coming.take() {
+            self.taken -= self.cost(&head);
+        }
+    }
+
+    /// The next request that makes sense, with the data of a write. Others are answered.
+    pub fn request(&mut self) -> Option<(Head, Vec<u8>)> {
+        loop {
+            let there = self.to - self.from;
+            let skipped = self.refused.min(there);
+            self.refused -= skipped;
+            self.from += skipped;
+            if let Some((_, data, filled)) = &mut self.coming {
+                let more = (data.len() - *filled).min(self.to - self.from);
+                data[*filled..*filled + more].copy_from_slice(&self.came[self.from..self.from + more]);
+                (*filled, self.from) = (*filled + more, self.from + more);
+                return if *filled == data.len() {
+                    self.coming.take().map(|(head, data, _)| (head, data))
+                } else {
+                    None
+                };
+            }
+            let bytes = self.came[self.from..self.to].first_chunk::<HEAD>().filter(|_| !self.over)?;
+            let Some(head) = Head::parse(bytes).filter(|head| head.command != Command::Disconnect) else {
+                // It says goodbye, or what came is no request.
+                self.end();
+                return None;
+            };
+            let cost = self.cost(&head);
+            // What is larger than all goes alone.
+            self.full = self.taken > 0 && self.taken + cost > BUDGET;
+            if self.full {
+                return None;
+            }
+            self.taken += cost;
+            self.from += HEAD;
+            let length = head.length as usize;
+            match (fault(&head, &self.export, self.negotiated), head.command) {
+                (None, Command::Write) => self.coming = Some((head, vec![0; length], 0)),
+                (None, _) => return Some((head, Vec::new())),
+                (Some(error), command) => {
+                    self.refused = if command == Command::Write { length } else { 0 };
+                    self.failed(&head, error);
+                }
+            }
+        }
+    }
+
+    /// What a request costs of the budget.
+    fn cost(&self, head: &Head) -> usize {
+        let holds = matches!(head.command, Command::Read | Command::Write) && head.length <= self.export.largest;
+        let extents = if head.command == Command::BlockStatus { 8 * EXTENTS } else { 0 };
+        REQUEST + extents + if holds { head.length as usize } else { 0 }
+    }
+
+    fn in_chunks(&self, head: &Head) -> bool {
+        self.negotiated.structured && matches!(head.command, Command::Read | Command::BlockStatus)
+    }
+
+    /// A request is done; `fill` puts what was read into zeroes, or says why not.
+    pub fn done(&mut self, head: &Head, fill: impl FnOnce(&mut [u8]) -> Result<(), u32>) {
+        let length = if head.command == Command::Read { head.length as usize } else { 0 };
+        let begin = self.out.len();
+        match self.in_chunks(head) {
+            true => self.out.extend(wire::data_chunk(head.cookie, head.offset, length)),
+            false => self.out.extend(wire::simple(0, head.cookie)),
+        }
+        let data = self.out.len();
+        self.out.resize(data + length, 0);
+        if let Err(error) = fill(&mut self.out[data..]) {
+            self.out.truncate(begin);
+            return self.failed(head, error);
+        }
+        self.answered += self.cost(head);
+    }
+
+    /// What is allocated, as bytes and flags of `base:allocation`.
+    pub fn extents(&mut self, head: &Head, extents: &[(u32, u32)]) {
+        self.out.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
+        self.answered += self.cost(head);
+    }
+
+    /// A request went wrong ([`wire::error`]).
+    pub fn failed(&mut self, head: &Head, error: u32) {
+        match self.in_chunks(head) {
+            true => self.out.extend(wire::error_chunk(head.cookie, error)),
+            false => self.out.extend(wire::simple(error, head.cookie)),
+        }
+        self.answered += self.cost(head);
+    }
+
+    /// Writes what the other end takes, without waiting where `stream` does not; `hear` takes the requests for which there is
+    /// room again. What then waits waits for the other end, or for an answer.
+    pub fn write_to(&mut self, stream: &mut impl Write, mut hear: impl FnMut(Head, Vec<u8>)) -> io::Result<()> {
+        loop {
+            self.send(stream)?;
+            if !self.full || self.speaks() {
+                return Ok(());
+            }
+            while let Some((head, data)) = self.request() {
+                hear(head, data);
+            }
+            // What was refused is to be written too.
+            if !self.speaks() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn send(&mut self, stream: &mut impl Write) -> io::Result<()> {
+        while self.sent < self.out.len() {
+            match stream.write(&self.out[self.sent..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(bytes) => self.sent += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.let_go();
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.sent = 0;
+        self.out.clear();
+        if self.out.capacity() > KEPT {
+            self.out = Vec::new();
+        }
+        self.taken -= std::mem::take(&mut self.answered);
+        Ok(())
+    }
+
+    /// Of many answers that are not all sent, those that are take no more room. An answer is never longer than what it costs.
+    fn let_go(&mut self) {
+        // Half of them at least: what is moved is less than what was sent.
+        if self.sent >= KEPT.max(self.out.len() / 2) {
+            let free = self.sent.min(self.answered);
+            self.answered -= free;
+            self.taken -= free;
+            self.out.drain(..std::mem::take(&mut self.sent));
         }
     }
 }
@@ -295,7 +282,7 @@ mod tests {
     use super::*;
 
     fn export() -> Export {
-        Export { description: String::new(), bytes: 1 << 20, smallest: 512, preferred: 4096, largest: 1 << 16 }
+        Export { description: String::new(), bytes: 1 << 26, smallest: 512, preferred: 4096, largest: 1 << 25 }
     }
 
     fn of(command: Command, offset: u64, length: u32) -> Head {
@@ -305,7 +292,8 @@ mod tests {
     #[test]
     fn requests_are_held_against_the_export() {
         let plain = Negotiated::default();
-        let said = |head: Head| fault(&head, &export(), plain);
+        let export = Export { bytes: 1 << 20, largest: 1 << 16, ..export() };
+        let said = |head: Head| fault(&head, &export, plain);
         assert_eq!(said(of(Command::Read, 0, 4096)), None);
         assert_eq!(said(of(Command::Read, 0, 0)), Some(error::INVALID));
         assert_eq!(said(of(Command::Read, 100, 512)), Some(error::INVALID));
@@ -319,12 +307,90 @@ mod tests {
         assert_eq!(said(of(Command::Unknown(77), 0, 512)), Some(error::INVALID));
     }
 
+    fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
+        let numbers = [&wire::REQUEST.to_be_bytes()[..], &0u16.to_be_bytes(), &command.to_be_bytes(), &[9; 8]];
+        [numbers.concat(), offset.to_be_bytes().to_vec(), length.to_be_bytes().to_vec()].concat()
+    }
+
+    /// A socket that takes so many bytes at once and then has no room, time after time.
+    struct Slow(usize, bool);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 { Ok(bytes.len().min(self.0)) } else { Err(ErrorKind::WouldBlock.into()) }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn what_is_larger_than_all_goes_alone() {
-        let budget = Budget::default();
-        budget.take(2 * BUDGET);
-        budget.free(2 * BUDGET);
-        budget.take(1);
-        assert_eq!(*budget.lock(), 1);
+    fn requests_come_whole_however_their_bytes_are_cut() {
+        let data: Vec<u8> = (0..200_000u32).map(|at| at as u8).collect();
+        let data = &data[..199_680];
+        let refused = [request(1, 100, 1000), vec![5; 1000]].concat();
+        let bytes = [request(0, 0, 4096), request(1, 512, 199_680), data.to_vec(), refused, request(3, 0, 0)].concat();
+        for piece in [1, 27, 28, 4096, 300_000] {
+            let mut line = Line::new(export(), Negotiated::default());
+            let mut heard = Vec::new();
+            for mut piece in bytes.chunks(piece) {
+                while !piece.is_empty() {
+                    line.read_from(&mut piece).unwrap();
+                    heard.extend(std::iter::from_fn(|| line.request()));
+                }
+            }
+            let commands: Vec<_> = heard.iter().map(|(head, _)| head.command).collect();
+            assert_eq!(commands, [Command::Read, Command::Write, Command::Flush]);
+            assert!(heard[1].1 == data, "in pieces of {piece}");
+            assert_eq!(line.out, wire::simple(error::INVALID, u64::from_be_bytes([9; 8])));
+            line.read_from(&mut &[][..]).unwrap();
+            assert!(!line.hears() && !line.is_over(), "three are not answered");
+            for (head, _) in &heard {
+                line.done(head, |_| Ok(()));
+            }
+            line.write_to(&mut io::sink(), |_, _| ()).unwrap();
+            assert!(line.is_over());
+        }
+    }
+
+    #[test]
+    fn who_never_reads_is_not_heard_until_he_does() {
+        let mut line = Line::new(export(), Negotiated::default());
+        let large = 1 << 25;
+        let bytes = [request(0, 0, large), request(0, 0, large), request(0, 0, 512)].concat();
+        line.read_from(&mut &bytes[..]).unwrap();
+        // Two of the largest are more than the budget by what a request costs itself.
+        let (first, _) = line.request().unwrap();
+        assert!(line.request().is_none() && !line.hears());
+        line.done(&first, |_| Ok(()));
+        // The socket is full at first: nothing is written, and room is there only later.
+        let (mut slow, mut heard) = (Slow(1 << 24, true), Vec::new());
+        let mut calls = 0;
+        while heard.is_empty() {
+            assert!(line.speaks(), "nobody would call again after {calls} calls");
+            line.write_to(&mut slow, |head, _| heard.push(head)).unwrap();
+            calls += 1;
+        }
+        assert_eq!((calls, line.speaks(), line.hears()), (4, false, true), "half of it at each second call");
+        let second = heard[0];
+        assert_eq!(heard[1].length, 512, "there is room for a small one");
+        assert!(line.out.capacity() == 0, "a large answer's room is given back");
+        line.done(&second, |_| Err(error::IO));
+        assert_eq!(line.out, wire::simple(error::IO, second.cookie), "no data come with an error");
+    }
+
+    #[test]
+    fn what_is_cut_off_costs_nothing_and_is_not_done() {
+        let mut line = Line::new(export(), Negotiated::default());
+        let bytes = [request(1, 0, 4096), vec![1; 100]].concat();
+        line.read_from(&mut &bytes[..]).unwrap();
+        assert!(line.request().is_none() && line.hears());
+        line.read_from(&mut &[][..]).unwrap();
+        assert!(line.request().is_none() && line.is_over());
+        // Nonsense is not talked to any longer.
+        let mut line = Line::new(export(), Negotiated::default());
+        line.read_from(&mut &[0; 2 * HEAD][..]).unwrap();
+        assert!(line.request().is_none() && line.is_over());
     }
 }

@@ -89,7 +89,7 @@ impl Export {
 }
 
 /// Negotiates with a client. Nothing when it went away or was sent away; errors are those of the connection.
-pub(super) fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Negotiated>> {
+pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Negotiated>> {
     let mut hello = Vec::new();
     hello.extend(wire::GREETING.to_be_bytes());
     hello.extend(wire::OPTIONS.to_be_bytes());
@@ -216,7 +216,7 @@ fn read<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
 }
 
 /// Reads and forgets so many bytes.
-pub(super) fn skip(stream: &mut impl Read, bytes: u64) -> io::Result<()> {
+fn skip(stream: &mut impl Read, bytes: u64) -> io::Result<()> {
     let skipped = io::copy(&mut stream.take(bytes), &mut io::sink())?;
     if skipped < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }

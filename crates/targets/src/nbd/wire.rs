@@ -225,37 +225,37 @@ pub fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
 }
 
 /// A simple reply's head.
-pub fn simple(error: u32, cookie: u64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(16);
-    out.extend(SIMPLE_REPLY.to_be_bytes());
-    out.extend(error.to_be_bytes());
-    out.extend(cookie.to_be_bytes());
+pub fn simple(error: u32, cookie: u64) -> [u8; 16] {
+    let mut out = [0; 16];
+    out[..4].copy_from_slice(&SIMPLE_REPLY.to_be_bytes());
+    out[4..8].copy_from_slice(&error.to_be_bytes());
+    out[8..].copy_from_slice(&cookie.to_be_bytes());
     out
 }
 
 /// The head of the last chunk of a structured reply, of `length` bytes.
-fn chunk(kind: u16, cookie: u64, length: usize) -> Vec<u8> {
+fn chunk(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
     const DONE: u16 = 1;
-    let mut out = Vec::with_capacity(20 + length);
-    out.extend(CHUNK.to_be_bytes());
-    out.extend(DONE.to_be_bytes());
-    out.extend(kind.to_be_bytes());
-    out.extend(cookie.to_be_bytes());
-    out.extend((length as u32).to_be_bytes());
+    let mut out = [0; 20];
+    out[..4].copy_from_slice(&CHUNK.to_be_bytes());
+    out[4..6].copy_from_slice(&DONE.to_be_bytes());
+    out[6..8].copy_from_slice(&kind.to_be_bytes());
+    out[8..16].copy_from_slice(&cookie.to_be_bytes());
+    out[16..].copy_from_slice(&(length as u32).to_be_bytes());
     out
 }
 
-/// A read's structured reply: all of its bytes in one chunk.
-pub fn data_chunk(cookie: u64, offset: u64, data: &[u8]) -> Vec<u8> {
-    let mut out = chunk(1, cookie, 8 + data.len());
-    out.extend(offset.to_be_bytes());
-    out.extend(data);
+/// The head of a read's structured reply: all of its bytes follow, in one chunk.
+pub fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
+    let mut out = [0; 28];
+    out[..20].copy_from_slice(&chunk(1, cookie, 8 + length));
+    out[20..].copy_from_slice(&offset.to_be_bytes());
     out
 }
 
 /// An error of a structured reply.
 pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
-    let mut out = chunk(0x8001, cookie, 6);
+    let mut out = chunk(0x8001, cookie, 6).to_vec();
     out.extend(error.to_be_bytes());
     out.extend(0u16.to_be_bytes());
     out
@@ -263,7 +263,7 @@ pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
 
 /// A block status: extents as bytes and flags, in the context that was chosen.
 pub fn status_chunk(cookie: u64, context: u32, extents: &[(u32, u32)]) -> Vec<u8> {
-    let mut out = chunk(5, cookie, 4 + 8 * extents.len());
+    let mut out = chunk(5, cookie, 4 + 8 * extents.len()).to_vec();
     out.extend(context.to_be_bytes());
     for (bytes, flags) in extents {
         out.extend(bytes.to_be_bytes());
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn replies_have_the_length_they_say() {
-        assert_eq!(data_chunk(1, 0, &[9; 5]).len(), 20 + 8 + 5);
+        assert_eq!(data_chunk(1, 0, 5)[16..20], 13u32.to_be_bytes());
         assert_eq!(error_chunk(1, error::IO)[16..20], 6u32.to_be_bytes());
         assert_eq!(status_chunk(1, 1, &[(512, 3)]).len(), 20 + 4 + 8);
         assert_eq!(option_reply(option::GO, answer::ACK, &[]).len(), 20);

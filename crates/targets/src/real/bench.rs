@@ -69,6 +69,9 @@ pub struct Device {
     /// The kernel's scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
+    /// Bytes a second that its link carries, of a SATA disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<u64>,
     /// Commands that it takes at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<u64>,
@@ -156,11 +159,23 @@ fn of_device(node: &Node) -> Device {
         write_cache: node.word("queue/write_cache"),
         fua: number("queue/fua").map(|fua| fua != 0),
         scheduler: node.word("queue/scheduler").and_then(chosen),
+        link: node.folders().find_map(link),
         queue_depth: number("device/queue_depth"),
         requests: number("queue/nr_requests"),
         rotational: number("queue/rotational").map(|turns| turns != 0),
         zones: node.word("queue/zoned"),
     }
+}
+
+/// What the link carries of a disk below this folder, where it is that of a SATA port (`ata1`): it says `6.0 Gbps`, of which
+/// eight bits in ten are data (Serial ATA 3.0, 8b/10b coding).
+#[cfg(target_os = "linux")]
+fn link(port: &Path) -> Option<u64> {
+    let number = port.file_name()?.to_str()?.strip_prefix("ata")?;
+    let link = format!("link{number}");
+    let said = std::fs::read_to_string(port.join(&link).join("ata_link").join(&link).join("sata_spd")).ok()?;
+    let gigabits: f64 = said.trim().strip_suffix("Gbps")?.trim().parse().ok()?;
+    Some((gigabits * 1e9 / 10.0).round() as u64)
 }
 
 impl Device {
@@ -176,6 +191,7 @@ impl Device {
             word(&self.write_cache).map(|cache| format!("cache {cache}")),
             self.fua.map(|fua| if fua { "FUA" } else { "no FUA" }.to_owned()),
             word(&self.scheduler).map(|scheduler| format!("scheduler {scheduler}")),
+            self.link.map(|rate| format!("link {} MB/s", rate / 1_000_000)),
             self.queue_depth.map(|depth| format!("depth {depth}")),
             zones.map(|zones| format!("{zones} zones")),
         ];
@@ -225,6 +241,7 @@ impl Bench {
             ("write cache", device.write_cache),
             ("FUA", switch(device.fua)),
             ("scheduler", device.scheduler),
+            ("link's bytes a second", number(device.link)),
             ("queue depth", number(device.queue_depth)),
             ("requests at once", number(device.requests)),
             ("rotational", switch(device.rotational)),
@@ -314,6 +331,18 @@ mod tests {
         assert!(changed(&before, &before).is_empty());
         let hashed = before.clone().hashed().device.unwrap().serial.unwrap();
         assert!(hashed.starts_with("sha256:") && hashed.len() == 23 && !hashed.contains("5MT0"), "{hashed}");
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn the_link_is_that_of_the_port_above() {
+        let root = std::env::temp_dir().join(format!("seekwise-link-{}", std::process::id()));
+        put(&root, "pci0/ata3/link3/ata_link/link3/sata_spd", "3.0 Gbps");
+        put(&root, "pci0/ata4/link4/ata_link/link4/sata_spd", "<unknown>");
+        let of = |disk: &str| root.join(disk).ancestors().find_map(link);
+        assert_eq!(of("pci0/ata3/host2/target2:0:0/2:0:0:0/block/sda"), Some(300_000_000));
+        assert_eq!(of("pci0/ata4/host3/target3:0:0/3:0:0:0/block/sdb"), None);
+        assert_eq!(of("pci0/virtio1/block/vda"), None);
         fs::remove_dir_all(&root).unwrap();
     }
 

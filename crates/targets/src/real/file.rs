@@ -102,8 +102,7 @@ impl Real {
                                 direct=0 in the job, or real.direct=false"
             ));
         }
-        let requests: u64 = fit.depths.iter().map(|depth| u64::from(*depth)).sum();
-        let memory = requests * fit.largest as u64 * if fit.reads && fit.writes { 2 } else { 1 };
+        let memory = fit.memory();
         if memory > MOST_MEMORY {
             return Err(format!(
                 "requests in flight take {memory} bytes of memory; expected at most {MOST_MEMORY}: a \
@@ -189,6 +188,12 @@ pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> 
 }
 
 impl Fit {
+    /// Bytes that requests in flight take; reads and writes have their own.
+    fn memory(&self) -> u64 {
+        let requests: u64 = self.depths.iter().map(|depth| u64::from(*depth)).sum();
+        requests * self.largest as u64 * if self.reads && self.writes { 2 } else { 1 }
+    }
+
     fn of_job(workers: &[Worker], handles: &[Handle]) -> Result<Fit, String> {
         if workers.len() > MOST_THREADS {
             let count = workers.len();
@@ -261,6 +266,10 @@ impl Place for Real {
 
     fn fitted(&self, work: &Work, handles: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(Some(Arc::new(Real::fitted(self, work, handles)?)))
+    }
+
+    fn memory(&self) -> u64 {
+        self.fit.memory()
     }
 
     fn is_threaded(&self) -> bool {

@@ -143,6 +143,11 @@ impl Node {
         folders.map(|folder| folder.join(below)).find(|path| path.exists())
     }
 
+    /// Its folder and all above it: the host, the port, the bus.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.ancestors()
+    }
+
     /// Bytes of a file there.
     pub fn bytes(&self, below: &str) -> Option<Vec<u8>> {
         fs::read(self.file(below)?).ok()

@@ -7,7 +7,6 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
@@ -17,9 +16,9 @@ use fuser::{
 };
 
 use crate::clock::FileTime;
-use crate::live::Message;
+use crate::live::{Asked, Caller, Inbox, Message, Whom};
+use crate::nbd::Export;
 use crate::nbd::wire::{Command, Head, error};
-use crate::nbd::{Asked, Export, Given, Reply};
 use crate::serve::FILE;
 
 /// Requests that the kernel hands over at once. Its own default is 12, less than a drive's queue; a loop device has 128.
@@ -41,7 +40,7 @@ pub struct Folder {
 
 impl Folder {
     /// Mounts the export on `folder`.
-    pub fn mount(folder: &Path, export: &Export, messages: Sender<Message>) -> io::Result<Folder> {
+    pub fn mount(folder: &Path, export: &Export, inbox: Inbox) -> io::Result<Folder> {
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName("seekwise".to_owned()),
@@ -49,7 +48,7 @@ impl Folder {
             MountOption::NoDev,
             MountOption::NoExec,
         ];
-        let disk = Disk { messages, bytes: export.bytes, sector: u64::from(export.smallest), owner: owner(folder)? };
+        let disk = Disk { inbox, bytes: export.bytes, sector: u64::from(export.smallest), owner: owner(folder)? };
         Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?) })
     }
 
@@ -69,7 +68,7 @@ fn owner(folder: &Path) -> io::Result<(u32, u32)> {
 }
 
 struct Disk {
-    messages: Sender<Message>,
+    inbox: Inbox,
     bytes: u64,
     sector: u64,
     owner: (u32, u32),
@@ -115,17 +114,15 @@ impl Disk {
             _ => return answer(Err(Errno::EINVAL)),
         };
         let head = Head { command, flags: 0, cookie: 0, offset, length };
-        let reply = Reply::new(move |outcome| {
-            answer(match outcome {
-                Ok(Given::Bytes(data)) => Ok(data),
-                Ok(Given::Extents(_)) => Ok(Vec::new()),
-                Err(error::NO_SPACE) => Err(Errno::ENOSPC),
-                Err(error::UNSUPPORTED) => Err(Errno::EOPNOTSUPP),
-                Err(_) => Err(Errno::EIO),
-            });
+        let caller = Caller::new(move |outcome| {
+            answer(outcome.map_err(|error| match error {
+                error::NO_SPACE => Errno::ENOSPC,
+                error::UNSUPPORTED => Errno::EOPNOTSUPP,
+                _ => Errno::EIO,
+            }));
         });
         // Without a disk the reply is an error.
-        let _ = self.messages.send(Message::Asked(vec![Asked { head, data, reply }]));
+        let _ = self.inbox.send(Message::Asked(Asked { head, data, whom: Whom::Caller(caller) }));
     }
 }
 

@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use seekwise_model::rng::Seed;
@@ -12,9 +11,10 @@ use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::testing::Small;
 use seekwise_model::time::Span;
 use seekwise_targets::bytes::Bytes;
-use seekwise_targets::live::{Disk, Message, Plan, Receipt};
+use seekwise_targets::live::{Disk, Inbox, Message, Plan, Receipt};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::nbd::wire::{self, HEAD, Reader, option};
+use seekwise_targets::null::Answering;
 use seekwise_targets::serve::{Address, Doors, send, serve};
 
 pub const READ: u16 = 0;
@@ -32,7 +32,7 @@ pub fn drive() -> Small {
 
 pub struct Server {
     pub folder: PathBuf,
-    pub stop: Sender<Message>,
+    pub stop: Inbox,
     pub running: JoinHandle<std::io::Result<Receipt>>,
 }
 
@@ -46,20 +46,28 @@ impl Server {
     }
 
     pub fn with(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>, bytes: Bytes) -> Server {
+        let stack = Stack { layers, ..Stack::bare(drive.profile()) };
+        Server::begin(name, stack.sectors() * 512, move || {
+            let lost = stack.array().map_or(0, |array| array.lost);
+            Disk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost)
+        })
+    }
+
+    /// A disk of 1 GiB that answers each request at once.
+    pub fn at_once(name: &str) -> Server {
+        Server::begin(name, 1 << 30, || Disk::new(Box::new(Answering::new()), Bytes::default(), 1.0, None))
+    }
+
+    fn begin(name: &str, bytes: u64, disk: impl FnOnce() -> Disk + Send + 'static) -> Server {
         let folder = std::env::temp_dir().join(format!("seekwise-serve-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let stack = Stack { layers, ..Stack::bare(drive.profile()) };
         let (smallest, preferred, largest) = (512, 4096, 1 << 20);
-        let length = stack.sectors() * 512;
-        let export = Export { description: "small".to_owned(), bytes: length, smallest, preferred, largest };
+        let export = Export { description: "small".to_owned(), bytes, smallest, preferred, largest };
         let address = Address::Unix(folder.join("disk"));
         let doors = Doors::open(Some(&address), Some(&folder.join("control"))).unwrap();
         let (told, hears) = std::sync::mpsc::channel();
-        let running = std::thread::spawn(move || {
-            let lost = stack.array().map_or(0, |array| array.lost);
-            let disk = Disk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost);
-            serve(disk, export, doors, |messages| told.send(messages).unwrap())
-        });
+        let running =
+            std::thread::spawn(move || serve(disk(), export, doors, |inbox| assert!(told.send(inbox).is_ok())));
         Server { folder, stop: hears.recv().unwrap(), running }
     }
 

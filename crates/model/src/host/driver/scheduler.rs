@@ -4,7 +4,7 @@ use super::deadline::Deadline;
 use super::fair::Fair;
 use super::spec::SchedulerSpec;
 use crate::block::Request;
-use crate::queue::Queue;
+use crate::queue::{Costless, Queue};
 use crate::time::Instant;
 
 /// The commands that wait, by number.
@@ -58,7 +58,7 @@ impl Scheduler {
         }
         match self {
             Scheduler::Order(queue) => {
-                let choice = queue.choose(now, head, |_, _| 0, |_| u64::MAX)?;
+                let choice = queue.choose(now, head, &Costless)?;
                 Some(queue.take(choice))
             }
             Scheduler::Deadline(deadline) => deadline.next(now),

@@ -80,6 +80,43 @@ fn what_is_set_is_put_back() {
     assert_eq!(tree.apply(&[]).unwrap().record(), None);
 }
 
+/// A SCSI disk's own cache: what the kernel believes of it (`queue/write_cache`) stays.
+#[test]
+fn a_drives_own_write_cache_is_switched_looked_at_and_put_back() {
+    let tree = Tree::new("cache");
+    let said = tree.apply(&[("write_cache", "off")]).unwrap_err();
+    assert!(said.contains("its write cache cannot be switched through /sys"), "{said}");
+    let cache = "device/scsi_disk/0:0:0:0/cache_type";
+    for (before, wanted, during) in [
+        ("write back", "off", "write through"),
+        ("write back", "on", "write back"),
+        ("write through", "on", "write back"),
+    ] {
+        tree.put(&format!("sys/block/loop0/{cache}"), before);
+        let held = tree.apply(&[("write_cache", wanted)]).unwrap();
+        assert_eq!((&*tree.get(cache), &*tree.get("queue/write_cache")), (during, "write back"), "{before}, {wanted}");
+        held.end().unwrap();
+        assert_eq!(tree.get(cache), before);
+    }
+    tree.put(&format!("sys/block/loop0/{cache}"), "write back");
+    std::mem::forget(tree.apply(&[("write_cache", "off")]).unwrap());
+    let said = tree.restore();
+    assert!(!said[0].failed && said[0].said[0].ends_with("cache_type is write back again; it was write through"));
+    assert_eq!(tree.get(cache), "write back");
+}
+
+/// A drive that takes what is written and does not do it is found out when it is read back.
+#[test]
+fn a_drive_that_keeps_its_cache_on_is_an_error() {
+    let tree = Tree::new("deaf");
+    let cache = "sys/block/loop0/device/scsi_disk/0:0:0:0/cache_type";
+    tree.put(cache, "");
+    fs::remove_file(tree.0.join(cache)).unwrap();
+    std::os::unix::fs::symlink("/dev/null", tree.0.join(cache)).unwrap();
+    let said = tree.apply(&[("write_cache", "off")]).unwrap_err();
+    assert!(said.contains("cache_type = write through: the kernel took it and says"), "{said}");
+}
+
 #[test]
 fn a_killed_run_is_repaired_once() {
     let tree = Tree::new("killed");

@@ -1,0 +1,334 @@
+//! Traces as they are handed on: packed by gzip, zstd or xz, as the one file of a tar archive, or in turns (`.tgz`). They are
+//! unpacked while they are read: what that takes of memory is the packer's window.
+//!
+//! Sources: RFC 1952 (gzip), RFC 8878 (Zstandard), the .xz file format 1.2.1, POSIX.1-2017 pax (ustar).
+
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+
+/// What is read, and can be sent to a thread.
+pub type Input = Box<dyn Read + Send>;
+
+/// Packings within one another, at most: an archive within an archive has no end.
+const WITHIN: usize = 4;
+
+/// Bytes that are unpacked at once.
+const BUFFER: usize = 1 << 16;
+
+/// The most that xz may take, in KiB: what its strongest setting (`-9`, a window of 64 MiB) takes, and half as much again.
+const XZ_KIB: u32 = 96 << 10;
+
+/// What an input begins with that says what it is.
+const HEAD: usize = 512;
+
+/// How something is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Gzip,
+    Zstd,
+    Xz,
+    Tar,
+}
+
+impl Packing {
+    fn of(head: &[u8]) -> Option<Packing> {
+        // Zstandard's frames, and those that are to be skipped.
+        let skipped = head.get(1..4) == Some(b"\x2a\x4d\x18") && head[0] & 0xf0 == 0x50;
+        match head {
+            _ if head.starts_with(b"\x1f\x8b") => Some(Packing::Gzip),
+            _ if head.starts_with(b"\x28\xb5\x2f\xfd") || skipped => Some(Packing::Zstd),
+            _ if head.starts_with(b"\xfd7zXZ\0") => Some(Packing::Xz),
+            _ if head.len() == BLOCK && &head[257..262] == b"ustar" => Some(Packing::Tar),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+            Packing::Xz => "xz",
+            Packing::Tar => "tar",
+        }
+    }
+}
+
+/// An input as what was packed in it; as it is where it is not packed.
+pub fn unpacked(mut input: Input) -> io::Result<Input> {
+    for _ in 0..WITHIN {
+        let mut head = Vec::with_capacity(HEAD);
+        input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        let packing = Packing::of(&head);
+        let whole: Input = Box::new(Cursor::new(head).chain(input));
+        let Some(packing) = packing else { return Ok(whole) };
+        let packed = BufReader::with_capacity(BUFFER, whole);
+        let inner: Input = match packing {
+            Packing::Gzip => Box::new(MultiGzDecoder::new(packed)),
+            Packing::Zstd => Box::new(Frames::new(packed)),
+            Packing::Xz => Box::new(XzReader::new_mem_limit(packed, true, XZ_KIB)),
+            Packing::Tar => Box::new(Tar { archive: packed, left: 0, padding: 0, name: None }),
+        };
+        input = Box::new(Unpacking { inner, packing });
+    }
+    Ok(input)
+}
+
+/// What says of an error that it is one of unpacking.
+struct Unpacking {
+    inner: Input,
+    packing: Packing,
+}
+
+impl Read for Unpacking {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).map_err(|why| match why.kind() {
+            ErrorKind::Interrupted => why,
+            kind => io::Error::new(kind, format!("as {}: {why}", self.packing.word())),
+        })
+    }
+}
+
+/// Frames of Zstandard, one behind another, as `zstd` and `pzstd` write them.
+struct Frames<R> {
+    packed: R,
+    decoder: FrameDecoder,
+    /// A frame is being read.
+    within: bool,
+}
+
+impl<R: BufRead> Frames<R> {
+    fn new(packed: R) -> Frames<R> {
+        Frames { packed, decoder: FrameDecoder::new(), within: false }
+    }
+
+    /// The next frame, if there is one.
+    fn next(&mut self) -> io::Result<bool> {
+        loop {
+            if self.packed.fill_buf()?.is_empty() {
+                return Ok(false);
+            }
+            match self.decoder.reset(&mut self.packed) {
+                Ok(()) => {
+                    self.within = true;
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                    io::copy(&mut self.packed.by_ref().take(length.into()), &mut io::sink())?;
+                }
+                Err(why) => return Err(io::Error::new(ErrorKind::InvalidData, why.to_string())),
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        use ruzstd::decoding::BlockDecodingStrategy::UptoBytes;
+        loop {
+            if !self.within && !self.next()? {
+                return Ok(0);
+            }
+            if self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                let decoded = self.decoder.decode_blocks(&mut self.packed, UptoBytes(buffer.len()));
+                decoded.map_err(|why| io::Error::new(ErrorKind::InvalidData, why.to_string()))?;
+            }
+            match self.decoder.read(buffer)? {
+                0 if self.decoder.is_finished() => self.within = false,
+                0 => {}
+                read => return Ok(read),
+            }
+        }
+    }
+}
+
+/// Bytes of a block of tar.
+const BLOCK: usize = 512;
+
+/// The one file of an archive.
+struct Tar<R> {
+    archive: R,
+    /// Bytes left of the file, and behind it until the next header.
+    left: u64,
+    padding: u64,
+    /// The file's name, once it was met.
+    name: Option<String>,
+}
+
+impl<R: Read> Tar<R> {
+    /// Goes to the next header of a file; false: there is none. A second file is an error.
+    fn next(&mut self) -> io::Result<bool> {
+        let wrong = |why: String| Err(io::Error::new(ErrorKind::InvalidData, why));
+        loop {
+            self.skip(self.padding)?;
+            let mut header = [0; BLOCK];
+            let mut read = 0;
+            while read < BLOCK {
+                match self.archive.read(&mut header[read..])? {
+                    // Not all who write archives end them.
+                    0 if read == 0 => return Ok(false),
+                    0 => return wrong("it ends within a header: it was cut".to_owned()),
+                    more => read += more,
+                }
+            }
+            if header[0] == 0 {
+                return Ok(false);
+            }
+            let Some(size) = number(&header[124..136]) else { return wrong("a file's size is no number".to_owned()) };
+            self.padding = size.next_multiple_of(BLOCK as u64) - size;
+            // Folders, links, and longer names of what follows are passed over.
+            if !matches!(header[156], b'0' | 0 | b'7') {
+                self.padding += size;
+                continue;
+            }
+            let name = String::from_utf8_lossy(header[..100].split(|byte| *byte == 0).next().unwrap_or_default());
+            if let Some(first) = &self.name {
+                let several = format!("it holds several files ({first}, {name} …), and a trace is one");
+                return wrong(format!("{several}; expected `tar -xOf ARCHIVE FILE | seekwise … -`"));
+            }
+            (self.name, self.left) = (Some(name.into_owned()), size);
+            return Ok(true);
+        }
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        io::copy(&mut self.archive.by_ref().take(bytes), &mut io::sink()).map(|_| self.padding = 0)
+    }
+}
+
+impl<R: Read> Read for Tar<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.left == 0 {
+            if !self.next()? {
+                return Ok(0);
+            }
+        }
+        let most = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let read = self.archive.read(&mut buffer[..most])?;
+        if read == 0 && most > 0 {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends within the file: it was cut"));
+        }
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+/// A number of a header: octal, or from 8 GiB on in base 256, as GNU and POSIX write it.
+fn number(field: &[u8]) -> Option<u64> {
+    if field[0] & 0x80 != 0 {
+        let (high, low) = field.split_at(field.len() - 8);
+        let fits = high[0] == 0x80 && high[1..].iter().all(|byte| *byte == 0);
+        return fits.then(|| low.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+    }
+    let text = std::str::from_utf8(field).ok()?.trim_matches(|c: char| c == '\0' || c == ' ');
+    u64::from_str_radix(text, 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::write::GzEncoder;
+    use lzma_rust2::{XzOptions, XzWriter};
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    use std::io::Write;
+
+    /// More than any buffer here holds.
+    fn text() -> Vec<u8> {
+        (0..12_000u64).flat_map(|i| format!("{},{},8\n", i * 31, i * 48_271 % 9_973).into_bytes()).collect()
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(text).unwrap();
+        packed.finish().unwrap()
+    }
+
+    fn zstd(text: &[u8]) -> Vec<u8> {
+        compress_to_vec(text, CompressionLevel::Fastest)
+    }
+
+    fn xz(text: &[u8]) -> Vec<u8> {
+        let mut packed = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).unwrap();
+        packed.write_all(text).unwrap();
+        packed.finish().unwrap()
+    }
+
+    /// An archive of a folder and of these files.
+    fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let member = |name: &str, kind: u8, text: &[u8]| {
+            let mut header = [0; BLOCK];
+            header[..name.len()].copy_from_slice(name.as_bytes());
+            header[124..135].copy_from_slice(format!("{:011o}", text.len()).as_bytes());
+            header[156] = kind;
+            header[257..263].copy_from_slice(b"ustar\0");
+            let padding = text.len().next_multiple_of(BLOCK) - text.len();
+            [&header[..], text, &vec![0; padding]].concat()
+        };
+        let files = files.iter().map(|(name, text)| member(name, b'0', text));
+        let all = [member("folder/", b'5', b"")].into_iter().chain(files).chain([vec![0; 2 * BLOCK]]);
+        all.collect::<Vec<_>>().concat()
+    }
+
+    fn read(packed: Vec<u8>) -> Result<Vec<u8>, String> {
+        let mut text = Vec::new();
+        unpacked(Box::new(Cursor::new(packed)))
+            .and_then(|mut input| input.read_to_end(&mut text))
+            .map_err(|it| it.to_string())?;
+        Ok(text)
+    }
+
+    #[test]
+    fn what_was_packed_comes_out_again() {
+        let text = text();
+        let archive = tar(&[("folder/t.csv", &text)]);
+        let skipped = [&b"\x53\x2a\x4d\x18\x03\0\0\0abc"[..], &zstd(&text)].concat();
+        for (packed, what) in [
+            (text.clone(), "nothing"),
+            (gzip(&text), "gzip"),
+            (zstd(&text), "zstd"),
+            (skipped, "a frame that is skipped"),
+            (xz(&text), "xz"),
+            (archive.clone(), "tar"),
+            (gzip(&archive), "tgz"),
+            (xz(&archive), "txz"),
+            (gzip(&tar(&[("t.gz", &gzip(&text))])), "an archive of what is packed"),
+        ] {
+            assert!(read(packed).unwrap() == text, "{what}");
+        }
+        // One behind another, as `cat a.gz b.gz` makes them.
+        for pack in [gzip, zstd, xz] {
+            let (first, second) = text.split_at(1_000);
+            assert!(read([pack(first), pack(second)].concat()).unwrap() == text);
+        }
+        assert_eq!(read(Vec::new()), Ok(Vec::new()));
+        assert_eq!(read(b"\x1f".to_vec()), Ok(b"\x1f".to_vec()));
+    }
+
+    #[test]
+    fn what_is_cut_or_several_is_an_error() {
+        let text = text();
+        for (pack, word) in [(gzip as fn(&[u8]) -> Vec<u8>, "gzip"), (zstd, "zstd"), (xz, "xz")] {
+            let packed = pack(&text);
+            let said = read(packed[..packed.len() / 2].to_vec()).unwrap_err();
+            assert!(said.starts_with(&format!("as {word}: ")), "{said}");
+        }
+        let archive = tar(&[("a.csv", &text)]);
+        assert_eq!(read(archive[..9_000].to_vec()).unwrap_err(), "as tar: it ends within the file: it was cut");
+        assert_eq!(read(archive[..700].to_vec()).unwrap_err(), "as tar: it ends within a header: it was cut");
+        assert_eq!(
+            read(tar(&[("a.csv", &text), ("b.csv", b"x")])).unwrap_err(),
+            "as tar: it holds several files (a.csv, b.csv …), and a trace is one; expected `tar -xOf ARCHIVE FILE | seekwise … -`"
+        );
+    }
+
+    #[test]
+    fn sizes_of_archives_are_octal_or_base_256() {
+        assert_eq!(number(b"00000001750\0"), Some(1_000));
+        assert_eq!(number(b"      1750 \0"), Some(1_000));
+        assert_eq!(number(&[0x80, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1]), Some((4 << 32) + 1));
+        assert_eq!(number(b"9\0\0\0\0\0\0\0\0\0\0\0"), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! A trace read ahead on a thread of its own: what reads (and unpacks) it and what plays it go on side by side. Requests
+//! come in the trace's order, so nothing depends on which of the two is faster.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::trace::{Entry, Reader};
+
+/// Requests that are handed over at once: so many that handing them over costs little.
+const BUNDLE: usize = 4096;
+
+/// Bundles that wait to be played, at most: with the one being read and the one being played, 2 MB.
+const WAITING: usize = 4;
+
+/// Requests, and why there are no more of them, if so.
+struct Bundle {
+    entries: Vec<Entry>,
+    end: Option<Result<(), Diagnostic>>,
+}
+
+impl Bundle {
+    fn read(reader: &mut Reader) -> Bundle {
+        let mut entries = Vec::with_capacity(BUNDLE);
+        while entries.len() < BUNDLE {
+            match reader.read() {
+                Ok(Some(entry)) => entries.push(entry),
+                Ok(None) => return Bundle { entries, end: Some(Ok(())) },
+                Err(fault) => return Bundle { entries, end: Some(Err(fault)) },
+            }
+        }
+        Bundle { entries, end: None }
+    }
+}
+
+/// A trace that is read ahead.
+pub struct Ahead {
+    ready: std::vec::IntoIter<Entry>,
+    end: Option<Result<(), Diagnostic>>,
+    coming: Option<(Receiver<Bundle>, JoinHandle<()>)>,
+}
+
+impl Ahead {
+    /// Reads on from where `reader` is. A trace that ends within the first bundle needs no thread.
+    pub fn new(mut reader: Reader) -> Ahead {
+        let Bundle { entries, end } = Bundle::read(&mut reader);
+        let coming = end.is_none().then(|| {
+            let (sender, receiver) = sync_channel(WAITING);
+            (receiver, thread::spawn(move || send(&mut reader, &sender)))
+        });
+        Ahead { ready: entries.into_iter(), end, coming }
+    }
+
+    /// The next request; nothing: there is no more.
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Entry>, Diagnostic> {
+        loop {
+            match (self.ready.next(), &self.end) {
+                (Some(entry), _) => return Ok(Some(entry)),
+                (None, Some(end)) => return end.clone().map(|()| None),
+                (None, None) => self.receive(),
+            }
+        }
+    }
+
+    fn receive(&mut self) {
+        let (coming, thread) = self.coming.take().expect("there until the end has come");
+        match coming.recv() {
+            Ok(Bundle { entries, end }) => {
+                (self.ready, self.end) = (entries.into_iter(), end);
+                self.coming = Some((coming, thread));
+            }
+            // It ends without saying so where it panics alone.
+            Err(_) => resume_unwind(thread.join().expect_err("the last bundle says that it is the last")),
+        }
+    }
+}
+
+impl Drop for Ahead {
+    /// A run that ends before its trace leaves no thread behind.
+    fn drop(&mut self) {
+        if let Some((coming, thread)) = self.coming.take() {
+            drop(coming);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Sends all that is left, or until nobody wants it any more.
+fn send(reader: &mut Reader, sender: &SyncSender<Bundle>) {
+    loop {
+        let bundle = Bundle::read(reader);
+        let is_last = bundle.end.is_some();
+        if sender.send(bundle).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_formats::trace::{Reading, open};
+    use std::fmt::Write;
+
+    fn reader(rows: usize, last: &str) -> Reader {
+        let mut text = String::new();
+        (0..rows).for_each(|row| writeln!(text, "0,{},4096,R,{row}.5", row * 8).unwrap());
+        text.push_str(last);
+        open(vec![("t".to_owned(), Box::new(std::io::Cursor::new(text)))], &Reading::default()).unwrap()
+    }
+
+    #[test]
+    fn what_is_read_ahead_is_what_is_read() {
+        for rows in [1, BUNDLE - 1, BUNDLE, BUNDLE + 1, 20 * BUNDLE + 7] {
+            let (mut plain, mut ahead) = (reader(rows, ""), Ahead::new(reader(rows, "")));
+            while let Some(entry) = plain.read().unwrap() {
+                assert_eq!(ahead.next().unwrap(), Some(entry));
+            }
+            assert_eq!((ahead.next().unwrap(), ahead.next().unwrap()), (None, None), "{rows}");
+        }
+    }
+
+    #[test]
+    fn a_fault_comes_after_what_was_good_and_stays() {
+        // A request is given when the window is full: by the last good row all but a window's are, and the one that made room.
+        let rows = seekwise_formats::trace::WINDOW + 3 * BUNDLE;
+        let mut ahead = Ahead::new(reader(rows, "0,8,4096,X,1e7\n"));
+        let mut good = 0;
+        let fault = loop {
+            match ahead.next() {
+                Ok(entry) => good += usize::from(entry.is_some()),
+                Err(fault) => break fault,
+            }
+        };
+        assert_eq!(good, 3 * BUNDLE + 1);
+        assert!(fault.to_string().starts_with(&format!("t:{}: ", rows + 1)), "{fault}");
+        assert_eq!(ahead.next().unwrap_err(), fault);
+    }
+
+    #[test]
+    fn a_trace_that_is_not_played_to_its_end_leaves_nothing() {
+        let mut ahead = Ahead::new(reader(60 * BUNDLE, ""));
+        assert!(ahead.next().unwrap().is_some());
+        drop(ahead);
+    }
+}

@@ -1,0 +1,194 @@
+//! Clients of a disk, and what else comes to it: one thread hears them all, by `poll`, and waits for none of them. What one
+//! does not read stays with it ([`Line`]); who breaks off is forgotten, and what it asked is done.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SendError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seekwise_model::time::Span;
+
+use super::Message;
+use crate::nbd::wire::Head;
+use crate::nbd::{Line, Wire, pair};
+
+/// Where messages to a disk are left, by any thread.
+#[derive(Clone)]
+pub struct Inbox {
+    messages: Sender<Message>,
+    bell: Arc<Bell>,
+}
+
+/// What wakes the disk's thread while it waits for its clients.
+struct Bell {
+    /// It rings already.
+    rings: AtomicBool,
+    rope: Mutex<Box<dyn Wire>>,
+}
+
+/// The other side of an inbox: the disk's.
+pub struct Messages {
+    messages: Receiver<Message>,
+    bell: Arc<Bell>,
+    hears: Box<dyn Wire>,
+}
+
+/// An inbox, and what comes of it. Errors are those of the system, which may have no more sockets.
+pub fn inbox() -> io::Result<(Inbox, Messages)> {
+    let (rope, hears) = pair()?;
+    rope.without_waiting()?;
+    hears.without_waiting()?;
+    let bell = Arc::new(Bell { rings: AtomicBool::new(false), rope: Mutex::new(rope) });
+    let (sender, messages) = channel();
+    Ok((Inbox { messages: sender, bell: Arc::clone(&bell) }, Messages { messages, bell, hears }))
+}
+
+impl Inbox {
+    /// Leaves a message. An error where the disk has ended.
+    pub fn send(&self, message: Message) -> Result<(), SendError<Message>> {
+        self.messages.send(message)?;
+        if !self.bell.rings.swap(true, Ordering::AcqRel) {
+            // Where there is no room it rings.
+            let _ = self.bell.rope.lock().unwrap_or_else(PoisonError::into_inner).write(&[0]);
+        }
+        Ok(())
+    }
+}
+
+impl Messages {
+    /// The bell is quiet again. Messages that were left before are there.
+    fn silence(&mut self) {
+        let _ = self.hears.read(&mut [0; 16]);
+        self.bell.rings.swap(false, Ordering::AcqRel);
+    }
+
+    /// The next message that is there.
+    pub(super) fn next(&self) -> Option<Message> {
+        self.messages.try_recv().ok()
+    }
+}
+
+/// A client that has negotiated.
+pub struct Connection {
+    /// The way to it.
+    pub wire: Box<dyn Wire>,
+    /// The talk.
+    pub line: Line,
+}
+
+impl Connection {
+    /// What is waited for.
+    fn wanted(&self) -> PollFlags {
+        let mut wanted = PollFlags::empty();
+        wanted.set(PollFlags::IN, self.line.hears());
+        wanted.set(PollFlags::OUT, self.line.speaks());
+        wanted
+    }
+}
+
+/// All clients, by number.
+#[derive(Default)]
+pub(super) struct Clients {
+    connections: BTreeMap<u64, Connection>,
+    last: u64,
+    /// What was heard and not taken yet.
+    asked: Vec<(u64, Head, Vec<u8>)>,
+    /// Who may have something to be written.
+    answered: Vec<u64>,
+}
+
+impl Clients {
+    /// One more.
+    pub fn add(&mut self, connection: Connection) {
+        self.last += 1;
+        self.connections.insert(self.last, connection);
+    }
+
+    /// The client of this number, which is about to be answered; nothing where it is gone.
+    pub fn answer(&mut self, number: u64) -> Option<&mut Line> {
+        let connection = self.connections.get_mut(&number)?;
+        if self.answered.last() != Some(&number) {
+            self.answered.push(number);
+        }
+        Some(&mut connection.line)
+    }
+
+    /// Whether something was heard that is not taken yet.
+    pub fn has_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// What was heard.
+    pub fn asked(&mut self) -> impl Iterator<Item = (u64, Head, Vec<u8>)> + use<> {
+        std::mem::take(&mut self.asked).into_iter()
+    }
+
+    /// Waits until a client can be heard or written to, a message comes, or so long; for good without. What is there is
+    /// taken. True where there may be messages.
+    pub fn wait(&mut self, messages: &mut Messages, patience: Option<Span>) -> bool {
+        let patience = if self.asked.is_empty() { patience } else { Some(Span::ZERO) };
+        let patience = patience.map(|span| Timespec {
+            tv_sec: (span.nanos() / 1_000_000_000) as i64,
+            tv_nsec: (span.nanos() % 1_000_000_000) as _,
+        });
+        let mut ways = Vec::with_capacity(1 + self.connections.len());
+        ways.push(PollFd::from_borrowed_fd(messages.hears.as_fd(), PollFlags::IN));
+        for connection in self.connections.values() {
+            ways.push(PollFd::from_borrowed_fd(connection.wire.as_fd(), connection.wanted()));
+        }
+        if !poll(&mut ways, patience.as_ref()).is_ok_and(|ready| ready > 0) {
+            return false;
+        }
+        let rings = !ways[0].revents().is_empty();
+        let ready: Vec<PollFlags> = ways[1..].iter().map(PollFd::revents).collect();
+        let mut ready = ready.into_iter();
+        let Clients { connections, asked, .. } = self;
+        connections.retain(|number, connection| {
+            let ready = ready.next().unwrap_or(PollFlags::empty());
+            ready.is_empty() || connection.meet(ready, *number, asked).is_ok()
+        });
+        if rings {
+            messages.silence();
+        }
+        rings
+    }
+
+    /// Writes what was answered, as far as clients take it.
+    pub fn write(&mut self) {
+        let Clients { connections, asked, answered, .. } = self;
+        for number in answered.drain(..) {
+            let Some(connection) = connections.get_mut(&number) else { continue };
+            if connection.write(number, asked).is_err() {
+                connections.remove(&number);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Takes and gives what it is ready for. An error where it is over.
+    fn meet(&mut self, ready: PollFlags, number: u64, asked: &mut Vec<(u64, Head, Vec<u8>)>) -> io::Result<()> {
+        if ready.contains(PollFlags::IN) && self.line.hears() {
+            self.line.read_from(&mut self.wire)?;
+            asked.extend(std::iter::from_fn(|| self.line.request()).map(|(head, data)| (number, head, data)));
+        } else if ready.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        // What was refused is answered already.
+        self.write(number, asked)
+    }
+
+    /// Writes what it takes, which may give it room for more requests. An error where it is over.
+    fn write(&mut self, number: u64, asked: &mut Vec<(u64, Head, Vec<u8>)>) -> io::Result<()> {
+        self.line.write_to(&mut self.wire, |head, data| asked.push((number, head, data)))?;
+        if self.line.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Connection")
+    }
+}

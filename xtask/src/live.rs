@@ -1,0 +1,300 @@
+//! `cargo xtask live`: findings of the source studies met by real software on served disks, by the clock, and the table of
+//! docs/live.md made anew.
+//!
+//! fio's random reads with command queuing and without; commits of SQLite on ext4 with the write cache off, with flushes that
+//! reach the drive, and with flushes dropped (F2); what power cuts leave of those sessions, and of records that nobody flushed
+//! (F10, N9). Beside each figure stands what the session's recording comes to in virtual time. Minutes, by the clock, as
+//! root; figures of a loaded machine are its own. A part whose programs or rights are not there is skipped, and says why;
+//! the table is then left as it is.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::bench_real::{number, section};
+use crate::steps::{Ended, command};
+
+/// The drive that is served.
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+/// Requests that fio keeps under way: what NCQ can hold.
+const DEPTH: &str = "32";
+
+/// Seconds of fio's work, by the clock: some 4000 reads, so that chance moves a rate by 2 % at most.
+const SECONDS: &str = "20";
+
+/// Commits of SQLite. Flushed ones take a few revolutions each: some 15 seconds.
+const COMMITS: u32 = 200;
+
+/// Cuts of each session: the claims' own number.
+const CUTS: &str = "1000";
+
+/// Settings of cache and flushes: what they are called, and how they are set.
+const STATES: [(&str, &[&str]); 3] = [
+    ("write cache off", &["drive.cache.write_back=off"]),
+    ("write cache on, flushes reach the drive", &[]),
+    ("write cache on, flushes dropped (\"power protected\")", &["driver.flush=drop"]),
+];
+
+/// Commits on a file system on the disk's file; how long they took, in nanoseconds.
+const COMMITTING: &str = "set -e
+    device=$(losetup --find --show --direct-io=on \"$SEEKWISE_FILE\")
+    trap 'umount mount || true; losetup -d $device' EXIT
+    mount $device mount
+    begin=$(date +%s%N)
+    sqlite3 -bail mount/db < commits.sql > /dev/null
+    echo $(($(date +%s%N) - begin)) > took";
+
+/// Marks of the table in the document.
+const MARKS: [&str; 2] = ["<!-- findings -->\n", "<!-- end -->"];
+
+/// Runs it.
+pub fn live() -> ExitCode {
+    match all() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all() -> Result<(), String> {
+    if !matches!(command(&["cargo", "build", "--release", "--locked"], &[]), Ended::Passed) {
+        return Err("the program was not built".to_owned());
+    }
+    let folder = crate::scratch("live").map_err(|error| format!("a folder for the disks: {error}"))?;
+    let bench = Bench { program: crate::target().join("release/seekwise"), folder };
+    let mut text = String::new();
+    let mut whole = true;
+    type Part = (&'static str, &'static [&'static str], fn(&Bench) -> Result<String, String>);
+    let parts: [Part; 3] = [
+        ("command queuing", &["fio --enghelp=nbd"], queuing),
+        (
+            "commits",
+            &["sqlite3 --version", "test $(id -u) = 0", "test -e /dev/fuse", "losetup -f", "which mkfs.ext4"],
+            commits,
+        ),
+        ("cuts", &["qemu-io --version", "sqlite3 --version", "test $(id -u) = 0", "losetup -f"], cuts),
+    ];
+    for (name, needs, part) in parts {
+        match needs.iter().find(|need| bench.shell(need).is_err()) {
+            Some(need) => {
+                println!("{name}: skipped, for `{need}` fails here");
+                whole = false;
+            }
+            None => {
+                let said = part(&bench)?;
+                println!("\n{said}");
+                text.push_str(&format!("\n{said}"));
+            }
+        }
+    }
+    if whole { write_down(&text) } else { Ok(()) }
+}
+
+/// Puts the tables into the document.
+fn write_down(text: &str) -> Result<(), String> {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').take(3).collect::<Vec<_>>().join(", ");
+    let path = crate::root().join("docs/live.md");
+    let page = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let parts = page.split_once(MARKS[0]).and_then(|(before, rest)| Some((before, rest.split_once(MARKS[1])?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("{}: no place for the findings", path.display()))?;
+    let page =
+        format!("{before}{}{text}\nThe machine's load averages at the end: {load}.\n\n{}{after}", MARKS[0], MARKS[1]);
+    fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Where the program is, and where it works.
+struct Bench {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+/// A disk that is served, and what uses it.
+struct Served<'a> {
+    name: &'a str,
+    set: &'a [&'a str],
+    doors: &'a [&'a str],
+    client: &'a str,
+}
+
+impl Bench {
+    fn shell(&self, script: &str) -> Result<(), String> {
+        let mut shell = Command::new("sh");
+        let status =
+            shell.args(["-c", script]).current_dir(&self.folder).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if status.is_ok_and(|status| status.success()) { Ok(()) } else { Err(format!("`{script}` failed")) }
+    }
+
+    /// What the program says. Exit codes below 2 are answers.
+    fn ask(&self, words: &[&str], set: &[&str]) -> Result<String, String> {
+        let mut asked = Command::new(&self.program);
+        asked.args(words).args(set.iter().flat_map(|set| ["--set", set])).current_dir(&self.folder);
+        let output = asked.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
+        match output.status.code() {
+            Some(0 | 1) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            _ => Err(format!("{words:?} {set:?}: {}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
+    /// Serves a disk to a client, and plays the recording in virtual time.
+    fn serve(&self, served: &Served<'_>) -> Result<Played, String> {
+        let Served { name, set, doors, client } = *served;
+        let recording = format!("{name}.csv");
+        let words = [&["serve", DRIVE, "--record", &recording], doors].concat();
+        let mut serving = Command::new(&self.program);
+        serving.args(words).args(set.iter().flat_map(|set| ["--set", set])).args(["--run", "--", "sh", "-c", client]);
+        let status = serving.current_dir(&self.folder).stdout(Stdio::null()).status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(format!("{name}: the session did not end well"));
+        }
+        let words = ["run", &recording, "--on", DRIVE];
+        let said = self.ask(&words, set)?;
+        let same = said.lines().find(|line| line.contains("recorded nanosecond"));
+        let json = self.ask(&[&words[..], &["--json"]].concat(), set)?;
+        Ok(Played { same: agreement(same.unwrap_or_default())?, json })
+    }
+}
+
+/// What a recording comes to in virtual time.
+struct Played {
+    /// Requests that end at the recorded nanosecond, and all of them.
+    same: (u64, u64),
+    json: String,
+}
+
+/// Requests a second, and how long the mean one takes.
+struct Figures {
+    iops: f64,
+    mean_ms: f64,
+}
+
+impl Figures {
+    fn of(json: &str, which: &str) -> Result<Figures, String> {
+        let all = section(json, which)?;
+        Ok(Figures { iops: number(all, "iops")?, mean_ms: number(section(all, "response_ms")?, "mean")? })
+    }
+}
+
+/// The numbers of `N of M requests were over at the recorded nanosecond.`
+fn agreement(line: &str) -> Result<(u64, u64), String> {
+    let mut words = line.split(' ');
+    let mut number = || words.find_map(|word| word.parse().ok());
+    number().zip(number()).ok_or_else(|| format!("`{line}` does not say how many were over when"))
+}
+
+fn queuing(bench: &Bench) -> Result<String, String> {
+    let mut text = format!(
+        "fio's random reads of 4 KiB over the whole of `{DRIVE}`, {DEPTH} under way for {SECONDS} s:\n\n\
+         | | live, as fio measures it | its recording in virtual time | a closed loop in virtual time |\n|---|---|---|---|\n"
+    );
+    let mut rates = Vec::new();
+    for (name, set) in [("NCQ", &[][..]), ("without (`drive.firmware.depth=1`)", &["drive.firmware.depth=1"][..])] {
+        let file = format!("queuing-{}", set.len());
+        let client = format!(
+            "fio --name=reads --ioengine=nbd --uri=\"$SEEKWISE_URI\" --rw=randread --bs=4k --iodepth={DEPTH} --norandommap \
+             --runtime={SECONDS} --time_based --output-format=json --output={file}.json"
+        );
+        let door = format!("unix:{file}");
+        let played = bench.serve(&Served { name: &file, set, doors: &["--nbd", &door], client: &client })?;
+        let said = fs::read_to_string(bench.folder.join(format!("{file}.json"))).map_err(|error| error.to_string())?;
+        let read = section(&said, "read")?;
+        let (iops, mean_ms) = (number(read, "iops")?, number(section(read, "lat_ns")?, "mean")? / 1e6);
+        let (depth, runtime) = (format!("job.depth={DEPTH}"), format!("{SECONDS}s"));
+        let words = ["run", "random-read", "--on", DRIVE, "--runtime", &runtime, "--json"];
+        let closed = Figures::of(&bench.ask(&words, &[set, &[&depth]].concat())?, "all")?;
+        let ((same, all), again) = (played.same, Figures::of(&played.json, "all")?);
+        text.push_str(&format!(
+            "| {name} | {iops:.1}/s, {mean_ms:.2} ms | {:.1}/s, {:.2} ms; {same} of {all} end at the same nanosecond | \
+             {:.1}/s, {:.2} ms |\n",
+            again.iops, again.mean_ms, closed.iops, closed.mean_ms
+        ));
+        rates.push((iops, closed.iops));
+    }
+    text.push_str(&format!(
+        "\nCommand queuing is worth {:.2} times as much live, {:.2} times in virtual time.\n",
+        rates[0].0 / rates[1].0,
+        rates[0].1 / rates[1].1
+    ));
+    Ok(text)
+}
+
+fn commits(bench: &Bench) -> Result<String, String> {
+    bench.shell(
+        "mkdir disk mount && truncate -s 256m base && mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 base",
+    )?;
+    let rows: String =
+        (1..=COMMITS).map(|row| format!("INSERT INTO t VALUES ({row}, printf('%.*c', 700, 'x'));\n")).collect();
+    let script = format!("PRAGMA synchronous = FULL;\nCREATE TABLE t (i INTEGER PRIMARY KEY, v TEXT);\n{rows}");
+    fs::write(bench.folder.join("commits.sql"), script).map_err(|error| error.to_string())?;
+    let mut text = format!(
+        "{COMMITS} commits of SQLite (journal_mode DELETE, synchronous FULL), one after another, on ext4 on a loop device on the \
+         file of `{DRIVE}`:\n\n| | commits a second, live | requests of the recording that end at the same nanosecond in virtual time \
+         | their mean write | their mean flush |\n|---|---|---|---|---|\n"
+    );
+    let mut rates = Vec::new();
+    for (index, (name, set)) in STATES.iter().enumerate() {
+        let file = format!("commits-{index}");
+        let played = bench.serve(&Served {
+            name: &file,
+            set,
+            doors: &["--fuse", "disk", "--base", "base"],
+            client: COMMITTING,
+        })?;
+        let took = fs::read_to_string(bench.folder.join("took")).map_err(|error| error.to_string())?;
+        let took: f64 = took.trim().parse().map_err(|_| format!("`{took}` is no time"))?;
+        let rate = f64::from(COMMITS) / (took / 1e9);
+        let (same, all) = played.same;
+        let (write, flush) = (Figures::of(&played.json, "write")?, Figures::of(&played.json, "flush")?);
+        text.push_str(&format!(
+            "| {name} | {rate:.1} | {same} of {all} | {:.2} ms | {:.2} ms |\n",
+            write.mean_ms, flush.mean_ms
+        ));
+        rates.push(rate);
+    }
+    text.push_str(&format!(
+        "\nWithout the flushes commits come {:.1} times as fast as with them, and {:.1} times as fast as without a write cache \
+         (F2: ten times and more in bursts that the buffer takes).\n",
+        rates[2] / rates[1],
+        rates[2] / rates[0]
+    ));
+    Ok(text)
+}
+
+fn cuts(bench: &Bench) -> Result<String, String> {
+    let own = format!("{}:acknowledged", crate::root().join("xtask/live/acknowledged.toml").display());
+    let mut text = format!(
+        "{CUTS} cuts of one recorded session each (`seekwise crash`): cuts after which something is gone that had been \
+         acknowledged (records on the bare disk, no flush) or committed (SQLite, journal_mode DELETE, synchronous EXTRA):\n\n\
+         | | acknowledged, and lost (N9) | committed, and lost or corrupt (F10) |\n|---|---|---|\n"
+    );
+    for (name, set) in STATES {
+        let mut lost = Vec::new();
+        for recipe in [&own, "sqlite-delete-extra"] {
+            let said = bench.ask(&["crash", "--on", DRIVE, "--recipe", recipe, "--cuts", CUTS, "--json"], set)?;
+            let at_cuts = section(&said, "at_cuts")?;
+            lost.push(number(at_cuts, "lost_promised")? + number(at_cuts, "corrupt")?);
+        }
+        text.push_str(&format!("| {name} | {} | {} |\n", lost[0], lost[1]));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_recording_s_play_says_is_read() {
+        assert_eq!(agreement("1246 of 1247 requests were over at the recorded nanosecond."), Ok((1246, 1247)));
+        assert!(agreement("").is_err());
+    }
+
+    #[test]
+    fn the_document_has_a_place_for_the_findings() {
+        let page = fs::read_to_string(crate::root().join("docs/live.md")).unwrap();
+        assert!(page.split_once(MARKS[0]).is_some_and(|(_, rest)| rest.contains(MARKS[1])));
+    }
+}
