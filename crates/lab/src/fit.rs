@@ -76,16 +76,16 @@ pub fn fit(
     let origin = parameter::origin(&parameters);
     let (found, free) = searched(&bench, &origin, effort);
     let mut point = found.clone();
-    let reason = |index: usize| match (free[index], point[index] == origin[index]) {
-        (_, false) => None,
-        (false, true) => Some(Left::NotFelt),
-        (true, true) => Some(Left::NotMoved),
-    };
-    let mut left: Vec<Option<Left>> = (0..point.len()).map(reason).collect();
+    let mut left: Vec<Option<Left>> = vec![None; point.len()];
     point = judge::thin(&bench, &origin, point, effort, &mut left);
     point = judge::take_back(&bench, &origin, point, &mut left);
     point = settled(&bench, &origin, point, effort);
     let (point, intervals) = spread(&bench, &origin, point, (&found, &free), &mut left);
+    for (index, left) in
+        left.iter_mut().enumerate().filter(|(index, left)| point[*index] == origin[*index] && left.is_none())
+    {
+        *left = Some(if free[index] { Left::NotMoved } else { Left::NotFelt });
+    }
     let both = |question| (bench.ask(question, &origin)[0], bench.ask(question, &point)[0]);
     let seen = both(Question::Seen);
     let held = bench.holds_back().then(|| both(Question::Held));
@@ -93,32 +93,29 @@ pub fn fit(
     Fitted { parameters, point, left, intervals, seen, held }
 }
 
-/// The best point of the search, and what the data feel there: rules and numbers by turns, the numbers wide, then anew from
-/// the profile's own, then close.
+/// The point where the search ends, and what the data feel there. It begins twice, with rules and with numbers, for
+/// whichever is found first takes on what is the other's; the end that meets better what is held back is gone on from.
 fn searched(bench: &Bench<'_>, origin: &[f64], effort: Effort) -> (Vec<f64>, Vec<bool>) {
-    let mut point = begun(bench, origin);
-    for pass in 0..3 {
-        let free = search::felt(bench, &point);
-        point = match pass {
-            0 => search::numbers(bench, point, &free, 0.15, effort.generations),
-            1 => search::anew(bench, origin, point, &free, effort),
-            _ => search::numbers(bench, point, &free, 0.05, effort.generations / 2),
-        };
-        point = slope::descend(bench, point, &free, &slope::FINE);
-        let free = search::felt(bench, &point);
-        point = search::rules(bench, point, &free);
-    }
+    let free = search::felt(bench, origin);
+    let numbers = slope::descend(bench, origin.to_vec(), &free, &slope::WIDE);
+    let [one, other] = [origin.to_vec(), numbers].map(|start| walked(bench, start, effort));
+    let judged = if bench.holds_back() { Question::Held } else { Question::Seen };
+    let point = if bench.ask(judged, &other)[0] < bench.ask(judged, &one)[0] { other } else { one };
     let free = search::felt(bench, &point);
-    (search::rules_followed(bench, point, &free, effort), free)
+    let point = search::rules_followed(bench, point, &free, effort);
+    (slope::descend(bench, point, &free, &slope::FINE), free)
 }
 
-/// Where the search begins: numbers before rules or rules before numbers, for either found first takes on what is the other's.
-fn begun(bench: &Bench<'_>, origin: &[f64]) -> Vec<f64> {
-    let free = search::felt(bench, origin);
-    let numbers = |point| slope::descend(bench, point, &free, &slope::WIDE);
-    let one = numbers(search::rules(bench, numbers(origin.to_vec()), &free));
-    let other = numbers(search::rules(bench, origin.to_vec(), &free));
-    if bench.loss(&other) < bench.loss(&one) { other } else { one }
+/// Rules and numbers by turns from `point` on, wide and close.
+fn walked(bench: &Bench<'_>, mut point: Vec<f64>, effort: Effort) -> Vec<f64> {
+    for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
+        let free = search::felt(bench, &point);
+        point = search::rules(bench, point, &free);
+        let free = search::felt(bench, &point);
+        point = search::numbers(bench, point, &free, spread, generations);
+        point = slope::descend(bench, point, &free, &slope::FINE);
+    }
+    point
 }
 
 fn moved(origin: &[f64], point: &[f64]) -> Vec<bool> {

@@ -10,7 +10,7 @@ use seekwise_formats::profile::DriveFile;
 
 use super::data::{Data, Draws, Part};
 use super::parameter::{Parameter, apply};
-use super::slope::Target;
+use super::slope::{Simulated, Target};
 
 /// The loss of a point that no drive can be made of.
 const IMPOSSIBLE: f64 = 1e6;
@@ -92,9 +92,9 @@ impl<'a> Bench<'a> {
     }
 
     /// The same as simulated at a point, in the same order and unit; none where no drive can be made of it.
-    pub fn simulated(&self, point: &[f64]) -> Option<Vec<f64>> {
+    pub fn simulated(&self, point: &[f64]) -> Option<Vec<Simulated>> {
         let drive = apply(self.drive, self.parameters, point).ok()?;
-        let parts: Result<Vec<Vec<f64>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
+        let parts: Result<Vec<Vec<Simulated>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
         parts.ok().map(|parts| parts.concat())
     }
 

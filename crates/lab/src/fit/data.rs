@@ -8,6 +8,7 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::Trace;
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
+use seekwise_model::record::{Part as Place, Record};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
@@ -15,7 +16,7 @@ use seekwise_model::workload::replay::Timing;
 
 use super::loss::{BLOCKS, Compared};
 use super::points::{Again, Point, again};
-use super::slope::Target;
+use super::slope::{Simulated, Target};
 use crate::validate::{Samples, fits, replay};
 
 /// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets its
@@ -103,14 +104,21 @@ impl Traced {
 
     /// Response times of the first `rows` requests with one phase.
     fn times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
-        let rows = &self.trace.rows[..rows];
-        let mut times = vec![Span::ZERO; rows.len()];
-        let target = Stack::bare(profile.clone()).into();
-        replay(&target, rows, self.timing, Seed(seed), &mut |record| {
-            times[record.request.stamp as usize - 1] = record.response();
-        })
-        .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])?;
+        let mut times = vec![Span::ZERO; rows];
+        self.replayed(profile, seed, &mut |record| times[record.request.stamp as usize - 1] = record.response(), rows)?;
         Ok(times)
+    }
+
+    fn replayed(
+        &self,
+        profile: &Profile,
+        seed: u64,
+        recorder: &mut impl FnMut(&Record),
+        rows: usize,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let target = Stack::bare(profile.clone()).into();
+        replay(&target, &self.trace.rows[..rows], self.timing, Seed(seed), recorder)
+            .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])
     }
 
     /// All its requests on `drive`, with the first phase.
@@ -164,9 +172,19 @@ impl Traced {
         self.trace.rows[..self.seen].iter().map(|row| if row.op == Op::Read { reads } else { writes }).collect()
     }
 
-    fn simulated(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
-        let times = self.times(&self.drive(drive)?, self.seen, 1)?;
-        Ok(times.iter().zip(self.means()).map(|(time, mean)| time.nanos() as f64 / mean).collect())
+    fn simulated(&self, drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+        let mut all = vec![Simulated { value: 0.0, wait: 0.0 }; self.seen];
+        let means = self.means();
+        let mut heard = |record: &Record| {
+            let row = record.request.stamp as usize - 1;
+            let share = |time: Span| time.nanos() as f64 / means[row];
+            all[row] = Simulated {
+                value: share(record.response()),
+                wait: share(record.completion.parts.get(Place::Rotation)),
+            };
+        };
+        self.replayed(&self.drive(drive)?, 1, &mut heard, self.seen)?;
+        Ok(all)
     }
 
     fn rpm(&self, drive: &DriveFile) -> f64 {
@@ -192,7 +210,7 @@ impl Data {
     }
 
     /// The same as simulated on `drive`, in the same unit.
-    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
+    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
         match self {
             Data::Traced(traced) => traced.simulated(drive),
             Data::Points(points) => super::points::simulated(points, drive),

@@ -1,7 +1,9 @@
-//! How far each fitted number could lie from where it is. A point is no worse than the best one that was found if the best
-//! is the better one in fewer than 84 of 100 draws of blocks of the data that were seen. A number's interval reaches from
-//! its least to its largest value in all points that are no worse: the other numbers may follow, also those that were put
-//! back, for a number that went back within noise has let others take its share.
+//! How far each fitted number could lie from where it is. A point is no worse than the one that came of the fit if that is
+//! the better one in fewer than 84 of 100 draws of blocks of the data that were seen: a region by profile of the loss, its
+//! threshold by the bootstrap. A number's interval reaches from its least to its largest value in all points that are no
+//! worse: the other numbers may follow, also those that were put back, for a number that went back within noise has let
+//! others take its share. Where a better point than the fit's is found on the way, the fit had not come to an end; what
+//! is no worse than the fit's then reaches further, as it should.
 //!
 //! Why 84 of 100: near its least a loss is a parabola of curvature H, and a draw of blocks tilts it by a slope of standard
 //! deviation S, so that the draws' best points scatter by S/H, the standard error. A point d beside the best does better
@@ -9,15 +11,15 @@
 //! 95 in 100.
 //!
 //! Such points are sought number by number, outwards: the number goes on, the others follow so that what is simulated
-//! changes least and then settle by least squares ([`slope`](super::slope)); each step twice the last as long as the point is no
-//! worse, else half of it.
+//! changes least and then settle by least squares ([`slope`](super::slope)); each step twice the last as long as the point is
+//! no worse, else half of it. First from the fit's point, then from the best that is known.
 
 use rayon::prelude::*;
 
 use super::bench::{Bench, Question, share_better};
 use super::judge::SURE;
 use super::parameter::Parameter;
-use super::slope::{FINE, Slopes, descend};
+use super::slope::{FINE, Slopes, better, descend};
 
 /// The first step outwards and the least, as shares of a range, and how many are tried on each side.
 const FIRST: f64 = 1.0 / 128.0;
@@ -57,11 +59,17 @@ pub struct Asked<'a> {
 /// A point with the losses of the whole and of each draw.
 type Tried = (Vec<f64>, Vec<f64>);
 
-/// Those that are no worse than the best.
-fn no_worse(tried: &[Tried]) -> Vec<&[f64]> {
-    let best = tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0]));
-    let Some((_, best)) = best else { return Vec::new() };
-    tried.iter().filter(|tried| share_better(best, &tried.1) < SURE).map(|tried| &tried.0[..]).collect()
+/// Those that are no worse than the one with the losses `fit`.
+fn no_worse<'a>(fit: &[f64], tried: &'a [Tried]) -> Vec<&'a [f64]> {
+    tried.iter().filter(|tried| share_better(fit, &tried.1) < SURE).map(|tried| &tried.0[..]).collect()
+}
+
+/// A better point that is found on the way is gone out from anew, so often in all and if it is better by such a share.
+const CENTRES: usize = 3;
+const WORTH: f64 = 0.002;
+
+fn least(tried: &[Tried]) -> Tried {
+    tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0])).expect("something was tried").clone()
 }
 
 /// The intervals of what moved.
@@ -74,33 +82,45 @@ pub fn intervals(bench: &Bench<'_>, asked: &Asked<'_>) -> Intervals {
         .collect();
     let answers = bench.ask_all(Question::Drawn, &first);
     let mut tried: Vec<Tried> = first.into_iter().zip(answers).collect();
-    let centre = tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0])).expect("four of them").clone();
     let sides: Vec<(usize, f64)> = moved.iter().flat_map(|&index| [(index, -1.0), (index, 1.0)]).collect();
-    let found: Vec<Vec<Tried>> = sides.par_iter().map(|&to| outwards(bench, &centre, asked.free, to)).collect();
-    tried.extend(found.into_iter().flatten());
+    let fit = tried[0].1.clone();
+    let mut centre = tried[0].clone();
+    for _ in 0..CENTRES {
+        let walk = |&to: &(usize, f64)| outwards(bench, (&centre.0, &fit), asked.free, to);
+        let found: Vec<Vec<Tried>> = sides.par_iter().map(walk).collect();
+        tried.extend(found.into_iter().flatten());
+        let best = descend(bench, least(&tried).0, asked.free, &FINE);
+        let answer = bench.ask(Question::Drawn, &best);
+        tried.push((best, answer));
+        let best = least(&tried);
+        if best.1[0] >= centre.1[0] * (1.0 - WORTH) {
+            break;
+        }
+        centre = best;
+    }
     let pairs = Slopes::at(bench, &centre.0, asked.free, AHEAD).map_or_else(Vec::new, |slopes| trades(&slopes, &moved));
-    Intervals { of: ends(bench.parameters, asked.point, &no_worse(&tried), &moved), pairs }
+    Intervals { of: ends(bench.parameters, asked.point, &no_worse(&fit, &tried), &moved), pairs }
 }
 
-/// The points tried on the way outwards of one number to one side.
-fn outwards(bench: &Bench<'_>, centre: &Tried, free: &[bool], (index, side): (usize, f64)) -> Vec<Tried> {
+/// The points tried on the way outwards of one number to one side, as long as they are no worse than the one with the losses `fit`.
+fn outwards(
+    bench: &Bench<'_>,
+    (centre, fit): (&[f64], &[f64]),
+    free: &[bool],
+    (index, side): (usize, f64),
+) -> Vec<Tried> {
     let mut tried = Vec::new();
-    let mut here = centre.0.clone();
+    let mut here = centre.to_vec();
     let Some(mut slopes) = Slopes::at(bench, &here, free, AHEAD) else { return tried };
     let mut step = FIRST;
     for _ in 0..TRIALS {
-        let beyond = slopes.further(bench, &here, (index, side * step));
+        let beyond = better(bench, slopes.further(bench, &here, (index, side * step)).to_vec());
         if beyond[index] == here[index] {
             break;
         }
-        let Some(there) = Slopes::at(bench, &beyond, free, AHEAD) else { break };
-        let mut settled = there.steps(bench, &beyond, Some(index));
-        settled.push(beyond);
-        let losses = bench.ask_all(Question::Seen, &settled);
-        let least = (0..settled.len()).min_by(|&a, &b| losses[a][0].total_cmp(&losses[b][0])).unwrap_or(0);
-        let settled = settled.swap_remove(least);
+        let Some((settled, there)) = settled(bench, beyond, free, index) else { break };
         let answer = bench.ask(Question::Drawn, &settled);
-        if share_better(&centre.1, &answer) < SURE {
+        if share_better(fit, &answer) < SURE {
             (here, slopes, step) = (settled.clone(), there, 2.0 * step);
         } else {
             step /= 2.0;
@@ -111,6 +131,25 @@ fn outwards(bench: &Bench<'_>, centre: &Tried, free: &[bool], (index, side): (us
         }
     }
     tried
+}
+
+/// Steps by which the others settle at most.
+const SETTLES: usize = 3;
+
+/// `point` with the others settled by least squares, and the slopes there.
+fn settled(bench: &Bench<'_>, mut point: Vec<f64>, free: &[bool], index: usize) -> Option<(Vec<f64>, Slopes)> {
+    let mut slopes = Slopes::at(bench, &point, free, AHEAD)?;
+    for _ in 0..SETTLES {
+        let asked = slopes.steps(bench, &point, Some(index));
+        let losses = bench.ask_all(Question::Seen, &asked);
+        let least = (0..asked.len()).min_by(|&a, &b| losses[a][0].total_cmp(&losses[b][0]))?;
+        if losses[least][0] >= bench.loss(&point) {
+            break;
+        }
+        point.clone_from(&asked[least]);
+        slopes = Slopes::at(bench, &point, free, AHEAD)?;
+    }
+    Some((point, slopes))
 }
 
 /// The least and the largest values of what moved.
@@ -149,6 +188,7 @@ mod tests {
     fn what_is_worse_in_most_draws_does_not_count() {
         let tried =
             [(vec![1.0], vec![1.0, 1.0, 2.0]), (vec![2.0], vec![1.1, 1.2, 1.5]), (vec![3.0], vec![1.4, 1.4, 2.4])];
-        assert_eq!(no_worse(&tried), [&[1.0][..], &[2.0][..]]);
+        assert_eq!(no_worse(&tried[0].1, &tried), [&[1.0][..], &[2.0][..]]);
+        assert_eq!(no_worse(&tried[2].1, &tried).len(), 3, "a better one than the fit's is no worse");
     }
 }

@@ -2,8 +2,8 @@
 //! and when the data that were held back do not do better for its change beyond their own noise. Noise is what resampling
 //! blocks gives: a change stays if it is the better one in 84 of 100 draws, which is one standard error.
 //!
-//! Each step is held against the point before the first one, not the one before it: many small losses, each within noise,
-//! would else add up to one that is not.
+//! Each step is held against the best point so far, not the one before it: many small losses, each within noise, would else
+//! add up to one that is not.
 
 use serde::Serialize;
 
@@ -95,12 +95,16 @@ fn back(
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
     moved = order.into_iter().map(|place| moved[place]).collect();
-    let whole = bench.ask(question, &point);
+    let mut best = bench.ask(question, &point);
     for index in moved {
         let other = without(&point, index);
-        if share_better(&whole, &bench.ask(question, &other)) < SURE {
+        let answer = bench.ask(question, &other);
+        if share_better(&best, &answer) < SURE {
             left[index] = Some(why);
             point = other;
+            if answer[0] < best[0] {
+                best = answer;
+            }
         }
     }
     point

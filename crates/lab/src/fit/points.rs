@@ -18,7 +18,7 @@ use seekwise_model::workload::replay::{Row, Timing};
 use seekwise_targets::work::Work;
 
 use super::data::{Part, counts};
-use super::slope::Target;
+use super::slope::{Simulated, Target};
 use crate::run::measure_first;
 use crate::stats::Kind;
 use crate::validate::replay;
@@ -294,13 +294,14 @@ pub fn targets(points: &[Point]) -> Vec<Target> {
 }
 
 /// The same as simulated on `drive`.
-pub fn simulated(points: &[Point], drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
-    let of = |point: &&Point| -> Result<Vec<f64>, Vec<Diagnostic>> {
+pub fn simulated(points: &[Point], drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+    let of = |point: &&Point| -> Result<Vec<Simulated>, Vec<Diagnostic>> {
         let found = point.simulated(drive)?;
-        Ok(found.iter().zip(point.weights()).map(|(it, weight)| weight * it.max(1e-9).ln()).collect())
+        let one = |(it, weight): (&f64, f64)| Simulated { value: weight * it.max(1e-9).ln(), wait: 0.0 };
+        Ok(found.iter().zip(point.weights()).map(one).collect())
     };
     let seen: Vec<&Point> = points.iter().filter(|point| !point.held).collect();
-    let all: Result<Vec<Vec<f64>>, _> = seen.par_iter().map(of).collect();
+    let all: Result<Vec<Vec<Simulated>>, _> = seen.par_iter().map(of).collect();
     all.map(|all| all.concat())
 }
 

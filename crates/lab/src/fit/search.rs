@@ -8,6 +8,7 @@ use cmaes::{CMAESOptions, DVector};
 
 use super::bench::{Bench, Question};
 use super::parameter::Form;
+use super::slope::{FINE, descend};
 
 /// The seed of the search's own chance.
 const SEED: u64 = 20;
@@ -102,7 +103,7 @@ pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort:
             if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
                 continue;
             }
-            let followed = numbers(bench, other, free, 0.05, effort.following());
+            let followed = numbers(bench, descend(bench, other, free, &FINE), free, 0.05, effort.following());
             if bench.loss(&followed) < loss * (1.0 - WORTH) {
                 best = followed;
             }
@@ -111,29 +112,8 @@ pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort:
     best
 }
 
-/// The better of `point` and what a second search finds that begins at the profile's own numbers, with the rules of `point` and twice
-/// as many points: the first may have gone down the wrong valley (restarts with a growing population, A. Auger and
-/// N. Hansen 2005).
-pub fn anew(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, free: &[bool], effort: Effort) -> Vec<f64> {
-    let number = |index: usize| bench.parameters[index].range().is_some();
-    let start = (0..point.len()).map(|index| if number(index) { origin[index] } else { point[index] }).collect();
-    let other = walked(bench, start, free, 0.15, (effort.generations, 2 * GENERATION));
-    if bench.loss(&other) < bench.loss(&point) { other } else { point }
-}
-
 /// The best numbers from `point` on, searched within about `spread` of each range.
 pub fn numbers(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], spread: f64, generations: usize) -> Vec<f64> {
-    walked(bench, point, free, spread, (generations, GENERATION))
-}
-
-/// The same with so many generations of so many points.
-fn walked(
-    bench: &Bench<'_>,
-    point: Vec<f64>,
-    free: &[bool],
-    spread: f64,
-    (generations, population): (usize, usize),
-) -> Vec<f64> {
     let moving: Vec<usize> =
         (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
     if moving.is_empty() || generations == 0 {
@@ -153,7 +133,7 @@ fn walked(
     let loss = |places: &DVector<f64>| bench.loss(&at(places)) * (1.0 + beyond(places));
     let start: Vec<f64> = moving.iter().map(|&index| range(index).place(point[index])).collect();
     let options = CMAESOptions::new(start, spread)
-        .population_size(population.max(4 + (3.0 * (moving.len() as f64).ln()) as usize))
+        .population_size(GENERATION.max(4 + (3.0 * (moving.len() as f64).ln()) as usize))
         .max_generations(generations)
         .tol_fun(1e-7)
         .tol_x(1e-5)
