@@ -40,23 +40,104 @@ pub fn fit(names: &[&str]) -> ExitCode {
     }
 }
 
-fn all(names: &[&str]) -> Ended {
+/// Traces whose requests are played on drives of known truth: three drives that cache writes and one that does not.
+const KNOWN: [&str; 4] = ["atlas10k", "barracuda", "cheetah9LP", "hp_c2490a"];
+/// Drives for each, which differ in eight figures: together they have some forty intervals.
+const TRUTHS: &str = "2";
+
+/// Fits whose truth is known, and the table of them in `docs/fit.md`.
+pub fn recovery() -> ExitCode {
+    match known() {
+        Ok(()) => {
+            println!("Rewritten: the table of fits whose truth is known in docs/fit.md");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn known() -> Result<(), String> {
+    let (traces, parameters, folder) = begun()?;
+    let build = ["build", "--release", "--locked", "-p", "seekwise-lab", "--example", "recovery"];
+    let status = Command::new("cargo").args(build).status().map_err(|error| error.to_string())?;
+    if !status.success() {
+        return Err("the example `recovery` does not build".to_owned());
+    }
+    let mut rows = Vec::new();
+    for name in KNOWN {
+        let imported = folder.join(format!("{name}-imported.toml"));
+        let parv = parameters.join(format!("{name}.parv"));
+        run(&["import", "disksim", &text(&parv), "-o", &text(&imported), "--name", name], None)?;
+        let trace = text(&traces.join(format!("{name}.csv")));
+        println!("$ recovery {name} {trace} {TRUTHS}");
+        let mut example = Command::new(target().join("release/examples/recovery"));
+        let said = example.args([&text(&imported), &trace, TRUTHS]).output().map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        println!("{said}");
+        rows.push((
+            name,
+            figures(said.lines().last().unwrap_or_default()).ok_or("the example does not end as expected")?,
+        ));
+    }
+    let path = root().join("docs/fit.md");
+    let page = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+    let page = between(&page, &table(&rows)).ok_or("docs/fit.md has no place for the table")?;
+    fs::write(&path, page).map_err(|error| error.to_string())
+}
+
+/// The whole numbers of a line: drives, intervals that hold, intervals, moved, fitted, left rightly, left wrongly.
+fn figures(line: &str) -> Option<[u32; 7]> {
+    let numbers = line.split(|letter: char| !letter.is_ascii_digit()).filter_map(|word| word.parse().ok());
+    numbers.collect::<Vec<u32>>().try_into().ok()
+}
+
+fn table(rows: &[(&str, [u32; 7])]) -> String {
+    let mut sums = [0; 7];
+    for (_, row) in rows {
+        sums.iter_mut().zip(row).for_each(|(sum, one)| *sum += one);
+    }
+    let line = |name: &str, [drives, held, intervals, moved, fitted, rightly, wrongly]: [u32; 7]| {
+        format!("| {name} | {drives} | {held} of {intervals} | {moved} | {fitted} | {rightly} | {wrongly} |\n")
+    };
+    let mut all = "| requests of | drives | intervals that hold the truth | moved figures | fitted | left, and rightly so | left wrongly |\n\
+                   |---|---|---|---|---|---|---|\n"
+        .to_owned();
+    all.extend(rows.iter().map(|(name, row)| line(name, *row)));
+    all + &line("all", sums)
+}
+
+/// `page` with another table between its marks.
+fn between(page: &str, table: &str) -> Option<String> {
+    let (before, rest) = page.split_once(MARKS[0])?;
+    let (_, after) = rest.split_once(MARKS[1])?;
+    Some(format!("{before}{}\n{table}{}{after}", MARKS[0], MARKS[1]))
+}
+
+const MARKS: [&str; 2] = ["<!-- recovery -->", "<!-- end of recovery -->"];
+
+/// The folders of traces and parameters, and one to write in; the program is built by then.
+fn begun() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     let [traces, parameters] = [("SEEKWISE_TRACES", "traces"), ("SEEKWISE_PARAMETERS", "disksim")].map(data);
     for folder in [&traces, &parameters] {
         if !folder.is_dir() {
-            return Ended::Failed(format!(
-                "{} is not there: other people's data, see CONTRIBUTING.md",
-                folder.display()
-            ));
+            return Err(format!("{} is not there: other people's data, see CONTRIBUTING.md", folder.display()));
         }
     }
-    let built = cargo::release();
-    if !matches!(built, Ended::Passed) {
-        return built;
+    match cargo::release() {
+        Ended::Passed => {}
+        Ended::Skipped(why) | Ended::Failed(why) => return Err(why),
     }
-    let folder = match scratch("fit") {
-        Ok(folder) => folder,
-        Err(error) => return Ended::Failed(format!("no scratch folder: {error}")),
+    let folder = scratch("fit").map_err(|error| format!("no scratch folder: {error}"))?;
+    Ok((traces, parameters, folder))
+}
+
+fn all(names: &[&str]) -> Ended {
+    let (traces, parameters, folder) = match begun() {
+        Ok(begun) => begun,
+        Err(why) => return Ended::Failed(why),
     };
     let wanted = |name: &str| names.is_empty() || names.contains(&name);
     for (name, title, year) in DRIVES.into_iter().filter(|drive| wanted(drive.0)) {
@@ -115,5 +196,24 @@ fn run(words: &[&str], out: Option<&Path>) -> Result<(), String> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`seekwise {}` ended with {status}", words[0])),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_becomes_a_row_and_the_page_keeps_the_rest() {
+        let line =
+            "3 drives: 9 of 10 intervals hold the truth; of 20 moved figures 12 were fitted, 7 left rightly, 1 wrongly";
+        let found = figures(line).unwrap();
+        assert_eq!(found, [3, 9, 10, 20, 12, 7, 1]);
+        assert_eq!(figures("no intervals"), None);
+        let table = table(&[("one", found), ("two", found)]);
+        assert!(table.ends_with("| all | 6 | 18 of 20 | 40 | 24 | 14 | 2 |\n"), "{table}");
+        let page = format!("a {} old {} b", MARKS[0], MARKS[1]);
+        assert_eq!(between(&page, "new\n"), Some(format!("a {}\nnew\n{} b", MARKS[0], MARKS[1])));
+        assert_eq!(between("no marks", ""), None);
     }
 }

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
+        ["fit", "--recovery"] => fit::recovery(),
         ["fit", ref names @ ..] => fit::fit(names),
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
@@ -84,6 +85,9 @@ fn main() -> ExitCode {
             );
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
             eprintln!("cargo xtask fit [DRIVE …]   the measured drives fitted anew, profiles rewritten (not in ci)");
+            eprintln!(
+                "cargo xtask fit --recovery   fits whose truth is known, rewrite the table in docs/fit.md (not in ci)"
+            );
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
             eprintln!("cargo xtask guest   a guest in QEMU on a modelled disk, behind AHCI and PIIX (not in ci)");
             eprintln!(

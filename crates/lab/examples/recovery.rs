@@ -1,6 +1,7 @@
 //! Truth known: a drive's figures are moved at random, a trace's requests are played on it with 0.05 ms of noise, and the
 //! drive as it was is fitted to these times. Says for each figure what it truly is, what was found, and whether the
-//! interval holds the truth.
+//! interval holds the truth; at the end how many do, and whether what was left could have been told by itself.
+//! `cargo xtask fit --recovery` runs it and writes the table of `docs/fit.md`.
 //! `cargo run --release -p seekwise-lab --example recovery -- PROFILE TRACE [DRIVES [GENERATIONS]]`
 
 use std::collections::BTreeMap;
@@ -8,7 +9,9 @@ use std::process::ExitCode;
 
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured::{self, Trace};
+use seekwise_lab::fit::bench::share_better;
 use seekwise_lab::fit::data::{Data, Part, Traced};
+use seekwise_lab::fit::judge::SURE;
 use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::Effort;
 use seekwise_lab::fit::{Fitted, fit};
@@ -23,6 +26,9 @@ const NOISE: f64 = 50_000.0;
 /// Figures that are moved of each drive, and by how much of their range at most.
 const MOVED: usize = 8;
 const BY: f64 = 0.15;
+
+/// Draws by which the data tell a figure or do not.
+const DRAWS: usize = 40;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -39,8 +45,16 @@ fn main() -> ExitCode {
     for index in 0..number(2, 3) as u64 {
         all.add(&one(&drive, &trace, index, number(3, 120)));
     }
-    println!("{} of {} intervals hold the truth", all.held, all.intervals);
-    println!("{} of {} moved figures were fitted; the others were named as not told", all.fitted, all.moved);
+    println!(
+        "\n{} drives: {} of {} intervals hold the truth; of {} moved figures {} were fitted, {} left rightly, {} wrongly",
+        number(2, 3),
+        all.held,
+        all.intervals,
+        all.moved,
+        all.fitted,
+        all.rightly,
+        all.moved - all.fitted - all.rightly
+    );
     ExitCode::SUCCESS
 }
 
@@ -48,8 +62,10 @@ fn main() -> ExitCode {
 struct Counts {
     held: usize,
     intervals: usize,
-    fitted: usize,
     moved: usize,
+    fitted: usize,
+    /// Left, and the data that were seen do not tell it by itself.
+    rightly: usize,
 }
 
 impl Counts {
@@ -58,6 +74,7 @@ impl Counts {
         self.intervals += other.intervals;
         self.fitted += other.fitted;
         self.moved += other.moved;
+        self.rightly += other.rightly;
     }
 }
 
@@ -79,11 +96,24 @@ fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Coun
         "\ndrive {index}: loss seen {:.4} to {:.4}, in truth {least:.4}; held back {:?}",
         found.seen.0, found.seen.1, found.held
     );
-    told(&found, &truth)
+    let draws = data[0].draws(Part::Seen, DRAWS, "recovery");
+    let losses = |point: &[f64]| {
+        let drive = parameter::apply(drive, &found.parameters, point).expect("a drive within its ranges");
+        data[0]
+            .losses(&drive, Part::Seen, Some(&draws))
+            .expect("a drive that can be built")
+            .expect("a part that is seen")
+    };
+    let shows = |index: usize| {
+        let mut without = truth.clone();
+        without[index] = found.parameters[index].origin;
+        share_better(&losses(&truth), &losses(&without)) >= SURE
+    };
+    told(&found, &truth, &shows)
 }
 
 /// What came of each figure that moved, in truth or in the fit.
-fn told(found: &Fitted, truth: &[f64]) -> Counts {
+fn told(found: &Fitted, truth: &[f64], shows: &dyn Fn(usize) -> bool) -> Counts {
     let mut counts = Counts::default();
     for (index, parameter) in found.parameters.iter().enumerate() {
         let (truly, now) = (truth[index], found.point[index]);
@@ -95,6 +125,7 @@ fn told(found: &Fitted, truth: &[f64]) -> Counts {
         let holds = interval.map(|(low, high)| (low..=high).contains(&truly));
         counts.moved += usize::from(truly != parameter.origin);
         counts.fitted += usize::from(truly != parameter.origin && fitted);
+        counts.rightly += usize::from(truly != parameter.origin && !fitted && !shows(index));
         counts.intervals += usize::from(interval.is_some());
         counts.held += usize::from(holds == Some(true));
         let says = |value: f64| parameter.says(value);

@@ -12,6 +12,7 @@
 //! | [`points`] | how far jobs with figures are off |
 //! | [`bench`](mod@bench) | points tried, each once |
 //! | [`search`] | rules and numbers |
+//! | [`slope`] | what each number does to each figure |
 //! | [`judge`] | what is put back |
 //! | [`sources`] | texts become data |
 //! | [`interval`] | how far figures could lie elsewhere, and which trade |
@@ -30,6 +31,7 @@ pub mod points;
 pub mod ranges;
 pub mod report;
 pub mod search;
+pub mod slope;
 pub mod sources;
 pub mod write;
 
@@ -39,7 +41,7 @@ use seekwise_formats::profile::DriveFile;
 
 use bench::{Bench, Heard, Question, share_better};
 use data::Data;
-use interval::Intervals;
+use interval::{Asked, Intervals};
 use judge::{Left, SURE};
 use parameter::Parameter;
 use search::Effort;
@@ -72,30 +74,48 @@ pub fn fit(
 ) -> Fitted {
     let bench = Bench::new(drive, &parameters, data, known, heard);
     let origin = parameter::origin(&parameters);
-    let mut point = origin.clone();
-    for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
-        let free = search::felt(&bench, &point);
-        point = search::rules(&bench, point, &free);
-        let free = search::felt(&bench, &point);
-        point = search::numbers(&bench, point, &free, spread, generations);
-    }
-    let free = search::felt(&bench, &point);
-    point = search::rules_followed(&bench, point, &free, effort);
-    let reason = |index: usize| match (free[index], point[index] == origin[index]) {
-        (_, false) => None,
-        (false, true) => Some(Left::NotFelt),
-        (true, true) => Some(Left::NotMoved),
-    };
-    let mut left: Vec<Option<Left>> = (0..point.len()).map(reason).collect();
+    let (found, free) = searched(&bench, &origin, effort);
+    let mut point = found.clone();
+    let mut left: Vec<Option<Left>> = vec![None; point.len()];
     point = judge::thin(&bench, &origin, point, effort, &mut left);
     point = judge::take_back(&bench, &origin, point, &mut left);
     point = settled(&bench, &origin, point, effort);
-    let (point, intervals) = spread(&bench, &origin, point, &mut left);
+    let (point, intervals) = spread(&bench, &origin, point, (&found, &free), &mut left);
+    for (index, left) in
+        left.iter_mut().enumerate().filter(|(index, left)| point[*index] == origin[*index] && left.is_none())
+    {
+        *left = Some(if free[index] { Left::NotMoved } else { Left::NotFelt });
+    }
     let both = |question| (bench.ask(question, &origin)[0], bench.ask(question, &point)[0]);
     let seen = both(Question::Seen);
     let held = bench.holds_back().then(|| both(Question::Held));
     drop(bench);
     Fitted { parameters, point, left, intervals, seen, held }
+}
+
+/// The point where the search ends, and what the data feel there. It begins twice, with rules and with numbers, for
+/// whichever is found first takes on what is the other's; the end that meets better what is held back is gone on from.
+fn searched(bench: &Bench<'_>, origin: &[f64], effort: Effort) -> (Vec<f64>, Vec<bool>) {
+    let free = search::felt(bench, origin);
+    let numbers = slope::descend(bench, origin.to_vec(), &free, &slope::WIDE);
+    let [one, other] = [origin.to_vec(), numbers].map(|start| walked(bench, start, effort));
+    let judged = if bench.holds_back() { Question::Held } else { Question::Seen };
+    let point = if bench.ask(judged, &other)[0] < bench.ask(judged, &one)[0] { other } else { one };
+    let free = search::felt(bench, &point);
+    let point = search::rules_followed(bench, point, &free, effort);
+    (slope::descend(bench, point, &free, &slope::FINE), free)
+}
+
+/// Rules and numbers by turns from `point` on, wide and close.
+fn walked(bench: &Bench<'_>, mut point: Vec<f64>, effort: Effort) -> Vec<f64> {
+    for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
+        let free = search::felt(bench, &point);
+        point = search::rules(bench, point, &free);
+        let free = search::felt(bench, &point);
+        point = search::numbers(bench, point, &free, spread, generations);
+        point = slope::descend(bench, point, &free, &slope::FINE);
+    }
+    point
 }
 
 fn moved(origin: &[f64], point: &[f64]) -> Vec<bool> {
@@ -104,24 +124,37 @@ fn moved(origin: &[f64], point: &[f64]) -> Vec<bool> {
 
 /// What stays is searched once more, without what was put back; unless what was held back then does worse.
 fn settled(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort) -> Vec<f64> {
-    let again = search::numbers(bench, point.clone(), &moved(origin, &point), 0.02, effort.generations / 4);
+    let moved = moved(origin, &point);
+    let again = search::numbers(bench, point.clone(), &moved, 0.02, effort.generations / 4);
+    let again = slope::descend(bench, again, &moved, &slope::FINE);
     let worse = bench.holds_back()
         && share_better(&bench.ask(Question::Held, &point), &bench.ask(Question::Held, &again)) >= SURE;
     if worse { point } else { again }
 }
 
-/// The intervals, and the best point found on their way. Where what is held back is met no better than by the profile
-/// as it was, everything goes back.
-fn spread(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> (Vec<f64>, Intervals) {
+/// The point and its intervals. Where what is held back is met no better than by the profile as it was, everything goes
+/// back. `found` is where the search ended, and what the data feel there.
+fn spread(
+    bench: &Bench<'_>,
+    origin: &[f64],
+    point: Vec<f64>,
+    (found, free): (&[f64], &[bool]),
+    left: &mut [Option<Left>],
+) -> (Vec<f64>, Intervals) {
     if point == origin || judge::better(bench, origin, &point) == Some(false) {
         for (index, left) in left.iter_mut().enumerate() {
             if point[index] != origin[index] {
                 *left = Some(Left::NotBetter);
             }
         }
-        let none = Intervals { best: origin.to_vec(), of: vec![None; origin.len()], pairs: Vec::new() };
-        return (origin.to_vec(), none);
+        return (origin.to_vec(), Intervals { of: vec![None; origin.len()], pairs: Vec::new() });
     }
-    let intervals = interval::intervals(bench, &point, &moved(origin, &point));
-    (intervals.best.clone(), intervals)
+    // Its numbers with the rules that stayed.
+    let number = |index: usize| bench.parameters[index].range().is_some();
+    let beside: Vec<f64> =
+        (0..point.len()).map(|index| if number(index) { found[index] } else { point[index] }).collect();
+    let moved = moved(origin, &point);
+    let asked = Asked { point: &point, beside: &beside, moved: &moved, free };
+    let intervals = interval::intervals(bench, &asked);
+    (point, intervals)
 }

@@ -10,6 +10,7 @@ use seekwise_formats::profile::DriveFile;
 
 use super::data::{Data, Draws, Part};
 use super::parameter::{Parameter, apply};
+use super::slope::{Simulated, Target};
 
 /// The loss of a point that no drive can be made of.
 const IMPOSSIBLE: f64 = 1e6;
@@ -42,6 +43,7 @@ pub struct Bench<'a> {
     pub parameters: &'a [Parameter],
     data: &'a [Data],
     draws: [Vec<Draws>; 2],
+    targets: Vec<Target>,
     known: Mutex<BTreeMap<String, Vec<f64>>>,
     heard: &'a Heard<'a>,
 }
@@ -57,7 +59,8 @@ impl<'a> Bench<'a> {
     ) -> Bench<'a> {
         let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
         let draws = [draws(Part::Seen, SEEN_DRAWS, "fit seen"), draws(Part::Held, HELD_DRAWS, "fit held")];
-        Bench { drive, parameters, data, draws, known: Mutex::new(known), heard }
+        let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
+        Bench { drive, parameters, data, draws, targets, known: Mutex::new(known), heard }
     }
 
     /// The answer for one point.
@@ -81,6 +84,18 @@ impl<'a> Bench<'a> {
     /// The loss of a point on what is seen.
     pub fn loss(&self, point: &[f64]) -> f64 {
         self.ask(Question::Seen, point)[0]
+    }
+
+    /// What was measured of what is seen, figure by figure.
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// The same as simulated at a point, in the same order and unit; none where no drive can be made of it.
+    pub fn simulated(&self, point: &[f64]) -> Option<Vec<Simulated>> {
+        let drive = apply(self.drive, self.parameters, point).ok()?;
+        let parts: Result<Vec<Vec<Simulated>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
+        parts.ok().map(|parts| parts.concat())
     }
 
     /// Whether anything is held back.

@@ -8,6 +8,7 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::Trace;
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
+use seekwise_model::record::{Part as Place, Record};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
@@ -15,6 +16,7 @@ use seekwise_model::workload::replay::Timing;
 
 use super::loss::{BLOCKS, Compared};
 use super::points::{Again, Point, again};
+use super::slope::{Simulated, Target};
 use crate::validate::{Samples, fits, replay};
 
 /// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets its
@@ -113,14 +115,21 @@ impl Traced {
 
     /// Response times of the first `rows` requests with one phase.
     fn times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
-        let rows = &self.trace.rows[..rows];
-        let mut times = vec![Span::ZERO; rows.len()];
-        let target = Stack::bare(profile.clone()).into();
-        replay(&target, rows, self.timing, Seed(seed), &mut |record| {
-            times[record.request.stamp as usize - 1] = record.response();
-        })
-        .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])?;
+        let mut times = vec![Span::ZERO; rows];
+        self.replayed(profile, seed, &mut |record| times[record.request.stamp as usize - 1] = record.response(), rows)?;
         Ok(times)
+    }
+
+    fn replayed(
+        &self,
+        profile: &Profile,
+        seed: u64,
+        recorder: &mut impl FnMut(&Record),
+        rows: usize,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let target = Stack::bare(profile.clone()).into();
+        replay(&target, &self.trace.rows[..rows], self.timing, Seed(seed), recorder)
+            .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])
     }
 
     /// All its requests on `drive`, with the first phase.
@@ -156,6 +165,39 @@ impl Traced {
         Ok(Some(sums))
     }
 
+    /// Times of what is seen as shares of the mean of all reads, or writes: the loss's unit. A quarter of a revolution is far.
+    fn targets(&self, drive: &DriveFile) -> Vec<Target> {
+        let cut = 15e9 / self.rpm(drive);
+        let one = |(measured, mean): (&Span, f64)| Target { measured: measured.nanos() as f64 / mean, cut: cut / mean };
+        self.trace.measured[..self.seen].iter().zip(self.means()).map(one).collect()
+    }
+
+    /// Of each request that is seen, the mean measured time of all of its direction.
+    fn means(&self) -> Vec<f64> {
+        let mean = |op: Op| {
+            let rows = self.trace.rows[..self.seen].iter().zip(&self.trace.measured).filter(|(row, _)| row.op == op);
+            let (sum, n) = rows.fold((0.0, 0.0), |(sum, n), (_, time)| (sum + time.nanos() as f64, n + 1.0));
+            f64::max(sum / f64::max(n, 1.0), 1.0)
+        };
+        let (reads, writes) = (mean(Op::Read), mean(Op::Write));
+        self.trace.rows[..self.seen].iter().map(|row| if row.op == Op::Read { reads } else { writes }).collect()
+    }
+
+    fn simulated(&self, drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+        let mut all = vec![Simulated { value: 0.0, wait: 0.0 }; self.seen];
+        let means = self.means();
+        let mut heard = |record: &Record| {
+            let row = record.request.stamp as usize - 1;
+            let share = |time: Span| time.nanos() as f64 / means[row];
+            all[row] = Simulated {
+                value: share(record.response()),
+                wait: share(record.completion.parts.get(Place::Rotation)),
+            };
+        };
+        self.replayed(&self.drive(drive)?, 1, &mut heard, self.seen)?;
+        Ok(all)
+    }
+
     fn rpm(&self, drive: &DriveFile) -> f64 {
         drive.number("mechanics.rpm").unwrap_or(7200.0)
     }
@@ -167,6 +209,22 @@ impl Data {
         match self {
             Data::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, Compared::requests),
             Data::Points(points) => points.iter().filter(|point| point.held == (part == Part::Held)).count(),
+        }
+    }
+
+    /// What was measured of what is seen.
+    pub fn targets(&self, drive: &DriveFile) -> Vec<Target> {
+        match self {
+            Data::Traced(traced) => traced.targets(drive),
+            Data::Points(points) => super::points::targets(points),
+        }
+    }
+
+    /// The same as simulated on `drive`, in the same unit.
+    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+        match self {
+            Data::Traced(traced) => traced.simulated(drive),
+            Data::Points(points) => super::points::simulated(points, drive),
         }
     }
 

@@ -1,15 +1,16 @@
 //! What of a change stays. A parameter goes back to where it was when the data that were seen cannot tell it from there,
-//! and when the data that were held back do not do better for its change beyond their own noise. Noise is what resampling
-//! blocks gives: a change stays if it is the better one in 84 of 100 draws, which is one standard error.
+//! and when the data that were held back do not bear it out. Noise is what resampling blocks gives: what was seen tells a change
+//! if it is the better one in 84 of 100 draws, which is one standard error; what was held back bears it out in more than 60.
 //!
-//! Each step is held against the point before the first one, not the one before it: many small losses, each within noise,
-//! would else add up to one that is not.
+//! Each step is held against the best point so far, not the one before it: many small losses, each within noise, would else
+//! add up to one that is not.
 
 use serde::Serialize;
 
 use super::bench::{Bench, Question, share_better};
 use super::parameter::Marked;
 use super::search::{Effort, numbers};
+use super::slope::{FINE, descend, followed};
 
 /// The share of draws in which a change must be the better one: by one standard error, of a normal distribution.
 pub const SURE: f64 = 0.84;
@@ -17,6 +18,11 @@ pub const SURE: f64 = 0.84;
 /// Numbers do without one if the point with all of them is the better one in no more draws than this: of two that do the
 /// same it is in half.
 const SPARED: f64 = 0.6;
+
+/// The share of draws of what is held back in which a change must be the better one that what was seen tells for sure: more
+/// often than two that do the same. The noise of what is held back would else undo a dozen changes that are right, one by one, at
+/// a cost that adds up; whether the whole is better for sure is asked of it at the end.
+const AGREED: f64 = SPARED;
 
 /// Why a parameter was left or put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -47,10 +53,16 @@ pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, 
     };
     moved.sort_by(|&a, &b| rank(a).cmp(&rank(b)).then(by(a).total_cmp(&by(b))));
     for index in moved {
+        let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
         let mut other = point.clone();
         other[index] = origin[index];
-        let free: Vec<bool> = (0..other.len()).map(|index| other[index] != origin[index]).collect();
-        let other = numbers(bench, other, &free, 0.05, effort.following());
+        let followed = followed(bench, &point, &carried, (index, origin[index]));
+        let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
+        let followed = descend(bench, followed, &free, &FINE);
+        if bench.loss(&followed) < bench.loss(&other) {
+            other = followed;
+        }
+        let other = numbers(bench, other, &free, 0.02, effort.following());
         if share_better(&whole, &bench.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(Left::NotTold);
             point = other;
@@ -61,20 +73,19 @@ pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, 
 
 /// Puts back what does not stay, what matters least first. `left` gets the reasons.
 pub fn take_back(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> Vec<f64> {
-    let mut point = back(bench, Question::Drawn, origin, point, Left::NotTold, left);
+    let mut point = back(bench, (Question::Drawn, SURE), origin, point, (Left::NotTold, left));
     if bench.holds_back() {
-        point = back(bench, Question::Held, origin, point, Left::NotBetter, left);
+        point = back(bench, (Question::Held, AGREED), origin, point, (Left::NotBetter, left));
     }
     point
 }
 
 fn back(
     bench: &Bench<'_>,
-    question: Question,
+    (question, sure): (Question, f64),
     origin: &[f64],
     mut point: Vec<f64>,
-    why: Left,
-    left: &mut [Option<Left>],
+    (why, left): (Left, &mut [Option<Left>]),
 ) -> Vec<f64> {
     let without = |point: &[f64], index: usize| {
         let mut other = point.to_vec();
@@ -88,12 +99,16 @@ fn back(
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
     moved = order.into_iter().map(|place| moved[place]).collect();
-    let whole = bench.ask(question, &point);
+    let mut best = bench.ask(question, &point);
     for index in moved {
         let other = without(&point, index);
-        if share_better(&whole, &bench.ask(question, &other)) < SURE {
+        let answer = bench.ask(question, &other);
+        if share_better(&best, &answer) < sure {
             left[index] = Some(why);
             point = other;
+            if answer[0] < best[0] {
+                best = answer;
+            }
         }
     }
     point

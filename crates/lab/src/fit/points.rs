@@ -18,6 +18,7 @@ use seekwise_model::workload::replay::{Row, Timing};
 use seekwise_targets::work::Work;
 
 use super::data::{Part, counts};
+use super::slope::{Simulated, Target};
 use crate::run::measure_first;
 use crate::stats::Kind;
 use crate::validate::replay;
@@ -277,6 +278,31 @@ pub fn losses(
         WEIGHT * sum / n
     };
     Ok(Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean).collect()))
+}
+
+/// From half or twice on a figure is only far off.
+const FAR: f64 = std::f64::consts::LN_2;
+
+/// Logarithms of the figures that are seen, as often as the loss counts them.
+pub fn targets(points: &[Point]) -> Vec<Target> {
+    let of = |point: &Point| -> Vec<Target> {
+        let one =
+            |(figure, weight): (&Figure, f64)| Target { measured: weight * figure.measured.ln(), cut: weight * FAR };
+        point.figures.iter().zip(point.weights()).map(one).collect()
+    };
+    points.iter().filter(|point| !point.held).flat_map(of).collect()
+}
+
+/// The same as simulated on `drive`.
+pub fn simulated(points: &[Point], drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+    let of = |point: &&Point| -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+        let found = point.simulated(drive)?;
+        let one = |(it, weight): (&f64, f64)| Simulated { value: weight * it.max(1e-9).ln(), wait: 0.0 };
+        Ok(found.iter().zip(point.weights()).map(one).collect())
+    };
+    let seen: Vec<&Point> = points.iter().filter(|point| !point.held).collect();
+    let all: Result<Vec<Vec<Simulated>>, _> = seen.par_iter().map(of).collect();
+    all.map(|all| all.concat())
 }
 
 #[cfg(test)]

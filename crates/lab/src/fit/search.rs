@@ -8,6 +8,7 @@ use cmaes::{CMAESOptions, DVector};
 
 use super::bench::{Bench, Question};
 use super::parameter::Form;
+use super::slope::{FINE, descend};
 
 /// The seed of the search's own chance.
 const SEED: u64 = 20;
@@ -102,7 +103,7 @@ pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort:
             if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
                 continue;
             }
-            let followed = numbers(bench, other, free, 0.05, effort.following());
+            let followed = numbers(bench, descend(bench, other, free, &FINE), free, 0.05, effort.following());
             if bench.loss(&followed) < loss * (1.0 - WORTH) {
                 best = followed;
             }

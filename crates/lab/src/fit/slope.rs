@@ -1,0 +1,427 @@
+//! What each number does to what is simulated, figure by figure: by differences. It gives two things that a loss alone
+//! cannot: steps that take the residuals out (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and
+//! the directions in which several numbers move together without much of a change (what trades).
+//!
+//! A request's time jumps by a revolution where it just misses its sector. What jumps over a difference is left out of it, so that
+//! what numbers do together is exact. How long an arm takes shows by nothing but jumps, for the wait for the sector makes up for it:
+//! a request that took a revolution more or less than simulated says by how much the arm must have been ready later or earlier.
+//! Beside these, slopes with all jumps cut off are tried: far from the best point they lead further.
+
+use rayon::prelude::*;
+
+use super::bench::{Bench, Question};
+use super::ranges::Range;
+
+/// Steps of a descent, as shares of a range: wide ones first, for jumps show only so far ahead.
+pub const WIDE: [f64; 5] = [0.12, 0.06, 0.03, 0.015, 0.008];
+
+/// The same where little is left to find.
+pub const FINE: [f64; 4] = [0.02, 0.01, 0.005, 0.0025];
+
+/// Steps over one share at most, and by what share of the loss one must better it for another to follow.
+const MOST: usize = 4;
+const WORTH: f64 = 0.002;
+
+/// What a step is damped by, as shares of the mean slope squared.
+const DAMPED: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+
+/// Slopes of all that was measured at a point, seen in two ways.
+pub struct Slopes {
+    /// The numbers whose slopes they are.
+    pub numbers: Vec<usize>,
+    /// Without what jumps: what numbers do together is exact, so that those that trade follow one another.
+    smooth: Squares,
+    /// With it, cut off: an arm's time shows by nothing else.
+    cut: Squares,
+}
+
+/// Sums of squares.
+struct Squares {
+    /// Products of the slopes of two numbers, summed over all that was measured.
+    products: Vec<Vec<f64>>,
+    /// Products of slope and residual, summed.
+    pulls: Vec<f64>,
+    /// Mean square of the residuals.
+    noise: f64,
+}
+
+impl Squares {
+    fn of(columns: &[Vec<f64>], residuals: &[f64]) -> Squares {
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let products = columns.iter().map(|a| columns.iter().map(|b| product(a, b)).collect()).collect();
+        let pulls = columns.iter().map(|column| product(column, residuals)).collect();
+        let noise = product(residuals, residuals) / residuals.len().max(1) as f64;
+        Squares { products, pulls, noise }
+    }
+
+    /// What the data do not tell, the range does: a number scatters no further than its range.
+    fn loose(&self) -> f64 {
+        self.noise.max(1e-9)
+    }
+
+    /// The way of all numbers, in shares of their ranges, that leaves the least sum of squares: of the residuals, or of the
+    /// changes alone. Some go a fixed way.
+    fn way(&self, residuals: bool, damped: f64, fixed: &[Option<f64>]) -> Vec<f64> {
+        let loose: Vec<usize> = (0..fixed.len()).filter(|&place| fixed[place].is_none()).collect();
+        let mean = (0..fixed.len()).map(|place| self.products[place][place]).sum::<f64>() / fixed.len().max(1) as f64;
+        let own = damped * mean + self.loose();
+        let row = |&a: &usize| -> Vec<f64> {
+            loose.iter().map(|&b| self.products[a][b] + if a == b { own } else { 0.0 }).collect()
+        };
+        let side = |&a: &usize| -> f64 {
+            let follows = fixed.iter().enumerate().map(|(b, way)| way.map_or(0.0, |way| self.products[a][b] * way));
+            (if residuals { self.pulls[a] } else { 0.0 }) - follows.sum::<f64>()
+        };
+        let found = solved(loose.iter().map(row).collect(), loose.iter().map(side).collect());
+        let mut way: Vec<f64> = fixed.iter().map(|way| way.unwrap_or(0.0)).collect();
+        loose.iter().zip(found).for_each(|(&place, value)| way[place] = value);
+        way
+    }
+
+    /// Correlations of the numbers.
+    fn correlations(&self) -> Vec<Vec<f64>> {
+        let n = self.products.len();
+        let matrix: Vec<Vec<f64>> = (0..n)
+            .map(|a| (0..n).map(|b| self.products[a][b] + if a == b { self.loose() } else { 0.0 }).collect())
+            .collect();
+        let unit = |place: usize| (0..n).map(|other| if other == place { 1.0 } else { 0.0 }).collect();
+        let columns: Vec<Vec<f64>> = (0..n).map(|place| solved(matrix.clone(), unit(place))).collect();
+        let one = |a: usize, b: usize| columns[a][b] / (columns[a][a] * columns[b][b]).sqrt().max(1e-300);
+        (0..n).map(|a| (0..n).map(|b| one(a, b)).collect()).collect()
+    }
+}
+
+fn range<'a>(bench: &Bench<'a>, index: usize) -> &'a Range {
+    bench.parameters[index].range().expect("only numbers have slopes")
+}
+
+impl Slopes {
+    /// The slopes at `point` over steps of `share` of each range; none where no drive can be made of it.
+    pub fn at(bench: &Bench<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
+        let numbers: Vec<usize> =
+            (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
+        let here = bench.simulated(point)?;
+        let beside = |&index: &usize| -> Beside {
+            let (moved, by) = stepped(range(bench, index), point, index, share);
+            let there = if by == 0.0 { None } else { bench.simulated(&moved) };
+            there.map_or_else(|| Beside { there: here.clone(), by: 1.0 }, |there| Beside { there, by })
+        };
+        let beside: Vec<Beside> = numbers.par_iter().map(beside).collect();
+        let targets = bench.targets();
+        let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
+        let cuts = nearer(targets, &residuals);
+        let clamped = |it: f64, row: usize| it.clamp(-cuts[row], cuts[row]);
+        let near = |it: f64, row: usize| if it.abs() > cuts[row] { f64::NAN } else { it };
+        let rows = |one: &dyn Fn(f64, usize) -> f64| -> Vec<f64> {
+            residuals.iter().enumerate().map(|(row, it)| one(*it, row)).collect()
+        };
+        let times = |it: &Simulated, _: usize| it.value;
+        let cut = Squares::of(&columns(&beside, &here, times, clamped), &rows(&clamped));
+        let (mut smooth, mut left) = (columns(&beside, &here, times, near), rows(&near));
+        without_jumps(&mut smooth, &mut left);
+        // When the arm was ready jumps nowhere.
+        let weights: Vec<f64> =
+            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| weight(it, to, *off)).collect();
+        let ready = |it: &Simulated, row: usize| weights[row] * (it.value - it.wait);
+        let far = |it: f64, row: usize| if it.abs() > targets[row].cut { f64::NAN } else { it };
+        let mut arm = columns(&beside, &here, ready, far);
+        let mut later: Vec<f64> =
+            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| late(it, to, *off)).collect();
+        without_jumps(&mut arm, &mut later);
+        smooth.iter_mut().zip(arm).for_each(|(column, arm)| column.extend(arm));
+        left.extend(later);
+        Some(Slopes { numbers, smooth: Squares::of(&smooth, &left), cut })
+    }
+
+    /// The least squares from `point` on within the ranges: what comes to its end stays there, and the others follow.
+    fn within(
+        &self,
+        bench: &Bench<'_>,
+        point: &[f64],
+        (squares, residuals, damped): (&Squares, bool, f64),
+        mut fixed: Vec<Option<f64>>,
+    ) -> Vec<f64> {
+        let held = |place: usize, way: f64| {
+            let here = range(bench, self.numbers[place]).place(point[self.numbers[place]]);
+            way.clamp(-here, 1.0 - here)
+        };
+        fixed.iter_mut().enumerate().for_each(|(place, way)| *way = way.map(|way| held(place, way)));
+        loop {
+            let way = squares.way(residuals, damped, &fixed);
+            let beyond: Vec<usize> = (0..way.len())
+                .filter(|&place| fixed[place].is_none() && held(place, way[place]) != way[place])
+                .collect();
+            if beyond.is_empty() {
+                return moved(bench, point, &self.numbers, &way);
+            }
+            beyond.into_iter().for_each(|place| fixed[place] = Some(held(place, way[place])));
+        }
+    }
+
+    /// Which numbers go a fixed way: one of them, or none.
+    fn fixed(&self, one: Option<(usize, f64)>) -> Vec<Option<f64>> {
+        let way = |&number: &usize| one.filter(|(index, _)| *index == number).map(|(_, way)| way);
+        self.numbers.iter().map(way).collect()
+    }
+
+    /// `point` with one number a share of its range further, the others following with the least change, in either way.
+    pub fn further(&self, bench: &Bench<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
+        [&self.smooth, &self.cut].map(|squares| self.within(bench, point, (squares, false, 0.0), self.fixed(Some(one))))
+    }
+
+    /// Points from `point` on that take the residuals out, one for each damping in either way; all but one number move.
+    pub fn steps(&self, bench: &Bench<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
+        let fixed = self.fixed(but.map(|index| (index, 0.0)));
+        let step = |squares| {
+            DAMPED.iter().map(|damped| self.within(bench, point, (squares, true, *damped), fixed.clone())).collect()
+        };
+        let both: [Vec<Vec<f64>>; 2] = [&self.smooth, &self.cut].map(step);
+        both.concat()
+    }
+
+    /// Correlations of the numbers, as far as the data tell them.
+    pub fn correlations(&self) -> Vec<Vec<f64>> {
+        self.cut.correlations()
+    }
+}
+
+/// What was simulated, in the loss's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Simulated {
+    /// The time, or figure.
+    pub value: f64,
+    /// What of it the arm waited for its first sector, where it did.
+    pub wait: f64,
+}
+
+/// What is simulated with one number further.
+struct Beside {
+    there: Vec<Simulated>,
+    by: f64,
+}
+
+/// The changes of one thing of each figure over what each number went, as `cut` leaves them.
+fn columns(
+    beside: &[Beside],
+    here: &[Simulated],
+    one: impl Fn(&Simulated, usize) -> f64,
+    cut: impl Fn(f64, usize) -> f64,
+) -> Vec<Vec<f64>> {
+    let change = |there: &Simulated, row: usize| cut(one(there, row) - one(&here[row], row), row);
+    let column = |beside: &Beside| -> Vec<f64> {
+        beside.there.iter().enumerate().map(|(row, there)| change(there, row) / beside.by).collect()
+    };
+    beside.iter().map(column).collect()
+}
+
+/// How much later than simulated the arm must have been ready for its request to take as long as measured: past its sector
+/// if that took a revolution more, before it if that took one less. Else any instant within the revolution will do.
+fn late(it: &Simulated, to: &Target, off: f64) -> f64 {
+    let revolution = 4.0 * to.cut;
+    match off / revolution {
+        turns if it.wait <= 0.0 || turns.abs() < 0.5 || turns.abs() > 1.5 => 0.0,
+        turns if turns > 0.0 => it.wait.min(to.cut),
+        _ => -(revolution - it.wait).clamp(0.0, to.cut),
+    }
+}
+
+/// What an instant counts that is right as it is, as a slope: of instants that move by a hundredth of a revolution one in a hundred
+/// passes its sector; squared, a slope of a tenth counts a hundredth.
+const HELD: f64 = 0.1;
+
+/// What an instant counts beside a time: fully where it is known to be wrong.
+fn weight(it: &Simulated, to: &Target, off: f64) -> f64 {
+    match late(it, to, off) {
+        _ if it.wait <= 0.0 => 0.0,
+        0.0 => HELD,
+        _ => 1.0,
+    }
+}
+
+/// What was measured, in the loss's unit, and the distance from which a simulated value is only far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    /// Measured.
+    pub measured: f64,
+    /// The distance.
+    pub cut: f64,
+}
+
+/// Residuals further than so many medians of all do not count: few that are far would else outweigh many that are near
+/// (trimmed squares, P. Rousseeuw 1984). Of a normal distribution 4 medians are 2.7 standard deviations.
+const MEDIANS: f64 = 4.0;
+
+/// From where on a residual is far, of each figure.
+fn nearer(targets: &[Target], residuals: &[f64]) -> Vec<f64> {
+    let mut shares: Vec<f64> = residuals.iter().zip(targets).map(|(it, to)| (it / to.cut).abs()).collect();
+    shares.sort_by(f64::total_cmp);
+    let median = shares.get(shares.len() / 2).copied().unwrap_or(1.0);
+    let share = (MEDIANS * median).clamp(LEAST_CUT, 1.0);
+    targets.iter().map(|to| share * to.cut).collect()
+}
+
+/// No residual within so much of its cut is far: a hundredth of a quarter of a revolution, as much as a step of a time changes.
+const LEAST_CUT: f64 = 0.05;
+
+/// A number for which more than this share of the figures jumps has no slope there.
+const JUMPY: f64 = 0.25;
+
+/// Leaves out the figures that jump (none of a number's slope is theirs) or are far, in every column, so that what several
+/// numbers do together stays exact; and columns in which a large share jumps.
+fn without_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
+    for column in columns.iter_mut() {
+        let jumps = column.iter().filter(|slope| slope.is_nan()).count();
+        if jumps as f64 > JUMPY * column.len() as f64 {
+            column.fill(0.0);
+        }
+    }
+    for row in 0..residuals.len() {
+        if residuals[row].is_nan() || columns.iter().any(|column| column[row].is_nan()) {
+            residuals[row] = 0.0;
+            columns.iter_mut().for_each(|column| column[row] = 0.0);
+        }
+    }
+}
+
+/// One number a share of its range further, inwards at an end, and by how much it went.
+fn stepped(range: &Range, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
+    let here = range.place(point[index]);
+    let mut other = point.to_vec();
+    // A whole number takes a step of its own if the share is less.
+    for wide in [1.0, 2.0, 4.0, 8.0] {
+        let by = if here + wide * share <= 1.0 { wide * share } else { -wide * share };
+        other[index] = range.value(here + by);
+        let by = range.place(other[index]) - here;
+        if by.abs() > 0.25 * share {
+            return (other, by);
+        }
+    }
+    (point.to_vec(), 0.0)
+}
+
+/// `point` moved by a way in shares of ranges, within them.
+pub fn moved(bench: &Bench<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
+    let mut other = point.to_vec();
+    for (&index, by) in numbers.iter().zip(way) {
+        let range = range(bench, index);
+        other[index] = range.value(range.place(point[index]) + by);
+    }
+    other
+}
+
+/// From `point` down by least squares, over steps of each of the shares as long as the loss follows.
+pub fn descend(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
+    let mut best = point;
+    let mut loss = bench.loss(&best);
+    for &share in shares {
+        for _ in 0..MOST {
+            let Some(slopes) = Slopes::at(bench, &best, free, share) else { return best };
+            let asked = slopes.steps(bench, &best, None);
+            let answers = bench.ask_all(Question::Seen, &asked);
+            let least = (0..asked.len()).min_by(|&a, &b| answers[a][0].total_cmp(&answers[b][0]));
+            let Some(least) = least.filter(|&least| answers[least][0] < loss) else { break };
+            let worth = answers[least][0] < loss * (1.0 - WORTH);
+            (best, loss) = (asked[least].clone(), answers[least][0]);
+            if !worth {
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// `point` with the number `index` at `value`, the others following.
+pub fn followed(bench: &Bench<'_>, point: &[f64], free: &[bool], (index, value): (usize, f64)) -> Vec<f64> {
+    let by = range(bench, index).place(value) - range(bench, index).place(point[index]);
+    let alone = |mut point: Vec<f64>| {
+        point[index] = value;
+        point
+    };
+    let slopes = Slopes::at(bench, point, free, FINE[0]);
+    let further = slopes.map_or_else(Vec::new, |slopes| slopes.further(bench, point, (index, by)).to_vec());
+    better(bench, further.into_iter().chain([point.to_vec()]).map(alone).collect())
+}
+
+/// The best of several points, of equal ones the first.
+pub fn better(bench: &Bench<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
+    let losses: Vec<f64> = bench.ask_all(Question::Seen, &points).iter().map(|answer| answer[0]).collect();
+    let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
+    points.into_iter().nth(least).expect("one of them")
+}
+
+/// The solution of a system of linear equations (Gauss, with the largest pivot of a column).
+fn solved(mut rows: Vec<Vec<f64>>, mut sides: Vec<f64>) -> Vec<f64> {
+    let n = sides.len();
+    for column in 0..n {
+        let pivot = (column..n).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
+        let pivot = pivot.unwrap_or(column);
+        rows.swap(column, pivot);
+        sides.swap(column, pivot);
+        let first = rows[column].clone();
+        if first[column] == 0.0 {
+            continue;
+        }
+        for below in column + 1..n {
+            let times = rows[below][column] / first[column];
+            rows[below].iter_mut().zip(&first).for_each(|(it, first)| *it -= times * first);
+            sides[below] -= times * sides[column];
+        }
+    }
+    for column in (0..n).rev() {
+        let known: f64 = (column + 1..n).map(|other| rows[column][other] * sides[other]).sum();
+        let own = rows[column][column];
+        sides[column] = if own == 0.0 { 0.0 } else { (sides[column] - known) / own };
+    }
+    sides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_jumps_is_left_out_of_every_column_and_a_column_that_jumps_much_is_none() {
+        let gap = f64::NAN;
+        let mut columns = vec![vec![1.0, gap, 3.0, 4.0, 5.0], vec![1.0; 5], vec![gap, gap, 1.0, 1.0, 1.0]];
+        let mut residuals = vec![0.1, 0.1, gap, 0.1, 0.1];
+        without_jumps(&mut columns, &mut residuals);
+        assert_eq!(columns, [vec![1.0, 0.0, 0.0, 4.0, 5.0], vec![1.0, 0.0, 0.0, 1.0, 1.0], vec![0.0; 5]]);
+        assert_eq!(residuals, [0.1, 0.0, 0.0, 0.1, 0.1]);
+    }
+
+    #[test]
+    fn a_revolution_more_than_simulated_means_that_the_arm_came_past_its_sector() {
+        // A revolution of 8, of which the arm waited 0.5, 7.5, not at all.
+        let to = Target { measured: 12.0, cut: 2.0 };
+        let it = |wait: f64| Simulated { value: 4.0, wait };
+        assert_eq!([0.5, 7.5, 0.0].map(|wait| late(&it(wait), &to, 8.0)), [0.5, 2.0, 0.0]);
+        assert_eq!([0.5, 7.5, 0.0].map(|wait| late(&it(wait), &to, -8.0)), [-2.0, -0.5, 0.0]);
+        assert_eq!([1.0, -1.0, 20.0].map(|off| late(&it(0.5), &to, off)), [0.0; 3]);
+        assert_eq!([0.0, 8.0].map(|off| weight(&it(0.5), &to, off)), [HELD, 1.0]);
+        assert_eq!(weight(&it(0.0), &to, 8.0), 0.0);
+    }
+
+    #[test]
+    fn equations_are_solved() {
+        let found =
+            solved(vec![vec![0.0, 2.0, 1.0], vec![1.0, -1.0, 0.0], vec![3.0, 0.0, -2.0]], vec![7.0, -1.0, -3.0]);
+        assert!(found.iter().zip([1.0, 2.0, 3.0]).all(|(found, truly)| (found - truly).abs() < 1e-12), "{found:?}");
+    }
+
+    #[test]
+    fn what_does_the_same_goes_the_other_way_and_correlates() {
+        // Two numbers of which only the sum tells, and a third by itself.
+        let slopes = Squares {
+            products: vec![vec![1e4, 1e4, 0.0], vec![1e4, 1e4, 0.0], vec![0.0, 0.0, 1e4]],
+            pulls: vec![1e3, 1e3, 0.0],
+            noise: 1e-2,
+        };
+        let way = slopes.way(false, 0.0, &[Some(0.1), None, None]);
+        assert!((way[1] + 0.1).abs() < 1e-3 && way[2] == 0.0, "{way:?}");
+        let together = slopes.correlations();
+        assert!(together[0][1] < -0.99 && together[0][2].abs() < 1e-9, "{together:?}");
+        let step = slopes.way(true, 1e-6, &[None; 3]);
+        assert_eq!(slopes.way(true, 1e-6, &[None, Some(0.0), None])[1], 0.0);
+        assert!((step[0] + step[1] - 0.1).abs() < 1e-2 && (step[0] - step[1]).abs() < 1e-6, "{step:?}");
+    }
+}
