@@ -108,13 +108,13 @@ fn disk(args: &args::Crash, report: &Report) -> String {
         0 => "The disk kept its word at each cut: no write was lost that it had promised.".to_owned(),
         n => {
             let broke = format!("The disk broke its word: at {n} cuts writes were lost that it had promised.");
-            match report.outcome.tried.iter().any(Tried::is_bad) || args.speed <= 1.0 {
+            match report.outcome.tried.iter().any(Tried::is_bad) {
                 true => broke,
                 // See docs/crash.md, Time.
                 false => format!(
                     "{broke} The workload had passed none of it on by then, or its check does not look there: with \
-                     --speed 1 what it prints is known {} times as early in the disk's time.",
-                    args.speed
+                     --speed {} what it prints is known ten times as early in the disk's time.",
+                    args.speed / 10.0
                 ),
             }
         }
