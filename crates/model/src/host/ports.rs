@@ -85,6 +85,17 @@ impl Ports {
 
     /// Takes what has ended in a unit that was called just now.
     fn collect(&mut self, unit: usize) {
+        let before = self.members[unit].next;
+        let next = self.take(unit);
+        if next <= self.next {
+            self.next = next;
+        } else if before == self.next {
+            self.next = self.soonest().1;
+        }
+    }
+
+    /// The same, but for the least of all instants; answers when the unit is due next.
+    fn take(&mut self, unit: usize) -> Instant {
         let member = &mut self.members[unit];
         while let Some(completion) = member.device.poll_completion() {
             self.ready.push_back(completion);
@@ -94,12 +105,8 @@ impl Ports {
                 self.landings.push_back(Landing { member: landing.member + member.first, ..landing });
             }
         }
-        let before = core::mem::replace(&mut member.next, next_of(&member.device));
-        if member.next <= self.next {
-            self.next = member.next;
-        } else if before == self.next {
-            self.next = self.soonest().1;
-        }
+        member.next = next_of(&member.device);
+        member.next
     }
 
     /// Lets all but `but` do what is due at `now`, by unit.
@@ -250,7 +257,7 @@ impl Device for Ports {
                 self.meet(unit, completion);
                 continue;
             }
-            self.collect(unit);
+            self.next = self.take(unit).min(second);
             if found.is_some() {
                 return found;
             }
