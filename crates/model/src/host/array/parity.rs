@@ -13,6 +13,8 @@
 //! `drivers/md/raid5.c`: read-modify-write only where it needs fewer). A row that is overwritten as a whole is not
 //! read. A write that touches several chunks of a row takes the parity of whole chunks.
 
+use core::ops::RangeInclusive;
+
 use super::layout::Volume;
 
 /// Which way parity is brought up to date.
@@ -62,7 +64,7 @@ impl Row {
     }
 
     /// The columns that the part covers any of.
-    fn touched(&self) -> impl Iterator<Item = u32> + use<> {
+    fn touched(&self) -> RangeInclusive<u32> {
         (self.from / self.volume.chunk) as u32..=((self.to - 1) / self.volume.chunk) as u32
     }
 
@@ -103,16 +105,19 @@ impl Row {
         if modify == 0 {
             return Some(Way::Nothing);
         }
-        for column in 0..self.volume.columns() {
-            let member = self.data(column);
-            if self.covered(column).is_some() {
-                modify += 1;
-                can_modify &= can_read(member);
-            }
+        for column in self.touched() {
+            let readable = can_read(self.data(column));
+            modify += 1;
+            can_modify &= readable;
             let runs = self.rest(column).iter().filter(|run| run.0 < run.1).count();
             reconstruct += runs;
-            can_reconstruct &= runs == 0 || can_read(member);
+            can_reconstruct &= runs == 0 || readable;
         }
+        // Of each other column one run.
+        let all = (1u64 << self.volume.members) - 1;
+        let mut others = (0..self.volume.columns()).filter(|column| !self.touched().contains(column));
+        reconstruct += self.volume.columns() as usize - self.touched().count();
+        can_reconstruct &= usable & all == all || others.all(|column| can_read(self.data(column)));
         let both = match wanted {
             ParityWrite::Fewest if modify < reconstruct => Way::Modify,
             ParityWrite::Modify => Way::Modify,
