@@ -159,6 +159,8 @@ impl Array {
     fn plain(&mut self, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
+        // Members with a piece that is growing, one bit each.
+        let mut growing = 0u32;
         let mut lba = portion.lba;
         while lba < portion.end {
             let place = volume.place(lba);
@@ -170,18 +172,24 @@ impl Array {
                 for copy in 0..volume.copies() {
                     let member = volume.member(place.row, place.column, copy);
                     if writable >> member & 1 == 1 {
+                        growing |= 1 << member;
                         self.join(now, index, member, from, to);
                     }
                 }
             } else {
                 match self.copy(&volume, place.row, place.column, (from, to), portion.avoid) {
-                    Some(member) => self.join(now, index, member, from, to),
+                    Some(member) => {
+                        growing |= 1 << member;
+                        self.join(now, index, member, from, to);
+                    }
                     None => self.fail(index),
                 }
             }
             lba += sectors;
         }
-        for member in 0..self.spec.members {
+        while growing != 0 {
+            let member = growing.trailing_zeros();
+            growing &= growing - 1;
             if let Some((from, to)) = self.open[member as usize].take() {
                 self.command(now, index, member, portion.op, from, to);
             }
