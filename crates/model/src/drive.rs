@@ -19,6 +19,7 @@ mod lone;
 pub mod mechanics;
 mod media_cache;
 pub mod movement;
+mod plan;
 mod power;
 pub mod profile;
 mod queuing;

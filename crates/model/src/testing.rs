@@ -163,6 +163,7 @@ impl Default for Small {
             firmware: Firmware {
                 depth: 1,
                 queue: Discipline::plain(Policy::Fcfs),
+                ahead: 0,
                 destage: Discipline::plain(Policy::CLook),
                 dispatch: Span::ZERO,
                 zero_latency: false,
@@ -452,6 +453,7 @@ pub fn random_profile(rng: &mut Rng) -> Small {
         firmware: Firmware {
             depth,
             queue: random_discipline(rng),
+            ahead: 0,
             destage: random_discipline(rng),
             dispatch: some_span(rng, 300_000),
             zero_latency: rng.percent(40),

@@ -121,6 +121,60 @@ fn with_one_outstanding_all_kinds_are_alike() {
     }
 }
 
+// Commands chosen before their turn
+
+/// A read that takes a while, then others while it does: the order in which all are answered.
+fn order_of(ahead: u32, places: &[u64]) -> Vec<u32> {
+    let mut small = queued(Queuing::Ncq, 16, Policy::Sptf);
+    small.firmware.ahead = ahead;
+    let mut drive = small.drive();
+    submit(&mut drive, Instant::ZERO, &[read(0, 4_000)]);
+    let waiting: Vec<Request> = places.iter().zip(1..).map(|(&lba, tag)| read(tag, lba)).collect();
+    submit(&mut drive, at(10), &waiting);
+    tags(&answers(&mut drive))
+}
+
+/// Far and near by turns of the first, whose end is at 4,008; the last two behind the end of the plan.
+const FAR_AND_NEAR: [u64; 5] = [40, 4_100, 120, 4_060, 160];
+
+#[test]
+fn what_is_planned_keeps_its_order_and_the_rest_competes_for_its_end() {
+    let free = order_of(0, &FAR_AND_NEAR);
+    assert!(free[1] == 2 || free[1] == 4, "a near one goes first where nothing is planned: {free:?}");
+    // Three are planned as they come; where the third ends, the fifth is near and the fourth is not.
+    assert_eq!(order_of(3, &FAR_AND_NEAR), [0, 1, 2, 3, 5, 4]);
+    // As many as wait: in order of arrival.
+    assert_eq!(order_of(5, &FAR_AND_NEAR), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn one_for_the_head_of_the_queue_passes_what_is_planned() {
+    let mut small = queued(Queuing::Scsi, 16, Policy::Sptf);
+    small.firmware.ahead = 4;
+    let mut drive = small.drive();
+    submit(&mut drive, Instant::ZERO, &[read(0, 4_000)]);
+    submit(&mut drive, at(10), &[read(1, 40), read(2, 4_100), marked(read(3, 80), Flags::HEAD_OF_QUEUE)]);
+    assert_eq!(tags(&answers(&mut drive)), [0, 3, 1, 2]);
+}
+
+/// One that waited beyond the limit is the next to be planned, and nothing that is planned waits for more than those before it.
+#[test]
+fn a_limit_of_waiting_holds_for_what_is_not_planned() {
+    let mut small = queued(Queuing::Ncq, 16, Policy::Sptf);
+    (small.firmware.ahead, small.firmware.queue.max_wait) = (1, Some(Span::from_millis(15)));
+    let mut drive = small.drive();
+    submit(&mut drive, Instant::ZERO, &[read(0, 4_000)]);
+    let near = (2..12).map(|tag| read(tag, 4_000 + u64::from(tag) * 24));
+    let waiting: Vec<Request> = [read(1, 4_016), read(15, 40)].into_iter().chain(near).collect();
+    submit(&mut drive, at(10), &waiting);
+    let done = answers(&mut drive);
+    let far = of(&done, 15);
+    let passed = done.iter().filter(|one| one.tag != 15 && one.finished < far.finished);
+    let late = passed.filter(|one| one.finished > at(15_010) + Span::from_nanos(3 * REVOLUTION)).count();
+    assert_eq!(late, 0, "{done:?}");
+    assert!(done.last().is_some_and(|last| last.tag != 15), "it passed some");
+}
+
 // A flush beside others
 
 /// Two cached writes, a flush and a read at once: where the read's answer is, against the flush's.

@@ -196,6 +196,30 @@ fn seed_11613_what_a_cache_sends_again_is_reported_again() {
     run(11_613, random_stack);
 }
 
+/// The drive chooses some commands before their turn.
+fn random_planner(rng: &mut Rng) -> Stack {
+    let mut stack = random_stack(rng);
+    stack.drive.firmware.ahead = 1 + rng.below(8) as u32;
+    stack
+}
+
+#[test]
+fn drives_that_plan_ahead_add_up() {
+    for seed in 0..500 {
+        run(seed, random_planner);
+    }
+}
+
+#[test]
+fn drives_that_plan_ahead_keep_the_contract() {
+    for seed in 0..60 {
+        let stack = random_planner(&mut Seed(seed).stream("planner"));
+        if let Err(violation) = conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
+            panic!("seed {seed}: {violation:?}\n{stack:?}");
+        }
+    }
+}
+
 /// Up to six layers: four, an array and the bus of its members.
 #[test]
 fn random_arrays_add_up() {
@@ -204,12 +228,14 @@ fn random_arrays_add_up() {
     }
 }
 
-/// An array that runs to its next completion does what it does instant by instant.
+/// An array, or a drive that plans ahead, that runs to its next completion does what it does instant by instant.
 #[test]
-fn running_an_array_is_stepping_it() {
+fn running_others_is_stepping_them() {
     for seed in 0..300 {
-        let of = |by_steps| records_of(random_array(&mut Seed(seed).stream("array")), seed, by_steps);
-        assert_eq!(of(false), of(true), "seed {seed}");
+        for draw in [random_array, random_planner] {
+            let of = |by_steps| records_of(draw(&mut Seed(seed).stream("array")), seed, by_steps);
+            assert_eq!(of(false), of(true), "seed {seed}");
+        }
     }
 }
 

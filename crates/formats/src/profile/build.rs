@@ -33,6 +33,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
         firmware: Firmware {
             depth: figures.whole("firmware.depth") as u32,
             queue: figures.discipline("firmware.queue"),
+            ahead: figures.whole("firmware.queue.ahead") as u32,
             destage: figures.discipline("firmware.destage"),
             dispatch: figures.span("firmware.dispatch_ms"),
             zero_latency: figures.flag("firmware.zero_latency"),

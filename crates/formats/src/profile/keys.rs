@@ -65,6 +65,7 @@ pub static KEYS: &[Key] = &[
     Key::may("firmware.queue.window", "", Whole(0, 65_536), "0, all", "among how many of the oldest it chooses"),
     Key::may("firmware.queue.nearest", "", Whole(0, 256), "0, all", "`sptf`: among how many of the nearest it chooses by time"),
     Key::may("firmware.queue.ageing", "1/1000", Whole(0, 1_000_000), "0", "`sptf`: thousandths of its wait by which a command gets cheaper").also(&["aging"]),
+    Key::may("firmware.queue.ahead", "", Whole(0, 255), "0", "commands beyond the next that are chosen already, and keep their order"),
     Key::may("firmware.queue.max_wait_ms", "ms", Number(0.001, 1e6), "no limit", "a command that has waited longer goes first"),
     Key::must("firmware.destage.policy", "", POLICIES, "the order in which dirty segments are written out"),
     Key::may("firmware.destage.window", "", Whole(0, 65_536), "0, all", "among how many of the oldest it chooses"),

@@ -106,6 +106,8 @@ const FLAG: &[&str] = &["false", "true"];
 const POLICY: &[&str] = &["fcfs", "look", "sptf"];
 /// Among how many a drive chooses: 0 is all.
 const AMONG: &[&str] = &["0", "1", "2", "4", "8", "16", "32"];
+/// Commands chosen before their turn.
+const AHEAD: &[&str] = &["0", "1", "2", "3", "4", "5", "6", "8", "12", "16"];
 /// Thousandths of its wait by which a command gets cheaper.
 const AGEING: &[&str] = &["0", "30", "100", "300", "1000", "3000"];
 
@@ -125,6 +127,7 @@ pub const RULES: &[(&str, (&str, &[&str]))] = &[
     ("firmware.queue.window", ("0", AMONG)),
     ("firmware.queue.nearest", ("0", AMONG)),
     ("firmware.queue.ageing", ("0", AGEING)),
+    ("firmware.queue.ahead", ("0", AHEAD)),
     ("firmware.destage.policy", ("fcfs", POLICY)),
     ("firmware.destage.window", ("0", AMONG)),
     ("firmware.destage.nearest", ("0", AMONG)),

@@ -183,6 +183,8 @@ pub struct Firmware {
     pub depth: u32,
     /// Which waiting command is next.
     pub queue: Discipline,
+    /// Commands beyond the next that are chosen already, and keep their order.
+    pub ahead: u32,
     /// Which dirty segment is destaged next.
     pub destage: Discipline,
     /// From the end of one media access until the next command is chosen. 0: chosen before the arrival that the

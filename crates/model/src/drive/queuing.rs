@@ -43,6 +43,8 @@ pub(super) const RELEASE_AND_SERVICE: Span = Span::from_micros(10);
 pub(super) struct Candidates {
     /// For the head of the queue, in order of arrival.
     heads: VecDeque<(Instant, Target)>,
+    /// Chosen already, in the order in which they are served; see `plan`.
+    planned: VecDeque<(Instant, Target)>,
     /// Prioritised.
     preferred: Queue<Target>,
     /// All others.
@@ -53,6 +55,8 @@ pub(super) struct Candidates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Head,
+    /// Chosen already: the one at this place of the plan.
+    Planned(usize),
     Preferred,
     Plain,
 }
@@ -75,12 +79,12 @@ impl Chosen {
 impl Candidates {
     pub(super) fn new(discipline: Discipline, capacity: usize) -> Candidates {
         let (preferred, plain) = (Queue::new(discipline, 0), Queue::new(discipline, capacity));
-        Candidates { heads: VecDeque::new(), preferred, plain }
+        Candidates { heads: VecDeque::new(), planned: VecDeque::new(), preferred, plain }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.plain.is_empty() && self.preferred.is_empty() && self.heads.is_empty()
+        self.plain.is_empty() && self.preferred.is_empty() && self.heads.is_empty() && self.planned.is_empty()
     }
 
     /// Adds a command that waits `since` then.
@@ -90,6 +94,7 @@ impl Candidates {
             Standing::Head => self.heads.push_back((since, target)),
             Standing::Preferred => self.preferred.push(since, cylinder, target),
             Standing::Plain => self.plain.push(since, cylinder, target),
+            Standing::Planned(_) => self.planned.push_back((since, target)),
         }
     }
 
@@ -101,6 +106,7 @@ impl Candidates {
 
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Target) -> bool) {
         self.heads.retain(|(_, target)| keep(target));
+        self.planned.retain(|(_, target)| keep(target));
         self.preferred.retain(&mut keep);
         self.plain.retain(&mut keep);
     }
@@ -108,10 +114,9 @@ impl Candidates {
     /// When the first of them has waited as long as the discipline allows; heads of the queue do not count, they wait
     /// for nobody.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match (self.plain.deadline(), self.preferred.deadline()) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        }
+        let limit = self.plain.discipline().max_wait;
+        let planned = limit.and_then(|limit| self.planned.iter().map(|&(since, _)| since + limit).min());
+        self.plain.deadline().into_iter().chain(self.preferred.deadline()).chain(planned).min()
     }
 
     /// One waits at the head of the queue.
@@ -129,6 +134,14 @@ impl Candidates {
         if let Some((_, target)) = self.heads.front() {
             return Some(Chosen { standing: Standing::Head, choice: None, cost: costs.of(target) });
         }
+        if let Some((_, target)) = self.planned.front() {
+            return Some(Chosen { standing: Standing::Planned(0), choice: None, cost: costs.of(target) });
+        }
+        self.choose_freely(now, head, costs)
+    }
+
+    /// The next of those that neither are for the head of the queue nor chosen already.
+    pub(super) fn choose_freely(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<Chosen> {
         let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
         let (standing, queue) = match preferred {
             true => (Standing::Preferred, &self.preferred),
@@ -136,6 +149,38 @@ impl Candidates {
         };
         let choice = queue.choose(now, head, costs)?;
         Some(Chosen { standing, choice: Some(choice), cost: choice.cost })
+    }
+
+    /// Some wait that are not planned, heads of the queue apart.
+    pub(super) fn any_unplanned(&self) -> bool {
+        !(self.plain.is_empty() && self.preferred.is_empty())
+    }
+
+    /// How many are planned.
+    pub(super) fn planned(&self) -> usize {
+        self.planned.len()
+    }
+
+    /// The one that is planned at `place`.
+    pub(super) fn planned_at(&self, place: usize) -> &Target {
+        &self.planned[place].1
+    }
+
+    /// What was chosen freely goes to the end of the plan.
+    pub(super) fn plan(&mut self, chosen: Chosen) -> Target {
+        let since = self.since(&chosen);
+        let target = self.take(chosen);
+        self.planned.push_back((since, target));
+        target
+    }
+
+    /// Since when what was chosen freely waits.
+    fn since(&self, chosen: &Chosen) -> Instant {
+        let choice = chosen.choice.as_ref().expect("chosen from a queue");
+        match chosen.standing {
+            Standing::Preferred => self.preferred.chosen(choice).0,
+            _ => self.plain.chosen(choice).0,
+        }
     }
 
     /// A command without priority has waited too long, and longer beyond its limit than one with.
@@ -146,13 +191,22 @@ impl Candidates {
 
     /// The one that `rank` puts lowest, heads of the queue apart, and its slot.
     pub(super) fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&Target) -> Option<K>) -> Option<(Chosen, u16)> {
+        let planned = self.planned.iter().enumerate().filter_map(|(place, (_, target))| {
+            let chosen = Chosen { standing: Standing::Planned(place), choice: None, cost: 0 };
+            rank(target).map(|rank| (rank, chosen, target.slot))
+        });
+        let planned = planned.min_by(|one, other| one.0.cmp(&other.0));
         let among = [(Standing::Preferred, &self.preferred), (Standing::Plain, &self.plain)];
         let lowest = among.into_iter().filter_map(|(standing, queue)| {
             let choice = queue.lowest_by(&mut rank)?;
             let target = queue.chosen(&choice).1;
-            Some((rank(target), Chosen { standing, choice: Some(choice), cost: 0 }, target.slot))
+            rank(target).map(|rank| (rank, Chosen { standing, choice: Some(choice), cost: 0 }, target.slot))
         });
-        lowest.min_by(|one, other| one.0.cmp(&other.0)).map(|(_, chosen, slot)| (chosen, slot))
+        planned
+            .into_iter()
+            .chain(lowest)
+            .min_by(|one, other| one.0.cmp(&other.0))
+            .map(|(_, chosen, slot)| (chosen, slot))
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
@@ -160,6 +214,7 @@ impl Candidates {
         match (chosen.standing, chosen.choice) {
             (Standing::Preferred, Some(choice)) => self.preferred.take(choice),
             (Standing::Plain, Some(choice)) => self.plain.take(choice),
+            (Standing::Planned(place), _) => self.planned.remove(place).expect("it is planned").1,
             _ => self.heads.pop_front().expect("a head was chosen").1,
         }
     }
@@ -174,6 +229,9 @@ impl Candidates {
         chosen: Option<Chosen>,
         costs: &impl Costs<Target>,
     ) -> bool {
+        if let Some(Standing::Planned(place)) = chosen.map(|it| it.standing) {
+            return place > 0 || !self.heads.is_empty();
+        }
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
         let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| choice.passed as usize);
@@ -182,6 +240,7 @@ impl Candidates {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.of(target)
         };
         !self.heads.is_empty()
+            || !self.planned.is_empty()
             || (!priority && !self.preferred.is_empty())
             || rivals.iter().next().is_some_and(|oldest| older > 0 && (closed || heavy(oldest)))
     }

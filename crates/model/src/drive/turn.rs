@@ -11,7 +11,7 @@ use super::dirty::Dirty;
 use super::geometry::Extent;
 use super::mechanics::{Arm, Reach};
 use super::profile::Profile;
-use super::queuing::Chosen;
+use super::queuing::{Chosen, Standing};
 use super::stream::{Platter, Stream};
 use super::{Activity, Destage, Drive, Power, Purpose, Stage, Target};
 use crate::block::{Op, Request, SECTOR, Status};
@@ -106,7 +106,11 @@ impl Drive {
         let first = in_one.unwrap_or_else(|| self.profile.geometry.extent(request.lba, u32::MAX));
         self.slots[usize::from(slot)].first = first;
         let target = Target::of(slot, &first, request.sectors, request.op != Op::Read, &self.profile);
-        self.commands.push(now, self.standing(request), target);
+        let standing = match self.standing(request) {
+            Standing::Plain | Standing::Preferred if self.plans_at_once() => Standing::Planned(self.commands.planned()),
+            standing => standing,
+        };
+        self.commands.push(now, standing, target);
     }
 
     /// Dirty segments compete with commands.
@@ -219,6 +223,7 @@ impl Drive {
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
+        self.plan(now);
         let due = self.writing_due().is_some_and(|due| due < now);
         let pressing = self.pressing(now) || due;
         // Without a rival only SPTF asks for the cost.
