@@ -91,6 +91,13 @@ impl Recency {
         (before != self.end()).then_some(before as usize)
     }
 
+    /// The thing used just after `thing`.
+    #[inline]
+    pub fn after(&self, thing: usize) -> Option<usize> {
+        let after = self.newer[thing];
+        (after != self.end()).then_some(after as usize)
+    }
+
     /// `thing` leaves the order until it is touched or demoted.
     pub fn retire(&mut self, thing: usize) {
         let thing = thing as u32;
@@ -140,6 +147,7 @@ mod tests {
         assert_eq!(order(&recency), [3, 2, 1]);
         assert!(recency.is_retired(0) && !recency.is_retired(2));
         assert_eq!((recency.before(2), recency.before(3), recency.newest()), (Some(3), None, Some(1)));
+        assert_eq!((recency.after(3), recency.after(1)), (Some(2), None));
         recency.follow(1, 3);
         assert_eq!(order(&recency), [3, 1, 2]);
         recency.follow(1, 2);

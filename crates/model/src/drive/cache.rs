@@ -46,6 +46,8 @@ pub struct Buffer {
     /// Counts the changes of what is in the buffer.
     version: u64,
     recency: Recency,
+    /// All that were used longer ago than this segment are dirty, where that is known of one.
+    clean_from: Option<usize>,
     pub(super) dirty: Vec<Option<Dirty>>,
     /// Dirty segments, the first to become so first.
     pub(super) order: Vec<usize>,
@@ -128,6 +130,7 @@ impl Buffer {
             row: segment_sectors.max(1).next_power_of_two().ilog2(),
             version: 0,
             recency: Recency::new(n),
+            clean_from: None,
             dirty: alloc::vec![None; n],
             order: Vec::with_capacity(n),
             spare: Vec::new(),
@@ -176,12 +179,12 @@ impl Buffer {
         while live > n {
             let Some(segment) = self.oldest_clean(filling) else { return false };
             self.forget(segment);
-            self.recency.retire(segment);
+            self.retire(segment);
             live -= 1;
         }
         for segment in 0..self.spans.len() {
             if live < n && self.recency.is_retired(segment) {
-                self.recency.demote(segment);
+                self.demote(segment);
                 live += 1;
             }
         }
@@ -301,13 +304,39 @@ impl Buffer {
 
     /// A segment is the first to be used anew.
     pub fn give_up(&mut self, segment: usize) {
-        self.recency.demote(segment);
+        self.demote(segment);
     }
 
     /// Notes that a segment was used.
     #[inline]
     pub fn touch(&mut self, segment: usize) {
+        self.moves(segment);
         self.recency.touch(segment);
+    }
+
+    /// A segment counts as used longest ago.
+    fn demote(&mut self, segment: usize) {
+        self.recency.demote(segment);
+        self.clean_from = Some(segment);
+    }
+
+    /// A segment leaves the order of use.
+    fn retire(&mut self, segment: usize) {
+        self.moves(segment);
+        self.recency.retire(segment);
+    }
+
+    /// A segment is about to leave its place in the order of use.
+    #[inline]
+    fn moves(&mut self, segment: usize) {
+        if self.clean_from == Some(segment) {
+            self.clean_from = self.recency.after(segment);
+        }
+    }
+
+    /// A segment is not dirty any more, wherever it stands in the order of use.
+    pub(super) fn comes_clean(&mut self) {
+        self.clean_from = None;
     }
 
     /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
@@ -342,7 +371,7 @@ impl Buffer {
         if !self.widen(segment, filling) {
             self.set_span(segment, 0, 0);
             self.memory.as_mut()?.empty.push(segment);
-            self.recency.retire(segment);
+            self.retire(segment);
             return None;
         }
         self.give(segment, start)
@@ -386,9 +415,9 @@ impl Buffer {
         let Some(memory) = &self.memory else { return true };
         let more = self.segment_sectors.saturating_sub(u64::from(memory.held[segment]));
         let found = memory.free >= more || {
-            self.recency.retire(segment);
+            self.retire(segment);
             let found = self.find_memory(more, filling);
-            self.recency.touch(segment);
+            self.touch(segment);
             found
         };
         if found && let Some(memory) = &mut self.memory {
@@ -437,16 +466,25 @@ impl Buffer {
         }
     }
 
-    /// The least recently used clean segment, sparing `filling`.
+    /// The least recently used clean segment, sparing `filling`. Those that were found dirty are not looked at again until
+    /// one has come clean.
     #[inline]
-    fn oldest_clean(&self, filling: Option<usize>) -> Option<usize> {
-        let free = |&segment: &usize| self.dirty[segment].is_none() && Some(segment) != filling;
+    fn oldest_clean(&mut self, filling: Option<usize>) -> Option<usize> {
         // Mostly it is the first.
-        let first = self.recency.oldest()?;
-        if self.order.is_empty() && Some(first) != filling {
-            return Some(first);
+        let first = self.recency.oldest();
+        if self.order.is_empty() && first != filling {
+            return first;
         }
-        self.recency.oldest_first().find(free)
+        let mut next = self.clean_from.or(first);
+        while next.is_some_and(|segment| self.is_dirty(segment)) {
+            next = next.and_then(|segment| self.recency.after(segment));
+        }
+        self.clean_from = next;
+        // One that is spared stays the first of the clean ones.
+        while next.is_some_and(|segment| self.is_dirty(segment) || Some(segment) == filling) {
+            next = next.and_then(|segment| self.recency.after(segment));
+        }
+        next
     }
 
     /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten, in the order of
@@ -479,9 +517,47 @@ impl Buffer {
             Some(memory) => {
                 memory.free += u64::from(core::mem::take(&mut memory.held[segment]));
                 memory.empty.push(segment);
-                self.recency.retire(segment);
+                self.retire(segment);
             }
-            None => self.recency.demote(segment),
+            None => self.demote(segment),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+    use crate::time::Instant;
+
+    #[test]
+    fn the_oldest_clean_segment_is_the_one_that_a_search_of_all_finds() {
+        let mut random = Seed(14).stream("cache");
+        let mut buffer = Buffer::new(12, 64, 12, 12);
+        let mut found = 0;
+        for step in 0..20_000u64 {
+            let segment = random.below(12) as usize;
+            match random.below(5) {
+                0 if !buffer.is_dirty(segment) => {
+                    let piece = Piece { lba: step * 64, sectors: 8, stamp: step, arrived: Instant::ZERO };
+                    buffer.set_span(segment, piece.lba, piece.lba);
+                    buffer.write(segment, piece, Instant::ZERO);
+                }
+                0 | 1 => buffer.touch(segment),
+                2 if random.percent(40) => buffer.drop_dirty(segment),
+                3 if !buffer.is_dirty(segment) => buffer.give_up(segment),
+                3 if random.percent(10) => {
+                    buffer.retire(segment);
+                    buffer.touch(segment);
+                }
+                _ => {}
+            }
+            let filling = random.percent(50).then(|| random.below(12) as usize);
+            let free = |&segment: &usize| !buffer.is_dirty(segment) && Some(segment) != filling;
+            let searched = buffer.recency.oldest_first().find(free);
+            assert_eq!(buffer.oldest_clean(filling), searched, "step {step}");
+            found += u32::from(searched.is_some());
+        }
+        assert!((1_000..20_000).contains(&found), "{found}");
     }
 }

@@ -294,6 +294,7 @@ impl Buffer {
             self.spare.push(dirty.pieces);
             self.order.retain(|&other| other != segment);
             self.cleans(segment);
+            self.comes_clean();
         }
     }
 
