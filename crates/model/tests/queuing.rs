@@ -157,6 +157,17 @@ fn one_for_the_head_of_the_queue_passes_what_is_planned() {
     assert_eq!(tags(&answers(&mut drive)), [0, 3, 1, 2]);
 }
 
+/// Two streams by turns, all planned: a read that goes on behind the one under way rides on its read-ahead.
+#[test]
+fn a_stream_is_read_on_past_what_is_planned() {
+    let mut small = queued(Queuing::Ncq, 16, Policy::Sptf).buffered(4, 64);
+    (small.firmware.ahead, small.cache.read_ahead.max) = (8, 64);
+    let mut drive = small.drive();
+    submit(&mut drive, Instant::ZERO, &[read(0, 4_000)]);
+    submit(&mut drive, at(10), &[read(1, 40), read(2, 4_008), read(3, 48), read(4, 4_016)]);
+    assert_eq!(tags(&answers(&mut drive)), [0, 2, 4, 1, 3]);
+}
+
 /// One that waited beyond the limit is the next to be planned, and nothing that is planned waits for more than those before it.
 #[test]
 fn a_limit_of_waiting_holds_for_what_is_not_planned() {

@@ -3,6 +3,9 @@
 //! up to so many and one arrive and are served in order of arrival, and of a longer queue those that are left over compete for
 //! the end of the plan, with where the arm and the platter will be then.
 //!
+//! A read that rides on a read-ahead in progress needs no positioning, and goes along though others are planned before it, as firmware
+//! joins neighbours (inferred): streams beside one another stay streams. The limit of waiting holds for what it passes.
+//!
 //! Measured: a SpinPoint F1 gains nothing from four outstanding reads, little from eight, and no read of sixteen is done before
 //! eight others (docs/published.md). What is planned is worked out anew at each choice, so a destage in between shifts
 //! it, but does not change its order.

@@ -229,8 +229,8 @@ impl Candidates {
         chosen: Option<Chosen>,
         costs: &impl Costs<Target>,
     ) -> bool {
-        if let Some(Standing::Planned(place)) = chosen.map(|it| it.standing) {
-            return place > 0 || !self.heads.is_empty();
+        if matches!(chosen.map(|it| it.standing), Some(Standing::Planned(_))) {
+            return !self.heads.is_empty();
         }
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
@@ -240,7 +240,6 @@ impl Candidates {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.of(target)
         };
         !self.heads.is_empty()
-            || !self.planned.is_empty()
             || (!priority && !self.preferred.is_empty())
             || rivals.iter().next().is_some_and(|oldest| older > 0 && (closed || heavy(oldest)))
     }
