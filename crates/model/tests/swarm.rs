@@ -203,6 +203,10 @@ fn random_planner(rng: &mut Rng) -> Stack {
     stack
 }
 
+fn bare_planner(rng: &mut Rng) -> Stack {
+    Stack { layers: Vec::new(), ..random_planner(rng) }
+}
+
 #[test]
 fn drives_that_plan_ahead_add_up() {
     for seed in 0..500 {
@@ -232,7 +236,7 @@ fn random_arrays_add_up() {
 #[test]
 fn running_others_is_stepping_them() {
     for seed in 0..300 {
-        for draw in [random_array, random_planner] {
+        for draw in [random_array, random_planner, bare_planner] {
             let of = |by_steps| records_of(draw(&mut Seed(seed).stream("array")), seed, by_steps);
             assert_eq!(of(false), of(true), "seed {seed}");
         }

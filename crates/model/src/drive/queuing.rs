@@ -94,7 +94,10 @@ impl Candidates {
             Standing::Head => self.heads.push_back((since, target)),
             Standing::Preferred => self.preferred.push(since, cylinder, target),
             Standing::Plain => self.plain.push(since, cylinder, target),
-            Standing::Planned(_) => self.planned.push_back((since, target)),
+            Standing::Planned(_) => {
+                self.plain.pass_through(cylinder);
+                self.planned.push_back((since, target));
+            }
         }
     }
 
