@@ -152,11 +152,13 @@ impl Ledger {
     }
 
     /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
+    #[inline]
     pub fn adopt(&mut self, waiting: Part, child: &Completion) {
-        self.until(waiting, child.submitted);
-        for (sum, part) in self.parts.0.iter_mut().zip(child.parts.0) {
-            *sum = sum.wrapping_add(part);
+        // The one part after all: a wide read of what has just been written narrowly would wait for that.
+        for (sum, part) in self.parts.0.iter_mut().zip(&child.parts.0) {
+            *sum = sum.wrapping_add(*part);
         }
+        self.until(waiting, child.submitted);
         self.mark = child.finished;
     }
 

@@ -48,6 +48,18 @@ impl<T> Slab<T> {
         self.free.push(index);
     }
 
+    /// The first of the `last` places freed, none of which was taken since.
+    #[inline]
+    pub fn freed(&self, last: u32) -> u32 {
+        self.free[self.free.len() - last as usize]
+    }
+
+    /// Places that are taken.
+    #[inline]
+    pub fn taken(&self) -> u32 {
+        (self.places.len() - self.free.len()) as u32
+    }
+
     /// Numbers given out so far, those that are free again among them.
     pub fn len(&self) -> u32 {
         self.places.len() as u32
@@ -71,5 +83,21 @@ impl<T> IndexMut<u32> for Slab<T> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
         &mut self.places[index as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_freed_last_is_found_in_order_and_taken_first() {
+        let mut slab = Slab::with_capacity(4);
+        let numbers: Vec<u32> = (0..4).map(|item| slab.put(item)).collect();
+        [2, 0, 3].into_iter().for_each(|index| slab.free(numbers[index]));
+        assert_eq!(slab.taken(), 1);
+        assert_eq!([3, 2, 1].map(|last| slab.freed(last)), [2, 0, 3]);
+        assert_eq!((slab.claim(|| 9), slab[3], slab.taken()), (3, 3, 2), "with what was left in it");
+        assert_eq!([2, 1].map(|last| slab.freed(last)), [2, 0]);
     }
 }

@@ -109,6 +109,7 @@ impl Controller {
     }
 
     /// The command in `slot` is done at `at`: the interrupt is raised, or held back for others.
+    #[inline(always)]
     fn finish(&mut self, crank: &mut Crank<Self>, at: Instant, slot: u32) {
         let Some(coalesce) = &self.coalesce else { return crank.answer(at, slot, Status::Done) };
         if self.batch.is_empty() {

@@ -47,7 +47,7 @@ pub trait Layer: Sized {
     /// There is room for a request. There is when nothing is in flight.
     fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
         let _ = request;
-        crank.in_flight < crank.room
+        crank.in_flight() < crank.room
     }
 
     /// A request has come, and is in `slot`.
@@ -167,11 +167,12 @@ pub struct Crank<L: Layer> {
     /// What goes up of landings.
     pub landings: Carried,
     below: Box<dyn Device>,
-    /// Requests that it takes at once, and that it has.
+    /// Requests that it takes at once.
     room: u32,
-    in_flight: u32,
-    /// Slots of requests that are over, until their answers are polled; they are free.
-    over: VecDeque<u32>,
+    /// Commands below that are not back.
+    sent: u32,
+    /// Answers that were not polled: so many slots of those freed last hold them.
+    over: u32,
     /// Answers that were not polled before a slot was wanted again; older than those.
     ready: VecDeque<Completion>,
     /// What is below was called since it was last asked.
@@ -196,13 +197,15 @@ impl<L: Layer> Crank<L> {
     }
 
     /// Requests from above that have no answer yet.
+    #[inline]
     pub fn in_flight(&self) -> u32 {
-        self.in_flight
+        self.slots.taken()
     }
 
     /// Sends a command down. What is below has room for as many as it said.
     pub fn submit(&mut self, now: Instant, request: Request) {
         self.called = true;
+        self.sent += 1;
         self.below.submit(now, request).expect("room below for the depth it states");
     }
 
@@ -227,13 +230,19 @@ impl<L: Layer> Crank<L> {
     }
 
     /// Ends the request in `slot` at `now`; what is not accounted for was spent here.
+    #[inline]
     pub fn answer(&mut self, now: Instant, slot: u32, status: Status) {
         let held = &mut self.slots[slot];
         held.ledger.until(L::PART, now);
         (held.status, held.live) = (status, false);
-        self.over.push_back(slot);
         self.slots.free(slot);
-        self.in_flight -= 1;
+        self.over += 1;
+    }
+
+    /// There is an answer.
+    #[inline]
+    fn has_answer(&self) -> bool {
+        self.over > 0 || !self.ready.is_empty()
     }
 
     /// The next answer.
@@ -242,14 +251,25 @@ impl<L: Layer> Crank<L> {
         if !self.ready.is_empty() {
             return self.ready.pop_front();
         }
-        let slot = self.over.pop_front()?;
-        Some(self.slots[slot].completion())
+        if self.over == 0 {
+            return None;
+        }
+        Some(self.first_over())
+    }
+
+    /// The first of the answers in slots.
+    #[inline]
+    fn first_over(&mut self) -> Completion {
+        let slot = self.slots.freed(self.over);
+        self.over -= 1;
+        self.slots[slot].completion()
     }
 
     /// Keeps the answers that were not polled: their slots may be taken.
     fn keep_answers(&mut self) {
-        while let Some(slot) = self.over.pop_front() {
-            self.ready.push_back(self.slots[slot].completion());
+        while self.over > 0 {
+            let answer = self.first_over();
+            self.ready.push_back(answer);
         }
     }
 
@@ -266,13 +286,15 @@ impl<L: Layer> Crank<L> {
     /// Takes back what has come from below.
     pub fn collect(&mut self, layer: &mut L) {
         self.collect_landings(layer);
-        while let Some(completion) = &self.below.poll_completion() {
+        while self.sent > 0 {
+            let Some(completion) = &self.below.poll_completion() else { return };
             self.come_up(layer, completion);
         }
     }
 
     #[inline]
     fn come_up(&mut self, layer: &mut L, completion: &Completion) {
+        self.sent -= 1;
         let turn = layer.up(self, completion);
         self.own_next = self.own_next.min(turn);
     }
@@ -355,8 +377,8 @@ impl<L: Layer> Layered<L> {
             landings: Carried::default(),
             below,
             room,
-            in_flight: 0,
-            over: VecDeque::with_capacity(room as usize),
+            sent: 0,
+            over: 0,
             ready: VecDeque::new(),
             called: false,
             below_next,
@@ -435,7 +457,6 @@ impl<L: Layer> Device for Layered<L> {
         crank.keep_answers();
         let slot = crank.slots.claim(|| Held::of(now, request));
         crank.slots[slot].begin(now, request);
-        crank.in_flight += 1;
         let turn = layer.down(crank, now, slot);
         crank.own_next = crank.own_next.min(turn);
         self.settle(now);
@@ -488,7 +509,7 @@ impl<L: Layer> Device for Layered<L> {
 
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         loop {
-            if !(self.crank.over.is_empty() && self.crank.ready.is_empty()) {
+            if self.crank.has_answer() {
                 return self.crank.poll();
             }
             let Layered { layer, crank } = self;
@@ -514,7 +535,7 @@ impl<L: Layer> Device for Layered<L> {
             if !crank.called && crank.own_next <= at {
                 crank.own_next = layer.turn(crank, at);
                 // What it sent down is asked about next anyway.
-                if crank.called && crank.own_next > at && crank.over.is_empty() {
+                if crank.called && crank.own_next > at && crank.over == 0 {
                     (crank.called, crank.below_next) = (false, at);
                     continue;
                 }
