@@ -80,7 +80,7 @@ pub fn fit(
     point = judge::thin(&bench, &origin, point, effort, &mut left);
     point = judge::take_back(&bench, &origin, point, &mut left);
     point = settled(&bench, &origin, point, effort);
-    let (point, intervals) = spread(&bench, &origin, point, (&found, &free), &mut left);
+    let (point, intervals) = spread(&bench, &origin, point, (&found, &free), effort, &mut left);
     for (index, left) in
         left.iter_mut().enumerate().filter(|(index, left)| point[*index] == origin[*index] && left.is_none())
     {
@@ -132,13 +132,14 @@ fn settled(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort) -
     if worse { point } else { again }
 }
 
-/// The point and its intervals. Where what is held back is met no better than by the profile as it was, everything goes
-/// back. `found` is where the search ended, and what the data feel there.
+/// The point and its intervals, without what these do not tell. Where what is held back is met no better than by the profile as it
+/// was, everything goes back. `found` is where the search ended, and what the data feel there.
 fn spread(
     bench: &Bench<'_>,
     origin: &[f64],
     point: Vec<f64>,
     (found, free): (&[f64], &[bool]),
+    effort: Effort,
     left: &mut [Option<Left>],
 ) -> (Vec<f64>, Intervals) {
     if point == origin || judge::better(bench, origin, &point) == Some(false) {
@@ -156,5 +157,7 @@ fn spread(
     let moved = moved(origin, &point);
     let asked = Asked { point: &point, beside: &beside, moved: &moved, free };
     let intervals = interval::intervals(bench, &asked);
+    let point = judge::told(bench, origin, point, &intervals, effort, left);
+    let intervals = intervals.at(bench.parameters, &point);
     (point, intervals)
 }

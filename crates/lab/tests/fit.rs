@@ -9,9 +9,12 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::trace::measured::Trace;
 use seekwise_lab::catalogue;
+use seekwise_lab::fit::bench::Bench;
 use seekwise_lab::fit::data::{Data, Traced};
-use seekwise_lab::fit::judge::Left;
+use seekwise_lab::fit::interval::Intervals;
+use seekwise_lab::fit::judge::{self, Left};
 use seekwise_lab::fit::search::Effort;
+use seekwise_lab::fit::slope::{FINE, descend};
 use seekwise_lab::fit::{Fitted, fit, parameter, report, write};
 use seekwise_lab::validate::play;
 use seekwise_model::block::Op;
@@ -80,9 +83,39 @@ fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
     let (low, high) = found.intervals.of[miss].expect("a number that moved has an interval");
     assert!(low <= 1.45 && high >= 1.35 && high - low < 0.5, "{low} … {high}");
     assert_eq!(found.parameters[after].says(found.point[after]), "2");
+    let (least, most) = found.intervals.of[after].expect("a rule that is a number has an interval");
+    assert!(least == 2.0 && most <= 4.0, "the data tell it from 1, its former value: {least} … {most}");
     assert_eq!(found.left[flush], Some(Left::NotFelt));
     let held = found.held.unwrap();
     assert!(held.1 < 0.5 * held.0, "{held:?}");
+}
+
+#[test]
+fn a_number_that_could_be_anything_goes_back() {
+    let keys = [ONLY[0], "link.rate_mb_s"].map(str::to_owned);
+    let (drive, trace) = (catalogue::load(DRIVE).unwrap(), measured(&truth(&[(ONLY[0], "1.4")]), 2400));
+    let data = [Data::Traced(Box::new(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
+    let parameters = parameter::of(&drive, &keys);
+    let origin = parameter::origin(&parameters);
+    let place = |name: &str| parameters.iter().position(|it| it.name == name).unwrap();
+    let (miss, rate) = (place(&keys[0]), place(&keys[1]));
+    let bench = Bench::new(&drive, &parameters, &data, BTreeMap::new(), &|_, _, _| ());
+    let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
+    (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
+    let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();
+    let moved = descend(&bench, moved, &free, &FINE);
+    let mut told = |of_rate: (f64, f64)| {
+        let mut of = vec![None; origin.len()];
+        (of[miss], of[rate]) = (Some((1.3, 1.5)), Some(of_rate));
+        let intervals = Intervals { of, pairs: Vec::new() };
+        judge::told(&bench, &origin, moved.clone(), &intervals, Effort { generations: 12 }, &mut left)
+    };
+    let near = told((0.9 * origin[rate], 1.3 * origin[rate]));
+    assert_eq!(near, moved, "an interval of a fifth of the range stays, though it holds the former value");
+    let wide = told((0.5 * origin[rate], 2.0 * origin[rate]));
+    assert_eq!(wide[rate], origin[rate]);
+    assert!((wide[miss] - 1.4).abs() < 0.1, "what the data tell stays: {wide:?}");
+    assert_eq!(left[rate], Some(Left::NotTold));
 }
 
 #[test]

@@ -32,16 +32,30 @@ const AHEAD: f64 = 0.02;
 /// From this correlation on two numbers are named together.
 const TRADES: f64 = 0.8;
 
-/// A number whose interval is as wide as this share of its range is not told.
-pub const WIDE: f64 = 0.5;
-
 /// The intervals of the numbers of a point, and which trade.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// Of each parameter that moved and is a number: least and most.
+    /// Of each parameter that moved and is a number, or a rule that is one: least and most.
     pub of: Vec<Option<(f64, f64)>>,
     /// Pairs of parameters that trade, with their correlation; the first moved.
     pub pairs: Vec<(usize, usize, f64)>,
+}
+
+impl Intervals {
+    /// The same of a point at which some of the numbers went back, the others following.
+    #[must_use]
+    pub fn at(mut self, parameters: &[Parameter], point: &[f64]) -> Intervals {
+        let went = |index: usize| point[index] == parameters[index].origin;
+        for (index, ends) in self.of.iter_mut().enumerate() {
+            let number = parameters[index].range().is_some();
+            *ends = ends.filter(|_| !went(index));
+            if let Some((low, high)) = ends.filter(|_| number) {
+                *ends = Some((low.min(point[index]), high.max(point[index])));
+            }
+        }
+        self.pairs.retain(|&(a, _, _)| !went(a));
+        self
+    }
 }
 
 /// What is asked about.
@@ -99,7 +113,27 @@ pub fn intervals(bench: &Bench<'_>, asked: &Asked<'_>) -> Intervals {
         centre = best;
     }
     let pairs = Slopes::at(bench, &centre.0, asked.free, AHEAD).map_or_else(Vec::new, |slopes| trades(&slopes, &moved));
-    Intervals { of: ends(bench.parameters, asked.point, &no_worse(&fit, &tried), &moved), pairs }
+    let mut of = ends(bench.parameters, asked.point, &no_worse(&fit, &tried), &moved);
+    for index in (0..of.len()).filter(|&index| asked.moved[index]) {
+        of[index] = of[index].or_else(|| choices(bench, asked, &fit, index));
+    }
+    Intervals { of, pairs }
+}
+
+/// The least and the largest choice of a rule that is a number with which, the numbers following, a point is no worse than the
+/// one with the losses `fit`.
+fn choices(bench: &Bench<'_>, asked: &Asked<'_>, fit: &[f64], index: usize) -> Option<(f64, f64)> {
+    let numbers = bench.parameters[index].numbers()?;
+    let no_worse = |&choice: &usize| {
+        let mut other = asked.point.to_vec();
+        other[index] = choice as f64;
+        let settled = descend(bench, other, asked.free, &FINE);
+        share_better(fit, &bench.ask(Question::Drawn, &settled)) < SURE
+    };
+    let all: Vec<usize> = (0..numbers.len()).collect();
+    let found: Vec<f64> = all.into_par_iter().filter(no_worse).map(|choice| numbers[choice]).collect();
+    let own = numbers[asked.point[index] as usize];
+    Some(found.iter().fold((own, own), |(low, high), it| (low.min(*it), high.max(*it))))
 }
 
 /// The points tried on the way outwards of one number to one side, as long as they are no worse than the one with the losses `fit`.
@@ -183,6 +217,23 @@ fn trades(slopes: &Slopes, moved: &[usize]) -> Vec<(usize, usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::parameter::{Form, Marked};
+    use crate::fit::ranges;
+
+    #[test]
+    fn where_a_number_went_back_it_has_no_interval_and_those_that_followed_lie_in_theirs() {
+        let number = |origin| Parameter {
+            name: "overhead.read_hit_ms".to_owned(),
+            key: "overhead.read_hit_ms",
+            bend: None,
+            form: Form::Number(ranges::of("overhead.read_hit_ms", 1.0).unwrap()),
+            origin,
+            marked: Marked::Inferred,
+        };
+        let intervals = Intervals { of: vec![Some((0.0, 2.0)), Some((1.0, 2.0))], pairs: vec![(0, 1, 0.9)] };
+        let found = intervals.at(&[number(1.0), number(1.0)], &[1.0, 2.5]);
+        assert_eq!(found, Intervals { of: vec![None, Some((1.0, 2.5))], pairs: Vec::new() });
+    }
 
     #[test]
     fn what_is_worse_in_most_draws_does_not_count() {

@@ -8,6 +8,7 @@
 use serde::Serialize;
 
 use super::bench::{Bench, Question, share_better};
+use super::interval::Intervals;
 use super::parameter::Marked;
 use super::search::{Effort, numbers};
 use super::slope::{FINE, descend, followed};
@@ -38,37 +39,90 @@ pub enum Left {
     NotBetter,
 }
 
-/// Puts back what the data that were seen do not need: a number goes back if the others, following, meet them as well. What
-/// nobody ever stated goes first, and of those what moved least: of numbers that trade, the fewest then carry the change.
+/// Puts back what the data that were seen do not need: a number goes back if the others, following, meet them as well.
 pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, left: &mut [Option<Left>]) -> Vec<f64> {
     let whole = bench.ask(Question::Drawn, &point);
     let mut point = point;
-    let range = |index: usize| bench.parameters[index].range();
-    let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
-    let mut moved: Vec<usize> =
-        (0..point.len()).filter(|&index| point[index] != origin[index] && range(index).is_some()).collect();
-    let rank = |index: usize| match bench.parameters[index].marked {
-        Marked::Absent | Marked::Inferred | Marked::Provisional => 0,
-        Marked::Imported | Marked::Fitted | Marked::Named => 1,
-    };
-    moved.sort_by(|&a, &b| rank(a).cmp(&rank(b)).then(by(a).total_cmp(&by(b))));
-    for index in moved {
-        let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
-        let mut other = point.clone();
-        other[index] = origin[index];
-        let followed = followed(bench, &point, &carried, (index, origin[index]));
-        let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
-        let followed = descend(bench, followed, &free, &FINE);
-        if bench.loss(&followed) < bench.loss(&other) {
-            other = followed;
-        }
-        let other = numbers(bench, other, &free, 0.02, effort.following());
+    for index in numbers_moved(bench, origin, &point) {
+        let other = without(bench, origin, &point, index, effort);
         if share_better(&whole, &bench.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(Left::NotTold);
             point = other;
         }
     }
     point
+}
+
+/// Puts back what its interval does not tell: a number that could be anything in half of its range, what it was before among
+/// it, and that what was held back does not bear out. Nothing goes back that the whole needs to meet that better than the profile did.
+pub fn told(
+    bench: &Bench<'_>,
+    origin: &[f64],
+    point: Vec<f64>,
+    intervals: &Intervals,
+    effort: Effort,
+    left: &mut [Option<Left>],
+) -> Vec<f64> {
+    let mut questions = vec![(Question::Drawn, SURE)];
+    if bench.holds_back() {
+        questions.push((Question::Held, AGREED));
+    }
+    let whole: Vec<Vec<f64>> = questions.iter().map(|(question, _)| bench.ask(*question, &point)).collect();
+    let untold = |index: &usize| {
+        let interval = intervals.of[*index];
+        interval.is_some_and(|(low, high)| low <= origin[*index] && origin[*index] <= high)
+            && bench.parameters[*index].is_wide(interval)
+    };
+    let will_do = |other: &Vec<f64>| {
+        let mut asked = questions.iter().zip(&whole);
+        let worse = asked.any(|((question, sure), whole)| share_better(whole, &bench.ask(*question, other)) >= *sure);
+        !worse && better(bench, origin, other) != Some(false)
+    };
+    let mut point = point;
+    for index in numbers_moved(bench, origin, &point).into_iter().filter(untold) {
+        let alone = alone(origin, &point, index);
+        let other = if will_do(&alone) { alone } else { without(bench, origin, &point, index, effort) };
+        if will_do(&other) {
+            left[index] = Some(Left::NotTold);
+            point = other;
+        }
+    }
+    point
+}
+
+/// `point` with one parameter as it was.
+fn alone(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
+    let mut other = point.to_vec();
+    other[index] = origin[index];
+    other
+}
+
+/// The numbers that moved, in the order in which they are asked whether they must: what nobody ever stated first, and of those
+/// what moved least. Of numbers that trade, the fewest then carry the change.
+fn numbers_moved(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
+    let range = |index: usize| bench.parameters[index].range();
+    let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
+    let rank = |index: usize| match bench.parameters[index].marked {
+        Marked::Absent | Marked::Inferred | Marked::Provisional => 0,
+        Marked::Imported | Marked::Fitted | Marked::Named => 1,
+    };
+    let mut moved: Vec<usize> =
+        (0..point.len()).filter(|&index| point[index] != origin[index] && range(index).is_some()).collect();
+    moved.sort_by(|&a, &b| rank(a).cmp(&rank(b)).then(by(a).total_cmp(&by(b))));
+    moved
+}
+
+/// `point` with one number as it was, and the others that moved following.
+fn without(bench: &Bench<'_>, origin: &[f64], point: &[f64], index: usize, effort: Effort) -> Vec<f64> {
+    let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
+    let mut other = alone(origin, point, index);
+    let followed = followed(bench, point, &carried, (index, origin[index]));
+    let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
+    let followed = descend(bench, followed, &free, &FINE);
+    if bench.loss(&followed) < bench.loss(&other) {
+        other = followed;
+    }
+    numbers(bench, other, &free, 0.02, effort.following())
 }
 
 /// Puts back what does not stay, what matters least first. `left` gets the reasons.
@@ -87,21 +141,16 @@ fn back(
     mut point: Vec<f64>,
     (why, left): (Left, &mut [Option<Left>]),
 ) -> Vec<f64> {
-    let without = |point: &[f64], index: usize| {
-        let mut other = point.to_vec();
-        other[index] = origin[index];
-        other
-    };
     let mut moved: Vec<usize> = (0..point.len()).filter(|&index| point[index] != origin[index]).collect();
     // What costs least to put back is asked first: of two that do the same, one then stays.
-    let asked: Vec<Vec<f64>> = moved.iter().map(|&index| without(&point, index)).collect();
+    let asked: Vec<Vec<f64>> = moved.iter().map(|&index| alone(origin, &point, index)).collect();
     let losses: Vec<f64> = bench.ask_all(Question::Seen, &asked).iter().map(|answer| answer[0]).collect();
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
     moved = order.into_iter().map(|place| moved[place]).collect();
     let mut best = bench.ask(question, &point);
     for index in moved {
-        let other = without(&point, index);
+        let other = alone(origin, &point, index);
         let answer = bench.ask(question, &other);
         if share_better(&best, &answer) < sure {
             left[index] = Some(why);

@@ -20,6 +20,9 @@ pub const BENDS: [&str; 3] = ["shortest", "quarter", "longest"];
 /// A share of the longest distance at which the middle bend lies; its root is a half.
 const QUARTER: f64 = 0.25;
 
+/// A number whose interval is as wide as this share of its range is not told.
+const WIDE: f64 = 0.5;
+
 /// How the figure is marked that a parameter moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -76,6 +79,17 @@ impl Parameter {
     /// Its range, of a number.
     pub fn range(&self) -> Option<&Range> {
         if let Form::Number(range) = &self.form { Some(range) } else { None }
+    }
+
+    /// An interval of it is so wide that the number is hardly told.
+    pub fn is_wide(&self, interval: Option<(f64, f64)>) -> bool {
+        let both = interval.zip(self.range());
+        both.is_some_and(|((low, high), range)| range.place(high) - range.place(low) > WIDE)
+    }
+
+    /// Its choices as numbers, of a rule that is one.
+    pub fn numbers(&self) -> Option<Vec<f64>> {
+        if let Form::Choice(words) = &self.form { words.iter().map(|word| word.parse().ok()).collect() } else { None }
     }
 }
 

@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::Fitted;
 use super::data::{Beside, Data, Part, Traced};
-use super::interval::WIDE;
 use super::judge::Left;
 use super::loss::near;
 use super::parameter::{Marked, apply};
@@ -189,16 +188,13 @@ fn figures(fitted: &Fitted) -> Vec<Moved> {
     let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] != it.origin);
     let moved = |(index, parameter): (usize, &super::parameter::Parameter)| {
         let interval = fitted.intervals.of[index];
-        let wide = interval
-            .zip(parameter.range())
-            .is_some_and(|((low, high), range)| range.place(high) - range.place(low) > WIDE);
         Moved {
             name: parameter.name.clone(),
             marked: parameter.marked,
             before: parameter.says(parameter.origin),
             after: parameter.says(fitted.point[index]),
             interval,
-            wide,
+            wide: parameter.is_wide(interval),
         }
     };
     all.map(moved).collect()

@@ -99,7 +99,6 @@ fn figure(drive: &DriveFile, fitted: &Fitted, key: &str, value: &str, cited: &st
     if number {
         let place = fitted.parameters.iter().position(|parameter| parameter.key == key);
         let at = moved.number(key).unwrap_or_default();
-        // A rule that is a number has no interval of its own: it is one of a list.
         let (low, high) = place.and_then(|place| fitted.intervals.of[place]).unwrap_or((at, at));
         table.insert("interval", Toml::Array([plain(low), plain(high)].into_iter().collect()));
     }
