@@ -136,7 +136,7 @@ impl Device for Unit {
     fn limits(&self, _: u8) -> Limits {
         self.of.limits(self.unit)
     }
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         let lba = request.lba + self.first;
         self.of.submit(now, Request { unit: self.unit, lba, ..request }).map_err(|_| request)
     }
@@ -276,7 +276,7 @@ impl Device for Canary {
         self.below.limits(unit)
     }
 
-    fn submit(&mut self, now: Instant, mut request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, mut request: Request) -> Result<Instant, Request> {
         match self.lie {
             Lie::Refuses if self.seen == 0 => return Err(request),
             Lie::SkipsFlush if request.op == Op::Flush => {
@@ -290,7 +290,7 @@ impl Device for Canary {
                     parts,
                     effort: Effort::default(),
                 });
-                return Ok(());
+                return Ok(now);
             }
             Lie::ForgetsFua => request.flags = Flags::NONE,
             Lie::Disorders if request.flags.has(Flags::FUA) => request.flags = Flags::FUA,
