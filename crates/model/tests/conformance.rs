@@ -200,6 +200,8 @@ enum Lie {
     Holds,
     /// Rule 1: the next timeout is now.
     NeverLater,
+    /// Rule 1: a request is taken as if nothing came of it.
+    TellsNever,
     /// Rule 2: a completion is dated by the call that finds it.
     DatesByCall,
     /// Rule 3: one completion in five is lost.
@@ -300,7 +302,7 @@ impl Device for Canary {
         }
         let done = self.below.submit(now, request);
         self.collect(now);
-        done
+        if self.lie == Lie::TellsNever { done.map(|_| Instant::FAR) } else { done }
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
@@ -362,6 +364,7 @@ fn canaries_are_caught_by_their_rule() {
     let lies = [
         (Lie::Holds, 1),
         (Lie::NeverLater, 1),
+        (Lie::TellsNever, 1),
         (Lie::DatesByCall, 2),
         (Lie::Swallows, 3),
         (Lie::Refuses, 3),
