@@ -242,8 +242,10 @@ impl<S: Source, D: Device> Engine<S, D> {
         if let Counted::In { worker, intended, served } = self.source.complete(self.now, completion) {
             let from = intended.min(offered);
             completion.extend_back(Part::Driver, from);
-            record.request = served.map_or(request, |(op, sectors)| Request { op, sectors, ..request });
-            (record.worker, record.intended) = (worker, from);
+            (record.worker, record.request, record.intended) = (worker, request, from);
+            if let Some((op, sectors)) = served {
+                (record.request.op, record.request.sectors) = (op, sectors);
+            }
             recorder(record);
         }
     }

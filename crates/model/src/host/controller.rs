@@ -155,6 +155,7 @@ impl Layer for Controller {
         self.idle_from
     }
 
+    #[inline(always)]
     fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
         let Request { op, sectors, .. } = crank.slots[slot].request;
@@ -185,6 +186,7 @@ impl Layer for Controller {
     }
 
     /// Sends down what is due, or answers what has crossed the bus.
+    #[inline(always)]
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         match over(&mut self.working, now) {
             Some((at, slot)) => crank.pass(at, slot),

@@ -469,6 +469,7 @@ impl Layer for Driver {
         if self.is_full() { Instant::FAR } else { now }
     }
 
+    #[inline(always)]
     fn up(&mut self, crank: &mut Crank, completion: &mut Completion) -> Instant {
         let number = self.sent[completion.tag as usize];
         self.idle_tags.push(completion.tag);
@@ -486,6 +487,7 @@ impl Layer for Driver {
         now
     }
 
+    #[inline(always)]
     fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         if self.send(crank, now) {
             let more = !self.is_full() && self.something_waits();

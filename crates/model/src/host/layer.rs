@@ -116,8 +116,10 @@ pub trait Layer: Sized {
 /// A request from above.
 #[derive(Clone, Copy)]
 pub struct Held<N> {
-    /// As it came; a layer may treat it as another.
+    /// As it came, but for its tag, which is the slot, as for whoever it is passed on to; a layer may treat it as another.
     pub request: Request,
+    /// Its tag for whoever it came from.
+    pub tag: u32,
     /// How it will end.
     pub status: Status,
     /// What the layer notes.
@@ -130,16 +132,18 @@ pub struct Held<N> {
 }
 
 impl<N: Default> Held<N> {
-    /// `request` has come.
-    fn of(now: Instant, request: Request) -> Held<N> {
-        let (note, account) = (N::default(), Account::open(now));
-        Held { request, status: Status::Done, note, came: now, written: false, account, live: true }
+    /// A place for one.
+    fn none() -> Held<N> {
+        let (note, account, came) = (N::default(), Account::open(Instant::ZERO), Instant::ZERO);
+        Held { request: Request::NONE, tag: 0, status: Status::Done, note, came, written: false, account, live: false }
     }
 
-    /// The same in the place of one that is over: it is too large to be moved.
+    /// `request` has come, and is in `slot`, in the place of one that is over: it is too large to be moved.
     #[inline(always)]
-    fn begin(&mut self, now: Instant, request: Request) {
+    fn begin(&mut self, now: Instant, slot: u32, request: Request) {
+        self.tag = request.tag;
         self.request = request;
+        self.request.tag = slot;
         self.came = now;
         self.written = false;
         self.status = Status::Done;
@@ -169,7 +173,7 @@ impl<N> Held<N> {
     #[inline]
     fn put(&self, answer: &mut Completion) {
         let Account { ledger, effort } = &self.account;
-        answer.tag = self.request.tag;
+        answer.tag = self.tag;
         answer.status = self.status;
         (answer.submitted, answer.finished) = (ledger.start(), ledger.mark());
         answer.parts = ledger.parts();
@@ -186,8 +190,6 @@ pub struct Crank<L: Layer> {
     below: Box<dyn Device>,
     /// Requests that it takes at once.
     room: u32,
-    /// Commands below that are not back.
-    sent: u32,
     /// Answers that were not polled: the oldest are `ready`, for the rest so many slots of those freed last hold them.
     answers: u32,
     /// Answers that were not polled before a slot was wanted again.
@@ -223,15 +225,13 @@ impl<L: Layer> Crank<L> {
 
     /// Sends a command down. What is below has room for as many as it said.
     pub fn submit(&mut self, now: Instant, request: Request) {
-        self.sent += 1;
         self.below_next = self.below.submit(now, request).expect("room below for the depth it states");
         self.called |= self.below_next <= now || self.landings.are_wanted();
     }
 
     /// Sends the request in `slot` down as it is.
     pub fn pass(&mut self, now: Instant, slot: u32) {
-        let request = Request { tag: slot, ..self.slots[slot].request };
-        self.submit(now, request);
+        self.submit(now, self.slots[slot].request);
     }
 
     /// Does something to what is below.
@@ -263,7 +263,7 @@ impl<L: Layer> Crank<L> {
             held.put(completion);
         } else {
             completion.extend_back(L::PART, held.came);
-            completion.tag = held.request.tag;
+            completion.tag = held.tag;
         }
         held.live = false;
         self.answered = Some(slot);
@@ -281,7 +281,7 @@ impl<L: Layer> Crank<L> {
     }
 
     /// The next answer is put into `answer`; there is one.
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self, answer: &mut Completion) {
         match self.ready.pop_front() {
             Some(kept) => *answer = kept,
@@ -311,10 +311,10 @@ impl<L: Layer> Crank<L> {
     }
 
     /// Takes back what has come from below.
+    #[inline(never)]
     pub fn collect(&mut self, layer: &mut L) {
         self.collect_landings(layer);
-        while self.sent > 0 {
-            let Some(completion) = &mut self.below.poll_completion() else { return };
+        while let Some(completion) = &mut self.below.poll_completion() {
             if let Some(slot) = self.come_up(layer, completion) {
                 self.keep(slot, completion);
             }
@@ -322,16 +322,15 @@ impl<L: Layer> Crank<L> {
     }
 
     /// Answers the slot of the request whose answer the completion is as it stands, if it is one.
-    #[inline]
+    #[inline(always)]
     fn come_up(&mut self, layer: &mut L, completion: &mut Completion) -> Option<u32> {
-        self.sent -= 1;
         let turn = layer.up(self, completion);
         self.own_next = self.own_next.min(turn);
         self.answered.take()
     }
 
     /// True when the completion is the answer that is polled next as it stands.
-    #[inline]
+    #[inline(always)]
     fn pass_on(&mut self, layer: &mut L, completion: &mut Completion) -> bool {
         let Some(slot) = self.come_up(layer, completion) else { return false };
         let next = self.answers == 0;
@@ -403,7 +402,7 @@ impl<L: Layer> Crank<L> {
     }
 
     fn abort(&mut self, layer: &mut L, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let slot = self.live().find(|&slot| self.slots[slot].request.tag == tag).ok_or(ControlError::UnknownTag)?;
+        let slot = self.live().find(|&slot| self.slots[slot].tag == tag).ok_or(ControlError::UnknownTag)?;
         let below = layer.below(self, slot);
         if layer.withdraw(self, now, slot, Status::Aborted) {
             self.answer(now, slot, Status::Aborted);
@@ -428,7 +427,6 @@ impl<L: Layer> Layered<L> {
             landings: Carried::default(),
             below,
             room,
-            sent: 0,
             answers: 0,
             ready: VecDeque::new(),
             called: false,
@@ -517,8 +515,8 @@ impl<L: Layer> Device for Layered<L> {
         if crank.answers > 0 {
             crank.keep_answers();
         }
-        let slot = crank.slots.claim(|| Held::of(now, request));
-        crank.slots[slot].begin(now, request);
+        let slot = crank.slots.claim(Held::none);
+        crank.slots[slot].begin(now, slot, request);
         let turn = layer.down(crank, now, slot);
         crank.own_next = crank.own_next.min(turn);
         self.settle(now);

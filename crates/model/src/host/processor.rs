@@ -126,6 +126,7 @@ impl Processor {
     }
 
     /// The system's work joins the queue for a core. Answers when it is over, if it has begun.
+    #[inline(always)]
     fn queue(&mut self, now: Instant, takes: Span, work: Work) -> Instant {
         self.busy += takes;
         if self.left() == 0 {
@@ -185,6 +186,7 @@ impl Layer for Processor {
         now
     }
 
+    #[inline(always)]
     fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         let (slot, now, effort) = (completion.tag, completion.finished, &mut completion.effort);
         self.compute(now);
@@ -199,6 +201,7 @@ impl Layer for Processor {
         self.queue(now, takes, Work::Finish(slot))
     }
 
+    #[inline(always)]
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         self.compute(now);
         if let Some(place) = self.running.iter().position(|&(at, _)| at <= now) {
@@ -224,7 +227,7 @@ impl Layer for Processor {
     fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
         let work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1)).map(Work::slot);
         let mut slots: Vec<u32> = work.chain(self.computing.iter().map(|it| it.1)).collect();
-        slots.sort_by_key(|&slot| crank.slots[slot].request.tag);
+        slots.sort_by_key(|&slot| crank.slots[slot].tag);
         slots
     }
 
