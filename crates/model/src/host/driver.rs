@@ -361,7 +361,8 @@ impl Driver {
         }
     }
 
-    fn piece_returned(&mut self, crank: &mut Crank, piece: Piece, completion: &mut Completion, alone: bool) {
+    /// A piece is back with its command, the `last` of that or not: then nobody else needs the completion.
+    fn piece_returned(&mut self, crank: &mut Crank, piece: Piece, completion: &mut Completion, last: bool) {
         let (slot, now) = (piece.parent, completion.finished);
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
         let parent = &mut crank.slots[slot];
@@ -375,7 +376,7 @@ impl Driver {
             parent.part_ended(completion.status);
             return;
         }
-        if alone && parent.status == Status::Done && !parent.note.through {
+        if last && parent.status == Status::Done && !parent.note.through {
             return crank.answer_with(slot, completion);
         }
         parent.part_ended(completion.status);
