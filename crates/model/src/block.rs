@@ -5,7 +5,8 @@
 //!
 //! # The contract
 //! 1. After `submit`, `control` or `handle_timeout(now)` all that is due by `now` is done and its completions can be
-//!    polled; after draining, `poll_timeout` is later than `now`. Drain after `submit` too.
+//!    polled; after draining, `poll_timeout` is later than `now`. Drain after `submit` too, unless the instant that it
+//!    answers ([`Reached::next`]) is later than `now`: then there is nothing, and `poll_timeout` is that instant.
 //!    `handle_timeout(now)` comes before `submit` or `control` at that `now`; ties go by member, then tag.
 //! 2. Late calls change nothing: each layer steps its children through their own instants, so any coarser stepping
 //!    gives the same completions.
@@ -18,14 +19,14 @@
 //!    layer translates the landings of what it sent down into places and stamps of what it was sent.
 //! 6. What a cut does to the sector under the head is a value of the profile ([`CutSector`]).
 //! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add
-//!    up exactly.
+//!    up exactly. On its way up a completion stays in one place, and each layer adds what it spent.
 //! 8. Same inputs, same outputs.
 //!
 //! `testing::conformance` checks these rules on any device.
 
 pub mod cut;
 
-use crate::record::{DriveLog, Effort, Parts};
+use crate::record::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
 /// Bytes in one sector of the vocabulary: every `lba` and `sectors` counts these.
@@ -130,6 +131,10 @@ pub struct Request {
 }
 
 impl Request {
+    /// A place for one.
+    pub const NONE: Request =
+        Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
+
     /// The first sector after the request.
     pub fn end(&self) -> u64 {
         self.lba + u64::from(self.sectors)
@@ -168,6 +173,35 @@ pub struct Completion {
     pub parts: Parts,
     /// What it asked of the processor.
     pub effort: Effort,
+}
+
+impl Completion {
+    /// A place for one.
+    pub const NONE: Completion = Completion {
+        tag: 0,
+        status: Status::Done,
+        submitted: Instant::ZERO,
+        finished: Instant::ZERO,
+        parts: Parts::NONE,
+        effort: Effort::NONE,
+    };
+
+    /// It answers what was accepted at `since` already, and waited in `part`.
+    #[inline]
+    pub fn extend_back(&mut self, part: Part, since: Instant) {
+        self.parts.add(part, self.submitted.since(since));
+        self.submitted = since;
+    }
+}
+
+/// How far a device has come in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// One has a completion.
+    pub answered: bool,
+    /// What `poll_timeout` would answer, `FAR` where nothing happens by itself; or the present or before, where completions
+    /// may be polled.
+    pub next: Instant,
 }
 
 /// What became of written sectors, or what a layer tells besides that decides what they are worth.
@@ -333,8 +367,9 @@ pub struct Limits {
 pub trait Device {
     /// What `unit` can do. Constant while the device is on.
     fn limits(&self, unit: u8) -> Limits;
-    /// Takes a request, or hands it back because there is no room, and only for that.
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request>;
+    /// Takes a request and answers when to call next ([`Reached::next`]); or hands it back because there is no room, and only
+    /// for that.
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request>;
     /// Does something beside requests.
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError>;
     /// When to call `handle_timeout` next; never at or before the last `now` once drained.
@@ -352,11 +387,20 @@ pub trait Device {
     /// Virtual time: does what is due, instant after instant, until one has a completion, and answers it (others of
     /// that instant can be polled); nothing when there is none by `until`, which may be `FAR`.
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
+        let mut answer = Completion::NONE;
+        self.proceed_into(until, &mut answer).answered.then_some(answer)
+    }
+    /// The same, the completion put into the place of one that is over: it is too large to be moved.
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
         loop {
             if let Some(completion) = self.poll_completion() {
-                return Some(completion);
+                *answer = completion;
+                return Reached { answered: true, next: completion.finished };
             }
-            let next = self.poll_timeout().filter(|&next| next <= until)?;
+            let next = self.poll_timeout().unwrap_or(Instant::FAR);
+            if next > until || next == Instant::FAR {
+                return Reached { answered: false, next };
+            }
             self.handle_timeout(next);
         }
     }
@@ -366,7 +410,7 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     fn limits(&self, unit: u8) -> Limits {
         (**self).limits(unit)
     }
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         (**self).submit(now, request)
     }
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
@@ -390,8 +434,8 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     fn log(&self) -> DriveLog {
         (**self).log()
     }
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
-        (**self).proceed(until)
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+        (**self).proceed_into(until, answer)
     }
 }
 

@@ -41,7 +41,7 @@ use self::profile::Profile;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
 use self::stream::{Platter, Stream};
-use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Reached, Request, SECTOR, Status};
 use crate::queue::Queue;
 use crate::record::{DriveLog, Effort, Ledger};
 use crate::time::{Instant, Rate, Span};
@@ -223,19 +223,24 @@ enum Power {
 impl Slot {
     /// The answer to its command, done at `finished`.
     fn completion(&self, finished: Instant) -> Completion {
-        Completion {
-            tag: self.request.tag,
-            status: self.outcome,
-            submitted: self.ledger.start(),
-            finished,
-            parts: self.ledger.parts(),
-            effort: Effort { interrupts: self.interrupts, ..Effort::COMMAND },
-        }
+        let mut answer = Completion::NONE;
+        self.answer(finished, &mut answer);
+        answer
+    }
+
+    /// The same, put into the place of one that is over.
+    #[inline]
+    fn answer(&self, finished: Instant, answer: &mut Completion) {
+        answer.tag = self.request.tag;
+        answer.status = self.outcome;
+        (answer.submitted, answer.finished) = (self.ledger.start(), finished);
+        answer.parts = self.ledger.parts();
+        answer.effort = Effort { interrupts: self.interrupts, ..Effort::COMMAND };
     }
 
     fn free() -> Slot {
         Slot {
-            request: BLANK,
+            request: Request::NONE,
             ledger: Ledger::open(Instant::ZERO),
             stage: Stage::Free,
             outcome: Status::Done,
@@ -357,6 +362,12 @@ impl Drive {
         }
     }
 
+    /// When to call next: at once where something can be polled.
+    #[inline]
+    fn call_at(&self, now: Instant) -> Instant {
+        if self.ready.is_empty() { self.next } else { now }
+    }
+
     /// The soonest instant at which something happens by itself, or `FAR`.
     fn next_event(&self) -> Instant {
         let mut next = Instant::FAR;
@@ -377,9 +388,6 @@ impl Drive {
 
 const NOWHERE: Extent = Extent { lba: 0, sectors: 0, cylinder: 0, head: 0, angle: 0, slot: 0, before: 0, behind: 0 };
 
-const BLANK: Request =
-    Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
-
 impl Device for Drive {
     fn limits(&self, _unit: u8) -> Limits {
         Limits {
@@ -396,7 +404,7 @@ impl Device for Drive {
         }
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         self.advance(now);
         let spare = self.slots.len() - self.profile.firmware.depth as usize;
         if self.free.len() + usize::from(self.is_draining()) <= spare {
@@ -409,7 +417,7 @@ impl Device for Drive {
         // Where nothing was to happen by itself, its decoding is what comes next.
         self.next = if self.next == Instant::FAR { decoded } else { self.next_event() };
         self.advance(now);
-        Ok(())
+        Ok(self.call_at(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
@@ -446,19 +454,22 @@ impl Device for Drive {
         self.tell_unsettled(tell);
     }
 
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
-        if let Some(completion) = self.ready.pop_front() {
-            return Some(completion);
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+        if self.ready.is_empty()
+            && let Some((slot, finished)) = self.lone_read(until)
+        {
+            self.slots[usize::from(slot)].answer(finished, answer);
+            return Reached { answered: true, next: self.next };
         }
-        if let Some(completion) = self.lone_read(until) {
-            return Some(completion);
-        }
-        while self.next <= until && self.next != Instant::FAR {
-            self.advance(self.next);
+        loop {
             if let Some(completion) = self.ready.pop_front() {
-                return Some(completion);
+                *answer = completion;
+                return Reached { answered: true, next: self.call_at(completion.finished) };
             }
+            if self.next > until || self.next == Instant::FAR {
+                return Reached { answered: false, next: self.next };
+            }
+            self.advance(self.next);
         }
-        None
     }
 }

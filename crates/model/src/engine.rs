@@ -14,9 +14,9 @@ pub mod joined;
 
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Control, Counted, Device, Next, Request, Source, Status};
+use crate::block::{Control, Counted, Device, Next, Request, Source, Status};
 use crate::record::{Part, Record};
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 
 /// More events than this at one instant mean that a device or a source does not let time pass.
 const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
@@ -30,6 +30,8 @@ pub struct Engine<S, D> {
     wake: Instant,
     /// The source may have something: a request completed, or its instant came.
     ask: bool,
+    /// The device may have completions.
+    poll: bool,
     stamp: u64,
     /// A request the device had no room for, and when it was first offered.
     waiting: Option<(Request, Instant)>,
@@ -58,6 +60,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             now: Instant::ZERO,
             wake: Instant::FAR,
             ask: true,
+            poll: true,
             stamp: 0,
             waiting: None,
             flying: Vec::new(),
@@ -123,26 +126,27 @@ impl<S: Source, D: Device> Engine<S, D> {
     pub fn step(&mut self, now: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.now = now;
         self.device.handle_timeout(now);
+        self.poll = true;
         self.settle(recorder)
     }
 
     /// Runs in virtual time until the source has no more and all has completed, or until `end`.
     pub fn run(&mut self, end: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.step(self.now, recorder)?;
-        let mut standing = 0u32;
+        let (mut standing, mut record) = (0u32, Record::NONE);
         while !self.is_over() {
             let (before, until) = (self.now, self.wake.min(end));
-            match &self.device.proceed(until) {
-                Some(completion) => {
-                    self.now = completion.finished.max(before);
-                    self.complete(completion, recorder);
-                }
-                None if until == Instant::FAR => break,
-                None => {
-                    self.now = until.max(before);
-                    if self.wake > end {
-                        return Ok(());
-                    }
+            let reached = self.device.proceed_into(until, &mut record.completion);
+            if reached.answered {
+                self.now = record.completion.finished.max(before);
+                self.poll |= reached.next <= self.now;
+                self.complete(&mut record, recorder);
+            } else if until == Instant::FAR {
+                break;
+            } else {
+                self.now = until.max(before);
+                if self.wake > end {
+                    return Ok(());
                 }
             }
             self.settle(recorder)?;
@@ -160,9 +164,14 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.ask |= self.wake <= self.now;
         let mut events = 0u32;
         loop {
-            while let Some(completion) = &self.device.poll_completion() {
-                self.complete(completion, recorder);
-                events += 1;
+            while self.poll {
+                match self.device.poll_completion() {
+                    Some(completion) => {
+                        self.complete(&mut Record { completion, ..Record::NONE }, recorder);
+                        events += 1;
+                    }
+                    None => self.poll = false,
+                }
             }
             if !(self.ask || self.waiting.is_some()) || !self.issue(recorder) {
                 return Ok(());
@@ -202,12 +211,15 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     #[inline(always)]
     fn offer(&mut self, request: Request, offered: Instant) -> bool {
-        if let Err(request) = self.device.submit(self.now, request) {
-            assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
-            self.waiting = Some((request, offered));
-            self.wake = Instant::FAR;
-            self.source.refused(self.now);
-            return false;
+        match self.device.submit(self.now, request) {
+            Ok(next) => self.poll |= next <= self.now,
+            Err(request) => {
+                assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
+                self.waiting = Some((request, offered));
+                self.wake = Instant::FAR;
+                self.source.refused(self.now);
+                return false;
+            }
         }
         self.waiting = None;
         let tag = request.tag as usize;
@@ -220,22 +232,21 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     #[inline(always)]
-    fn complete(&mut self, completion: &Completion, recorder: &mut impl FnMut(&Record)) {
+    fn complete(&mut self, record: &mut Record, recorder: &mut impl FnMut(&Record)) {
+        let completion = &mut record.completion;
         let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");
         self.in_flight -= 1;
         self.ask = true;
         self.failures += u64::from(completion.status != Status::Done);
         if let Counted::In { worker, intended, served } = self.source.complete(self.now, completion) {
-            let request = served.map_or(request, |(op, sectors)| Request { op, sectors, ..request });
             let from = intended.min(offered);
-            let waited = completion.submitted.since(from);
-            let mut record = Record { worker, request, intended: from, completion: *completion };
-            if waited > Span::ZERO {
-                record.completion.parts.add(Part::Driver, waited);
-                record.completion.submitted = from;
+            completion.extend_back(Part::Driver, from);
+            (record.worker, record.request, record.intended) = (worker, request, from);
+            if let Some((op, sectors)) = served {
+                (record.request.op, record.request.sectors) = (op, sectors);
             }
-            recorder(&record);
+            recorder(record);
         }
     }
 }
@@ -243,8 +254,9 @@ impl<S: Source, D: Device> Engine<S, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Flags, Op};
+    use crate::block::{Completion, Flags, Op};
     use crate::testing::Small;
+    use crate::time::Span;
 
     const READ: Request =
         Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };

@@ -122,7 +122,7 @@ impl Device for Flash {
         self.spec.limits()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         self.handle_timeout(now);
         if self.busy.is_some() {
             return Err(request);
@@ -130,7 +130,7 @@ impl Device for Flash {
         if let Some(status) = self.at_once(&request) {
             let (tag, parts, effort) = (request.tag, Parts::default(), Effort::default());
             self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
-            return Ok(());
+            return Ok(now);
         }
         let (command, moving) = self.times(&request).expect("a read or a write");
         let mut ledger = Ledger::open(now);
@@ -138,7 +138,7 @@ impl Device for Flash {
         ledger.until(Part::Transfer, now + command + moving);
         self.busy = Some((request, ledger));
         self.handle_timeout(now);
-        Ok(())
+        Ok(self.poll_timeout().unwrap_or(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {

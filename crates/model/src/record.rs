@@ -1,8 +1,8 @@
 //! What happened to one request: the anatomy of its response, and the record that a run keeps.
 //!
-//! The parts are differences of instants. Whoever holds a request keeps a [`Ledger`] beside it and writes down each
-//! stretch as it passes; no part is computed as a remainder, and the stretches leave no gap, so the parts sum to the
-//! response exactly.
+//! The parts are differences of instants. Whoever serves a request keeps a [`Ledger`] beside it and writes down each
+//! stretch as it passes; who hands it on as one command adds a stretch of its own to what comes back. No part is computed
+//! as a remainder, and the stretches leave no gap, so the parts sum to the response exactly.
 //!
 //! ```text
 //!  submitted                                                                               finished
@@ -90,6 +90,9 @@ impl Part {
 pub struct Parts([u64; Part::COUNT]);
 
 impl Parts {
+    /// No time at all.
+    pub const NONE: Parts = Parts([0; Part::COUNT]);
+
     /// The time spent in `part`.
     pub fn get(&self, part: Part) -> Span {
         Span::from_nanos(self.0[part as usize])
@@ -162,6 +165,13 @@ impl Ledger {
         self.mark = child.finished;
     }
 
+    /// It was opened at `since` already, and the stretch from there went into `part`.
+    #[inline]
+    pub fn extend_back(&mut self, part: Part, since: Instant) {
+        self.parts.add(part, self.start.since(since));
+        self.start = since;
+    }
+
     /// When it was opened.
     pub fn start(&self) -> Instant {
         self.start
@@ -196,9 +206,11 @@ pub struct Effort {
 }
 
 impl Effort {
+    /// Nothing.
+    pub const NONE: Effort =
+        Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO, busy: Span::ZERO };
     /// One command, answered by one interrupt.
-    pub const COMMAND: Effort =
-        Effort { commands: 1, interrupts: 1, copied: 0, parity: 0, programmed: Span::ZERO, busy: Span::ZERO };
+    pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
 
     /// Adds another's.
     #[inline]
@@ -209,6 +221,35 @@ impl Effort {
         self.parity = self.parity.saturating_add(other.parity);
         self.programmed += other.programmed;
         self.busy += other.busy;
+    }
+}
+
+/// What is written down of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// Where its time went.
+    pub ledger: Ledger,
+    /// What it asked of the processor.
+    pub effort: Effort,
+}
+
+impl Account {
+    /// Opens it at `at`.
+    pub fn open(at: Instant) -> Account {
+        Account { ledger: Ledger::open(at), effort: Effort::NONE }
+    }
+
+    /// Of a request that was answered so.
+    pub fn of(answer: &Completion) -> Account {
+        let ledger = Ledger { start: answer.submitted, mark: answer.finished, parts: answer.parts };
+        Account { ledger, effort: answer.effort }
+    }
+
+    /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
+    #[inline]
+    pub fn adopt(&mut self, waiting: Part, child: &Completion) {
+        self.ledger.adopt(waiting, child);
+        self.effort.add(&child.effort);
     }
 }
 
@@ -246,6 +287,10 @@ pub struct Record {
 }
 
 impl Record {
+    /// A place for one.
+    pub const NONE: Record =
+        Record { worker: 0, request: Request::NONE, intended: Instant::ZERO, completion: Completion::NONE };
+
     /// Of a request that its source has served: what was not computing it waited in the operating system.
     pub fn of_served(served: &Served) -> Record {
         let Served { worker, op, lba, sectors, intended, finished, computed, failed } = *served;

@@ -275,12 +275,12 @@ impl Device for Failing {
     fn limits(&self, _: u8) -> Limits {
         drive().drive().limits(0)
     }
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         let status = if request.op == Op::Write { self.status } else { Status::Done };
         self.writes.set(self.writes.get() + u32::from(request.op == Op::Write));
         let (tag, parts, effort) = (request.tag, Parts::default(), Effort::default());
         self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
-        Ok(())
+        Ok(now)
     }
     fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
         Ok(())

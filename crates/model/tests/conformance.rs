@@ -136,7 +136,7 @@ impl Device for Unit {
     fn limits(&self, _: u8) -> Limits {
         self.of.limits(self.unit)
     }
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         let lba = request.lba + self.first;
         self.of.submit(now, Request { unit: self.unit, lba, ..request }).map_err(|_| request)
     }
@@ -200,6 +200,8 @@ enum Lie {
     Holds,
     /// Rule 1: the next timeout is now.
     NeverLater,
+    /// Rule 1: a request is taken as if nothing came of it.
+    TellsNever,
     /// Rule 2: a completion is dated by the call that finds it.
     DatesByCall,
     /// Rule 3: one completion in five is lost.
@@ -276,7 +278,7 @@ impl Device for Canary {
         self.below.limits(unit)
     }
 
-    fn submit(&mut self, now: Instant, mut request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, mut request: Request) -> Result<Instant, Request> {
         match self.lie {
             Lie::Refuses if self.seen == 0 => return Err(request),
             Lie::SkipsFlush if request.op == Op::Flush => {
@@ -290,7 +292,7 @@ impl Device for Canary {
                     parts,
                     effort: Effort::default(),
                 });
-                return Ok(());
+                return Ok(now);
             }
             Lie::ForgetsFua => request.flags = Flags::NONE,
             Lie::Disorders if request.flags.has(Flags::FUA) => request.flags = Flags::FUA,
@@ -300,7 +302,7 @@ impl Device for Canary {
         }
         let done = self.below.submit(now, request);
         self.collect(now);
-        done
+        if self.lie == Lie::TellsNever { done.map(|_| Instant::FAR) } else { done }
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
@@ -362,6 +364,7 @@ fn canaries_are_caught_by_their_rule() {
     let lies = [
         (Lie::Holds, 1),
         (Lie::NeverLater, 1),
+        (Lie::TellsNever, 1),
         (Lie::DatesByCall, 2),
         (Lie::Swallows, 3),
         (Lie::Refuses, 3),

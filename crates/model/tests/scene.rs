@@ -43,10 +43,10 @@ impl Device for Steady {
     fn limits(&self, _: u8) -> Limits {
         LIMITS
     }
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         let free = self.waiting.back().map_or(now, |last| last.0.max(now));
         self.waiting.push_back((free + Span::from_millis(1), now, request.tag));
-        Ok(())
+        Ok(now)
     }
     fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
         Ok(())

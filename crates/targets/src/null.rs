@@ -108,7 +108,7 @@ impl Device for Answering {
         self.limits
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         if self.held.len() >= DEPTH as usize {
             return Err(request);
         }
@@ -122,7 +122,7 @@ impl Device for Answering {
             landings.push_back(Landing::new(at, request.stamp, (now, now), LandingKind::Landed));
         }
         self.held.push_back(Held { tag: request.tag, status, submitted: now });
-        Ok(())
+        Ok(now)
     }
 
     /// Nothing is in flight that could be taken back, and nothing is kept that a cut could lose.

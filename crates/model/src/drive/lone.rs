@@ -8,14 +8,14 @@
 use super::cache::Lookup;
 use super::queuing::RELEASE_AND_SERVICE;
 use super::{Activity, Drive, Power, Purpose, Stage};
-use crate::block::{Completion, Flags, Op};
+use crate::block::{Flags, Op};
 use crate::record::Part;
 use crate::time::{Instant, Span};
 
 impl Drive {
-    /// The completion of the only command in flight, if it is a read from the medium that is done by `until`, and the
+    /// The only command in flight and when it is done, if it is a read from the medium that is done by `until`, and the
     /// state the drive is in then; else nothing has changed.
-    pub(super) fn lone_read(&mut self, until: Instant) -> Option<Completion> {
+    pub(super) fn lone_read(&mut self, until: Instant) -> Option<(u16, Instant)> {
         let &(decoded, slot) = self.arriving.front()?;
         let alone = self.free.len() + 1 == self.slots.len() && self.buffer.dirty_count() == 0;
         if !alone || self.power != Power::On || self.media_cache.is_some() {
@@ -81,6 +81,6 @@ impl Drive {
         ledger.until(Part::Link, sent);
         ledger.until(Part::Overhead, finished);
         command.interrupts = interrupts;
-        Some(command.completion(finished))
+        Some((slot, finished))
     }
 }

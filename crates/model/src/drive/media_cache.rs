@@ -239,7 +239,7 @@ impl Drive {
     /// Reads a track of the media cache, or writes the next entry of the one read home.
     pub(super) fn move_home(&mut self, now: Instant) {
         let Some(media) = &mut self.media_cache else { return };
-        let blank = super::BLANK;
+        let blank = Request::NONE;
         while let Some((lba, entry)) = media.moving.pop_front() {
             if media.entries.get(&lba) == Some(&entry) {
                 let first = self.profile.geometry.extent(lba, u32::MAX);

@@ -556,7 +556,7 @@ impl Drive {
         }
         let (start, _) = self.buffer.span(segment);
         let (end, arrived) = self.buffer.ready(segment, now, self.unit());
-        let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..super::BLANK };
+        let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..Request::NONE };
         let first = self.destination(now, &run);
         self.buffer.leave(segment, end);
         self.start(now, &run, first, Purpose::Destage(segment), (arrived, arrived));

@@ -455,15 +455,16 @@ impl Accelerator {
         let status = self.with_failure(op, status);
         self.charge(now, &mut crank.slots[slot]);
         if matches!(op, Op::Read | Op::Write) && status == Status::Done {
-            let Held { request, effort, .. } = &mut crank.slots[slot];
-            effort.copied = effort.copied.saturating_add(request.sectors);
+            let held = &mut crank.slots[slot];
+            let (sectors, effort) = (held.request.sectors, &mut held.account().effort);
+            effort.copied = effort.copied.saturating_add(sectors);
         }
         crank.answer(now, slot, status);
     }
 
     /// A request ends, with what was done in the background since the last one.
     fn charge(&mut self, now: Instant, held: &mut Held) {
-        held.effort.add(&core::mem::take(&mut self.debt));
+        held.account().effort.add(&core::mem::take(&mut self.debt));
         self.quiet = now;
     }
 
@@ -544,7 +545,7 @@ impl Layer for Accelerator {
         now
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
+    fn up(&mut self, crank: &mut Crank, completion: &mut Completion) -> Instant {
         self.in_flight -= 1;
         match completion.tag.checked_sub(OWN) {
             Some(index) => self.own_returned(crank, index as usize, completion),

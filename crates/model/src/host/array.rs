@@ -269,7 +269,7 @@ impl Array {
                 let Command { portion, op, lba, sectors, .. } = *command;
                 let stamp = self.portions[portion].number;
                 let request = match self.portions[portion].parent {
-                    NOBODY => BLANK,
+                    NOBODY => Request::NONE,
                     parent => crank.slots[parent].request,
                 };
                 // What is read for a write's sake is read as any other.
@@ -336,10 +336,8 @@ impl Array {
         let parent = &mut crank.slots[portion.parent];
         parent.note -= 1;
         // The account of the portion that ends last.
-        parent.ledger = portion.ledger;
-        if parent.status == Status::Done {
-            parent.status = portion.status;
-        }
+        parent.account().ledger = portion.ledger;
+        parent.part_ended(portion.status);
         if parent.note == 0 {
             crank.answer(now, portion.parent, crank.slots[portion.parent].status);
         }
@@ -423,9 +421,6 @@ impl Array {
     }
 }
 
-const BLANK: Request =
-    Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
-
 impl Layer for Array {
     type Note = u32;
     const PART: Part = Part::Driver;
@@ -450,14 +445,14 @@ impl Layer for Array {
         now
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
+    fn up(&mut self, crank: &mut Crank, completion: &mut Completion) -> Instant {
         let (tag, at) = (completion.tag, completion.finished);
         let command = self.commands[tag];
         self.members[command.member as usize].flying -= 1;
         self.asking |= 1 << command.member;
         let portion = &self.portions[command.portion];
         if portion.parent != NOBODY {
-            crank.slots[portion.parent].effort.add(&completion.effort);
+            crank.slots[portion.parent].account().effort.add(&completion.effort);
         }
         let mut status = completion.status;
         let gone = self.is_gone(command.member);

@@ -90,10 +90,9 @@ impl Layer for Beside {
         Instant::FAR
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         let (slot, now) = (completion.tag, completion.finished);
-        crank.adopt(slot, completion);
-        crank.answer(now, slot, completion.status);
+        crank.answer_with(slot, completion);
         let unit = &mut self.units[usize::from(crank.slots[slot].request.unit)];
         unit.sent -= 1;
         unit.send(crank, now);

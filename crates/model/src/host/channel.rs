@@ -91,10 +91,9 @@ impl Layer for Channel {
         Instant::FAR
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         let (slot, now) = (completion.tag, completion.finished);
-        crank.adopt(slot, completion);
-        crank.answer(now, slot, completion.status);
+        crank.answer_with(slot, completion);
         let cable = self.of(crank, slot);
         cable.held -= 1;
         cable.hand_on(crank, now);

@@ -14,7 +14,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::layer::{Crank, Layer, Layered};
-use crate::block::{Completion, Device, Op, SECTOR, Status};
+use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
@@ -126,7 +126,7 @@ impl Controller {
         self.raise = Instant::FAR;
         let mut shared = 0;
         while let Some(slot) = self.batch.pop_front() {
-            let effort = &mut crank.slots[slot].effort;
+            let effort = &mut crank.slots[slot].account().effort;
             effort.interrupts = effort.interrupts.saturating_sub(shared);
             shared = 1;
             crank.answer(at, slot, Status::Done);
@@ -155,32 +155,38 @@ impl Layer for Controller {
         self.idle_from
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
+    #[inline(always)]
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
-        crank.adopt(slot, completion);
-        let held = &mut crank.slots[slot];
-        let sectors = held.request.sectors;
-        if !matches!(held.request.op, Op::Read | Op::Write) || completion.status != Status::Done {
-            crank.answer(done, slot, completion.status);
+        let Request { op, sectors, .. } = crank.slots[slot].request;
+        if !matches!(op, Op::Read | Op::Write) || completion.status != Status::Done {
+            crank.answer_with(slot, completion);
             return Instant::FAR;
         }
         if let Some((rate, block)) = self.programmed {
-            held.effort.programmed += rate.time(u64::from(sectors) * SECTOR);
-            held.effort.interrupts += (sectors.div_ceil(block) - 1) as u16;
+            completion.effort.programmed += rate.time(u64::from(sectors) * SECTOR);
+            completion.effort.interrupts += (sectors.div_ceil(block) - 1) as u16;
         }
         let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
         self.bus = self.bus.max(began) + self.rate.time(u64::from(sectors) * SECTOR);
         let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus);
         if end > done || !self.moving.is_empty() {
+            crank.adopt(slot, completion);
             self.moving.push_back((end.max(done), slot));
             return end;
         }
+        if self.coalesce.is_none() {
+            crank.answer_with(slot, completion);
+            return Instant::FAR;
+        }
+        crank.adopt(slot, completion);
         self.finish(crank, done, slot);
         self.raise
     }
 
     /// Sends down what is due, or answers what has crossed the bus.
+    #[inline(always)]
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         match over(&mut self.working, now) {
             Some((at, slot)) => crank.pass(at, slot),

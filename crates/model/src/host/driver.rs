@@ -357,25 +357,31 @@ impl Driver {
     fn passed(crank: &mut Crank, now: Instant, slot: u32) {
         let held = &mut crank.slots[slot];
         if core::mem::take(&mut held.note.behind) {
-            held.ledger.until(Part::Flush, now);
+            held.account().ledger.until(Part::Flush, now);
         }
     }
 
-    fn piece_returned(&mut self, crank: &mut Crank, piece: Piece, completion: &Completion) {
+    /// A piece is back with its command, the `last` of that or not: then nobody else needs the completion.
+    fn piece_returned(&mut self, crank: &mut Crank, piece: Piece, completion: &mut Completion, last: bool) {
         let (slot, now) = (piece.parent, completion.finished);
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
         let parent = &mut crank.slots[slot];
         if completion.status == Status::Aborted && parent.status == Status::Done && again {
+            parent.account().effort.add(&completion.effort);
             return self.await_turn_alone(crank, now, piece);
         }
         parent.note.left -= 1;
-        if completion.status != Status::Done && parent.status == Status::Done {
-            parent.status = completion.status;
-        }
         if parent.note.left > 0 {
+            parent.account().effort.add(&completion.effort);
+            parent.part_ended(completion.status);
             return;
         }
-        parent.ledger.adopt(Part::Driver, completion);
+        if last && parent.status == Status::Done && !parent.note.through {
+            return crank.answer_with(slot, completion);
+        }
+        parent.part_ended(completion.status);
+        crank.adopt(slot, completion);
+        let parent = &mut crank.slots[slot];
         if core::mem::take(&mut parent.note.through) && parent.status == Status::Done {
             // The write is done; its flush goes down as any other.
             (parent.request.op, parent.request.sectors) = (Op::Flush, 0);
@@ -464,21 +470,25 @@ impl Layer for Driver {
         if self.is_full() { Instant::FAR } else { now }
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &Completion) -> Instant {
+    #[inline(always)]
+    fn up(&mut self, crank: &mut Crank, completion: &mut Completion) -> Instant {
         let number = self.sent[completion.tag as usize];
         self.idle_tags.push(completion.tag);
         self.scheduler.completed(completion.finished, &self.commands.get(number).request);
-        // One command was sent for all of them: the first has its cost.
-        let mut effort = completion.effort;
+        let now = completion.finished;
         while let Some(piece) = self.commands.pop(number) {
-            crank.slots[piece.parent].effort.add(&effort);
-            effort = Effort::default();
-            self.piece_returned(crank, piece, completion);
+            let last = self.commands.pieces_of(number).next().is_none();
+            self.piece_returned(crank, piece, completion, last);
+            if !last {
+                // One command was sent for all of them: the first has its cost.
+                completion.effort = Effort::NONE;
+            }
         }
         self.forget_alarms();
-        completion.finished
+        now
     }
 
+    #[inline(always)]
     fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         if self.send(crank, now) {
             let more = !self.is_full() && self.something_waits();

@@ -16,6 +16,10 @@
 //!
 //! Each of the first three answers when the layer wants its turn; it has it then at the latest.
 //!
+//! What a request took is written down once where it can be. A completion that is the answer to a request as it comes up
+//! stays where it is and gets the stretch that was spent here ([`Crank::answer_with`]). Only of a request that is answered
+//! later, or by several commands, the layer keeps an [`Account`] ([`Crank::adopt`], then [`Crank::answer`]).
+//!
 //! Nothing is allocated on the way of a request once as many have been in flight together.
 
 use alloc::borrow::Cow;
@@ -25,8 +29,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::carried::Carried;
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request, Status};
-use crate::record::{DriveLog, Effort, Ledger, Part};
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Reached, Request, Status};
+use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
 use crate::time::Instant;
 
@@ -56,10 +60,9 @@ pub trait Layer: Sized {
         Instant::FAR
     }
 
-    /// A command is back; its tag is the one that it was sent with.
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
-        crank.adopt(completion.tag, completion);
-        crank.answer(completion.finished, completion.tag, completion.status);
+    /// A command is back; its tag is the one that it was sent with. The completion stays in its place if it is the answer.
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+        crank.answer_with(completion.tag, completion);
         Instant::FAR
     }
 
@@ -113,32 +116,36 @@ pub trait Layer: Sized {
 /// A request from above.
 #[derive(Clone, Copy)]
 pub struct Held<N> {
-    /// As it came; a layer may treat it as another.
+    /// As it came, but for its tag, which is the slot, as for whoever it is passed on to; a layer may treat it as another.
     pub request: Request,
-    /// Where its time went.
-    pub ledger: Ledger,
-    /// What it asked of the processor.
-    pub effort: Effort,
+    /// Its tag for whoever it came from.
+    pub tag: u32,
     /// How it will end.
     pub status: Status,
     /// What the layer notes.
     pub note: N,
+    came: Instant,
+    /// Something is written down of it.
+    written: bool,
+    account: Account,
     live: bool,
 }
 
 impl<N: Default> Held<N> {
-    /// `request` has come.
-    fn of(now: Instant, request: Request) -> Held<N> {
-        let (ledger, effort, note) = (Ledger::open(now), Effort::default(), N::default());
-        Held { request, ledger, effort, status: Status::Done, note, live: true }
+    /// A place for one.
+    fn none() -> Held<N> {
+        let (note, account, came) = (N::default(), Account::open(Instant::ZERO), Instant::ZERO);
+        Held { request: Request::NONE, tag: 0, status: Status::Done, note, came, written: false, account, live: false }
     }
 
-    /// The same in the place of one that is over: it is too large to be moved.
+    /// `request` has come, and is in `slot`, in the place of one that is over: it is too large to be moved.
     #[inline(always)]
-    fn begin(&mut self, now: Instant, request: Request) {
+    fn begin(&mut self, now: Instant, slot: u32, request: Request) {
+        self.tag = request.tag;
         self.request = request;
-        self.ledger = Ledger::open(now);
-        self.effort = Effort::default();
+        self.request.tag = slot;
+        self.came = now;
+        self.written = false;
         self.status = Status::Done;
         self.note = N::default();
         self.live = true;
@@ -146,17 +153,31 @@ impl<N: Default> Held<N> {
 }
 
 impl<N> Held<N> {
-    /// The answer to a request that is over.
-    #[inline]
-    fn completion(&self) -> Completion {
-        Completion {
-            tag: self.request.tag,
-            status: self.status,
-            submitted: self.ledger.start(),
-            finished: self.ledger.mark(),
-            parts: self.ledger.parts(),
-            effort: self.effort,
+    /// A part of it has ended with `status`; of those that went wrong the first counts.
+    pub fn part_ended(&mut self, status: Status) {
+        if self.status == Status::Done {
+            self.status = status;
         }
+    }
+
+    /// What is written down of it until now.
+    #[inline]
+    pub fn account(&mut self) -> &mut Account {
+        if !self.written {
+            (self.written, self.account) = (true, Account::open(self.came));
+        }
+        &mut self.account
+    }
+
+    /// The answer to a request that is over is put into the place of one that was taken.
+    #[inline]
+    fn put(&self, answer: &mut Completion) {
+        let Account { ledger, effort } = &self.account;
+        answer.tag = self.tag;
+        answer.status = self.status;
+        (answer.submitted, answer.finished) = (ledger.start(), ledger.mark());
+        answer.parts = ledger.parts();
+        answer.effort = *effort;
     }
 }
 
@@ -169,14 +190,14 @@ pub struct Crank<L: Layer> {
     below: Box<dyn Device>,
     /// Requests that it takes at once.
     room: u32,
-    /// Commands below that are not back.
-    sent: u32,
-    /// Answers that were not polled: so many slots of those freed last hold them.
-    over: u32,
-    /// Answers that were not polled before a slot was wanted again; older than those.
+    /// Answers that were not polled: the oldest are `ready`, for the rest so many slots of those freed last hold them.
+    answers: u32,
+    /// Answers that were not polled before a slot was wanted again.
     ready: VecDeque<Completion>,
-    /// What is below was called since it was last asked.
+    /// What is below was called, and may have something for us.
     called: bool,
+    /// The answer to a request is the completion that came up for it just now.
+    answered: Option<u32>,
     /// When something happens below; `FAR` when nothing does by itself.
     below_next: Instant,
     /// When the layer wants its turn.
@@ -204,15 +225,13 @@ impl<L: Layer> Crank<L> {
 
     /// Sends a command down. What is below has room for as many as it said.
     pub fn submit(&mut self, now: Instant, request: Request) {
-        self.called = true;
-        self.sent += 1;
-        self.below.submit(now, request).expect("room below for the depth it states");
+        self.below_next = self.below.submit(now, request).expect("room below for the depth it states");
+        self.called |= self.below_next <= now || self.landings.are_wanted();
     }
 
     /// Sends the request in `slot` down as it is.
     pub fn pass(&mut self, now: Instant, slot: u32) {
-        let request = Request { tag: slot, ..self.slots[slot].request };
-        self.submit(now, request);
+        self.submit(now, self.slots[slot].request);
     }
 
     /// Does something to what is below.
@@ -225,50 +244,58 @@ impl<L: Layer> Crank<L> {
     #[inline]
     pub fn adopt(&mut self, slot: u32, completion: &Completion) {
         let held = &mut self.slots[slot];
-        held.ledger.adopt(L::PART, completion);
-        held.effort.add(&completion.effort);
+        if held.written {
+            return held.account.adopt(L::PART, completion);
+        }
+        held.written = true;
+        held.account = Account::of(completion);
+        held.account.ledger.extend_back(L::PART, held.came);
+    }
+
+    /// The completion that has come up is the answer to the request in `slot`, of which it was the only command: what it
+    /// waited before was spent here, and nothing is copied.
+    #[inline]
+    pub fn answer_with(&mut self, slot: u32, completion: &mut Completion) {
+        let held = &mut self.slots[slot];
+        if held.written {
+            held.account.adopt(L::PART, completion);
+            held.status = completion.status;
+            held.put(completion);
+        } else {
+            completion.extend_back(L::PART, held.came);
+            completion.tag = held.tag;
+        }
+        held.live = false;
+        self.answered = Some(slot);
     }
 
     /// Ends the request in `slot` at `now`; what is not accounted for was spent here.
     #[inline]
     pub fn answer(&mut self, now: Instant, slot: u32, status: Status) {
+        debug_assert!(self.answered.is_none(), "answered in order");
         let held = &mut self.slots[slot];
-        held.ledger.until(L::PART, now);
+        held.account().ledger.until(L::PART, now);
         (held.status, held.live) = (status, false);
         self.slots.free(slot);
-        self.over += 1;
+        self.answers += 1;
     }
 
-    /// There is an answer.
-    #[inline]
-    fn has_answer(&self) -> bool {
-        self.over > 0 || !self.ready.is_empty()
-    }
-
-    /// The next answer.
-    #[inline]
-    fn poll(&mut self) -> Option<Completion> {
-        if !self.ready.is_empty() {
-            return self.ready.pop_front();
+    /// The next answer is put into `answer`; there is one.
+    #[inline(always)]
+    fn poll(&mut self, answer: &mut Completion) {
+        match self.ready.pop_front() {
+            Some(kept) => *answer = kept,
+            None => self.slots[self.slots.freed(self.answers)].put(answer),
         }
-        if self.over == 0 {
-            return None;
-        }
-        Some(self.first_over())
-    }
-
-    /// The first of the answers in slots.
-    #[inline]
-    fn first_over(&mut self) -> Completion {
-        let slot = self.slots.freed(self.over);
-        self.over -= 1;
-        self.slots[slot].completion()
+        self.answers -= 1;
     }
 
     /// Keeps the answers that were not polled: their slots may be taken.
+    #[inline(never)]
     fn keep_answers(&mut self) {
-        while self.over > 0 {
-            let answer = self.first_over();
+        for last in (1..=self.answers - self.ready.len() as u32).rev() {
+            let mut answer = Completion::NONE;
+            self.slots[self.slots.freed(last)].put(&mut answer);
             self.ready.push_back(answer);
         }
     }
@@ -284,19 +311,42 @@ impl<L: Layer> Crank<L> {
     }
 
     /// Takes back what has come from below.
+    #[inline(never)]
     pub fn collect(&mut self, layer: &mut L) {
         self.collect_landings(layer);
-        while self.sent > 0 {
-            let Some(completion) = &self.below.poll_completion() else { return };
-            self.come_up(layer, completion);
+        while let Some(completion) = &mut self.below.poll_completion() {
+            if let Some(slot) = self.come_up(layer, completion) {
+                self.keep(slot, completion);
+            }
         }
     }
 
-    #[inline]
-    fn come_up(&mut self, layer: &mut L, completion: &Completion) {
-        self.sent -= 1;
+    /// Answers the slot of the request whose answer the completion is as it stands, if it is one.
+    #[inline(always)]
+    fn come_up(&mut self, layer: &mut L, completion: &mut Completion) -> Option<u32> {
         let turn = layer.up(self, completion);
         self.own_next = self.own_next.min(turn);
+        self.answered.take()
+    }
+
+    /// True when the completion is the answer that is polled next as it stands.
+    #[inline(always)]
+    fn pass_on(&mut self, layer: &mut L, completion: &mut Completion) -> bool {
+        let Some(slot) = self.come_up(layer, completion) else { return false };
+        let next = self.answers == 0;
+        match next {
+            true => self.slots.free(slot),
+            false => self.keep(slot, completion),
+        }
+        next
+    }
+
+    /// Keeps the answer to the request in `slot` until it is polled.
+    fn keep(&mut self, slot: u32, answer: &Completion) {
+        let held = &mut self.slots[slot];
+        (held.account, held.status) = (Account::of(answer), answer.status);
+        self.slots.free(slot);
+        self.answers += 1;
     }
 
     /// Takes over the landings that have come from below.
@@ -352,7 +402,7 @@ impl<L: Layer> Crank<L> {
     }
 
     fn abort(&mut self, layer: &mut L, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let slot = self.live().find(|&slot| self.slots[slot].request.tag == tag).ok_or(ControlError::UnknownTag)?;
+        let slot = self.live().find(|&slot| self.slots[slot].tag == tag).ok_or(ControlError::UnknownTag)?;
         let below = layer.below(self, slot);
         if layer.withdraw(self, now, slot, Status::Aborted) {
             self.answer(now, slot, Status::Aborted);
@@ -377,10 +427,10 @@ impl<L: Layer> Layered<L> {
             landings: Carried::default(),
             below,
             room,
-            sent: 0,
-            over: 0,
+            answers: 0,
             ready: VecDeque::new(),
             called: false,
+            answered: None,
             below_next,
             own_next: Instant::FAR,
             name: Cow::Borrowed(L::NAME),
@@ -443,24 +493,34 @@ impl<L: Layer> Layered<L> {
     }
 }
 
+impl<L: Layer> Layered<L> {
+    /// When to call next: at once where something can be polled.
+    #[inline]
+    fn call_at(&self, now: Instant) -> Instant {
+        if self.crank.answers > 0 { now } else { self.soonest() }
+    }
+}
+
 impl<L: Layer> Device for Layered<L> {
     fn limits(&self, unit: u8) -> Limits {
         self.layer.limits(self.crank.room, self.crank.below.limits(unit))
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         self.handle_timeout(now);
         let Layered { layer, crank } = self;
         if !layer.has_room(crank, &request) {
             return Err(request);
         }
-        crank.keep_answers();
-        let slot = crank.slots.claim(|| Held::of(now, request));
-        crank.slots[slot].begin(now, request);
+        if crank.answers > 0 {
+            crank.keep_answers();
+        }
+        let slot = crank.slots.claim(Held::none);
+        crank.slots[slot].begin(now, slot, request);
         let turn = layer.down(crank, now, slot);
         crank.own_next = crank.own_next.min(turn);
         self.settle(now);
-        Ok(())
+        Ok(self.call_at(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
@@ -488,7 +548,12 @@ impl<L: Layer> Device for Layered<L> {
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        self.crank.poll()
+        if self.crank.answers == 0 {
+            return None;
+        }
+        let mut answer = Completion::NONE;
+        self.crank.poll(&mut answer);
+        Some(answer)
     }
 
     fn log(&self) -> DriveLog {
@@ -507,41 +572,34 @@ impl<L: Layer> Device for Layered<L> {
         layer.unsettled(crank, tell);
     }
 
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
         loop {
-            if self.crank.has_answer() {
-                return self.crank.poll();
+            if self.crank.answers > 0 {
+                self.crank.poll(answer);
+                return Reached { answered: true, next: self.call_at(answer.finished) };
             }
             let Layered { layer, crank } = self;
             let mut at = crank.own_next;
             let first = at.min(until);
-            // Below, nothing happens by itself before that: there is no need to ask.
+            let mut passes = false;
             if crank.below_next <= first {
-                let done = crank.below.proceed(first);
+                let below = crank.below.proceed_into(first, answer);
                 crank.collect_landings(layer);
-                // Where it is: it is too large to be moved.
-                match &done {
-                    Some(completion) => {
-                        at = completion.finished;
-                        crank.come_up(layer, completion);
-                        crank.called = true;
-                    }
-                    None => crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR),
+                crank.below_next = below.next;
+                if below.answered {
+                    at = answer.finished;
+                    crank.called = below.next <= at;
+                    passes = crank.pass_on(layer, answer);
                 }
             }
             if at > until || at == Instant::FAR {
-                return None;
-            }
-            if !crank.called && crank.own_next <= at {
-                crank.own_next = layer.turn(crank, at);
-                // What it sent down is asked about next anyway.
-                if crank.called && crank.own_next > at && crank.over == 0 {
-                    (crank.called, crank.below_next) = (false, at);
-                    continue;
-                }
+                return Reached { answered: false, next: self.soonest() };
             }
             self.settle(at);
             self.handle_timeout(at);
+            if passes {
+                return Reached { answered: true, next: self.call_at(at) };
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Request, Status};
+use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Reached, Request, Status};
 use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;
 
@@ -63,7 +63,7 @@ impl Ports {
         for unit in 0..self.members.len() {
             let done = self.members[unit].device.control(now, control);
             first = first.and(done);
-            self.collect(unit);
+            self.collect(unit, None);
         }
         first
     }
@@ -78,15 +78,15 @@ impl Ports {
                 (all, Err(ControlError::UnknownKey)) => all,
                 (all, done) => all.and(done),
             };
-            self.collect(unit);
+            self.collect(unit, None);
         }
         all
     }
 
-    /// Takes what has ended in a unit that was called just now.
-    fn collect(&mut self, unit: usize) {
+    /// Takes what has ended in a unit that was called just now. Where that has told when it is due next, nothing has.
+    fn collect(&mut self, unit: usize, told: Option<Instant>) {
         let before = self.members[unit].next;
-        let next = self.take(unit);
+        let next = self.take(unit, told);
         if next <= self.next {
             self.next = next;
         } else if before == self.next {
@@ -95,8 +95,12 @@ impl Ports {
     }
 
     /// The same, but for the least of all instants; answers when the unit is due next.
-    fn take(&mut self, unit: usize) -> Instant {
+    fn take(&mut self, unit: usize, told: Option<Instant>) -> Instant {
         let member = &mut self.members[unit];
+        if let Some(next) = told.filter(|_| !self.landings_wanted) {
+            member.next = next;
+            return next;
+        }
         while let Some(completion) = member.device.poll_completion() {
             self.ready.push_back(completion);
         }
@@ -114,7 +118,7 @@ impl Ports {
         for unit in 0..self.members.len() {
             if self.members[unit].next <= now && unit != but {
                 self.members[unit].device.handle_timeout(now);
-                self.collect(unit);
+                self.collect(unit, None);
             }
         }
     }
@@ -126,11 +130,16 @@ impl Ports {
         before.retain(|&other| self.members[other].next <= at);
         for other in before {
             self.members[other].device.handle_timeout(at);
-            self.collect(other);
+            self.collect(other, None);
         }
         self.ready.push_back(*completion);
-        self.collect(unit);
+        self.collect(unit, None);
         self.step(at, unit);
+    }
+
+    /// When to call next: at once where something can be polled.
+    fn call_at(&self, now: Instant) -> Instant {
+        if self.ready.is_empty() { self.next } else { now }
     }
 
     /// The soonest unit, its instant, and that of the next one.
@@ -150,7 +159,7 @@ impl Ports {
     fn abort(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         for unit in 0..self.members.len() {
             if self.members[unit].device.control(now, control).is_ok() {
-                self.collect(unit);
+                self.collect(unit, None);
                 return Ok(());
             }
         }
@@ -167,7 +176,7 @@ impl Ports {
             _ => return Err(ControlError::BadValue),
         };
         let done = self.members[unit].device.control(now, &control);
-        self.collect(unit);
+        self.collect(unit, None);
         done
     }
 }
@@ -181,19 +190,19 @@ impl Device for Ports {
         self.members[usize::from(unit)].device.limits(0)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         self.handle_timeout(now);
         let unit = usize::from(request.unit);
         if unit >= self.members.len() {
             // There is nothing there, as beyond a device's end.
             let (tag, status, parts, effort) = (request.tag, Status::OutOfRange, Parts::default(), Effort::default());
             self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
-            return Ok(());
+            return Ok(now);
         }
         let down = Request { unit: 0, ..request };
-        let done = self.members[unit].device.submit(now, down).map_err(|_| request);
-        self.collect(unit);
-        done
+        let next = self.members[unit].device.submit(now, down).map_err(|_| request)?;
+        self.collect(unit, (next > now).then_some(next));
+        Ok(self.call_at(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
@@ -240,26 +249,26 @@ impl Device for Ports {
         self.members.iter().for_each(|member| member.device.unsettled(tell));
     }
 
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
         loop {
             if let Some(completion) = self.ready.pop_front() {
-                return Some(completion);
+                *answer = completion;
+                return Reached { answered: true, next: self.call_at(completion.finished) };
             }
             let (unit, first, second) = self.soonest();
             if first > until || first == Instant::FAR {
-                return None;
+                return Reached { answered: false, next: first };
             }
             // Until the next one's instant it is alone.
-            let found = self.members[unit].device.proceed(second.min(until));
-            if let Some(completion) = &found
-                && second <= completion.finished
-            {
-                self.meet(unit, completion);
+            let Reached { answered, next } = self.members[unit].device.proceed_into(second.min(until), answer);
+            if answered && second <= answer.finished {
+                self.meet(unit, answer);
                 continue;
             }
-            self.next = self.take(unit).min(second);
-            if found.is_some() {
-                return found;
+            let quiet = !answered || next > answer.finished;
+            self.next = self.take(unit, quiet.then_some(next)).min(second);
+            if answered {
+                return Reached { answered, next: self.call_at(answer.finished) };
             }
         }
     }
@@ -276,7 +285,7 @@ mod tests {
         let mut ports = Ports::new(alloc::vec![Box::new(Small::default().drive()), Box::new(Small::default().drive())]);
         let (flags, stamp, now) = (Flags::NONE, 1, Instant::ZERO);
         let request = Request { tag: 7, unit: 2, origin: 0, op: Op::Read, flags, lba: 0, sectors: 8, stamp };
-        assert_eq!(ports.submit(now, request), Ok(()));
+        assert_eq!(ports.submit(now, request), Ok(now));
         let answer = ports.poll_completion().expect("an answer");
         assert_eq!((answer.tag, answer.status, answer.finished), (7, Status::OutOfRange, now));
         assert_eq!((ports.poll_completion(), ports.poll_timeout()), (None, None));

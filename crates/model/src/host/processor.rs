@@ -126,8 +126,8 @@ impl Processor {
     }
 
     /// The system's work joins the queue for a core. Answers when it is over, if it has begun.
-    fn queue(&mut self, crank: &mut Crank<Self>, now: Instant, takes: Span, work: Work) -> Instant {
-        crank.slots[work.slot()].effort.busy += takes;
+    #[inline(always)]
+    fn queue(&mut self, now: Instant, takes: Span, work: Work) -> Instant {
         self.busy += takes;
         if self.left() == 0 {
             self.waiting.push_back((takes, work));
@@ -146,21 +146,17 @@ impl Processor {
         }
     }
 
-    /// A core has moved the data of the request in `slot` for `takes`, as far as the cores were idle while it was below;
-    /// answers what is left to move.
-    fn programmed(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, takes: Span) -> Span {
+    /// A core has moved a request's data for `takes`, as far as the cores were idle since it went down; answers for how long.
+    fn programmed(&mut self, now: Instant, Down(down, before): Down, takes: Span) -> Span {
         if takes == Span::ZERO {
             return Span::ZERO;
         }
-        let held = &mut crank.slots[slot];
-        let Down(down, before) = held.note;
         let window = now.since(down);
         let all = Span::from_nanos(window.nanos() * u64::from(self.spec.cores));
         let idle = all.saturating_sub(self.busy - before).min(window);
         let meanwhile = takes.min(idle);
         self.busy += meanwhile;
-        held.effort.busy += meanwhile;
-        takes - meanwhile
+        meanwhile
     }
 }
 
@@ -181,27 +177,31 @@ impl Layer for Processor {
     fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
         let request = crank.slots[slot].request;
         if request.op != Op::Compute {
-            return self.queue(crank, now, self.spec.issue, Work::Issue(slot));
+            return self.queue(now, self.spec.issue, Work::Issue(slot));
         }
         self.compute(now);
         let takes = Span::from_micros(u64::from(request.sectors));
-        crank.slots[slot].effort.busy = takes;
+        crank.slots[slot].account().effort.busy = takes;
         self.computing.push_back((takes, slot));
         now
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
-        let (slot, now, effort) = (completion.tag, completion.finished, &completion.effort);
+    #[inline(always)]
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+        let (slot, now, effort) = (completion.tag, completion.finished, &mut completion.effort);
         self.compute(now);
-        let late = self.programmed(crank, now, slot, effort.programmed);
+        let meanwhile = self.programmed(now, crank.slots[slot].note, effort.programmed);
         let copied = self.copy.time(u64::from(effort.copied) * SECTOR);
         let parity = self.parity.time(u64::from(effort.parity) * SECTOR);
         let interrupts = Span::from_nanos(self.spec.interrupt.nanos() * u64::from(effort.interrupts));
+        let takes = interrupts + copied + parity + (effort.programmed - meanwhile) + self.spec.finish;
+        effort.busy += self.spec.issue + meanwhile + takes;
         crank.adopt(slot, completion);
         crank.slots[slot].status = completion.status;
-        self.queue(crank, now, interrupts + copied + parity + late + self.spec.finish, Work::Finish(slot))
+        self.queue(now, takes, Work::Finish(slot))
     }
 
+    #[inline(always)]
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         self.compute(now);
         if let Some(place) = self.running.iter().position(|&(at, _)| at <= now) {
@@ -227,13 +227,17 @@ impl Layer for Processor {
     fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
         let work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1)).map(Work::slot);
         let mut slots: Vec<u32> = work.chain(self.computing.iter().map(|it| it.1)).collect();
-        slots.sort_by_key(|&slot| crank.slots[slot].request.tag);
+        slots.sort_by_key(|&slot| crank.slots[slot].tag);
         slots
     }
 
     /// A core that works for it is free at once; what it was to cost stays counted.
     fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, _: Status) -> bool {
         let was_here = self.held(crank).contains(&slot);
+        let mut work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1));
+        if work.any(|work| work == Work::Issue(slot)) {
+            crank.slots[slot].account().effort.busy += self.spec.issue;
+        }
         self.compute(now);
         self.running.retain(|(_, work)| work.slot() != slot);
         self.waiting.retain(|(_, work)| work.slot() != slot);

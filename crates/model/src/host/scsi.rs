@@ -200,13 +200,12 @@ impl Layer for Scsi {
         now.max(self.next())
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &Completion) -> Instant {
+    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
-        crank.adopt(slot, completion);
         let request = crank.slots[slot].request;
         self.units[usize::from(request.unit)].1 -= 1;
         if completion.status != Status::Done {
-            crank.answer(done, slot, completion.status);
+            crank.answer_with(slot, completion);
             return Instant::FAR;
         }
         let bytes = match request.op {
@@ -221,9 +220,10 @@ impl Layer for Scsi {
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
         let left = self.take_idle(began, done, self.spec.reconnect + self.rate.time(bytes));
         if left == Span::ZERO {
-            crank.answer(done, slot, Status::Done);
+            crank.answer_with(slot, completion);
             return Instant::FAR;
         }
+        crank.adopt(slot, completion);
         self.wanting.push(Wanting { slot, rank: rank(request.unit), span: left, lost: false });
         done.max(self.next())
     }

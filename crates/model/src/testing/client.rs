@@ -225,7 +225,7 @@ impl Client {
 
     fn send(&mut self, request: Request) {
         match self.device.submit(self.now, request) {
-            Ok(()) => {
+            Ok(_) => {
                 self.flying.insert(request.tag, request);
                 if request.op == Op::Write {
                     self.written.push(request);

@@ -230,11 +230,12 @@ impl Run {
         let stamp = self.lives.len() as u64 + 1;
         let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp };
         match self.device.submit(now, request) {
-            Ok(()) => {
+            Ok(next) => {
                 self.flying.insert(tag, self.lives.len());
                 self.checkers.iter_mut().for_each(|(checker, _)| checker.submitted(&request));
                 let reported = self.unreported(&request);
                 self.lives.push(Life { request, submitted: now, ended: None, reported });
+                self.told(now, next)?;
                 Ok(true)
             }
             Err(back) if back != request => broken(3, format!("{request:?} came back as {back:?}")),
@@ -242,6 +243,18 @@ impl Run {
                 broken(3, format!("refused with nothing in flight at {now:?}: {request:?}"))
             }
             Err(_) => Ok(false),
+        }
+    }
+
+    /// A device that took a request at `now` says that it is to be called `next`.
+    fn told(&mut self, now: Instant, next: Instant) -> Result<(), Violation> {
+        let before = self.trace.completions.len();
+        self.drain(now)?;
+        let completed = self.trace.completions.len() > before;
+        let timeout = self.device.poll_timeout().unwrap_or(Instant::FAR);
+        match next > now && (completed || timeout != next) {
+            true => broken(1, format!("at {now:?} it said {next:?}; completed: {completed}, then {timeout:?}")),
+            false => Ok(()),
         }
     }
 

@@ -262,7 +262,7 @@ impl Device for Client {
         Client::limits(self)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         if self.flying.len() >= DEPTH as usize {
             return Err(request);
         }
@@ -288,7 +288,7 @@ impl Device for Client {
         };
         if let Some(status) = refused {
             self.answer(flying, status);
-            return Ok(());
+            return Ok(now);
         }
         self.cookie += 1;
         self.flying.insert(self.cookie, flying);
@@ -297,7 +297,7 @@ impl Device for Client {
         // What comes back meanwhile is met at a later instant than this one.
         let sent = self.send();
         self.survive(sent);
-        Ok(())
+        Ok(now)
     }
 
     /// What is in flight comes back by itself; what a server keeps is its own affair.

@@ -343,7 +343,7 @@ impl Device for Ringed {
         self.shape.limits
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         let side = self.side(request.op);
         let Some(slot) = self.free[side].pop() else { return Err(request) };
         self.now = now;
@@ -356,7 +356,7 @@ impl Device for Ringed {
         if let Some(status) = refused {
             self.free[side].push(slot);
             self.done.push_back(flight.completion(status, now));
-            return Ok(());
+            return Ok(now);
         }
         self.flights[slot as usize] = Some(flight);
         if request.op == Op::Write {
@@ -367,7 +367,7 @@ impl Device for Ringed {
         if self.fresh.len() >= BATCH {
             self.give();
         }
-        Ok(())
+        Ok(now)
     }
 
     /// What is in flight comes back by itself.
@@ -493,7 +493,7 @@ impl Device for Called {
         self.shape.limits
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         if self.waiting.len() >= self.depth {
             return Err(request);
         }
@@ -507,7 +507,7 @@ impl Device for Called {
             Some(status) => self.done.push_back(flight.completion(status, now)),
             None => self.waiting.push_back(flight),
         }
-        Ok(())
+        Ok(now)
     }
 
     /// Nothing is in flight between two calls.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Request, Status};
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, Limits, Reached, Request, Status,
+};
 use seekwise_model::record::DriveLog;
 use seekwise_model::time::Instant;
 
@@ -111,10 +113,10 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
         self.device.limits(unit)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Request> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         let flush_follows = request.flags.has(Flags::FLUSH_FOLLOWS);
         let flags = request.flags.without(Flags::FLUSH_FOLLOWS);
-        self.device.submit(now, Request { flags, ..request }).map_err(|_| request)?;
+        let next = self.device.submit(now, Request { flags, ..request }).map_err(|_| request)?;
         self.tell_landings();
         let tag = request.tag as usize;
         if tag >= self.flying.len() {
@@ -123,7 +125,7 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
         let seen = Request { flags: if flush_follows { flags.with(Flags::FUA) } else { flags }, ..request };
         self.flying[tag] = Some((seen, flush_follows));
         self.witness.submitted(now, &seen);
-        Ok(())
+        Ok(next)
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
@@ -163,10 +165,12 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
         self.device.unsettled(tell);
     }
 
-    fn proceed(&mut self, until: Instant) -> Option<Completion> {
-        let completion = self.device.proceed(until);
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+        let reached = self.device.proceed_into(until, answer);
         self.tell_landings();
-        self.tell(&completion?);
-        completion
+        if reached.answered {
+            self.tell(answer);
+        }
+        reached
     }
 }

@@ -273,7 +273,7 @@ impl Array {
         let parent = self.portions[index].parent;
         if parent != NOBODY {
             let effort = Effort { parity: sectors as u32, ..Effort::default() };
-            crank.slots[parent].effort.add(&effort);
+            crank.slots[parent].account().effort.add(&effort);
         }
     }
 
