@@ -237,7 +237,7 @@ impl Candidates {
         }
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
-        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| choice.passed as usize);
+        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.passed(&choice));
         let closed = policy == Policy::Fcfs || (window > 0 && older >= window as usize);
         let heavy = |(since, target): (Instant, &Target)| {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.of(target)
