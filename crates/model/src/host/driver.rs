@@ -204,19 +204,19 @@ impl Driver {
             let programs = !self.scheduler.parts_programs() || other.origin == request.origin;
             programs && other.flags == request.flags && other.sectors + request.sectors <= self.spec.max_transfer
         };
-        let (before, behind) = (self.neighbours.before(request).find(fits), self.neighbours.behind(request).find(fits));
-        let Some(number) = before.or(behind) else {
+        let before = self.neighbours.before(request).filter(fits).min();
+        let behind = || self.neighbours.behind(request).filter(fits).min();
+        let Some(number) = before.or_else(behind) else {
             return false;
         };
         let was = self.commands.get(number).request;
-        self.neighbours.remove(number, &was);
         match before {
             Some(_) => self.commands.append(number, piece),
             None => self.commands.prepend(number, piece),
         }
         let is = self.commands.get(number).request;
         self.scheduler.moved(number, &was, &is);
-        self.neighbours.insert(number, &is);
+        self.neighbours.grown(number, &was, &is);
         true
     }
 
