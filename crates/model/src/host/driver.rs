@@ -39,7 +39,7 @@ use self::scheduler::Scheduler;
 pub use self::spec::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Queuing, Request, SECTOR, Status};
 use crate::host::layer::{self, Layer, Layered};
-use crate::record::{Effort, Part};
+use crate::record::Part;
 use crate::time::Instant;
 
 /// The driver.
@@ -286,8 +286,8 @@ impl Driver {
         let command = self.commands.get_mut(number);
         (command.stage, command.sent, command.request.tag) = (Stage::Below, now, tag);
         let mut request = command.request;
-        if let Some(piece) = self.commands.pieces_of(number).next().filter(|_| request.sectors == 0) {
-            request.lba = crank.slots[piece.parent].request.lba;
+        if request.sectors == 0 {
+            request.lba = crank.slots[self.commands.first(number).parent].request.lba;
         }
         self.sent[tag as usize] = number;
         self.flushing = self.stands_alone(&request);
@@ -469,12 +469,14 @@ impl Layer for Driver {
         self.idle_tags.push(completion.tag);
         self.scheduler.completed(completion.finished, &self.commands.get(number).request);
         // One command was sent for all of them: the first has its cost.
-        let mut effort = completion.effort;
-        while let Some(piece) = self.commands.pop(number) {
-            crank.slots[piece.parent].effort.add(&effort);
-            effort = Effort::default();
+        let mut piece = self.commands.first(number);
+        crank.slots[piece.parent].effort.add(&completion.effort);
+        self.piece_returned(crank, piece, completion);
+        while let Some(next) = self.commands.after(&piece) {
+            piece = next;
             self.piece_returned(crank, piece, completion);
         }
+        self.commands.free(number);
         self.forget_alarms();
         completion.finished
     }
@@ -509,11 +511,14 @@ impl Layer for Driver {
             self.scheduler.remove(number, &request);
             self.neighbours.remove(number, &request);
             self.urgent.retain(|&other| other != number);
-            while let Some(piece) = self.commands.pop(number) {
+            let mut next = Some(self.commands.first(number));
+            while let Some(piece) = next {
                 if piece.parent != slot {
                     self.await_turn_alone(crank, now, piece);
                 }
+                next = self.commands.after(&piece);
             }
+            self.commands.free(number);
         }
         crank.slots[slot].status = status;
         crank.slots[slot].note.left = below;
