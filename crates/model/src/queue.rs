@@ -117,6 +117,9 @@ struct Waiting<T> {
 /// No number.
 const NONE: u32 = u32::MAX;
 
+/// The order of one that does not wait.
+const GONE: u64 = u64::MAX;
+
 /// The waiting requests.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
@@ -139,9 +142,9 @@ pub struct Queue<T> {
     rising: bool,
 }
 
-/// What a choice is made from: those that wait in this order or an earlier one, as far as they are admitted.
+/// What a choice is made from: those that wait and came before this order, as far as they are admitted.
 struct Open<A> {
-    last: u64,
+    before: u64,
     admit: A,
 }
 
@@ -151,7 +154,7 @@ impl<A> Open<A> {
     where
         A: Fn(&Waiting<T>) -> bool,
     {
-        waiting.order <= self.last && (self.admit)(waiting)
+        waiting.order < self.before && (self.admit)(waiting)
     }
 }
 
@@ -274,6 +277,7 @@ impl<T: Copy> Queue<T> {
             Some(younger) => younger.older = older,
             None => self.youngest = older,
         }
+        self.held[number as usize].order = GONE;
         self.free.push(number);
     }
 
@@ -415,7 +419,7 @@ impl<T: Copy> Queue<T> {
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
         let (oldest, _) = self.by_age().find(|(_, waiting)| admit(waiting))?;
-        let open = Open { last: self.within_window(admit), admit };
+        let open = Open { before: self.window_end(admit), admit };
         let number = match self.discipline.policy {
             _ if self.overdue(now, self.at(self.oldest)) => self.oldest,
             Policy::Fcfs => oldest,
@@ -423,7 +427,7 @@ impl<T: Copy> Queue<T> {
             Policy::CLook => self.circle(&open).unwrap_or(oldest),
             Policy::Look => self.elevator(&open).unwrap_or(oldest),
             Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, costs, (bar, oldest))),
-            Policy::Sptf if self.discipline.nearest == 0 && self.discipline.ageing == 0 => {
+            Policy::Sptf if self.are_few() => {
                 return Some(self.shortest_of_few(head, &open, costs, (bar, oldest)));
             }
             Policy::Sptf => return Some(self.shortest_of_nearest(now, head, &open, costs)),
@@ -431,15 +435,15 @@ impl<T: Copy> Queue<T> {
         Some(Choice { number, cost: costs.of(&self.at(number).item) })
     }
 
-    /// The order of the last that the window has room for, of those that are admitted.
+    /// The order behind the last that the window has room for, of those that are admitted.
     #[inline]
-    fn within_window(&self, admit: impl Fn(&Waiting<T>) -> bool) -> u64 {
+    fn window_end(&self, admit: impl Fn(&Waiting<T>) -> bool) -> u64 {
         match self.discipline.window as usize {
-            0 => u64::MAX,
-            window if window >= self.len() => u64::MAX,
+            0 => GONE,
+            window if window >= self.len() => GONE,
             window => {
                 let mut admitted = self.by_age().filter(|(_, waiting)| admit(waiting));
-                admitted.nth(window - 1).map_or(u64::MAX, |(_, last)| last.order)
+                admitted.nth(window - 1).map_or(GONE, |(_, last)| last.order + 1)
             }
         }
     }
@@ -511,9 +515,16 @@ impl<T: Copy> Queue<T> {
         Choice { number: best.3, cost: best.2 }
     }
 
-    /// The least cost among `open`, the oldest of equals, or of all where none costs less than the bar: each is looked at
-    /// that is near enough for it.
-    #[inline(always)]
+    /// A choice by cost alone does best to look at all that is held, as it lies there.
+    #[inline]
+    fn are_few(&self) -> bool {
+        self.discipline.nearest == 0 && self.discipline.ageing == 0 && self.held.len() <= 2 * FEW
+    }
+
+    /// The least cost among `open`, the oldest of equals, or of all where none costs less than the bar. With a bar most are
+    /// out of reach. Without one each is looked at: following the best so far costs more, and so does a test that nobody can
+    /// foresee among so few.
+    #[inline]
     fn shortest_of_few(
         &self,
         head: u64,
@@ -521,20 +532,27 @@ impl<T: Copy> Queue<T> {
         costs: &impl Costs<T>,
         (bar, oldest): (u64, u32),
     ) -> Choice {
-        let mut best = (bar, oldest);
-        // With a bar most are out of reach. Without one each is looked at: following the best so far costs more, and so does
-        // a test that nobody can foresee in this loop.
-        for (number, waiting) in self.by_age() {
-            let near = bar == u64::MAX || costs.least(waiting.position.abs_diff(head)) < bar;
-            if !near || !open.has(waiting) {
-                continue;
-            }
-            let cost = costs.of(&waiting.item);
-            if cost < best.0 {
-                best = (cost, number);
-            }
+        let near = |waiting: &Waiting<T>| costs.least(waiting.position.abs_diff(head)) < bar;
+        match bar {
+            u64::MAX => self.least(|waiting| open.has(waiting), costs, (bar, oldest)),
+            _ => self.least(|waiting| near(waiting) && open.has(waiting), costs, (bar, oldest)),
         }
-        Choice { number: best.1, cost: best.0 }
+    }
+
+    /// The least cost among those that `counts` names, the oldest of equals; `best` where none costs less. Apart, for it needs
+    /// all registers.
+    #[inline(never)]
+    fn least(&self, counts: impl Fn(&Waiting<T>) -> bool, costs: &impl Costs<T>, best: (u64, u32)) -> Choice {
+        let (mut cost, mut best) = (best.0, self.at(best.1));
+        for waiting in self.held.iter().filter(|waiting| counts(waiting)) {
+            let other = costs.of(&waiting.item);
+            if other == cost && waiting.order < best.order {
+                best = waiting;
+            }
+            (cost, best) = if other < cost { (other, waiting) } else { (cost, best) };
+        }
+        let number = self.held.get(best.older as usize).map_or(self.oldest, |older| older.younger);
+        Choice { number, cost }
     }
 
     /// The least aged cost among the `nearest` of `open`, or all of it, the oldest of equals.
