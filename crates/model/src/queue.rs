@@ -130,9 +130,9 @@ pub struct Queue<T> {
     /// The ends of the chain.
     oldest: u32,
     youngest: u32,
-    /// Where it is `sorted`: positions and numbers, rising, for a choice that begins at a place and goes on from there.
+    /// Where it is `sorted`: numbers by position, rising, for a choice that begins at a place and goes on from there.
     /// Streams come and go at its ends.
-    places: VecDeque<(u64, u32)>,
+    places: VecDeque<u32>,
     sorted: bool,
     capacity: usize,
     next_order: u64,
@@ -217,8 +217,8 @@ impl<T: Copy> Queue<T> {
         self.places.clear();
         if self.sorted {
             let mut places = core::mem::take(&mut self.places);
-            places.extend(self.by_age().map(|(number, waiting)| (waiting.position, number)));
-            places.make_contiguous().sort_unstable();
+            places.extend(self.by_age().map(|(number, _)| number));
+            places.make_contiguous().sort_unstable_by_key(|&number| self.place(number));
             self.places = places;
         }
     }
@@ -259,7 +259,7 @@ impl<T: Copy> Queue<T> {
         }
         self.youngest = number;
         if self.sorted {
-            self.put((position, number));
+            self.put(number);
         }
         self.sort_if_many();
         self.next_order += 1;
@@ -281,26 +281,34 @@ impl<T: Copy> Queue<T> {
         self.free.push(number);
     }
 
-    /// Puts a place among the sorted ones.
+    /// A number's place among those sorted.
     #[inline]
-    fn put(&mut self, new: (u64, u32)) {
+    fn place(&self, number: u32) -> (u64, u32) {
+        (self.at(number).position, number)
+    }
+
+    /// Puts a number among those sorted.
+    #[inline]
+    fn put(&mut self, number: u32) {
+        let place = self.place(number);
         match self.places.back() {
-            Some(&last) if last > new => {
-                let place = self.places.partition_point(|&other| other < new);
-                self.places.insert(place, new);
+            Some(&last) if self.place(last) > place => {
+                let index = self.places.partition_point(|&other| self.place(other) < place);
+                self.places.insert(index, number);
             }
-            _ => self.places.push_back(new),
+            _ => self.places.push_back(number),
         }
     }
 
-    /// Takes a place out of the sorted ones.
+    /// Takes a number out of those sorted.
     #[inline]
-    fn drop_place(&mut self, gone: (u64, u32)) {
-        if self.places.front() == Some(&gone) {
+    fn drop_place(&mut self, number: u32) {
+        if self.places.front() == Some(&number) {
             self.places.pop_front();
         } else {
-            let place = self.places.partition_point(|&other| other < gone);
-            self.places.remove(place);
+            let place = self.place(number);
+            let index = self.places.partition_point(|&other| self.place(other) < place);
+            self.places.remove(index);
         }
     }
 
@@ -360,11 +368,13 @@ impl<T: Copy> Queue<T> {
     /// What `which` names waits at another position now.
     pub fn move_to(&mut self, which: impl Fn(&T) -> bool, position: u64) {
         let found = self.by_age().find(|(_, waiting)| which(&waiting.item));
-        let Some((number, before)) = found.map(|(number, waiting)| (number, waiting.position)) else { return };
+        let Some(number) = found.map(|(number, _)| number) else { return };
+        if self.sorted {
+            self.drop_place(number);
+        }
         self.held[number as usize].position = position;
         if self.sorted {
-            self.drop_place((before, number));
-            self.put((position, number));
+            self.put(number);
         }
     }
 
@@ -378,7 +388,7 @@ impl<T: Copy> Queue<T> {
         let Waiting { position, item, .. } = *self.at(choice.number);
         self.unlink(choice.number);
         if self.sorted {
-            self.drop_place((position, choice.number));
+            self.drop_place(choice.number);
         }
         self.sort_if_many();
         self.serve(position);
@@ -479,18 +489,18 @@ impl<T: Copy> Queue<T> {
         (bar, oldest): (u64, u32),
     ) -> Choice {
         let most = self.credit(now, self.at(self.oldest).since);
-        let mut above = self.places.partition_point(|&(position, _)| position < head);
+        let mut above = self.places.partition_point(|&number| self.at(number).position < head);
         let mut below = above;
         // The aged cost, the order, the plain cost and the number of the best so far.
         let bar = if self.discipline.ageing == 0 { bar } else { u64::MAX };
         let mut best = (i64::try_from(bar).unwrap_or(i64::MAX), self.at(oldest).order, bar, oldest);
         let nearest_below = |below: usize| match below {
             0 => u64::MAX,
-            below => head - self.places[below - 1].0,
+            below => head - self.at(self.places[below - 1]).position,
         };
         let nearest_above = |above: usize| match self.places.get(above) {
             None => u64::MAX,
-            Some(&(position, _)) => position - head,
+            Some(&number) => self.at(number).position - head,
         };
         let (mut down, mut up) = (nearest_below(below), nearest_above(above));
         // An older one of the same cost goes first.
@@ -498,12 +508,12 @@ impl<T: Copy> Queue<T> {
         while down.min(up) != u64::MAX && costs.least(down.min(up)) < too_much(best.0) {
             let number;
             if up <= down {
-                number = self.places[above].1;
+                number = self.places[above];
                 above += 1;
                 up = nearest_above(above);
             } else {
                 below -= 1;
-                number = self.places[below].1;
+                number = self.places[below];
                 down = nearest_below(below);
             }
             let waiting = self.at(number);
@@ -616,8 +626,8 @@ impl<T: Copy> Queue<T> {
     fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         if self.sorted {
             let first = match self.places.front() {
-                Some(&(position, _)) if position >= self.sweep => 0,
-                _ => self.places.partition_point(|&(position, _)| position < self.sweep),
+                Some(&number) if self.at(number).position >= self.sweep => 0,
+                _ => self.places.partition_point(|&number| self.at(number).position < self.sweep),
             };
             return self.first_place(open, self.places.range(first..));
         }
@@ -628,7 +638,7 @@ impl<T: Copy> Queue<T> {
     /// The first at or below the sweep.
     fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         if self.sorted {
-            let last = self.places.partition_point(|&(position, _)| position <= self.sweep);
+            let last = self.places.partition_point(|&number| self.at(number).position <= self.sweep);
             return self.first_place(open, self.places.range(..last).rev());
         }
         let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
@@ -639,11 +649,12 @@ impl<T: Copy> Queue<T> {
     fn first_place<'a>(
         &self,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
-        places: impl Iterator<Item = &'a (u64, u32)>,
+        places: impl Iterator<Item = &'a u32>,
     ) -> Option<u32> {
-        let mut places = places.filter(|&&(_, number)| open.has(self.at(number)) && self.ahead(self.at(number)));
-        let &(position, first) = places.next()?;
-        let same = places.take_while(|other| other.0 == position).map(|other| other.1);
+        let served = |waiting: &Waiting<T>| open.has(waiting) && self.ahead(waiting);
+        let mut places = places.copied().filter(|&number| served(self.at(number)));
+        let first = places.next()?;
+        let same = places.take_while(|&other| self.at(other).position == self.at(first).position);
         Some(
             same.fold(first, |oldest, other| if self.at(other).order < self.at(oldest).order { other } else { oldest }),
         )
