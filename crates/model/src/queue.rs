@@ -109,20 +109,30 @@ struct Waiting<T> {
     since: Instant,
     position: u64,
     item: T,
+    /// The numbers of the next older and the next younger one that wait, or `NONE`.
+    older: u32,
+    younger: u32,
 }
+
+/// No number.
+const NONE: u32 = u32::MAX;
+
+/// The order of one that does not wait.
+const GONE: u64 = u64::MAX;
 
 /// The waiting requests.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     discipline: Discipline,
-    /// Room for requests, by number; those that wait are numbered in `waiting`, the others in `free`.
+    /// Room for requests, by number; those that wait are a chain by age, the others are numbered in `free`.
     held: Vec<Waiting<T>>,
     free: Vec<u32>,
-    /// Oldest first.
-    waiting: Vec<u32>,
-    /// Where it is `sorted`: positions and numbers, rising, for a choice that begins at a place and goes on from there.
+    /// The ends of the chain.
+    oldest: u32,
+    youngest: u32,
+    /// Where it is `sorted`: numbers by position, rising, for a choice that begins at a place and goes on from there.
     /// Streams come and go at its ends.
-    places: VecDeque<(u64, u32)>,
+    places: VecDeque<u32>,
     sorted: bool,
     capacity: usize,
     next_order: u64,
@@ -132,20 +142,28 @@ pub struct Queue<T> {
     rising: bool,
 }
 
-/// What a choice is made from: the oldest that wait, as far as they are admitted.
-struct Open<'a, A> {
-    waiting: &'a [u32],
+/// What a choice is made from: those that wait and came before this order, as far as they are admitted.
+struct Open<A> {
+    before: u64,
     admit: A,
 }
 
-/// A choice: where it stands, and what it costs.
+impl<A> Open<A> {
+    #[inline]
+    fn has<T>(&self, waiting: &Waiting<T>) -> bool
+    where
+        A: Fn(&Waiting<T>) -> bool,
+    {
+        waiting.order < self.before && (self.admit)(waiting)
+    }
+}
+
+/// A choice: which it is, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    index: usize,
+    number: u32,
     /// Its cost, if the policy asked for it.
     pub cost: u64,
-    /// How many older requests it passes.
-    pub passed: u32,
 }
 
 impl<T: Copy> Default for Queue<T> {
@@ -162,7 +180,8 @@ impl<T: Copy> Queue<T> {
             discipline,
             held: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
-            waiting: Vec::with_capacity(capacity),
+            oldest: NONE,
+            youngest: NONE,
             places: VecDeque::with_capacity(if sorts { capacity } else { 0 }),
             sorted: sorts && discipline.policy != Policy::Sptf,
             capacity,
@@ -186,7 +205,7 @@ impl<T: Copy> Queue<T> {
     #[inline]
     fn sort_if_many(&mut self) {
         let few = if self.sorted { FEW / 2 } else { FEW };
-        let many = self.waiting.len() > few;
+        let many = self.len() > few;
         let changes = many != self.sorted && self.discipline.policy == Policy::Sptf;
         if changes && sorts(&self.discipline, self.capacity) {
             self.sorted = many;
@@ -197,9 +216,10 @@ impl<T: Copy> Queue<T> {
     fn sort(&mut self) {
         self.places.clear();
         if self.sorted {
-            let held = &self.held;
-            self.places.extend(self.waiting.iter().map(|&number| (held[number as usize].position, number)));
-            self.places.make_contiguous().sort_unstable();
+            let mut places = core::mem::take(&mut self.places);
+            places.extend(self.by_age().map(|(number, _)| number));
+            places.make_contiguous().sort_unstable_by_key(|&number| self.place(number));
+            self.places = places;
         }
     }
 
@@ -210,18 +230,19 @@ impl<T: Copy> Queue<T> {
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.waiting.len()
+        self.held.len() - self.free.len()
     }
 
     /// True when none waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.oldest == NONE
     }
 
     /// Adds a request that waits `since` then, at `position`. Instants must not fall.
     pub fn push(&mut self, since: Instant, position: u64, item: T) {
-        let waiting = Waiting { order: self.next_order, since, position, item };
+        let (older, younger) = (self.youngest, NONE);
+        let waiting = Waiting { order: self.next_order, since, position, item, older, younger };
         let number = match self.free.pop() {
             Some(number) => {
                 self.held[number as usize] = waiting;
@@ -232,18 +253,63 @@ impl<T: Copy> Queue<T> {
                 self.held.len() as u32 - 1
             }
         };
-        self.waiting.push(number);
+        match self.held.get_mut(older as usize) {
+            Some(older) => older.younger = number,
+            None => self.oldest = number,
+        }
+        self.youngest = number;
         if self.sorted {
-            match self.places.back() {
-                Some(&last) if last > (position, number) => {
-                    let place = self.places.partition_point(|&other| other < (position, number));
-                    self.places.insert(place, (position, number));
-                }
-                _ => self.places.push_back((position, number)),
-            }
+            self.put(number);
         }
         self.sort_if_many();
         self.next_order += 1;
+    }
+
+    /// Takes a request out of the chain.
+    #[inline]
+    fn unlink(&mut self, number: u32) {
+        let Waiting { older, younger, .. } = *self.at(number);
+        match self.held.get_mut(older as usize) {
+            Some(older) => older.younger = younger,
+            None => self.oldest = younger,
+        }
+        match self.held.get_mut(younger as usize) {
+            Some(younger) => younger.older = older,
+            None => self.youngest = older,
+        }
+        self.held[number as usize].order = GONE;
+        self.free.push(number);
+    }
+
+    /// A number's place among those sorted.
+    #[inline]
+    fn place(&self, number: u32) -> (u64, u32) {
+        (self.at(number).position, number)
+    }
+
+    /// Puts a number among those sorted.
+    #[inline]
+    fn put(&mut self, number: u32) {
+        let place = self.place(number);
+        match self.places.back() {
+            Some(&last) if self.place(last) > place => {
+                let index = self.places.partition_point(|&other| self.place(other) < place);
+                self.places.insert(index, number);
+            }
+            _ => self.places.push_back(number),
+        }
+    }
+
+    /// Takes a number out of those sorted.
+    #[inline]
+    fn drop_place(&mut self, number: u32) {
+        if self.places.front() == Some(&number) {
+            self.places.pop_front();
+        } else {
+            let place = self.place(number);
+            let index = self.places.partition_point(|&other| self.place(other) < place);
+            self.places.remove(index);
+        }
     }
 
     #[inline]
@@ -251,69 +317,82 @@ impl<T: Copy> Queue<T> {
         &self.held[number as usize]
     }
 
-    /// Those that wait, oldest first, with how long since.
-    pub fn iter(&self) -> impl Iterator<Item = (Instant, &T)> {
-        self.waiting.iter().map(|&number| (self.at(number).since, &self.at(number).item))
+    /// Those that wait, oldest first, and their numbers.
+    #[inline]
+    fn by_age(&self) -> impl Iterator<Item = (u32, &Waiting<T>)> {
+        let mut next = self.oldest;
+        core::iter::from_fn(move || {
+            let number = next;
+            let waiting = self.held.get(number as usize)?;
+            next = waiting.younger;
+            Some((number, waiting))
+        })
     }
 
-    /// The one that `rank` puts lowest, the oldest of equals; none of those to which it gives no rank. How many are older is
-    /// what it passes.
+    /// Those that wait, oldest first, with how long since.
+    pub fn iter(&self) -> impl Iterator<Item = (Instant, &T)> {
+        self.by_age().map(|(_, waiting)| (waiting.since, &waiting.item))
+    }
+
+    /// How many older ones a choice passes.
+    pub fn passed(&self, choice: &Choice) -> usize {
+        self.by_age().take_while(|&(number, _)| number != choice.number).count()
+    }
+
+    /// The one that `rank` puts lowest, the oldest of equals; none of those to which it gives no rank.
     pub fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&T) -> Option<K>) -> Option<Choice> {
-        let ranked = self.waiting.iter().enumerate();
-        let ranked = ranked.filter_map(|(index, &number)| Some((rank(&self.at(number).item)?, index)));
-        ranked.min().map(|(_, index)| self.choice(index, 0))
+        let ranked = self.by_age().filter_map(|(number, waiting)| Some((rank(&waiting.item)?, number)));
+        ranked.min_by(|one, other| one.0.cmp(&other.0)).map(|(_, number)| Choice { number, cost: 0 })
     }
 
     /// What was chosen, and since when it waits.
     pub fn chosen(&self, choice: &Choice) -> (Instant, &T) {
-        let waiting = self.at(self.waiting[choice.index]);
+        let waiting = self.at(choice.number);
         (waiting.since, &waiting.item)
     }
 
     /// Takes out the requests that `gone` names.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        let (held, free) = (&self.held, &mut self.free);
-        self.waiting.retain(|&number| {
-            let kept = keep(&held[number as usize].item);
-            if !kept {
-                free.push(number);
+        let mut next = self.oldest;
+        while next != NONE {
+            let number = next;
+            next = self.at(number).younger;
+            if !keep(&self.at(number).item) {
+                self.unlink(number);
             }
-            kept
-        });
+        }
         self.sort();
         self.sort_if_many();
     }
 
     /// What `which` names waits at another position now.
     pub fn move_to(&mut self, which: impl Fn(&T) -> bool, position: u64) {
-        let held = &mut self.held;
-        let found = self.waiting.iter().find(|&&number| which(&held[number as usize].item));
-        if let Some(&number) = found.filter(|&&number| held[number as usize].position != position) {
-            held[number as usize].position = position;
-            self.sort();
+        let found = self.by_age().find(|(_, waiting)| which(&waiting.item));
+        let Some(number) = found.map(|(number, _)| number) else { return };
+        if self.sorted {
+            self.drop_place(number);
+        }
+        self.held[number as usize].position = position;
+        if self.sorted {
+            self.put(number);
         }
     }
 
     /// Takes out all.
     pub fn clear(&mut self) {
-        self.free.append(&mut self.waiting);
-        self.places.clear();
+        self.retain(|_| false);
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub fn take(&mut self, choice: Choice) -> T {
-        let number = self.waiting.remove(choice.index);
-        let taken = *self.at(number);
-        if self.sorted && self.places.front() == Some(&(taken.position, number)) {
-            self.places.pop_front();
-        } else if self.sorted {
-            let place = self.places.partition_point(|&other| other < (taken.position, number));
-            self.places.remove(place);
+        let Waiting { position, item, .. } = *self.at(choice.number);
+        self.unlink(choice.number);
+        if self.sorted {
+            self.drop_place(choice.number);
         }
-        self.free.push(number);
         self.sort_if_many();
-        self.serve(taken.position);
-        taken.item
+        self.serve(position);
+        item
     }
 
     /// The same as adding a request at `position` and taking it out, while no other waits.
@@ -349,33 +428,32 @@ impl<T: Copy> Queue<T> {
         bar: u64,
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
-        let oldest = self.waiting.iter().position(|&number| admit(self.at(number)))?;
-        let open = Open { waiting: &self.waiting[..self.within_window(admit)], admit };
-        let index = match self.discipline.policy {
-            _ if self.overdue(now, self.at(self.waiting[0])) => 0,
+        let (oldest, _) = self.by_age().find(|(_, waiting)| admit(waiting))?;
+        let open = Open { before: self.window_end(admit), admit };
+        let number = match self.discipline.policy {
+            _ if self.overdue(now, self.at(self.oldest)) => self.oldest,
             Policy::Fcfs => oldest,
             Policy::Sstf => self.lowest(&open, |waiting| waiting.position.abs_diff(head)).unwrap_or(oldest),
             Policy::CLook => self.circle(&open).unwrap_or(oldest),
             Policy::Look => self.elevator(&open).unwrap_or(oldest),
             Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, costs, (bar, oldest))),
-            Policy::Sptf if self.discipline.nearest == 0 && self.discipline.ageing == 0 => {
+            Policy::Sptf if self.are_few() => {
                 return Some(self.shortest_of_few(head, &open, costs, (bar, oldest)));
             }
             Policy::Sptf => return Some(self.shortest_of_nearest(now, head, &open, costs)),
         };
-        Some(self.choice(index, costs.of(&self.at(self.waiting[index]).item)))
+        Some(Choice { number, cost: costs.of(&self.at(number).item) })
     }
 
-    /// How many of the oldest hold as many that are admitted as the window has room for.
+    /// The order behind the last that the window has room for, of those that are admitted.
     #[inline]
-    fn within_window(&self, admit: impl Fn(&Waiting<T>) -> bool) -> usize {
-        let all = self.waiting.len();
+    fn window_end(&self, admit: impl Fn(&Waiting<T>) -> bool) -> u64 {
         match self.discipline.window as usize {
-            0 => all,
-            window if window >= all => all,
+            0 => GONE,
+            window if window >= self.len() => GONE,
             window => {
-                let mut admitted = (0..all).filter(|&index| admit(self.at(self.waiting[index])));
-                admitted.nth(window - 1).map_or(all, |last| last + 1)
+                let mut admitted = self.by_age().filter(|(_, waiting)| admit(waiting));
+                admitted.nth(window - 1).map_or(GONE, |(_, last)| last.order + 1)
             }
         }
     }
@@ -384,23 +462,11 @@ impl<T: Copy> Queue<T> {
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let limit = self.discipline.max_wait?;
-        self.waiting.first().map(|&oldest| self.at(oldest).since + limit)
+        self.held.get(self.oldest as usize).map(|oldest| oldest.since + limit)
     }
 
     fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
-    }
-
-    /// Where the one with that order stands among those that wait.
-    fn place_of(&self, order: u64) -> usize {
-        match self.waiting.first() {
-            Some(&oldest) if self.at(oldest).order == order => 0,
-            _ => self.waiting.partition_point(|&number| self.at(number).order < order),
-        }
-    }
-
-    fn choice(&self, index: usize, cost: u64) -> Choice {
-        Choice { index, cost, passed: index as u32 }
     }
 
     /// What the wait since then takes from a cost.
@@ -420,70 +486,83 @@ impl<T: Copy> Queue<T> {
         head: u64,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
         costs: &impl Costs<T>,
-        (bar, oldest): (u64, usize),
+        (bar, oldest): (u64, u32),
     ) -> Choice {
-        let youngest = self.at(open.waiting[open.waiting.len() - 1]).order;
-        let most = self.credit(now, self.at(open.waiting[0]).since);
-        let mut above = self.places.partition_point(|&(position, _)| position < head);
+        let most = self.credit(now, self.at(self.oldest).since);
+        let mut above = self.places.partition_point(|&number| self.at(number).position < head);
         let mut below = above;
-        // The aged cost, the order and the plain cost of the best so far.
+        // The aged cost, the order, the plain cost and the number of the best so far.
         let bar = if self.discipline.ageing == 0 { bar } else { u64::MAX };
-        let mut best = (i64::try_from(bar).unwrap_or(i64::MAX), self.at(self.waiting[oldest]).order, bar);
+        let mut best = (i64::try_from(bar).unwrap_or(i64::MAX), self.at(oldest).order, bar, oldest);
         let nearest_below = |below: usize| match below {
             0 => u64::MAX,
-            below => head - self.places[below - 1].0,
+            below => head - self.at(self.places[below - 1]).position,
         };
         let nearest_above = |above: usize| match self.places.get(above) {
             None => u64::MAX,
-            Some(&(position, _)) => position - head,
+            Some(&number) => self.at(number).position - head,
         };
         let (mut down, mut up) = (nearest_below(below), nearest_above(above));
         // An older one of the same cost goes first.
         let too_much = |best: i64| best.saturating_add(most).saturating_add(1) as u64;
         while down.min(up) != u64::MAX && costs.least(down.min(up)) < too_much(best.0) {
-            let waiting;
+            let number;
             if up <= down {
-                waiting = self.at(self.places[above].1);
+                number = self.places[above];
                 above += 1;
                 up = nearest_above(above);
             } else {
                 below -= 1;
-                waiting = self.at(self.places[below].1);
+                number = self.places[below];
                 down = nearest_below(below);
             }
-            if waiting.order <= youngest && (open.admit)(waiting) {
+            let waiting = self.at(number);
+            if open.has(waiting) {
                 let plain = costs.of(&waiting.item);
-                best = best.min((plain as i64 - self.credit(now, waiting.since), waiting.order, plain));
+                best = best.min((plain as i64 - self.credit(now, waiting.since), waiting.order, plain, number));
             }
         }
-        self.choice(self.place_of(best.1), best.2)
+        Choice { number: best.3, cost: best.2 }
     }
 
-    /// The least cost among `open`, the oldest of equals, or of all where none costs less than the bar: each is looked at
-    /// that is near enough for it.
-    #[inline(always)]
+    /// A choice by cost alone does best to look at all that is held, as it lies there.
+    #[inline]
+    fn are_few(&self) -> bool {
+        self.discipline.nearest == 0 && self.discipline.ageing == 0 && self.held.len() <= 2 * FEW
+    }
+
+    /// The least cost among `open`, the oldest of equals, or of all where none costs less than the bar. With a bar most are
+    /// out of reach. Without one each is looked at: following the best so far costs more, and so does a test that nobody can
+    /// foresee among so few.
+    #[inline]
     fn shortest_of_few(
         &self,
         head: u64,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
         costs: &impl Costs<T>,
-        (bar, oldest): (u64, usize),
+        (bar, oldest): (u64, u32),
     ) -> Choice {
-        let mut best = (bar, oldest);
-        // With a bar most are out of reach. Without one each is looked at: following the best so far costs more, and so does
-        // a test that nobody can foresee in this loop.
-        for (index, &number) in open.waiting.iter().enumerate() {
-            let waiting = self.at(number);
-            let near = bar == u64::MAX || costs.least(waiting.position.abs_diff(head)) < bar;
-            if !near || !(open.admit)(waiting) {
-                continue;
-            }
-            let cost = costs.of(&waiting.item);
-            if cost < best.0 {
-                best = (cost, index);
-            }
+        let near = |waiting: &Waiting<T>| costs.least(waiting.position.abs_diff(head)) < bar;
+        match bar {
+            u64::MAX => self.least(|waiting| open.has(waiting), costs, (bar, oldest)),
+            _ => self.least(|waiting| near(waiting) && open.has(waiting), costs, (bar, oldest)),
         }
-        self.choice(best.1, best.0)
+    }
+
+    /// The least cost among those that `counts` names, the oldest of equals; `best` where none costs less. Apart, for it needs
+    /// all registers.
+    #[inline(never)]
+    fn least(&self, counts: impl Fn(&Waiting<T>) -> bool, costs: &impl Costs<T>, best: (u64, u32)) -> Choice {
+        let (mut cost, mut best) = (best.0, self.at(best.1));
+        for waiting in self.held.iter().filter(|waiting| counts(waiting)) {
+            let other = costs.of(&waiting.item);
+            if other == cost && waiting.order < best.order {
+                best = waiting;
+            }
+            (cost, best) = if other < cost { (other, waiting) } else { (cost, best) };
+        }
+        let number = self.held.get(best.older as usize).map_or(self.oldest, |older| older.younger);
+        Choice { number, cost }
     }
 
     /// The least aged cost among the `nearest` of `open`, or all of it, the oldest of equals.
@@ -494,14 +573,14 @@ impl<T: Copy> Queue<T> {
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
         costs: &impl Costs<T>,
     ) -> Choice {
-        // The aged cost, the place and the plain cost of the best so far.
-        let mut best = (i64::MAX, usize::MAX, u64::MAX);
-        let mut look_at = |index: usize, waiting: &Waiting<T>| {
+        // The aged cost, the order, the plain cost and the number of the best so far.
+        let mut best = (i64::MAX, u64::MAX, u64::MAX, NONE);
+        let mut look_at = |number: u32, waiting: &Waiting<T>| {
             let plain = costs.of(&waiting.item);
-            best = best.min((plain as i64 - self.credit(now, waiting.since), index, plain));
+            best = best.min((plain as i64 - self.credit(now, waiting.since), waiting.order, plain, number));
         };
         match self.discipline.nearest as usize {
-            0 => self.each(open).for_each(|(index, waiting)| look_at(index, waiting)),
+            0 => self.each(open).for_each(|(number, waiting)| look_at(number, waiting)),
             count => {
                 let (mut few, mut many) = ([NOWHERE; 8], Vec::new());
                 let places = match few.get_mut(..count) {
@@ -513,34 +592,29 @@ impl<T: Copy> Queue<T> {
                 };
                 self.find_nearest(head, open, places);
                 let found = places.iter().take_while(|place| **place != NOWHERE);
-                found.for_each(|&(_, index)| look_at(index, self.at(self.waiting[index])));
+                found.for_each(|&(_, number)| look_at(number, self.at(number)));
             }
         }
-        self.choice(best.1, best.2)
+        Choice { number: best.3, cost: best.2 }
     }
 
-    /// Fills `nearest` with those that are the least [`apart`] from the head, and where they stand.
-    fn find_nearest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>, nearest: &mut [(u128, usize)]) {
+    /// Fills `nearest` with those that are the least [`apart`] from the head, and their numbers.
+    fn find_nearest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>, nearest: &mut [(u128, u32)]) {
         let last = nearest.len() - 1;
-        for (index, &number) in open.waiting.iter().enumerate() {
-            let waiting = self.at(number);
+        for (number, waiting) in self.by_age() {
             let apart = apart(waiting, head);
-            if apart < nearest[last].0 && (open.admit)(waiting) {
+            if apart < nearest[last].0 && open.has(waiting) {
                 let place = nearest.partition_point(|other| other.0 < apart);
                 nearest.copy_within(place..last, place + 1);
-                nearest[place] = (apart, index);
+                nearest[place] = (apart, number);
             }
         }
     }
 
-    /// The candidates, oldest first, with their places among all that wait.
+    /// The candidates, oldest first, and their numbers.
     #[inline(always)]
-    fn each<'a>(
-        &'a self,
-        open: &'a Open<impl Fn(&Waiting<T>) -> bool>,
-    ) -> impl Iterator<Item = (usize, &'a Waiting<T>)> {
-        let all = open.waiting.iter().map(|&number| self.at(number)).enumerate();
-        all.filter(|(_, waiting)| (open.admit)(waiting))
+    fn each<'a>(&'a self, open: &'a Open<impl Fn(&Waiting<T>) -> bool>) -> impl Iterator<Item = (u32, &'a Waiting<T>)> {
+        self.by_age().filter(|(_, waiting)| open.has(waiting))
     }
 
     /// May be served at its position in this sweep.
@@ -549,11 +623,11 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The first at or above the sweep.
-    fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+    fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         if self.sorted {
             let first = match self.places.front() {
-                Some(&(position, _)) if position >= self.sweep => 0,
-                _ => self.places.partition_point(|&(position, _)| position < self.sweep),
+                Some(&number) if self.at(number).position >= self.sweep => 0,
+                _ => self.places.partition_point(|&number| self.at(number).position < self.sweep),
             };
             return self.first_place(open, self.places.range(first..));
         }
@@ -562,9 +636,9 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The first at or below the sweep.
-    fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+    fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         if self.sorted {
-            let last = self.places.partition_point(|&(position, _)| position <= self.sweep);
+            let last = self.places.partition_point(|&number| self.at(number).position <= self.sweep);
             return self.first_place(open, self.places.range(..last).rev());
         }
         let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
@@ -575,28 +649,29 @@ impl<T: Copy> Queue<T> {
     fn first_place<'a>(
         &self,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
-        places: impl Iterator<Item = &'a (u64, u32)>,
-    ) -> Option<usize> {
-        let admitted = |waiting: &&Waiting<T>| (open.admit)(waiting) && self.ahead(waiting);
-        let mut served = places.map(|&(_, number)| self.at(number)).filter(admitted);
-        let first = served.next()?;
-        let same = served.take_while(|other| other.position == first.position);
-        let oldest = same.map(|other| other.order).fold(first.order, u64::min);
-        Some(self.place_of(oldest))
+        places: impl Iterator<Item = &'a u32>,
+    ) -> Option<u32> {
+        let served = |waiting: &Waiting<T>| open.has(waiting) && self.ahead(waiting);
+        let mut places = places.copied().filter(|&number| served(self.at(number)));
+        let first = places.next()?;
+        let same = places.take_while(|&other| self.at(other).position == self.at(first).position);
+        Some(
+            same.fold(first, |oldest, other| if self.at(other).order < self.at(oldest).order { other } else { oldest }),
+        )
     }
 
-    fn circle(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+    fn circle(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         self.above(open).or_else(|| self.lowest(open, |waiting| waiting.position))
     }
 
-    fn elevator(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<usize> {
+    fn elevator(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         match self.rising {
             true => self.above(open).or_else(|| self.below(open)),
             false => self.below(open).or_else(|| self.above(open)),
         }
     }
 
-    fn lowest(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>, key: impl Fn(&Waiting<T>) -> u64) -> Option<usize> {
+    fn lowest(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>, key: impl Fn(&Waiting<T>) -> u64) -> Option<u32> {
         self.nearest(open, |_| true, key)
     }
 
@@ -605,9 +680,9 @@ impl<T: Copy> Queue<T> {
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
         ahead: impl Fn(&Waiting<T>) -> bool,
         key: impl Fn(&Waiting<T>) -> u64,
-    ) -> Option<usize> {
+    ) -> Option<u32> {
         let candidates = self.each(open).filter(|(_, waiting)| ahead(waiting));
-        candidates.min_by_key(|(_, waiting)| key(waiting)).map(|(index, _)| index)
+        candidates.min_by_key(|(_, waiting)| key(waiting)).map(|(number, _)| number)
     }
 }
 
@@ -618,7 +693,7 @@ fn apart<T>(waiting: &Waiting<T>, head: u64) -> u128 {
 }
 
 /// No place yet: farther than all.
-const NOWHERE: (u128, usize) = (u128::MAX, usize::MAX);
+const NOWHERE: (u128, u32) = (u128::MAX, NONE);
 
 /// Up to so many, looking at each costs less than keeping them sorted and looking at a third of them.
 const FEW: usize = 64;

@@ -135,7 +135,7 @@ impl Drive {
         }
     }
 
-    fn decoded(&mut self, now: Instant, slot: u16) {
+    pub(super) fn decoded(&mut self, now: Instant, slot: u16) {
         self.divide(now);
         let request = self.slots[usize::from(slot)].request;
         if !self.hold_back(slot, &request) {

@@ -1,9 +1,10 @@
 //! A read that has the drive to itself, from the electronics to the host in one go.
 //!
-//! With no other command in flight and nothing to destage, nobody can ask for anything between the instants of a read
-//! from the medium: it is decoded, chosen, sought, read and sent at instants that are known beforehand. What `firmware`
-//! and `medium` do at each of them is done here at once, with their own functions, and leaves the same state. Where it
-//! cannot be known that nothing comes between, the read goes the long way.
+//! With no other command in flight and nothing to destage, nobody can ask for anything between the instants of a read:
+//! from the medium, it is decoded, chosen, sought, read and sent at instants that are known beforehand; from the buffer, or
+//! from what a prefetch brings, decoded and sent. What `firmware` and `turn` do at each of them is done here at once, with
+//! their own functions, and leaves the same state. Where it cannot be known that nothing comes between, the read goes the
+//! long way.
 
 use super::cache::Lookup;
 use super::queuing::RELEASE_AND_SERVICE;
@@ -13,21 +14,49 @@ use crate::record::Part;
 use crate::time::{Instant, Span};
 
 impl Drive {
-    /// The only command in flight and when it is done, if it is a read from the medium that is done by `until`, and the
-    /// state the drive is in then; else nothing has changed.
+    /// The only command in flight and when it is done, if it is a read that is done by `until`, and the state the drive is
+    /// in then; else the drive is as it was, or as far on its way as it would be without this.
+    #[inline]
     pub(super) fn lone_read(&mut self, until: Instant) -> Option<(u16, Instant)> {
         let &(decoded, slot) = self.arriving.front()?;
         let alone = self.free.len() + 1 == self.slots.len() && self.buffer.dirty_count() == 0;
-        if !alone || self.power != Power::On || self.media_cache.is_some() {
+        if !alone || self.power != Power::On || self.media_cache.is_some() || decoded > until {
             return None;
         }
         let command = &self.slots[usize::from(slot)];
-        let request = command.request;
+        let request = &command.request;
         let settled = self.segmentation.as_ref().is_none_or(|view| view.wanted().is_none());
         let plain = settled && request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
-        let missed = command.seen == (self.buffer.version(), Lookup::Miss);
         let beyond = request.end() > self.profile.geometry.sectors();
-        if !plain || !missed || beyond || self.first_weak(request.lba, request.end()).is_some() {
+        let (version, seen) = command.seen;
+        if !plain || beyond || version != self.buffer.version() || matches!(self.activity, Activity::Access { .. }) {
+            return None;
+        }
+        match seen {
+            Lookup::Miss => self.lone_miss(decoded, slot, until),
+            Lookup::Hit(_) | Lookup::Extends(_) => self.lone_hit(decoded, slot, until),
+        }
+    }
+
+    /// The same, if the read is of what the buffer has or a prefetch brings.
+    fn lone_hit(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
+        self.arriving.pop_front();
+        self.clock = decoded;
+        self.decoded(decoded, slot);
+        let finished = self.finishing.front().map(|&(at, _)| at).filter(|&at| at <= until);
+        if let Some(finished) = finished {
+            self.finishing.pop_front();
+            self.clock = finished;
+            self.release(finished, slot);
+        }
+        self.next = self.next_event();
+        finished.map(|finished| (slot, finished))
+    }
+
+    /// The same, if it is a read from the medium.
+    fn lone_miss(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
+        let request = self.slots[usize::from(slot)].request;
+        if self.first_weak(request.lba, request.end()).is_some() {
             return None;
         }
         let (now, reading) = match &self.activity {

@@ -158,6 +158,8 @@ pub struct Mechanics {
     seek: SeekCurve,
     /// Where writing has a curve of its own.
     write_seek: Option<SeekCurve>,
+    /// For each distance: movement and settling for a write on the same head; nothing where writing takes what reading does.
+    written: Option<Box<[u32]>>,
     /// For each [`FLOOR`] cylinders of distance: no seek that far or farther, read or write, is shorter.
     floors: Box<[u32]>,
     head_switch: Span,
@@ -201,13 +203,10 @@ pub struct Arm {
 /// How long it takes from one place and instant to others: what a choice among many asks again and again.
 #[derive(Clone, Copy)]
 pub struct Reach<'a> {
-    read: &'a [u32],
-    write: &'a [u32],
+    /// For reading and for writing.
+    ways: [Way<'a>; 2],
     floors: &'a [u32],
     arm: Arm,
-    head_switch: Span,
-    write_settle: Span,
-    least_write: Span,
     /// The platter's angle at the beginning.
     angle: u64,
     rate: u64,
@@ -215,20 +214,22 @@ pub struct Reach<'a> {
     catch: u64,
 }
 
-impl Reach<'_> {
-    /// The movement to a track for reading.
-    #[inline(always)]
-    pub fn to_read(&self, cylinder: u32, head: u8) -> Span {
-        let seek = time(self.read, self.arm.cylinder.abs_diff(cylinder));
-        seek.max(if self.arm.head == head { Span::ZERO } else { self.head_switch })
-    }
+/// What it takes to come to a track, settling included.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    /// By distance.
+    times: &'a [u32],
+    /// At least so long on the same head, and on another.
+    least: [Span; 2],
+}
 
-    /// The movement to a track for writing.
+impl Reach<'_> {
+    /// The movement to a track, settling included.
     #[inline(always)]
-    pub fn to_write(&self, cylinder: u32, head: u8) -> Span {
-        let seek = time(self.write, self.arm.cylinder.abs_diff(cylinder));
-        let seek = seek.max(if self.arm.head == head { Span::ZERO } else { self.head_switch });
-        seek + settle(seek, self.write_settle, self.least_write)
+    pub fn movement(&self, cylinder: u32, head: u8, write: bool) -> Span {
+        let way = &self.ways[usize::from(write)];
+        let time = time(way.times, self.arm.cylinder.abs_diff(cylinder));
+        time.max(way.least[usize::from(self.arm.head != head)])
     }
 
     /// No movement over that many cylinders, or more, takes less.
@@ -251,9 +252,16 @@ impl Reach<'_> {
 fn time(table: &[u32], distance: u32) -> Span {
     let time = match table.get(distance as usize) {
         Some(&time) => time,
-        None => table.last().copied().unwrap_or(0),
+        None => beyond(table),
     };
     Span::from_nanos(u64::from(time))
+}
+
+/// The last entry, apart: an arm does not move as far.
+#[cold]
+#[inline(never)]
+fn beyond(table: &[u32]) -> u32 {
+    table.last().copied().unwrap_or(0)
 }
 
 /// What writing adds to a movement.
@@ -305,10 +313,11 @@ impl Mechanics {
         let period = (per_ns << 32) / u128::from(millirpm);
         let (rate, period) = (rate as u64, period as u64);
         let catch = CATCH.nanos() * rate;
-        Ok(Mechanics {
+        let mechanics = Mechanics {
             floors: floors(&seek.0),
             seek,
             write_seek: None,
+            written: None,
             head_switch,
             write_settle,
             least_write: Span::ZERO,
@@ -316,7 +325,25 @@ impl Mechanics {
             period,
             phase: 0,
             catch,
-        })
+        };
+        Ok(mechanics.settling())
+    }
+
+    /// The same mechanism, its table for writes made anew.
+    fn settling(mut self) -> Mechanics {
+        let differs = self.write_seek.is_some() || self.write_settle.max(self.least_write) > Span::ZERO;
+        self.written = differs.then(|| {
+            let seek = &self.write_seek.as_ref().unwrap_or(&self.seek).0;
+            let settled = |&time: &u32| self.settled(Span::from_nanos(time.into())).nanos();
+            seek.iter().map(|time| u32::try_from(settled(time)).unwrap_or(u32::MAX)).collect()
+        });
+        self
+    }
+
+    /// A movement of `seek` with what writing adds to it. It rises with the movement, so the greater of two settled is the
+    /// greater one, settled.
+    fn settled(&self, seek: Span) -> Span {
+        seek + self.settle(seek)
     }
 
     /// The same mechanism with a seek curve of its own for writing.
@@ -327,13 +354,13 @@ impl Mechanics {
         let at = |table: &[u32], index: usize| table.get(index).or(table.last()).copied().unwrap_or(0);
         self.floors = (0..length).map(|index| at(&self.floors, index).min(at(&of_writes, index))).collect();
         self.write_seek = Some(curve);
-        self
+        self.settling()
     }
 
     /// The same mechanism that takes at least `least` to position for a write, be it on the same track.
     pub fn with_least_write(mut self, least: Span) -> Mechanics {
         self.least_write = least;
-        self
+        self.settling()
     }
 
     /// The same mechanism, its platter turning slower by `ppm` millionths.
@@ -396,14 +423,15 @@ impl Mechanics {
     /// How long it takes from `arm` and `at` to other places.
     #[inline]
     pub fn reach_from(&self, arm: Arm, at: Instant) -> Reach<'_> {
+        let written = self.written.as_ref().unwrap_or(&self.seek.0);
+        let [same, other] = [Span::ZERO, self.head_switch];
         Reach {
-            read: &self.seek.0,
-            write: &self.write_seek.as_ref().unwrap_or(&self.seek).0,
+            ways: [
+                Way { times: &self.seek.0, least: [same, other] },
+                Way { times: written, least: [self.settled(same), self.settled(other)] },
+            ],
             floors: &self.floors,
             arm,
-            head_switch: self.head_switch,
-            write_settle: self.write_settle,
-            least_write: self.least_write,
             angle: self.angle(at),
             rate: self.rate,
             period: self.period,
@@ -467,5 +495,27 @@ mod tests {
             assert_eq!(Some(reach.floor(distance)), least(stretch), "{distance}");
         }
         assert_eq!(reach.floor(u64::MAX), reach.floor(999));
+    }
+
+    #[test]
+    fn a_choice_reckons_with_the_movement_and_settling_that_follow() {
+        let curve = |us: u64| SeekCurve::table(&[(1, Span::from_micros(us)), (50, Span::from_micros(us + 900))], 50);
+        let spans = [0, 700, 2000].map(Span::from_micros);
+        let shapes = spans.iter().flat_map(|&switch| spans.iter().map(move |&settle| (switch, settle)));
+        for ((switch, settle), least) in shapes.flat_map(|shape| spans.map(|least| (shape, least))) {
+            let plain = Mechanics::new(curve(400).expect("rises"), switch, settle, 7_200_000).expect("turns");
+            let plain = plain.with_least_write(least);
+            let own = plain.clone().with_write_seek(curve(600).expect("rises"));
+            for (mechanics, cylinder, head, write) in [plain, own].iter().flat_map(|mechanics| {
+                let places = (0..60).flat_map(|cylinder| [(cylinder, 0), (cylinder, 1)]);
+                places.flat_map(move |(cylinder, head)| [false, true].map(|write| (mechanics, cylinder, head, write)))
+            }) {
+                let arm = Arm { cylinder: 5, head: 0 };
+                let seek = mechanics.reach(arm, cylinder, head, write);
+                let settle = if write { mechanics.settle(seek) } else { Span::ZERO };
+                let reach = mechanics.reach_from(arm, Instant::ZERO);
+                assert_eq!(reach.movement(cylinder, head, write), seek + settle, "{cylinder} {head} {write}");
+            }
+        }
     }
 }

@@ -41,6 +41,8 @@ pub(super) const RELEASE_AND_SERVICE: Span = Span::from_micros(10);
 /// Commands that want the medium, by their standing.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates {
+    /// How many there are: it is asked again and again whether there is one.
+    count: usize,
     /// For the head of the queue, in order of arrival.
     heads: VecDeque<(Instant, Target)>,
     /// Chosen already, in the order in which they are served; see `plan`.
@@ -79,17 +81,18 @@ impl Chosen {
 impl Candidates {
     pub(super) fn new(discipline: Discipline, capacity: usize) -> Candidates {
         let (preferred, plain) = (Queue::new(discipline, 0), Queue::new(discipline, capacity));
-        Candidates { heads: VecDeque::new(), planned: VecDeque::new(), preferred, plain }
+        Candidates { count: 0, heads: VecDeque::new(), planned: VecDeque::new(), preferred, plain }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.plain.is_empty() && self.preferred.is_empty() && self.heads.is_empty() && self.planned.is_empty()
+        self.count == 0
     }
 
     /// Adds a command that waits `since` then.
     pub(super) fn push(&mut self, since: Instant, standing: Standing, target: Target) {
         let cylinder = u64::from(target.cylinder);
+        self.count += 1;
         match standing {
             Standing::Head => self.heads.push_back((since, target)),
             Standing::Preferred => self.preferred.push(since, cylinder, target),
@@ -112,13 +115,14 @@ impl Candidates {
         self.planned.retain(|(_, target)| keep(target));
         self.preferred.retain(&mut keep);
         self.plain.retain(&mut keep);
+        self.count = self.heads.len() + self.planned.len() + self.preferred.len() + self.plain.len();
     }
 
     /// When the first of them has waited as long as the discipline allows; heads of the queue do not count, they wait
     /// for nobody.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let limit = self.plain.discipline().max_wait;
-        let planned = limit.and_then(|limit| self.planned.iter().map(|&(since, _)| since + limit).min());
+        let limit = self.plain.discipline().max_wait?;
+        let planned = self.planned.iter().map(|&(since, _)| since + limit).min();
         self.plain.deadline().into_iter().chain(self.preferred.deadline()).chain(planned).min()
     }
 
@@ -174,6 +178,7 @@ impl Candidates {
         let since = self.since(&chosen);
         let target = self.take(chosen);
         self.planned.push_back((since, target));
+        self.count += 1;
         target
     }
 
@@ -214,6 +219,7 @@ impl Candidates {
 
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub(super) fn take(&mut self, chosen: Chosen) -> Target {
+        self.count -= 1;
         match (chosen.standing, chosen.choice) {
             (Standing::Preferred, Some(choice)) => self.preferred.take(choice),
             (Standing::Plain, Some(choice)) => self.plain.take(choice),
@@ -237,7 +243,7 @@ impl Candidates {
         }
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
-        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| choice.passed as usize);
+        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.passed(&choice));
         let closed = policy == Policy::Fcfs || (window > 0 && older >= window as usize);
         let heavy = |(since, target): (Instant, &Target)| {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.of(target)

@@ -58,10 +58,7 @@ impl Destage {
 impl Costs<Target> for Reach<'_> {
     #[inline(always)]
     fn of(&self, target: &Target) -> u64 {
-        let moved = match target.write {
-            false => self.to_read(target.cylinder, target.head),
-            true => self.to_write(target.cylinder, target.head),
-        };
+        let moved = self.movement(target.cylinder, target.head, target.write);
         (moved + self.wait(moved, target.angle).min(target.longest)).nanos()
     }
 
@@ -143,25 +140,23 @@ impl Drive {
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
     #[inline]
     pub(super) fn choose_at(&self) -> Option<Instant> {
-        let dirty = self.buffer.dirty_count() > 0;
-        let nothing = !dirty && self.commands.is_empty() && self.media_cache.is_none();
-        if nothing || matches!(self.activity, Activity::Access { .. }) {
+        if matches!(self.activity, Activity::Access { .. }) {
             return None;
         }
-        self.choice_at(dirty)
+        let dirty = self.buffer.dirty_count() > 0;
+        let nothing = !dirty && self.commands.is_empty() && self.media_cache.is_none();
+        if nothing { None } else { self.choice_at(dirty) }
     }
 
     fn choice_at(&self, dirty: bool) -> Option<Instant> {
-        let urgent = !self.commands.is_empty() || self.pressing(self.clock);
+        if !self.commands.is_empty() || self.pressing(self.clock) {
+            return Some(self.free_for_urgent().max(self.clock));
+        }
         let forgets = self.power == Power::Stopping && self.profile.faults.forgets_on_power_off;
         let idle = (dirty && self.free.len() == self.slots.len() && !forgets) || self.may_move_home();
-        let due = if dirty && !urgent { self.presses_at() } else { None };
-        if !urgent && !idle && due.is_none() {
-            return None;
-        }
-        let hurried = if urgent { Some(Instant::ZERO) } else { due };
-        let hurried = hurried.map(|at| self.free_for_urgent().max(at));
-        let patient = if idle && !urgent { Some(self.free_and_quiet()) } else { None };
+        let due = if dirty { self.presses_at() } else { None };
+        let hurried = due.map(|at| self.free_for_urgent().max(at));
+        let patient = idle.then(|| self.free_and_quiet());
         let at = hurried.into_iter().chain(patient).min()?;
         Some(at.max(self.clock))
     }

@@ -204,19 +204,19 @@ impl Driver {
             let programs = !self.scheduler.parts_programs() || other.origin == request.origin;
             programs && other.flags == request.flags && other.sectors + request.sectors <= self.spec.max_transfer
         };
-        let (before, behind) = (self.neighbours.before(request).find(fits), self.neighbours.behind(request).find(fits));
-        let Some(number) = before.or(behind) else {
+        let before = self.neighbours.before(request).filter(fits).min();
+        let behind = || self.neighbours.behind(request).filter(fits).min();
+        let Some(number) = before.or_else(behind) else {
             return false;
         };
         let was = self.commands.get(number).request;
-        self.neighbours.remove(number, &was);
         match before {
             Some(_) => self.commands.append(number, piece),
             None => self.commands.prepend(number, piece),
         }
         let is = self.commands.get(number).request;
         self.scheduler.moved(number, &was, &is);
-        self.neighbours.insert(number, &is);
+        self.neighbours.grown(number, &was, &is);
         true
     }
 
@@ -286,8 +286,8 @@ impl Driver {
         let command = self.commands.get_mut(number);
         (command.stage, command.sent, command.request.tag) = (Stage::Below, now, tag);
         let mut request = command.request;
-        if let Some(piece) = self.commands.pieces_of(number).next().filter(|_| request.sectors == 0) {
-            request.lba = crank.slots[piece.parent].request.lba;
+        if request.sectors == 0 {
+            request.lba = crank.slots[self.commands.first(number).parent].request.lba;
         }
         self.sent[tag as usize] = number;
         self.flushing = self.stands_alone(&request);
@@ -476,14 +476,16 @@ impl Layer for Driver {
         self.idle_tags.push(completion.tag);
         self.scheduler.completed(completion.finished, &self.commands.get(number).request);
         let now = completion.finished;
-        while let Some(piece) = self.commands.pop(number) {
-            let last = self.commands.pieces_of(number).next().is_none();
-            self.piece_returned(crank, piece, completion, last);
-            if !last {
-                // One command was sent for all of them: the first has its cost.
-                completion.effort = Effort::NONE;
-            }
+        let mut piece = self.commands.first(number);
+        loop {
+            let next = self.commands.after(&piece);
+            self.piece_returned(crank, piece, completion, next.is_none());
+            let Some(next) = next else { break };
+            // One command was sent for all of them: the first has its cost.
+            completion.effort = Effort::NONE;
+            piece = next;
         }
+        self.commands.free(number);
         self.forget_alarms();
         now
     }
@@ -519,11 +521,14 @@ impl Layer for Driver {
             self.scheduler.remove(number, &request);
             self.neighbours.remove(number, &request);
             self.urgent.retain(|&other| other != number);
-            while let Some(piece) = self.commands.pop(number) {
+            let mut next = Some(self.commands.first(number));
+            while let Some(piece) = next {
                 if piece.parent != slot {
                     self.await_turn_alone(crank, now, piece);
                 }
+                next = self.commands.after(&piece);
             }
+            self.commands.free(number);
         }
         crank.slots[slot].status = status;
         crank.slots[slot].note.left = below;

@@ -45,7 +45,7 @@ pub struct Processor {
     spec: ProcessorSpec,
     copy: Rate,
     parity: Rate,
-    /// The system's work that a core does, by when it is over.
+    /// The system's work that a core does, by when it is over: the first stands last, of equals the one begun first.
     running: Vec<(Instant, Work)>,
     /// The system's work that waits for a core, and how long it takes.
     waiting: VecDeque<(Span, Work)>,
@@ -117,7 +117,7 @@ impl Processor {
 
     /// The soonest instant at which something is due here.
     fn soonest(&self) -> Instant {
-        let system = self.running.iter().fold(Instant::FAR, |first, &(at, _)| first.min(at));
+        let system = self.running.last().map_or(Instant::FAR, |&(at, _)| at);
         if self.computing.is_empty() {
             return system;
         }
@@ -134,15 +134,24 @@ impl Processor {
             return Instant::FAR;
         }
         self.compute(now);
-        self.running.push((now + takes, work));
+        self.run(now + takes, work);
         now + takes
+    }
+
+    /// A core does the system's work until `over`.
+    #[inline]
+    fn run(&mut self, over: Instant, work: Work) {
+        let place = self.running.partition_point(|&(other, _)| other > over);
+        self.running.insert(place, (over, work));
     }
 
     /// Cores that are free take up what waits.
     #[inline]
     fn resume(&mut self, now: Instant) {
-        while !self.waiting.is_empty() && self.left() > 0 {
-            self.running.extend(self.waiting.pop_front().map(|(takes, next)| (now + takes, next)));
+        while self.left() > 0
+            && let Some((takes, next)) = self.waiting.pop_front()
+        {
+            self.run(now + takes, next);
         }
     }
 
@@ -204,8 +213,7 @@ impl Layer for Processor {
     #[inline(always)]
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         self.compute(now);
-        if let Some(place) = self.running.iter().position(|&(at, _)| at <= now) {
-            let (_, work) = self.running.remove(place);
+        if let Some((_, work)) = self.running.pop_if(|&mut (at, _)| at <= now) {
             self.resume(now);
             match work {
                 Work::Issue(slot) => {

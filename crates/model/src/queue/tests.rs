@@ -129,7 +129,7 @@ fn each_choice_equals_a_plain_recomputation() {
             if let Some(choice) = choose(u64::MAX) {
                 let expected = plain.pick(admit, at(now), head, slope);
                 let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
-                assert_eq!(choice.passed as usize, older);
+                assert_eq!(queue.passed(&choice), older);
                 assert_eq!(choice.cost, far(&expected, head));
                 let bar = choice.cost.saturating_sub(1) + rng.below(3);
                 let below = choose(bar).expect("there is one");

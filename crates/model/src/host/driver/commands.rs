@@ -57,26 +57,29 @@ pub(super) struct Command {
     pub stage: Stage,
     /// When it went down.
     pub sent: Instant,
-    first: u32,
+    /// The first of its pieces; most have no other.
+    first: Piece,
+    /// The last of the others.
     last: u32,
 }
 
 /// All commands.
 pub(super) struct Commands {
     commands: Slab<Command>,
+    /// All but the first of each.
     pieces: Slab<Piece>,
 }
 
 impl Commands {
     /// Room for so many before it grows.
     pub fn with_capacity(capacity: usize) -> Commands {
-        Commands { commands: Slab::with_capacity(capacity), pieces: Slab::with_capacity(capacity) }
+        Commands { commands: Slab::with_capacity(capacity), pieces: Slab::with_capacity(0) }
     }
 
     /// A command of one piece; answers its number.
     pub fn add(&mut self, request: Request, piece: Piece) -> u32 {
-        let first = self.pieces.put(Piece { next: NONE, ..piece });
-        self.commands.put(Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: first })
+        let first = Piece { next: NONE, ..piece };
+        self.commands.put(Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: NONE })
     }
 
     /// The command of that number.
@@ -100,17 +103,16 @@ impl Commands {
 
     /// The pieces of a command, rising.
     pub fn pieces_of(&self, number: u32) -> impl Iterator<Item = Piece> {
-        let mut next = self.get(number).first;
-        core::iter::from_fn(move || {
-            let piece = (next != NONE).then(|| self.pieces[next])?;
-            next = piece.next;
-            Some(piece)
+        core::iter::successors(Some(self.get(number).first), |piece| {
+            (piece.next != NONE).then(|| self.pieces[piece.next])
         })
     }
 
     /// Counts one more command that took too long against its pieces.
     pub fn count_try(&mut self, number: u32) {
-        let mut next = self.get(number).first;
+        let first = &mut self.get_mut(number).first;
+        first.tries += 1;
+        let mut next = first.next;
         while next != NONE {
             self.pieces[next].tries += 1;
             next = self.pieces[next].next;
@@ -120,9 +122,11 @@ impl Commands {
     /// The piece goes on where the command ends; its request's stamp counts if it is larger.
     pub fn append(&mut self, number: u32, piece: Piece) {
         let place = self.pieces.put(Piece { next: NONE, ..piece });
-        let last = self.get(number).last;
-        self.pieces[last].next = place;
-        let command = self.get_mut(number);
+        let command = &mut self.commands[number];
+        match command.last {
+            NONE => command.first.next = place,
+            last => self.pieces[last].next = place,
+        }
         command.last = place;
         command.request.sectors += piece.sectors;
         command.request.stamp = command.request.stamp.max(piece.stamp);
@@ -130,27 +134,36 @@ impl Commands {
 
     /// The piece ends where the command begins; its request's stamp counts if it is larger.
     pub fn prepend(&mut self, number: u32, piece: Piece) {
-        let first = self.get(number).first;
-        let place = self.pieces.put(Piece { next: first, ..piece });
+        let place = self.pieces.put(self.get(number).first);
         let command = self.get_mut(number);
-        command.first = place;
+        if command.last == NONE {
+            command.last = place;
+        }
+        command.first = Piece { next: place, ..piece };
         command.request.lba = piece.lba;
         command.request.sectors += piece.sectors;
         command.request.stamp = command.request.stamp.max(piece.stamp);
     }
 
-    /// Takes the first piece out of a command, and frees the number with the last.
-    pub fn pop(&mut self, number: u32) -> Option<Piece> {
-        let command = &mut self.commands[number];
-        if command.first == NONE {
-            command.stage = Stage::Free;
-            self.commands.free(number);
-            return None;
-        }
-        let place = command.first;
-        let piece = self.pieces[place];
-        command.first = piece.next;
-        self.pieces.free(place);
-        Some(piece)
+    /// The first piece of a command whose pieces go their ways; [`Commands::after`] answers the others.
+    #[inline]
+    pub fn first(&self, number: u32) -> Piece {
+        self.get(number).first
+    }
+
+    /// Takes the piece after `piece` out of its command.
+    #[inline]
+    pub fn after(&mut self, piece: &Piece) -> Option<Piece> {
+        (piece.next != NONE).then(|| {
+            self.pieces.free(piece.next);
+            self.pieces[piece.next]
+        })
+    }
+
+    /// All of its pieces have gone their ways: the number is free.
+    #[inline]
+    pub fn free(&mut self, number: u32) {
+        self.commands[number].stage = Stage::Free;
+        self.commands.free(number);
     }
 }

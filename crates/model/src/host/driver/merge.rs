@@ -9,14 +9,28 @@ use alloc::vec::Vec;
 
 use crate::block::{Flags, Op, Request};
 
-/// What may be joined: unit, write, place.
-type Place = (u8, bool, u64);
+/// What may be joined: unit and kind, place.
+type Place = (u16, u64);
+
+/// Bits of a bucket's number: one for each of the 256 requests that the deepest of the source studies' jobs leave waiting.
+const BITS: u32 = 8;
+
+/// No command.
+const NONE: u32 = u32::MAX;
 
 /// Where the waiting commands begin and end.
 #[derive(Default)]
 pub(super) struct Neighbours {
-    starts: Vec<(Place, u32)>,
-    ends: Vec<(Place, u32)>,
+    starts: Edges,
+    ends: Edges,
+}
+
+/// Commands by a place, found by a hash of it.
+struct Edges {
+    /// By bucket: the command that came into it last.
+    last: [u32; 1 << BITS],
+    /// By command: its place, and the one that came into its bucket before it.
+    commands: Vec<(Place, u32)>,
 }
 
 /// True for requests that may share a command.
@@ -25,46 +39,150 @@ pub(super) fn joins(request: &Request) -> bool {
     plain && request.sectors > 0 && matches!(request.op, Op::Read | Op::Write)
 }
 
-fn place(request: &Request, lba: u64) -> Place {
-    (request.unit, request.op == Op::Write, lba)
+fn start(request: &Request) -> Place {
+    (u16::from(request.unit) << 1 | u16::from(request.op == Op::Write), request.lba)
 }
 
-fn insert(list: &mut Vec<(Place, u32)>, entry: (Place, u32)) {
-    let at = list.partition_point(|other| *other < entry);
-    list.insert(at, entry);
+fn end(request: &Request) -> Place {
+    (start(request).0, request.end())
 }
 
-fn remove(list: &mut Vec<(Place, u32)>, entry: (Place, u32)) {
-    if let Ok(at) = list.binary_search(&entry) {
-        list.remove(at);
+/// Knuth's multiplicative hash: by 2^64 over the golden ratio.
+fn bucket((kind, lba): Place) -> usize {
+    let hash = (lba ^ u64::from(kind) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (hash >> (u64::BITS - BITS)) as usize
+}
+
+impl Default for Edges {
+    fn default() -> Edges {
+        Edges { last: [NONE; 1 << BITS], commands: Vec::new() }
     }
 }
 
-fn all_at(list: &[(Place, u32)], place: Place) -> impl Iterator<Item = u32> {
-    let first = list.partition_point(|other| other.0 < place);
-    list[first..].iter().take_while(move |other| other.0 == place).map(|other| other.1)
+impl Edges {
+    fn insert(&mut self, number: u32, place: Place) {
+        if self.commands.len() <= number as usize {
+            self.commands.resize(number as usize + 1, ((0, 0), NONE));
+        }
+        let last = &mut self.last[bucket(place)];
+        self.commands[number as usize] = (place, *last);
+        *last = number;
+    }
+
+    /// It may not be there.
+    fn remove(&mut self, number: u32, place: Place) {
+        let Some(&(_, before)) = self.commands.get(number as usize) else { return };
+        let last = &mut self.last[bucket(place)];
+        if *last == number {
+            *last = before;
+            return;
+        }
+        let mut at = *last;
+        while let Some((_, next)) = self.commands.get_mut(at as usize) {
+            if *next == number {
+                *next = before;
+                return;
+            }
+            at = *next;
+        }
+    }
+
+    fn at(&self, place: Place) -> impl Iterator<Item = u32> {
+        let mut next = self.last[bucket(place)];
+        let chain = core::iter::from_fn(move || {
+            let number = next;
+            let &(of, before) = self.commands.get(number as usize)?;
+            next = before;
+            Some((number, of))
+        });
+        chain.filter(move |&(_, of)| of == place).map(|(number, _)| number)
+    }
 }
 
 impl Neighbours {
     /// A command waits from now on.
     pub fn insert(&mut self, number: u32, request: &Request) {
-        insert(&mut self.starts, (place(request, request.lba), number));
-        insert(&mut self.ends, (place(request, request.end()), number));
+        self.starts.insert(number, start(request));
+        self.ends.insert(number, end(request));
     }
 
-    /// It does not any more, or it changes.
+    /// It does not any more.
     pub fn remove(&mut self, number: u32, request: &Request) {
-        remove(&mut self.starts, (place(request, request.lba), number));
-        remove(&mut self.ends, (place(request, request.end()), number));
+        self.starts.remove(number, start(request));
+        self.ends.remove(number, end(request));
     }
 
-    /// Waiting commands that end where `request` begins.
+    /// A request has joined it at one end: it was `before`, and is `after`.
+    pub fn grown(&mut self, number: u32, before: &Request, after: &Request) {
+        if before.lba == after.lba {
+            self.ends.remove(number, end(before));
+            self.ends.insert(number, end(after));
+        } else {
+            self.starts.remove(number, start(before));
+            self.starts.insert(number, start(after));
+        }
+    }
+
+    /// Waiting commands that end where `request` begins, in no order.
     pub fn before(&self, request: &Request) -> impl Iterator<Item = u32> {
-        all_at(&self.ends, place(request, request.lba))
+        self.ends.at(start(request))
     }
 
-    /// Waiting commands that begin where `request` ends.
+    /// Waiting commands that begin where `request` ends, in no order.
     pub fn behind(&self, request: &Request) -> impl Iterator<Item = u32> {
-        all_at(&self.starts, place(request, request.end()))
+        self.starts.at(end(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+
+    const WRITE: Request =
+        Request { tag: 0, unit: 0, origin: 0, op: Op::Write, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
+
+    fn sorted(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut numbers: Vec<u32> = numbers.collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    #[test]
+    fn neighbours_are_those_that_a_search_of_all_finds() {
+        let mut rng = Seed(1).stream("neighbours");
+        let mut neighbours = Neighbours::default();
+        let mut waiting: Vec<Option<Request>> = alloc::vec![None; 600];
+        for _ in 0..20_000 {
+            let number = rng.below(600) as u32;
+            let op = if rng.percent(50) { Op::Write } else { Op::Read };
+            let new = Request { unit: rng.below(2) as u8, op, lba: rng.below(300) * 8, ..WRITE };
+            let kept = &mut waiting[number as usize];
+            *kept = match *kept {
+                None => {
+                    neighbours.insert(number, &new);
+                    Some(new)
+                }
+                Some(old) if rng.percent(50) => {
+                    let lba = if rng.percent(50) { old.lba } else { old.lba.saturating_sub(8) };
+                    let grown =
+                        Request { lba, sectors: (old.end() - lba) as u32 + 8 * u32::from(lba == old.lba), ..old };
+                    neighbours.grown(number, &old, &grown);
+                    Some(grown)
+                }
+                Some(old) => {
+                    neighbours.remove(number, &old);
+                    neighbours.remove(number, &old);
+                    None
+                }
+            };
+            let all = |same: &dyn Fn(&Request) -> bool| {
+                let numbered = waiting.iter().enumerate();
+                let kind = |other: &Request| (other.unit, other.op) == (new.unit, new.op);
+                sorted(numbered.filter(|(_, it)| it.is_some_and(|it| kind(&it) && same(&it))).map(|it| it.0 as u32))
+            };
+            assert_eq!(sorted(neighbours.before(&new)), all(&|other| other.end() == new.lba));
+            assert_eq!(sorted(neighbours.behind(&new)), all(&|other| other.lba == new.end()));
+        }
     }
 }

@@ -81,9 +81,10 @@ impl Scheduler {
         }
     }
 
-    /// A waiting command begins earlier on the device than it did: `before` is what it was, `after` what it is.
+    /// A waiting command has grown: `before` is what it was, `after` what it is.
     pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
         match self {
+            Scheduler::Order(_) if before.lba == after.lba => {}
             Scheduler::Order(queue) => queue.move_to(|&other| other == number, after.lba),
             Scheduler::Deadline(deadline) => deadline.moved(number, before, after),
             Scheduler::Fair(fair) => fair.moved(number, before, after),
