@@ -208,27 +208,27 @@ impl Drive {
     /// Commands that waited when a read-ahead began go along with it as if they came now: those that begin in what it brings
     /// before it gives way to them. Nobody else could have the medium until then; to pass over one that ends behind that would
     /// cost it a revolution, for its beginning has passed by then.
+    #[inline(always)]
     pub(super) fn take_along(&mut self, now: Instant) {
-        while let Some((chosen, segment)) = self.next_along(now) {
-            let slot = self.commands.take(chosen).slot;
-            let request = self.slots[usize::from(slot)].request;
-            self.slots[usize::from(slot)].ledger.until(Part::Queue, now);
-            self.read_hit(now, slot, &request, segment);
-        }
+        while !self.commands.is_empty() && self.holds_on(now) && self.takes_one_along(now) {}
+    }
+
+    #[inline(never)]
+    fn takes_one_along(&mut self, now: Instant) -> bool {
+        let Some((chosen, segment)) = self.next_along(now) else { return false };
+        let slot = self.commands.take(chosen).slot;
+        let request = self.slots[usize::from(slot)].request;
+        self.slots[usize::from(slot)].ledger.until(Part::Queue, now);
+        self.read_hit(now, slot, &request, segment);
+        true
     }
 
     /// The command that goes along with the read-ahead next, in the order in which their blocks pass, and the segment.
     fn next_along(&mut self, now: Instant) -> Option<(Chosen, usize)> {
-        if self.commands.is_empty() {
-            return None;
-        }
         let segment = self.filling(now)?;
         let (Activity::Prefetch(stream) | Activity::Access { then: Some(stream), .. }) = &self.activity else {
             return None;
         };
-        if stream.held <= now {
-            return None;
-        }
         let until = self.breaks_off(stream, self.fed_up());
         let (start, end) = self.buffer.span(segment);
         let (chosen, slot) = self.commands.lowest_by(|target| {
@@ -240,6 +240,15 @@ impl Drive {
         let request = self.slots[usize::from(slot)].request;
         let readable = request.end() <= end || self.streams_into(now, segment, &request);
         (readable && !self.puts_off(now, &request, segment, Some(chosen))).then_some((chosen, segment))
+    }
+
+    /// A stream is read ahead of, or will be, that does not give way yet.
+    #[inline(always)]
+    fn holds_on(&self, now: Instant) -> bool {
+        match &self.activity {
+            Activity::Prefetch(stream) | Activity::Access { then: Some(stream), .. } => stream.held > now,
+            _ => false,
+        }
     }
 
     /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.

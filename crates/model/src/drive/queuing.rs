@@ -121,6 +121,9 @@ impl Candidates {
     /// When the first of them has waited as long as the discipline allows; heads of the queue do not count, they wait
     /// for nobody.
     pub(super) fn deadline(&self) -> Option<Instant> {
+        if self.planned.is_empty() && self.preferred.is_empty() {
+            return self.plain.deadline();
+        }
         let limit = self.plain.discipline().max_wait?;
         let planned = self.planned.iter().map(|&(since, _)| since + limit).min();
         self.plain.deadline().into_iter().chain(self.preferred.deadline()).chain(planned).min()
@@ -148,6 +151,7 @@ impl Candidates {
     }
 
     /// The next of those that neither are for the head of the queue nor chosen already.
+    #[inline(always)]
     pub(super) fn choose_freely(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<Chosen> {
         let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
         let (standing, queue) = match preferred {

@@ -16,6 +16,8 @@ pub struct Stream {
     pub promised: Instant,
     /// A waiting command leaves it alone until here, unless it has waited for too long.
     pub held: Instant,
+    /// Up to when it was let run last; far away where it is to be looked at anew.
+    pub settled: Instant,
     /// The extent that is passing, and when its first block began to.
     extent: Extent,
     begin: Instant,
@@ -35,12 +37,13 @@ impl Stream {
     #[inline]
     pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        Stream { segment, limit, promised: at, held: at, extent, begin }
+        Stream { segment, limit, promised: at, held: at, extent, begin, settled: Instant::FAR }
     }
 
     /// Moves the limit on to `limit`, never back.
     pub fn go_on_to(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
+        self.settled = Instant::FAR;
     }
 
     /// When the last block before the limit has passed, if that is by `now`; call [`Stream::catch_up`] first.

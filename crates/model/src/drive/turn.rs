@@ -82,12 +82,23 @@ impl Costs<Destage> for Reach<'_> {
 
 impl Drive {
     /// Lets a prefetch run up to `now`; one that has reached its limit is over since then.
+    #[inline]
     pub(super) fn settle_stream(&mut self, now: Instant) {
+        if let Activity::Prefetch(stream) = &self.activity
+            && stream.settled != now
+        {
+            self.run_stream(now);
+        }
+    }
+
+    #[inline(never)]
+    fn run_stream(&mut self, now: Instant) {
         let Activity::Prefetch(stream) = &mut self.activity else {
             return;
         };
         let platter = Platter { geometry: &self.profile.geometry, mechanics: &self.profile.mechanics };
         stream.catch_up(platter, now);
+        stream.settled = now;
         if let Some(over) = stream.over_by(platter, now) {
             self.arm = stream.arm();
             self.activity = Activity::Idle;
