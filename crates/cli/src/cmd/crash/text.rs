@@ -102,6 +102,11 @@ fn table(report: &Report) -> tables::Table {
     table
 }
 
+/// A tenth of a speed, in as many digits as one would type: 0.7 / 10 is 0.06999999999999999.
+fn slower(speed: f64) -> f64 {
+    format!("{:.2e}", speed / 10.0).parse().expect("a number that was just written")
+}
+
 /// Whether the disk kept its own word.
 fn disk(args: &args::Crash, report: &Report) -> String {
     match report.outcome.disk_broke {
@@ -114,7 +119,7 @@ fn disk(args: &args::Crash, report: &Report) -> String {
                 false => format!(
                     "{broke} The workload had passed none of it on by then, or its check does not look there: with \
                      --speed {} what it prints is known ten times as early in the disk's time.",
-                    args.speed / 10.0
+                    slower(args.speed)
                 ),
             }
         }
@@ -246,4 +251,15 @@ fn lost_json(report: &Report, lost: &Lost) -> Value {
         "taken_s": seconds(write.taken), "acknowledged_s": at(write.over), "promised_s": at(write.durable),
         "place": report.places.iter().find(|place| place.0 == write.stamp).map(|place| &place.1),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slower_speed_is_one_that_people_type() {
+        let said: Vec<String> = [20.0, 1.0, 0.7, 0.35, 0.003].into_iter().map(|it| slower(it).to_string()).collect();
+        assert_eq!(said, ["2", "0.1", "0.07", "0.035", "0.0003"]);
+    }
 }
