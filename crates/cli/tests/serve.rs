@@ -164,7 +164,7 @@ fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
     let said = fs::read_to_string(at.join("cut.txt")).unwrap();
     assert!(said.contains("power cut at"), "{said}");
     let recorded = fs::read_to_string(at.join("session.csv")).unwrap();
-    assert!(recorded.contains("array.lose=1") && played.contains(",cut\n"));
+    assert!(recorded.contains("array.lose=1") && recorded.contains(",cut\n"));
 }
 
 /// Most requests that a recorded session had outstanding at its drive at once.
