@@ -565,6 +565,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_cut_of_the_run_tore_no_older_landing_takes_back() {
+        let mut judge = judge(TERMS, &[55]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        done(&mut judge, &request(Op::Write, 2, 100), 20, 30);
+        judge.landed(&landing(1, 100, 40, 48));
+        let cut = |lba, sectors, kind| Landing::new((lba, sectors), 2, (at(55), at(55)), kind);
+        judge.landed(&cut(100, 1, LandingKind::Torn));
+        judge.landed(&cut(101, 3, LandingKind::Discarded));
+        let cut = judge.finish(at(55)).cuts[0];
+        assert_eq!((cut.torn, cut.torn_acknowledged, cut.lost[0].writes), (1, 1, 1));
+    }
+
+    #[test]
     fn what_is_superseded_in_the_cache_is_lost_as_long_as_older_data_show() {
         let mut judge = judge(TERMS, &[35, 55]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);

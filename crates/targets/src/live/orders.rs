@@ -106,22 +106,24 @@ impl Disk {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
                 self.so_far().figures().into_iter().map(said).collect::<Vec<_>>().join(" ")
             }
-            Order::Status => {
-                let Receipt { reads, writes, flushes, failures, .. } = self.receipt;
-                let power = if self.powered { "on" } else { "off" };
-                let gone = match self.content.gone() {
-                    gone if gone.is_empty() => String::new(),
-                    gone => format!("; without drives {gone:?}"),
-                };
-                let kept = self.content.kept().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
-                format!(
-                    "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-                     bytes above the medium{gone}{kept}",
-                    seconds(now),
-                    self.content.bytes().at_risk()
-                )
-            }
+            Order::Status => self.status(now),
         }
+    }
+
+    fn status(&self, now: Instant) -> String {
+        let Receipt { reads, writes, flushes, failures, .. } = self.receipt;
+        let power = if self.powered { "on" } else { "off" };
+        let gone = match self.content.gone() {
+            gone if gone.is_empty() => String::new(),
+            gone => format!("; without drives {gone:?}"),
+        };
+        let kept = self.content.kept().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
+        format!(
+            "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
+             bytes above the medium{gone}{kept}",
+            seconds(now),
+            self.content.bytes().at_risk()
+        )
     }
 
     /// The power fails: what waits ends, what is below comes back by itself, and the image is what the landings say.
