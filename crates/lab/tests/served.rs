@@ -210,7 +210,7 @@ fn swarm(cases: u64, judged: bool) -> Seen {
 
 #[test]
 fn what_a_served_array_reads_after_a_cut_is_what_its_drives_received() {
-    let seen = swarm(120, true);
+    let seen = swarm(200, true);
     assert!(seen.degraded > 100 && seen.lossy > 20 && seen.unreadable > 3, "too little seen");
     assert!(seen.begun > 20 && seen.whole > 5, "too little seen");
 }

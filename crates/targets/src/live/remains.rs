@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Status};
+use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
 use seekwise_model::time::Instant;
 
 use crate::history::{Event, History, Judge, Left};
@@ -20,6 +20,9 @@ use crate::history::{Event, History, Judge, Left};
 /// Bytes of written data, and of events, that are kept at most: twice that is needed, for what lay on the media is kept too. Drives of the
 /// catalogue take some ten seconds to write it without a flush between; file systems flush every five (ext4's `commit`).
 const MOST: u64 = 1 << 30;
+
+/// Sectors of a stretch of blocks: written to since the history began, or not. A mebibyte, so that those of the largest drives are few.
+const STRETCH: u64 = 2048;
 
 const TOO_MUCH: &str = "more than 1 GiB was written since all of it was known to be on the media, too much to work out what a cut leaves of \
      an array that lacks a drive; expected a flush while nothing else is under way";
@@ -37,6 +40,8 @@ pub struct Remains {
     /// Bytes that it takes, and at most.
     size: u64,
     most: u64,
+    /// The stretches that were written to.
+    written: BTreeSet<u64>,
     /// Settings that were changed, but for drives lost and replaced.
     settings: Vec<Event>,
     /// Drives that were lost when it began, one bit each; those that are now, and of them those that are being rebuilt.
@@ -66,6 +71,7 @@ impl Remains {
             history: Ok(History::default()),
             size: 0,
             most: MOST,
+            written: BTreeSet::new(),
             settings: Vec::new(),
             at_first: lost,
             lost,
@@ -85,6 +91,7 @@ impl Remains {
     pub fn begin(&mut self) {
         self.history = Ok(History { events: self.settings.clone(), ..History::default() });
         (self.at_first, self.lacked, self.by_itself, self.size) = (self.lost, self.lost != 0, 0, 0);
+        self.written.clear();
         self.ask();
     }
 
@@ -129,6 +136,7 @@ impl Remains {
             Op::Write => {
                 self.last = request.stamp;
                 self.writes.insert(request.stamp);
+                self.written.extend(stretches(request.lba, request.end()));
             }
             Op::Flush => drop(self.flushes.insert(request.stamp, !self.writes.is_empty())),
             // What leaves nothing on a medium.
@@ -153,7 +161,17 @@ impl Remains {
             }
             _ => {}
         }
-        self.note(Event::Landed(*landing));
+        if !self.brings_nothing(landing) {
+            self.note(Event::Landed(*landing));
+        }
+    }
+
+    /// A rebuild that writes what lay there when the history began: of a whole drive that would be most of all.
+    fn brings_nothing(&self, landing: &Landing) -> bool {
+        let moves = matches!(landing.kind, LandingKind::Taken | LandingKind::Landed);
+        let rebuilt = matches!(landing.role, Role::RebuiltCopy(_));
+        let mut all = stretches(landing.lba, landing.end());
+        moves && rebuilt && all.all(|stretch| !self.written.contains(&stretch))
     }
 
     /// A request is over. True where all that was done is on the media, and the history may begin anew.
@@ -217,6 +235,11 @@ impl Remains {
             self.history = Err(HALF);
         }
     }
+}
+
+/// The stretches that these blocks lie in.
+fn stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
+    lba / STRETCH..end.div_ceil(STRETCH)
 }
 
 /// The drive, as a bit, that this change takes out of an array or puts into it; nothing where it changes something else.
@@ -342,6 +365,23 @@ mod tests {
         assert_eq!((disk.0.refusal(), disk.left()), (None, None), "it is whole");
         disk.lose(1);
         assert_eq!(disk.left(), Some((0, 2)));
+    }
+
+    #[test]
+    fn a_rebuild_of_what_was_not_written_takes_no_room() {
+        let mut disk = Disk::new(true);
+        disk.take(Op::Write);
+        disk.lose(0);
+        let before = disk.0.size();
+        let rebuilt = |lba| {
+            let landing = Landing::new((lba, 128), 0, (Instant::ZERO, Instant::ZERO), LandingKind::Landed);
+            Landing { role: Role::RebuiltCopy(0), ..landing }
+        };
+        disk.0.landed(&rebuilt(STRETCH));
+        assert_eq!(disk.0.size(), before);
+        disk.0.landed(&rebuilt(STRETCH - 128));
+        disk.0.landed(&Landing { role: Role::RebuiltParity(0), ..rebuilt(STRETCH) });
+        assert_eq!(disk.0.size(), before + 2 * size_of::<Event>() as u64);
     }
 
     #[test]
