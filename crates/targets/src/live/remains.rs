@@ -25,7 +25,7 @@ const MOST: u64 = 1 << 30;
 const STRETCH: u64 = 2048;
 
 const TOO_MUCH: &str = "more than 1 GiB was written since all of it was known to be on the media, too much to work out what a cut leaves of \
-     an array that lacks a drive; expected a flush while nothing else is under way";
+     an array that lacks a drive; expected a flush while nothing else is under way, or a new drive and its rebuild";
 
 const HALF: &str = "the power failed while a drive was being rebuilt, and what another cut leaves of that is not followed; wait until it is \
      rebuilt, and flush";
