@@ -149,6 +149,24 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     assert!(refused.code == 2 && refused.err.contains("a modelled disk in virtual time"), "{}", refused.err);
 }
 
+#[test]
+fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, program) = (folder.path(), env!("CARGO_BIN_EXE_seekwise"));
+    fs::write(at.join("j.fio"), CLIENT).unwrap();
+    let lossy = format!(
+        "{program} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI > own.txt && {program} set array.lose=1 --at d.control && \
+         {program} run j.fio --on nbd:unix:d --destroy unix:d > second.txt && {program} power cut --at d.control > cut.txt && \
+         {program} power on --at d.control && {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
+    );
+    let (requests, same) = played(at, STACKS[2], &lossy);
+    assert_eq!((same, requests > 300), (requests, true), "{requests}");
+    let said = fs::read_to_string(at.join("cut.txt")).unwrap();
+    assert!(said.contains("power cut at"), "{said}");
+    let recorded = fs::read_to_string(at.join("session.csv")).unwrap();
+    assert!(recorded.contains("array.lose=1") && recorded.contains(",cut\n"));
+}
+
 /// Most requests that a recorded session had outstanding at its drive at once.
 fn outstanding(recording: &str) -> usize {
     let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());

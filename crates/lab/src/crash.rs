@@ -11,6 +11,7 @@
 //! | [`image`] | what lies on a medium |
 //! | [`orders`] | what else a cut could have left |
 //! | [`verdict`] | what a check says |
+//! | [`served`] | what a cut leaves of a disk that is served, where an array lacks a drive |
 //! | [`places`] | what lost writes were there for, in a file system |
 //! | [`trial`] | all trials, and what came of them |
 //! | [`shrink`] | the fewest lost writes that still break a promise |
@@ -19,6 +20,7 @@ pub mod image;
 pub mod instants;
 pub mod orders;
 pub mod places;
+pub mod served;
 pub mod shrink;
 pub mod trial;
 pub mod verdict;

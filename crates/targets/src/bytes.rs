@@ -3,12 +3,17 @@
 //! A write that the device accepted is seen by every later read. It comes to the platters' image when its landing says
 //! so, by stamp ([`Landing`], rule 5 of the contract); what a power cut leaves is then what the image holds, and nothing
 //! has to be worked out. Memory is that of what was written; an image in a file is sparse.
+//!
+//! Where that does not hold, of an array that lacks a drive, somebody else works it out ([`Bytes::leave`]); until then what lay
+//! where something was put is kept ([`Bytes::keep_former`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 
 use seekwise_model::block::{Landing, LandingKind, Request, Role, SECTOR};
+
+use crate::history::{History, Left};
 
 /// Sectors of a piece of an image in memory: 4 KiB, a page of what writes to it, so that most writes fill their pieces whole.
 const PIECE: u64 = 8;
@@ -31,10 +36,37 @@ pub enum Platters {
 struct Written {
     lba: u64,
     data: Vec<u8>,
-    /// Sectors of which nothing has been heard.
+    /// Sectors of which something has been heard, one bit each, and how many they are not: a drive whose cache is switched off meanwhile
+    /// may write some of them twice.
+    heard: Vec<u64>,
     left: u64,
     /// It was answered as done, and the last stamp that was given then.
     done: Option<u64>,
+}
+
+impl Written {
+    fn of(lba: u64, data: Vec<u8>) -> Written {
+        let sectors = data.len() as u64 / SECTOR;
+        Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None }
+    }
+
+    fn hear(&mut self, sector: u64) {
+        let (word, bit) = self.bit(sector);
+        self.left -= u64::from(self.heard[word] & bit == 0);
+        self.heard[word] |= bit;
+    }
+
+    /// Nothing has been heard of this sector of it.
+    fn covers(&self, sector: u64) -> bool {
+        let all = self.lba..self.lba + self.data.len() as u64 / SECTOR;
+        let (word, bit) = self.bit(sector.max(self.lba));
+        all.contains(&sector) && self.heard[word] & bit == 0
+    }
+
+    fn bit(&self, sector: u64) -> (usize, u64) {
+        let within = sector - self.lba;
+        ((within / 64) as usize, 1 << (within % 64))
+    }
 }
 
 /// The bytes.
@@ -50,6 +82,32 @@ pub struct Bytes {
     above: BTreeMap<u64, u64>,
     /// Sectors that a cut left unreadable.
     torn: BTreeSet<u64>,
+    /// What the platters held at an instant.
+    former: Option<Former>,
+}
+
+/// What the platters held at an instant, where something was put there since.
+#[derive(Debug, Default)]
+struct Former {
+    /// By piece: which of its sectors are kept, one bit each, and what they held.
+    pieces: HashMap<u64, (u8, Box<[u8]>)>,
+    /// All that could not be read then.
+    torn: BTreeSet<u64>,
+}
+
+impl Former {
+    /// Whether a sector is kept.
+    fn has(&self, sector: u64) -> bool {
+        self.pieces.get(&(sector / PIECE)).is_some_and(|(kept, _)| kept >> (sector % PIECE) & 1 == 1)
+    }
+
+    fn keep(&mut self, sector: u64, data: &[u8]) {
+        let empty = || (0, vec![0; (PIECE * SECTOR) as usize].into_boxed_slice());
+        let (kept, piece) = self.pieces.entry(sector / PIECE).or_insert_with(empty);
+        let at = (sector % PIECE * SECTOR) as usize;
+        *kept |= 1 << (sector % PIECE);
+        piece[at..at + data.len()].copy_from_slice(data);
+    }
 }
 
 /// A sector that cannot be read.
@@ -94,8 +152,7 @@ impl Bytes {
             self.above.insert(sector, write.stamp);
             self.torn.remove(&sector);
         }
-        let left = u64::from(write.sectors);
-        self.written.insert(write.stamp, Written { lba: write.lba, data, left, done: None });
+        self.written.insert(write.stamp, Written::of(write.lba, data));
     }
 
     /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it; where its drive
@@ -111,8 +168,7 @@ impl Bytes {
         }
         let Some(written) = self.written.get_mut(&landing.stamp) else { return Ok(()) };
         let within = ((from - written.lba) * SECTOR) as usize..((end - written.lba) * SECTOR) as usize;
-        written.left = written.left.saturating_sub(end - from);
-        let over = written.left == 0;
+        (from..end).for_each(|sector| written.hear(sector));
         if landing.kind == LandingKind::Landed {
             let data = core::mem::take(&mut written.data);
             let put = self.put(from, &data[within]);
@@ -124,9 +180,7 @@ impl Bytes {
                 self.uncover(sector, landing.stamp, landing.kind == LandingKind::Landed);
             }
         }
-        if over {
-            self.written.remove(&landing.stamp);
-        }
+        self.drop_heard(landing.stamp);
         Ok(())
     }
 
@@ -134,6 +188,14 @@ impl Bytes {
     pub fn done(&mut self, stamp: u64, last: u64) {
         if let Some(written) = self.written.get_mut(&stamp) {
             written.done = Some(last);
+            self.drop_heard(stamp);
+        }
+    }
+
+    /// A write that is over, and of which all was heard, is not needed any more.
+    fn drop_heard(&mut self, stamp: u64) {
+        if self.written.get(&stamp).is_some_and(|written| written.left == 0 && written.done.is_some()) {
+            self.written.remove(&stamp);
         }
     }
 
@@ -161,6 +223,60 @@ impl Bytes {
         self.above.clear();
     }
 
+    /// From now on what lies where something is put is kept, until this is said again; or nothing is kept.
+    pub fn keep_former(&mut self, keep: bool) {
+        self.former = keep.then(|| Former { torn: self.torn.clone(), ..Former::default() });
+    }
+
+    /// What lies where something is put is kept.
+    pub fn keeps_former(&self) -> bool {
+        self.former.is_some()
+    }
+
+    /// The power failed, and this is what it leaves of `history`, which began when [`Bytes::keep_former`] was said.
+    pub fn leave(&mut self, left: &Left, history: &History) -> io::Result<()> {
+        self.cut();
+        let former = self.former.take().unwrap_or_default();
+        for (number, (kept, data)) in &former.pieces {
+            if *kept == u8::MAX {
+                self.put(number * PIECE, data)?;
+                continue;
+            }
+            let sectors = (number * PIECE..).zip(data.chunks_exact(SECTOR as usize));
+            for (sector, data) in sectors.filter(|(sector, _)| kept >> (sector % PIECE) & 1 == 1) {
+                self.put(sector, data)?;
+            }
+        }
+        self.torn = former.torn;
+        let begins: BTreeMap<u64, u64> = history.writes().map(|(_, write)| (write.stamp, write.lba)).collect();
+        for &((from, to), stamp) in &left.held {
+            let first = *begins.get(&stamp).ok_or_else(|| io::Error::other("a write that nobody knows is held"))?;
+            self.put(from, history.bytes(stamp, first, from, to - from))?;
+            for sector in self.torn.range(from..to).copied().collect::<Vec<u64>>() {
+                self.torn.remove(&sector);
+            }
+        }
+        self.torn.extend(left.unreadable.iter().flat_map(|run| run.0..run.1));
+        Ok(())
+    }
+
+    /// Keeps what lies in these sectors and was not kept yet.
+    fn remember(&mut self, lba: u64, sectors: u64) -> io::Result<()> {
+        let Some(mut former) = self.former.take() else { return Ok(()) };
+        let mut sector = lba;
+        while sector < lba + sectors {
+            let new = (sector..lba + sectors).take_while(|&it| !former.has(it)).count() as u64;
+            let mut data = vec![0; (new * SECTOR) as usize];
+            self.get(sector, &mut data)?;
+            for (sector, data) in (sector..).zip(data.chunks_exact(SECTOR as usize)) {
+                former.keep(sector, data);
+            }
+            sector += new.max(1);
+        }
+        self.former = Some(former);
+        Ok(())
+    }
+
     /// A write failed or lost its power: what of it was not heard of never comes.
     pub fn forget(&mut self, stamp: u64) {
         let Some(written) = self.written.remove(&stamp) else { return };
@@ -173,9 +289,8 @@ impl Bytes {
 
     /// `stamp` is not above the platters in `sector` any more. Where it did not get there, an older write may be found.
     fn uncover(&mut self, sector: u64, stamp: u64, landed: bool) {
-        let covers = |write: &Written| (write.lba..write.lba + write.data.len() as u64 / SECTOR).contains(&sector);
         let mut before = self.written.range(..stamp).rev();
-        let older = if landed { None } else { before.find(|(_, write)| covers(write)).map(|(&stamp, _)| stamp) };
+        let older = if landed { None } else { before.find(|(_, write)| write.covers(sector)).map(|(&stamp, _)| stamp) };
         match older {
             Some(older) => drop(self.above.insert(sector, older)),
             None => drop(self.above.remove(&sector)),
@@ -251,6 +366,7 @@ impl Bytes {
     }
 
     fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
+        self.remember(lba, data.len() as u64 / SECTOR)?;
         match &self.platters {
             Platters::File(file) => return write_at(file, data, lba * SECTOR),
             Platters::Memory => {}
@@ -336,6 +452,8 @@ mod tests {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 100, 4);
         write(&mut bytes, 2, 102, 4);
+        bytes.done(1, 2);
+        bytes.done(2, 2);
         assert_eq!(seen(&bytes, 99, 8), [0, 1, 1, 2, 2, 2, 2, 0]);
         land(&mut bytes, 1, 100, 2, LandingKind::Landed);
         assert_eq!((bytes.at_risk(), seen(&bytes, 100, 3)), (4 * SECTOR, vec![1, 1, 2]));
@@ -377,6 +495,24 @@ mod tests {
     }
 
     #[test]
+    fn what_lands_twice_counts_once_and_what_has_landed_covers_nothing() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 4);
+        land(&mut bytes, 1, 10, 2, LandingKind::Landed);
+        land(&mut bytes, 1, 10, 4, LandingKind::Landed);
+        assert_eq!((seen(&bytes, 10, 4), bytes.at_risk()), (vec![1; 4], 0));
+        bytes.done(1, 1);
+        assert!(bytes.written.is_empty());
+        write(&mut bytes, 2, 10, 2);
+        land(&mut bytes, 2, 10, 1, LandingKind::Landed);
+        write(&mut bytes, 3, 10, 2);
+        bytes.forget(3);
+        bytes.done(2, 3);
+        land(&mut bytes, 2, 11, 1, LandingKind::Landed);
+        assert_eq!((seen(&bytes, 10, 4), bytes.at_risk()), (vec![2, 2, 1, 1], 0));
+    }
+
+    #[test]
     fn a_cut_takes_what_nothing_will_be_heard_of() {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 10, 2);
@@ -400,6 +536,52 @@ mod tests {
         bytes.forget(2);
         bytes.forget(3);
         assert_eq!(seen(&bytes, 10, 3), [1, 0, 0]);
+    }
+
+    #[test]
+    fn what_a_cut_leaves_is_put_over_what_was_there_when_the_history_began() {
+        let file = std::env::temp_dir().join(format!("seekwise-former-{}", std::process::id()));
+        for on_file in [false, true] {
+            let mut bytes = Bytes::default();
+            if on_file {
+                let options = &mut File::options();
+                let image = options.read(true).write(true).create(true).truncate(true).open(&file).unwrap();
+                // It ends within a piece.
+                image.set_len(31 * SECTOR).unwrap();
+                bytes = Bytes::on(Platters::File(image));
+            }
+            write(&mut bytes, 1, 4, 16);
+            land(&mut bytes, 1, 4, 16, LandingKind::Landed);
+            land(&mut bytes, 9, 18, 2, LandingKind::Torn);
+            bytes.keep_former(true);
+            let mut history = History::default();
+            for (stamp, lba, sectors) in [(2, 0, 16), (3, 2, 4), (4, 18, 1), (5, 29, 2)] {
+                let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
+                let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
+                let data = vec![stamp as u8; sectors as usize * SECTOR as usize];
+                history.taken(Instant::ZERO, &request, Some(&data));
+                bytes.accept(&request, data);
+                land(&mut bytes, stamp, lba, sectors, LandingKind::Landed);
+            }
+            write(&mut bytes, 6, 1, 1);
+            assert_eq!(seen(&bytes, 0, 18), [[2, 6, 3, 3, 3, 3].as_slice(), &[2; 10], &[1; 2]].concat());
+            // The second sector of the second write cannot be read, its third and last are there, and of the fifth one.
+            let held = vec![((2, 3), 2), ((15, 16), 2), ((30, 31), 5)];
+            bytes.leave(&Left { held, unreadable: vec![(1, 2)] }, &history).unwrap();
+            assert_eq!((bytes.at_risk(), bytes.torn(), bytes.keeps_former()), (0, 3, false));
+            assert_eq!(seen(&bytes, 2, 16), [[2, 0].as_slice(), &[1; 11], &[2, 1, 1]].concat());
+            assert_eq!((seen(&bytes, 0, 1), seen(&bytes, 29, 2)), (vec![0], vec![0, 5]));
+            for sector in [1, 18, 19] {
+                assert_eq!(bytes.read(sector, 1).unwrap_err(), Unreadable(sector), "{on_file}");
+            }
+            // Forgotten, and begun again: the first is what lies there now.
+            bytes.keep_former(true);
+            write(&mut bytes, 7, 2, 2);
+            land(&mut bytes, 7, 2, 2, LandingKind::Landed);
+            bytes.leave(&Left::default(), &history).unwrap();
+            assert_eq!(seen(&bytes, 2, 2), [2, 0]);
+        }
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

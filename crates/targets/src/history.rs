@@ -2,7 +2,7 @@
 //! afterwards.
 //!
 //! It says nothing of what a cut leaves: whoever judges cuts hears it again, event after event ([`History::tell`]), as a
-//! witness of a simulated run does.
+//! witness of a simulated run does, and may answer in the words that stand here ([`Judge`], [`Left`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +21,8 @@ pub enum Event {
     Over(Request, Completion),
     /// Something became of a written run.
     Landed(Landing),
+    /// A setting of a layer was changed.
+    Changed(Instant, String, String),
 }
 
 /// What is said beside requests.
@@ -61,6 +63,7 @@ impl History {
                 Event::Taken(at, request) => witness.submitted(*at, request),
                 Event::Over(request, completion) => witness.completed(request, completion),
                 Event::Landed(landing) => witness.landed(landing),
+                Event::Changed(at, key, value) => witness.changed(*at, key, value),
             }
         }
     }
@@ -93,6 +96,20 @@ impl History {
         &self.data[&stamp][from..from + (sectors * SECTOR) as usize]
     }
 }
+
+/// What a cut leaves of a disk since its history began: what is not named holds what it held then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Runs of sectors, from and up to, and which write each holds, by stamp.
+    pub held: Vec<((u64, u64), u64)>,
+    /// Those that cannot be read, or that nothing gives back.
+    pub unreadable: Vec<(u64, u64)>,
+}
+
+/// Works out what a cut leaves of an array: from its history, which begins with all that was done on the media; the drives that it
+/// lacked then, one bit each; and the instant of the cut, behind which the history may tell what that made of the writes under way.
+/// An error says why that is not known.
+pub type Judge = Box<dyn Fn(&History, u64, Instant) -> Result<Left, String> + Send>;
 
 /// A history that is being written: one end is the disk's, the other whoever reads it when the disk has ended.
 #[derive(Clone, Debug, Default)]

@@ -9,27 +9,30 @@
 
 mod asked;
 mod clients;
+pub mod content;
+mod orders;
 pub mod receipt;
+mod remains;
 mod stalls;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::Sender;
 
-use seekwise_model::block::{
-    Completion, Control, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
-};
+use seekwise_model::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Entry;
 
 pub use self::asked::{Asked, Caller, Whom};
 use self::clients::Clients;
 pub use self::clients::{Connection, Inbox, Messages, inbox};
+use self::content::Content;
+pub use self::orders::Order;
 pub use self::receipt::{Lateness, PathCost, Receipt};
 use self::stalls::Watch;
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
-use crate::history::{Chronicle, Event, Mark};
+use crate::history::{Chronicle, Event, Judge};
 use crate::nbd::EXTENTS;
 use crate::nbd::wire::{self, Command, Head, error};
 
@@ -44,27 +47,6 @@ pub enum Message {
     Order(Order, Sender<String>),
     /// It is to end, in order.
     Stop,
-}
-
-/// What is done to a disk beside requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// The power fails now.
-    Cut,
-    /// It is switched off in order.
-    Off,
-    /// It comes back.
-    On,
-    /// The link is reset: what is under way is aborted, what is cached stays.
-    Reset,
-    /// A setting of a layer changes.
-    Set(String, String),
-    /// What it did so far, in words.
-    Status,
-    /// All figures of the receipt so far, as `name=value`.
-    Receipt,
-    /// Something is said that the history of the disk keeps.
-    Mark(Mark),
 }
 
 /// A cut that is planned.
@@ -127,7 +109,7 @@ pub type Recorder = Box<dyn FnMut(Passed<'_>) -> io::Result<()> + Send>;
 pub struct Disk {
     device: Box<dyn Device>,
     limits: Limits,
-    bytes: Bytes,
+    content: Content,
     clock: Clock,
     /// The model's nanoseconds in one of the clock's.
     speed: f64,
@@ -150,10 +132,6 @@ pub struct Disk {
     trouble: Option<io::Error>,
     recorder: Option<Recorder>,
     chronicle: Option<Chronicle>,
-    /// Drives of an array that are lost, or are not rebuilt and flushed yet.
-    gone: BTreeSet<u32>,
-    /// Of these, the rebuilt ones.
-    whole: BTreeSet<u32>,
 }
 
 impl Disk {
@@ -165,7 +143,7 @@ impl Disk {
         Disk {
             device,
             limits,
-            bytes,
+            content: Content::new(bytes),
             clock: Clock::start(),
             speed,
             clients: Clients::default(),
@@ -183,8 +161,6 @@ impl Disk {
             trouble: None,
             recorder: None,
             chronicle: None,
-            gone: BTreeSet::new(),
-            whole: BTreeSet::new(),
         }
     }
 
@@ -196,7 +172,14 @@ impl Disk {
 
     /// Of an array that begins without these drives, a bit each.
     pub fn without(mut self, lost: u64) -> Disk {
-        self.gone = (0..u64::BITS).filter(|member| lost >> member & 1 == 1).collect();
+        self.content = self.content.without(lost);
+        self
+    }
+
+    /// Of an array of which `judge` works out what a cut leaves where it lacks a drive; see [`Content::judged`]. Said after
+    /// [`Disk::without`].
+    pub fn judged(mut self, judge: Judge, trusted: bool) -> Disk {
+        self.content = self.content.judged(judge, trusted);
         self
     }
 
@@ -313,9 +296,9 @@ impl Disk {
         Span::from_nanos((at.saturating_since(self.now()).nanos() as f64 / self.speed).ceil() as u64)
     }
 
-    /// A planned cut waits until the power is on and an array is whole.
+    /// A planned cut waits until the power is on and it is known what it leaves.
     fn cuttable(&self) -> bool {
-        self.powered && self.gone.is_empty()
+        self.powered && self.content.refusal().is_none()
     }
 
     /// When something happens by itself.
@@ -426,9 +409,7 @@ impl Disk {
             if let Some(chronicle) = &self.chronicle {
                 chronicle.write(|history| history.taken(now, &request, data.as_deref()));
             }
-            if let Some(data) = data {
-                self.bytes.accept(&request, data);
-            }
+            self.content.taken(now, &request, data);
             if job.next == job.end && (job.flush != Flush::Follows || job.below > 0) {
                 self.waiting.pop_front();
             }
@@ -443,47 +424,25 @@ impl Disk {
 
     /// Takes over landings, then completions.
     fn drain(&mut self) {
-        let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
-        if let Some(chronicle) = self.chronicle.as_ref().filter(|_| !landings.is_empty()) {
-            chronicle.write(|history| history.events.extend(landings.iter().copied().map(Event::Landed)));
-        }
-        for landing in &landings {
-            match landing.kind {
-                LandingKind::Gone => {
-                    self.gone.insert(landing.member);
-                    self.whole.remove(&landing.member);
-                }
-                LandingKind::Whole => {
-                    self.whole.insert(landing.member);
-                }
-                _ => {}
-            }
-        }
-        for landing in &landings {
-            // What a lost drive had not written yet the others have.
-            if landing.kind != LandingKind::Landed && self.gone.contains(&landing.member) {
-                continue;
-            }
-            if let Err(error) = self.bytes.land(landing) {
-                self.fail(error);
-            }
-        }
+        self.take_landings();
         while let Some(completion) = self.device.poll_completion() {
             self.complete(&completion);
         }
     }
 
-    /// A flush of this stamp is over. Of an array without a drive no landings tell what it covers; one that was rebuilt is as
-    /// others are from its first flush on.
-    fn settle(&mut self, flush: u64) {
-        if self.gone.is_empty() {
-            return;
+    fn take_landings(&mut self) {
+        let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
+        if let Some(chronicle) = self.chronicle.as_ref().filter(|_| !landings.is_empty()) {
+            chronicle.write(|history| history.events.extend(landings.iter().copied().map(Event::Landed)));
         }
-        if let Err(error) = self.bytes.settle(flush) {
+        let landed = self.content.landed(&landings);
+        self.hold(landed);
+    }
+
+    /// What the image could not take ends the disk.
+    fn hold(&mut self, done: io::Result<()>) {
+        if let Err(error) = done {
             self.fail(error);
-        }
-        for member in std::mem::take(&mut self.whole) {
-            self.gone.remove(&member);
         }
     }
 
@@ -503,12 +462,8 @@ impl Disk {
         if let Some(chronicle) = &self.chronicle {
             chronicle.write(|history| history.events.push(Event::Over(piece.request, *completion)));
         }
-        match (piece.request.op, completion.status) {
-            (Op::Write, Status::Done) => self.bytes.done(piece.request.stamp, self.stamp),
-            (Op::Write, _) => self.bytes.forget(piece.request.stamp),
-            (Op::Flush, Status::Done) => self.settle(piece.request.stamp),
-            _ => {}
-        }
+        let over = self.content.over(&piece.request, completion, self.stamp);
+        self.hold(over);
         let job = self.jobs[piece.job as usize].as_mut().expect("a piece belongs to a job");
         job.below -= 1;
         job.done = job.done.max(completion.finished);
@@ -557,11 +512,11 @@ impl Disk {
 
     /// What went well is answered; of a read, with what lies there.
     fn give(&mut self, whom: Whom, head: &Head) {
-        let Disk { bytes, clients, replies, .. } = self;
+        let Disk { content, clients, replies, .. } = self;
         let mut found = Ok(Ok(()));
         let mut fill = |data: &mut [u8]| {
             if head.command == Command::Read {
-                found = bytes.read_into(head.offset / SECTOR, data);
+                found = content.bytes().read_into(head.offset / SECTOR, data);
             }
             if matches!(found, Ok(Ok(()))) { Ok(()) } else { Err(error::IO) }
         };
@@ -606,7 +561,7 @@ impl Disk {
         let (mut at, end) = (first, first + sectors);
         while at < end {
             let to = ((at / GRAIN + 1) * GRAIN).min(end);
-            let flags = if self.bytes.may_hold(at, to - at) { 0 } else { 3 };
+            let flags = if self.content.bytes().may_hold(at, to - at) { 0 } else { 3 };
             let bytes = ((to - at) * SECTOR) as u32;
             let many = one || extents.len() == EXTENTS;
             match extents.last_mut() {
@@ -622,115 +577,6 @@ impl Disk {
         {
             line.extents(&asked.head, &extents);
         }
-    }
-
-    /// The receipt until now.
-    fn so_far(&self) -> Receipt {
-        Receipt { seconds: self.clock.seconds(), log: self.device.log(), ..self.receipt.clone() }
-    }
-
-    /// Writes down what is said beside requests; nobody has to be answered.
-    fn mark(&self, now: Instant, mark: &Mark) -> String {
-        if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.marks.push((now, mark.clone())));
-        }
-        String::new()
-    }
-
-    fn obey(&mut self, order: &Order) -> String {
-        let now = self.now();
-        self.device.handle_timeout(now);
-        self.drain();
-        match order {
-            Order::Cut if self.powered && !self.gone.is_empty() => {
-                "of an array that has lost a drive it is not known here what a cut leaves (`seekwise power-cut` works it out); \
-                 replace the drive and wait until it is rebuilt"
-                    .to_owned()
-            }
-            Order::Cut if self.powered => {
-                self.cut(now);
-                format!(
-                    "power cut at {} s: {} bytes were not on the medium yet, {} sectors cannot be read",
-                    seconds(now),
-                    self.receipt.at_risk_bytes,
-                    self.bytes.torn()
-                )
-            }
-            Order::Off if self.powered => {
-                self.off(now);
-                format!("switched off at {} s", seconds(now))
-            }
-            Order::Cut | Order::Off => "it is off already".to_owned(),
-            Order::On if self.powered => "it is on already".to_owned(),
-            Order::On => match self.device.control(now, &Control::PowerOn) {
-                Ok(()) => {
-                    self.powered = true;
-                    self.pass(Passed::Order(now, "on"));
-                    format!("power is back at {} s", seconds(now))
-                }
-                Err(error) => format!("it does not come back: {error:?}"),
-            },
-            Order::Reset => match self.device.control(now, &Control::Reset) {
-                Ok(()) => {
-                    self.pass(Passed::Order(now, "reset"));
-                    self.drain();
-                    format!("the link was reset at {} s: what was under way is aborted", seconds(now))
-                }
-                Err(error) => format!("not reset: {error:?}"),
-            },
-            Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
-                Ok(()) => {
-                    self.pass(Passed::Order(now, &format!("{key}={value}")));
-                    format!("{key} = {value} from {} s on", seconds(now))
-                }
-                Err(error) => format!("{key} = {value}: refused ({error:?})"),
-            },
-            Order::Mark(mark) => self.mark(now, mark),
-            Order::Receipt => {
-                let said = |(name, value): (&str, f64)| format!("{name}={value}");
-                self.so_far().figures().into_iter().map(said).collect::<Vec<_>>().join(" ")
-            }
-            Order::Status => {
-                let Receipt { reads, writes, flushes, failures, .. } = self.receipt;
-                let power = if self.powered { "on" } else { "off" };
-                format!(
-                    "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-                     bytes above the medium{}",
-                    seconds(now),
-                    self.bytes.at_risk(),
-                    if self.gone.is_empty() { String::new() } else { format!("; without drives {:?}", self.gone) }
-                )
-            }
-        }
-    }
-
-    /// The power fails: what waits ends, what is below comes back by itself, and the image is what the landings say.
-    fn cut(&mut self, now: Instant) {
-        self.plan = None;
-        let before = self.bytes.at_risk();
-        self.powered = false;
-        self.pass(Passed::Order(now, "cut"));
-        self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
-        self.drain();
-        self.bytes.cut();
-        self.receipt.cuts += 1;
-        self.receipt.at_risk_bytes = before;
-        self.drop_waiting();
-    }
-
-    fn off(&mut self, now: Instant) {
-        self.powered = false;
-        self.drop_waiting();
-        self.pass(Passed::Order(now, "off"));
-        self.device.control(now, &Control::PowerOff).expect("every device can be switched off");
-        while let Some(next) = self.device.poll_timeout() {
-            self.drain();
-            self.device.handle_timeout(next);
-            self.ahead = next;
-        }
-        self.drain();
-        // It writes out all that it has.
-        self.settle(self.stamp + 1);
     }
 
     /// What was not handed down ends with an error.
@@ -759,7 +605,7 @@ impl Disk {
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => {
-                self.bytes.close()?;
+                self.content.bytes().close()?;
                 Ok(self.so_far())
             }
         }
@@ -783,8 +629,4 @@ fn error_of(status: Status) -> u32 {
         Status::Unsupported => error::UNSUPPORTED,
         _ => error::IO,
     }
-}
-
-fn seconds(at: Instant) -> f64 {
-    (at.nanos() / 1000) as f64 / 1e6
 }

@@ -8,17 +8,19 @@ use std::process::{Child, Command};
 use std::thread;
 
 use seekwise_formats::recording;
+use seekwise_lab::crash::served;
 use seekwise_model::block::{Device, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::bytes::{Bytes, Platters};
+use seekwise_targets::history::Judge;
 use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::null::{Answering, Null};
 #[cfg(target_os = "linux")]
 use seekwise_targets::serve::fuse::Folder;
-use seekwise_targets::serve::{Address, Doors, FILE, path_cost, serve as served};
+use seekwise_targets::serve::{Address, Doors, FILE, path_cost, serve as serve_to};
 use serde_json::json;
 
 use super::{print, print_json, warn};
@@ -39,7 +41,7 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
             address.uri()
         )));
     }
-    let Served { device, lost, about } = Served::of(args)?;
+    let Served { device, lost, judge, about } = Served::of(args)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
     let content = content(args, bytes)?;
@@ -60,10 +62,11 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
     }
     let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
     let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
+    let disk = if let Some((judge, trusted)) = judge { disk.judged(judge, trusted) } else { disk };
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let (mut child, mut folder) = (None, None);
     let exported = export.clone();
-    let receipt = served(disk, export, doors, |inbox| {
+    let receipt = serve_to(disk, export, doors, |inbox| {
         folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, inbox.clone()));
         match &folder {
             Some(Err(_)) => drop(inbox.send(Message::Stop)),
@@ -87,6 +90,8 @@ struct Served {
     device: Box<dyn Device>,
     /// Drives of an array that are not there, a bit each.
     lost: u64,
+    /// Who works out what cuts leave where it lacks one, and whether its flushes can be trusted.
+    judge: Option<(Judge, bool)>,
     /// What it is, for clients.
     about: String,
 }
@@ -96,14 +101,14 @@ impl Served {
         if args.target == Null::NAME {
             target::nothing_set(&args.set)?;
             let about = "answers at once: what Seekwise costs itself".to_owned();
-            return Ok(Served { device: Box::new(Answering::new()), lost: 0, about });
+            return Ok(Served { device: Box::new(Answering::new()), lost: 0, judge: None, about });
         }
         let (stack, warnings) = target::stack(&args.target, &args.set)?;
         warn(&warnings);
         fits(&stack)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
         let lost = stack.array().map_or(0, |array| array.lost);
-        Ok(Served { device: stack.build(Seed(args.seed)), lost, about })
+        Ok(Served { device: stack.build(Seed(args.seed)), lost, judge: served::judge(&stack), about })
     }
 }
 

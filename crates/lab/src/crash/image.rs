@@ -3,11 +3,14 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use seekwise_model::time::Instant;
-use seekwise_targets::history::History;
+use seekwise_targets::history::{History, Left};
 
 use super::writes::{Write, Writes};
 use crate::cut::files::Overlay;
+use crate::cut::judge::{Judge, Judgement};
 use crate::cut::runs::{Run, Runs, all_without};
+use crate::cut::terms::Terms;
+use crate::cut::view::Plan;
 
 /// A medium. Where no write is named, it holds what it began with.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +27,20 @@ pub struct Lost {
     pub write: Write,
     /// The sectors of it that hold something older.
     pub parts: Vec<Run>,
+}
+
+/// What cuts at these instants leave of a history, each told to `left`, in order; and what is lost of what was promised. The history is over at `end`.
+pub fn after_cuts(
+    history: &History,
+    (terms, plan): (Terms, Plan),
+    cuts: Vec<Instant>,
+    end: Instant,
+    mut left: impl FnMut(Instant, Image) + 'static,
+) -> Judgement {
+    let told = move |at, surface: &_, overlay: &_| left(at, Image::of(surface, overlay));
+    let mut judge = Judge::new(terms, plan, cuts, None).leaving(Box::new(told));
+    history.tell(&mut judge);
+    judge.finish(end)
 }
 
 impl Image {
@@ -68,6 +85,11 @@ impl Image {
             }
         }
         lost
+    }
+
+    /// In plain words.
+    pub fn left(&self) -> Left {
+        Left { held: self.held.iter().collect(), unreadable: self.torn.clone() }
     }
 
     /// The same medium where what cannot be read holds what it held before.

@@ -12,13 +12,12 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 use seekwise_targets::history::History;
 
-use super::image::{Image, Lost};
+use super::image::{Image, Lost, after_cuts};
 use super::instants::{Why, choose};
 use super::orders;
 use super::shrink::{Fewest, fewest};
 use super::verdict::{Checked, Finding, Verdict};
 use super::writes::Writes;
-use crate::cut::judge::Judge;
 use crate::cut::loss::Class;
 use crate::cut::terms::Terms;
 use crate::cut::view::Plan;
@@ -248,11 +247,8 @@ impl Maker {
         // The judge keeps what it tells; what was made is taken out of it when it is done.
         let made = Arc::new(Mutex::new(self));
         let making = Arc::clone(&made);
-        let left = move |at, surface: &_, overlay: &_| lock(&making).cut(at, Image::of(surface, overlay));
-        let mut judge = Judge::new(terms, plan, cuts, None).leaving(Box::new(left));
-        history.tell(&mut judge);
         let end = history.span().map_or(Instant::ZERO, |span| span.1);
-        let found = judge.finish(end);
+        let found = after_cuts(history, (terms, plan), cuts, end, move |at, image| lock(&making).cut(at, image));
         let broke = found.cuts.iter().filter(|cut| cut.lost[Class::Promised as usize].writes > 0).count();
         let mut maker = lock(&made);
         (std::mem::take(&mut maker.made), broke as u64)

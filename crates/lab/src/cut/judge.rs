@@ -49,6 +49,8 @@ enum Doing {
     End(Request, bool),
     /// These sectors of a write were superseded in a buffer.
     Supersede(Part),
+    /// A cut of the run itself, or the loss of a drive, left them unreadable.
+    Tear(Part),
     /// The drives' cache was switched.
     Caches(bool),
     /// A drive of an array was lost, or a new one took the place of one.
@@ -298,6 +300,7 @@ impl Judge {
                 self.flushes += u64::from(done);
                 self.each(|view| view.risk.end_flush(request.stamp, done));
             }
+            Doing::Tear(part) => self.torn.push(part),
             Doing::Supersede(part) => self.each(|view| view.supersede(&part)),
             Doing::End(request, false) => self.each(|view| view.risk.fail(request.stamp)),
             Doing::End(request, true) => {
@@ -328,6 +331,9 @@ impl Judge {
         let before = self.level();
         self.longest_at_risk = self.longest_at_risk.max(self.view().risk.longest_at_risk(at));
         turn(&mut self.plan);
+        // What a lost drive holds nobody reads; what takes its place is new.
+        let lost = self.plan.lost();
+        self.torn.retain(|part| lost >> part.member & 1 == 0);
         let sets = self.plan.sets();
         self.views.retain(|lost, _| sets.contains(lost));
         self.draw(at, before);
@@ -433,7 +439,10 @@ impl Witness for Judge {
                 self.latest = self.latest.max(landing.to);
                 self.queue.push_back((self.latest, Doing::Supersede(heads::part(landing))));
             }
-            LandingKind::Torn => self.torn.push(heads::part(landing)),
+            LandingKind::Torn => {
+                self.latest = self.latest.max(landing.to);
+                self.queue.push_back((self.latest, Doing::Tear(heads::part(landing))));
+            }
             LandingKind::Taken => self.taken(landing),
             LandingKind::Gone => self.heads.stop(landing.member),
             LandingKind::Whole => {
@@ -553,6 +562,19 @@ mod tests {
         assert_eq!((cut.lost[0].writes, cut.lost[0].bytes, cut.partial), (1, 1024, 1));
         assert_eq!((cut.torn, cut.torn_acknowledged, cut.torn_promised), (1, 1, 1));
         assert_eq!(cut.lost[3].writes, 0);
+    }
+
+    #[test]
+    fn what_a_cut_of_the_run_tore_no_older_landing_takes_back() {
+        let mut judge = judge(TERMS, &[55]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        done(&mut judge, &request(Op::Write, 2, 100), 20, 30);
+        judge.landed(&landing(1, 100, 40, 48));
+        let cut = |lba, sectors, kind| Landing::new((lba, sectors), 2, (at(55), at(55)), kind);
+        judge.landed(&cut(100, 1, LandingKind::Torn));
+        judge.landed(&cut(101, 3, LandingKind::Discarded));
+        let cut = judge.finish(at(55)).cuts[0];
+        assert_eq!((cut.torn, cut.torn_acknowledged, cut.lost[0].writes), (1, 1, 1));
     }
 
     #[test]

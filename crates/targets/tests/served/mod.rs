@@ -58,7 +58,8 @@ impl Server {
         Server::begin(name, 1 << 30, || Disk::new(Box::new(Answering::new()), Bytes::default(), 1.0, None))
     }
 
-    fn begin(name: &str, bytes: u64, disk: impl FnOnce() -> Disk + Send + 'static) -> Server {
+    /// Any disk of so many bytes.
+    pub fn begin(name: &str, bytes: u64, disk: impl FnOnce() -> Disk + Send + 'static) -> Server {
         let folder = std::env::temp_dir().join(format!("seekwise-serve-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (smallest, preferred, largest) = (512, 4096, 1 << 20);

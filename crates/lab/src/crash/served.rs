@@ -1,0 +1,60 @@
+//! What a cut leaves of an array at work that lacks a drive: worked out for a disk that is served, by the judge of [`crate::cut`]. What
+//! that leaves of an array that is whole, and of a drive, the disk's own bytes say.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use seekwise_model::stack::{Change, Layer, Stack};
+use seekwise_model::time::Instant;
+use seekwise_targets::history::{Event, History, Judge, Left};
+
+use super::image::after_cuts;
+use crate::cut::terms::Terms;
+use crate::cut::view::Plan;
+
+/// Who works out what cuts leave of this stack, and whether a flush that is done has brought to all media what was done before it; nothing
+/// where there is no drive that could be lost.
+pub fn judge(stack: &Stack) -> Option<(Judge, bool)> {
+    let spec = stack.array()?;
+    let survives = |member: u32| stack.volumes().iter().all(|volume| volume.survives(1 << member));
+    if !(0..spec.members).any(survives) {
+        return None;
+    }
+    let (judged, trusted) = (stack.clone(), is_trusted(stack));
+    Some((Box::new(move |history, lost, at| left(&judged, history, lost, at)), trusted))
+}
+
+/// Flushes reach the media; what saves its buffer through a cut lets it stay there.
+fn is_trusted(stack: &Stack) -> bool {
+    let faults = &stack.profile.faults;
+    let honest = !faults.early_flush && !faults.caches_when_off && !stack.profile.saves_buffer();
+    honest
+        && stack.drivers().all(|driver| driver.keeps_promises())
+        && stack.accelerators().all(|accelerator| !accelerator.drops_flushes)
+}
+
+/// What a cut at `at` leaves of a history of `stack`, which began with all on the media of the drives that were there: all but `lost`, one
+/// bit each. An error says why that is not judged.
+pub fn left(stack: &Stack, history: &History, lost: u64, at: Instant) -> Result<Left, String> {
+    let stack = as_it_was(stack, history, lost);
+    let (terms, plan) = (Terms::of(&stack), Plan::of(&stack)?);
+    let found = Rc::new(RefCell::new(Left::default()));
+    let finding = Rc::clone(&found);
+    after_cuts(history, (terms, plan), vec![at], at, move |_, image| *finding.borrow_mut() = image.left());
+    Ok(found.take())
+}
+
+/// The stack when the history began, with what it changed since.
+fn as_it_was(stack: &Stack, history: &History, lost: u64) -> Stack {
+    let change = |event: &Event| match event {
+        Event::Changed(at, key, value) => Some(Change { at: *at, key: key.clone(), value: value.clone() }),
+        _ => None,
+    };
+    let mut stack = Stack { changes: history.events.iter().filter_map(change).collect(), ..stack.clone() };
+    for layer in &mut stack.layers {
+        if let Layer::Array(spec) = layer {
+            spec.lost = lost;
+        }
+    }
+    stack
+}

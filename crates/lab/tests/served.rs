@@ -1,0 +1,359 @@
+//! What a power cut leaves of a served array that lacks a drive: what its bytes then read, held against what the drives really received,
+//! sector by sector; and a served disk by hand. Waits for its clients, never for the clock.
+
+mod really;
+#[cfg(unix)]
+#[path = "../../targets/tests/served/mod.rs"]
+mod server;
+
+use really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
+use seekwise_lab::crash::served;
+use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::stack::Stack;
+use seekwise_model::testing;
+use seekwise_model::time::Instant;
+use seekwise_model::workload::{Job, Pattern};
+use seekwise_targets::bytes::Bytes;
+use seekwise_targets::live::content::Content;
+#[cfg(unix)]
+use seekwise_targets::live::{Disk, Plan};
+use seekwise_targets::sim::{self, Watched, Witness};
+use seekwise_targets::work::Work;
+#[cfg(unix)]
+use server::Server;
+
+/// A disk at work, and what it did.
+struct AtWork {
+    log: Log,
+    content: Content,
+    last: u64,
+    /// Not told yet: all of an instant are told at once, as a disk does.
+    landings: Vec<Landing>,
+    /// How often it began anew.
+    begun: u32,
+}
+
+/// What a write brings: its number in each sector.
+fn data(request: &Request) -> Vec<u8> {
+    let sector: Vec<u8> = request.stamp.to_le_bytes().repeat(SECTOR as usize / 8);
+    sector.repeat(request.sectors as usize)
+}
+
+impl AtWork {
+    /// With a judge of cuts or, as a canary, without: by first copies, whatever is lost.
+    fn new(stack: &Stack, judged: bool) -> AtWork {
+        let lost = stack.array().map_or(0, |array| array.lost);
+        let content = Content::new(Bytes::default()).without(lost);
+        let content = match served::judge(stack).filter(|_| judged) {
+            Some((judge, trusted)) => content.judged(judge, trusted),
+            None => content,
+        };
+        AtWork { log: Log::of(stack), content, last: 0, landings: Vec::new(), begun: 0 }
+    }
+}
+
+impl AtWork {
+    fn tell_landings(&mut self) {
+        self.content.landed(&std::mem::take(&mut self.landings)).unwrap();
+    }
+
+    fn cut(&mut self, at: Instant) {
+        self.tell_landings();
+        self.content.cut(at).unwrap();
+    }
+}
+
+impl Witness for AtWork {
+    fn submitted(&mut self, now: Instant, request: &Request) {
+        self.tell_landings();
+        self.log.submitted(now, request);
+        self.last = self.last.max(request.stamp);
+        let data = (request.op == Op::Write).then(|| data(request));
+        self.content.taken(now, request, data);
+    }
+    fn completed(&mut self, request: &Request, completion: &Completion) {
+        self.tell_landings();
+        self.log.completed(request, completion);
+        let before = self.content.kept();
+        self.content.over(request, completion, self.last).unwrap();
+        self.begun += u32::from(self.content.kept() < before);
+    }
+    fn landed(&mut self, landing: &Landing) {
+        self.log.landed(landing);
+        self.landings.push(*landing);
+    }
+    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        self.tell_landings();
+        self.log.changed(now, key, value);
+        self.content.changed(now, key, value);
+    }
+    fn lingers(&mut self, _: Instant, _: Instant) -> bool {
+        false
+    }
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    cuts: u32,
+    /// With a drive missing.
+    degraded: u32,
+    /// In which something acknowledged is older than it was, or nobody knows what was there.
+    lossy: u32,
+    unreadable: u32,
+    /// Cuts of a history that did not begin with the run.
+    begun: u32,
+    whole: u32,
+    refused: u32,
+    /// What is read is not what the drives have.
+    wrong: u32,
+}
+
+/// What a read finds in a sector: the number of a write, 0 for none; nothing where it cannot be read.
+fn read(content: &Content, sector: u64) -> Option<u64> {
+    let data = content.bytes().read(sector, 1).ok()?.unwrap();
+    Some(u64::from_le_bytes(data[..8].try_into().unwrap()))
+}
+
+/// Cuts the power of the same run a few times, and holds what is read then against what the drives received.
+fn cuts(stack: &Stack, job: &Job, case: u64, judged: bool, rng: &mut Rng, seen: &mut Seen) {
+    let work = Work::from(job.clone());
+    let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
+    for _ in 0..8 {
+        let at = Instant::from_nanos(rng.below(run.end.nanos() + 50_000_000));
+        let mut disk = AtWork::new(stack, judged);
+        cut_before(stack, job, case, at, &mut disk);
+        let gone = !disk.content.gone().is_empty();
+        if judged && let Some(why) = disk.content.refusal() {
+            assert!(why.contains("not judged"), "{why}");
+            seen.refused += 1;
+            continue;
+        }
+        disk.cut(at);
+        seen.cuts += 1;
+        seen.degraded += u32::from(gone);
+        seen.begun += u32::from(disk.begun > 0 && gone);
+        seen.whole += u32::from(disk.log.landings.iter().any(|landing| landing.kind == LandingKind::Whole));
+        let found = Found::of(stack, &disk.log);
+        let writes = disk.log.lives.values().filter(|life| life.request.op == Op::Write);
+        let sectors: std::collections::BTreeSet<u64> =
+            writes.flat_map(|life| life.request.lba..life.request.end()).collect();
+        let (mut older, mut unreadable, mut wrong) = (false, false, false);
+        for &sector in &sectors {
+            let real = match found.stamp(sector) {
+                Ok(stamp) if !found.is_torn(sector) => Some(stamp.unwrap_or(0)),
+                _ => None,
+            };
+            let is = read(&disk.content, sector);
+            let last = disk.log.lives.values().rfind(|life| {
+                life.ended.is_some()
+                    && !life.failed
+                    && (life.request.lba..life.request.end()).contains(&sector)
+                    && life.request.op == Op::Write
+            });
+            older |= is.is_none_or(|is| last.is_some_and(|last| is < last.request.stamp));
+            unreadable |= is.is_none();
+            wrong |= is != real;
+            let said =
+                || format!("case {case} at {at:?}, sector {sector}: {is:?}, really {real:?}\n{:?}", stack.layers);
+            assert!(is == real || !judged, "{}\n{:?}", said(), stack.changes);
+        }
+        seen.lossy += u32::from(older && gone);
+        seen.unreadable += u32::from(unreadable && gone);
+        seen.wrong += u32::from(wrong);
+    }
+}
+
+/// Arrays that lack a drive from the start or lose one, and get a new one or not.
+fn swarm(cases: u64, judged: bool) -> Seen {
+    let mut seen = Seen::default();
+    for case in 0..cases {
+        let mut rng = Seed(case).stream("served");
+        let (stack, job) = match rng.percent(60) {
+            true => {
+                let level = pick(&mut rng, &[Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6]);
+                let lost = pick(&mut rng, &[0, 0, 1, 2]);
+                let stack = merging(&mut rng, level, lost);
+                let stack = random_changes(&mut rng, stack);
+                let lasting = !stack.changes.is_empty();
+                let mut job = small_writes(&mut rng, stack.sectors(), lasting);
+                if rng.percent(60) {
+                    // One after another, with flushes: the history begins anew.
+                    job = random_job(&mut rng, stack.sectors());
+                }
+                (stack, job)
+            }
+            false => {
+                let stack = random_stack(&mut rng);
+                let stack = random_changes(&mut rng, stack);
+                let job = random_job(&mut rng, stack.sectors());
+                (stack, job)
+            }
+        };
+        let mut job = job;
+        if let Pattern::Fio(fio) = &mut job.workers[0].pattern
+            && stack.accelerators().next().is_some()
+        {
+            // Memory takes a hundred times what a drive does.
+            fio.requests = Some(2000);
+        }
+        if stack.array().is_some() {
+            cuts(&stack, &job, case, judged, &mut rng, &mut seen);
+        }
+    }
+    println!("{seen:?}");
+    seen
+}
+
+#[test]
+fn what_a_served_array_reads_after_a_cut_is_what_its_drives_received() {
+    let seen = swarm(200, true);
+    assert!(seen.degraded > 100 && seen.lossy > 20 && seen.unreadable > 3, "too little seen");
+    assert!(seen.begun > 20 && seen.whole > 5, "too little seen");
+}
+
+#[test]
+fn first_copies_alone_are_wrong_where_a_drive_is_lost() {
+    let seen = swarm(30, false);
+    assert!(seen.wrong > 0, "it shows nothing");
+}
+
+/// Three drives of a RAID 5 of small chunks, the write cache off, without the first.
+fn three() -> Stack {
+    Stack::bare(testing::Small::default().profile()).under(testing::Layer::Array(spec(Level::Raid5, 1)))
+}
+
+fn spec(level: Level, lost: u64) -> ArraySpec {
+    ArraySpec {
+        members: level.least_members(),
+        shares: vec![Share { level, permille: 1000 }],
+        chunk: 16,
+        depth: 32,
+        queue: Discipline::plain(Policy::Fcfs),
+        balance: Balance::First,
+        parity: ParityWrite::Fewest,
+        rebuild_rate: 1 << 27,
+        rebuild_run: 128,
+        lost,
+    }
+}
+
+/// Writes all of the first row, then its chunk on a drive that is there, and cuts the power at `at` or when nothing is left to do. What is
+/// read of that chunk, and of the one on the lost drive; and when the second write was over.
+fn row_cut(at: Option<Instant>) -> ([Option<u64>; 2], Instant) {
+    let stack = three();
+    let volume = stack.volumes()[0];
+    let lost = (0..2).find(|column| volume.member(0, *column, 0) == 0).unwrap_or(0);
+    let (there, lost) = (u64::from(1 - lost) * 16, u64::from(lost) * 16);
+    let mut disk = AtWork::new(&stack, true);
+    let mut device = Watched::new(stack.build(Seed(1)), &mut disk);
+    let mut now = Instant::ZERO;
+    let cut = at.unwrap_or(Instant::FAR);
+    for (stamp, lba, sectors) in [(1, 0, 32), (2, there, 16)] {
+        let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
+        device.submit(now, Request { tag, unit, origin, op, flags, lba, sectors, stamp }).unwrap();
+        let mut is_over = device.poll_completion().is_some();
+        while let Some(next) = device.poll_timeout().filter(|next| !is_over && *next <= cut) {
+            device.handle_timeout(next);
+            now = next;
+            is_over = device.poll_completion().is_some();
+        }
+        if !is_over {
+            break;
+        }
+    }
+    let over = now;
+    let cut = at.unwrap_or(over);
+    device.handle_timeout(cut);
+    device.control(cut, &Control::PowerCut).unwrap();
+    while device.poll_completion().is_some() {}
+    drop(device);
+    disk.cut(cut);
+    ([there, lost].map(|sector| read(&disk.content, sector)), over)
+}
+
+#[test]
+fn a_write_under_way_can_take_with_it_what_only_its_row_gives_back() {
+    let (after, over) = row_cut(None);
+    assert_eq!(after, [Some(2), Some(1)], "what is over is there, also what parity gives back");
+    let seen: std::collections::BTreeSet<[Option<u64>; 2]> =
+        (0..200).map(|step| row_cut(Some(Instant::from_nanos(over.nanos() / 200 * step))).0).collect();
+    // Neither of the drives has the second write, both have; and one has, and nothing agrees.
+    for wanted in [[Some(1), Some(1)], [Some(2), None]] {
+        assert!(seen.contains(&wanted), "{wanted:?} of {seen:?}");
+    }
+}
+
+/// A disk that is served, of drives that write out only when they must, and its judge.
+#[cfg(unix)]
+fn serve(name: &str, level: Level, plan: Option<Plan>) -> Server {
+    let stack = Stack::bare(server::drive().profile()).under(testing::Layer::Array(spec(level, 0)));
+    let (judge, trusted) = served::judge(&stack).unwrap();
+    Server::begin(&format!("judged-{name}"), stack.sectors() * SECTOR, move || {
+        Disk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).judged(judge, trusted)
+    })
+}
+
+#[cfg(unix)]
+#[test]
+fn the_copy_that_is_left_says_what_a_cut_leaves_of_a_mirror() {
+    let server = serve("mirror", Level::Raid1, None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 8192), 0);
+    assert_eq!(client.flush(), 0);
+    assert_eq!(client.write(0, 0, 2, 4096), 0);
+    assert!(server.order("set array.lose=0").contains("from"));
+    assert_eq!((client.read(0, 4096), client.read(4096, 4096)), (Ok(2), Ok(1)));
+    let said = server.order("cut");
+    assert!(said.starts_with("power cut at"), "{said}");
+    server.order("on");
+    assert_eq!((client.read(0, 4096), client.read(4096, 4096)), (Ok(1), Ok(1)), "the second drive had it cached");
+    // Flushed without the first drive; and once more without a flush.
+    assert_eq!(client.write(0, 0, 3, 4096), 0);
+    assert_eq!(client.flush(), 0);
+    assert!(server.order("status").contains("; 0 bytes kept for cuts"), "{}", server.order("status"));
+    assert_eq!(client.write(0, 4096, 4, 4096), 0);
+    assert!(server.order("cut").starts_with("power cut at"));
+    server.order("on");
+    assert_eq!((client.read(0, 4096), client.read(4096, 4096)), (Ok(3), Ok(1)));
+    // Half a rebuild.
+    assert!(server.order("set array.replace=0").contains("from"));
+    assert!(server.order("cut").starts_with("power cut at"));
+    server.order("on");
+    assert_eq!((client.read(0, 4096), client.read(4096, 4096)), (Ok(3), Ok(1)));
+    let said = server.order("cut");
+    assert!(said.contains("being rebuilt") && server.order("status").starts_with("power on"), "{said}");
+    while server.order("status").contains("without drives") {
+        assert_eq!(client.flush(), 0);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(client.write(0, 0, 5, 4096), 0);
+    assert!(server.order("cut").starts_with("power cut at"));
+    server.order("on");
+    assert_eq!((client.read(0, 4096), client.read(4096, 4096)), (Ok(3), Ok(1)));
+    server.end();
+}
+
+#[cfg(unix)]
+#[test]
+fn what_was_flushed_is_read_back_from_parity_and_a_planned_cut_comes() {
+    let server = serve("parity", Level::Raid5, Some(Plan::Write(4)));
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 65_536), 0);
+    assert!(server.order("set array.lose=1").contains("from"));
+    assert_eq!(client.write(0, 65_536, 2, 8192), 0);
+    assert_eq!(client.flush(), 0);
+    assert_eq!(client.write(0, 81_920, 3, 4096), 0);
+    assert_ne!(client.write(0, 131_072, 4, 4096), 0, "the power fails before the fourth");
+    assert!(server.order("status").starts_with("power off"));
+    server.order("on");
+    assert_eq!((client.read(0, 65_536), client.read(65_536, 8192)), (Ok(1), Ok(2)));
+    assert_eq!((client.read(81_920, 4096), client.read(131_072, 4096)), (Ok(0), Ok(0)), "cached");
+    // One too many: there is nothing left to judge.
+    server.order("set array.lose=2");
+    assert!(server.order("cut").contains("too many drives"));
+    server.end();
+}
