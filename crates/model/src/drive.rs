@@ -11,6 +11,7 @@
 //! ```
 
 pub mod access;
+mod along;
 pub mod cache;
 pub mod dirty;
 mod firmware;
