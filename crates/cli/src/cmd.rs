@@ -59,8 +59,8 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Crash(args) => crash::crash(&args, cli.json),
         #[cfg(not(target_os = "linux"))]
         Command::Crash(_) => Err(Failure::new("crash: programs are run on disks of Linux's; expected Linux")),
-        Command::Power(args) => power::power(&args),
-        Command::Set(args) => power::set(&args),
+        Command::Power(args) => power::power(&args, cli.json),
+        Command::Set(args) => power::set(&args, cli.json),
         Command::Status(args) => power::status(&args, cli.json),
         Command::FlushAudit(args) => flush_audit::flush_audit(&args, cli.json),
         Command::Restore => restore::restore(cli.json),

@@ -70,6 +70,76 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     assert_eq!(fails.code, 1, "{}", fails.err);
 }
 
+#[test]
+fn nothing_of_anybodys_gives_way_to_a_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("notes.txt"), "precious").unwrap();
+    std::os::unix::fs::symlink("notes.txt", at("link")).unwrap();
+    for sockets in [["--nbd", "unix:notes.txt"], ["--nbd", "unix:link"], ["--fuse", "none"]] {
+        let said = seekwise(folder.path(), &[&["serve", DRIVE, "--control", "notes.txt"], &sockets[..]].concat());
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains("something else is there"), "{}", said.err);
+    }
+    assert_eq!(fs::read_to_string(at("link")).unwrap(), "precious");
+    // What a killed server left does; what was put in a socket's place meanwhile does not.
+    drop(std::os::unix::net::UnixListener::bind(at("d")).unwrap());
+    let mine = ["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", "test -S d && rm d && echo mine > d"];
+    assert_eq!(seekwise(folder.path(), &mine).code, 0);
+    assert_eq!(fs::read_to_string(at("d")).unwrap(), "mine\n");
+}
+
+#[test]
+fn an_order_that_is_refused_fails_and_says_what_was_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let orders = [
+        ("set drive.cach.write_back=off --at d.control", "did you mean `drive.cache.write_back`?"),
+        ("set drive.cache.write_back=maybe --at d.control", "`drive.cache.write_back` takes on, off"),
+        ("power on --at d.control", "on: refused: it is on already"),
+        ("power cut --at d", "nobody takes orders there"),
+    ];
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    let each = |(number, (order, _)): (usize, &(&str, &str))| {
+        format!("{program} {order} 2> {number}.txt; echo $? >> {number}.txt; ")
+    };
+    let script: String = orders.iter().enumerate().map(each).collect();
+    let script = format!(
+        "{script}{program} power reset --json --at d.control > reset.json && {program} status --json --at d.control > status.json"
+    );
+    let said = seekwise(folder.path(), &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    for (number, (order, words)) in orders.iter().enumerate() {
+        let told = read(&format!("{number}.txt"));
+        assert!(told.contains(words) && told.ends_with("\n2\n"), "{order}: {told}");
+    }
+    let json = |name: &str| -> Value { serde_json::from_str(&read(name)).unwrap() };
+    assert!(json("reset.json")["said"].as_str().unwrap().starts_with("the link was reset at"));
+    let status = json("status.json");
+    assert_eq!((&status["powered"], &status["drives_missing"]), (&true.into(), &Value::Array(Vec::new())));
+    assert!(status["busy_share"].as_f64() > Some(0.0), "it has worked by now: {status}");
+}
+
+#[test]
+fn a_server_that_hangs_up_is_no_fault_of_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    // The run's own end would come much later.
+    let script = format!(
+        "{program} run random-read --on nbd:unix:d --runtime 60s > run.txt 2>&1 & run=$!; \
+         until {program} status --json --at d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
+         kill -9 $PPID; wait $run; echo $? >> run.txt; touch over"
+    );
+    let mut server = std::process::Command::new(program);
+    server.args(["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]).current_dir(folder.path());
+    assert_eq!(server.output().unwrap().status.code(), None, "killed");
+    while !folder.path().join("over").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let told = fs::read_to_string(folder.path().join("run.txt")).unwrap();
+    assert!(told.contains("hung up during the run") && told.ends_with("\n2\n"), "{told}");
+}
+
 /// What is served in the sessions that are played again: a queue, a cache in memory, parity over four drives.
 const STACKS: [(&str, &[&str]); 3] = [
     ("barracuda-7200.7-ncq", &[]),

@@ -325,6 +325,12 @@ impl Bytes {
         self.above.len() as u64 * SECTOR
     }
 
+    /// Those of them that were answered as done.
+    pub fn acknowledged_at_risk(&self) -> u64 {
+        let is_done = |stamp: &&u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
+        self.above.values().filter(is_done).count() as u64 * SECTOR
+    }
+
     /// Sectors that cannot be read.
     pub fn torn(&self) -> u64 {
         self.torn.len() as u64
@@ -533,6 +539,7 @@ mod tests {
         bytes.done(2, 5);
         bytes.settle(4).unwrap();
         assert_eq!((bytes.at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
+        assert_eq!(bytes.acknowledged_at_risk(), SECTOR, "nobody was told that the third is done");
         bytes.forget(2);
         bytes.forget(3);
         assert_eq!(seen(&bytes, 10, 3), [1, 0, 0]);

@@ -27,8 +27,9 @@ pub use self::asked::{Asked, Caller, Whom};
 use self::clients::Clients;
 pub use self::clients::{Connection, Inbox, Messages, inbox};
 use self::content::Content;
-pub use self::orders::Order;
-pub use self::receipt::{Lateness, PathCost, Receipt};
+pub use self::orders::{Order, Said};
+use self::receipt::Stalls;
+pub use self::receipt::{Lateness, PathCost, Receipt, Speed};
 use self::stalls::Watch;
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
@@ -44,7 +45,7 @@ pub enum Message {
     /// A caller within the program asks.
     Asked(Asked),
     /// Something is done to it; the answer says what came of it, in words.
-    Order(Order, Sender<String>),
+    Order(Order, Sender<Said>),
     /// It is to end, in order.
     Stop,
 }
@@ -129,6 +130,9 @@ pub struct Disk {
     ahead: Instant,
     plan: Option<Plan>,
     receipt: Receipt,
+    /// How long the thread waited, by the clock.
+    idle: Span,
+    watch: Option<Watch>,
     trouble: Option<io::Error>,
     recorder: Option<Recorder>,
     chronicle: Option<Chronicle>,
@@ -157,7 +161,9 @@ impl Disk {
             powered: true,
             ahead: Instant::ZERO,
             plan,
-            receipt: Receipt::default(),
+            receipt: Receipt { speed: Speed(speed), ..Receipt::default() },
+            idle: Span::ZERO,
+            watch: None,
             trouble: None,
             recorder: None,
             chronicle: None,
@@ -204,16 +210,15 @@ impl Disk {
     /// Serves what comes until it is to stop, then switches off in order. Errors are those of the image's file.
     pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
         self.receipt.precedence = take_precedence();
-        let watch = Watch::begin(self.clock);
+        self.watch = Some(Watch::begin(self.clock));
         let ended = self.turn(messages);
-        self.receipt.stalls = watch.end();
+        self.receipt.stalls = self.watch.take().map_or_else(Stalls::default, Watch::end);
         ended.and_then(|()| self.end())
     }
 
     fn turn(&mut self, messages: &mut Messages) -> io::Result<()> {
-        let mut idle = Span::ZERO;
-        let result = loop {
-            let stop = self.take(messages, &mut idle);
+        loop {
+            let stop = self.take(messages);
             self.step();
             // What answers at once does so now, not after another look at all clients.
             if self.next().is_some_and(|next| next <= self.now()) {
@@ -221,22 +226,20 @@ impl Disk {
             }
             self.reply();
             if let Some(trouble) = self.trouble.take() {
-                break Err(trouble);
+                return Err(trouble);
             }
             if stop {
-                break Ok(());
+                return Ok(());
             }
-        };
-        self.receipt.worked = self.clock.now().since(Instant::ZERO).saturating_sub(idle);
-        result
+        }
     }
 
-    /// Takes what has come, or waits for it until the device's next instant, which counts as `idle`. True when it is to
+    /// Takes what has come, or waits for it until the device's next instant, which counts as idle. True when it is to
     /// stop.
-    fn take(&mut self, messages: &mut Messages, idle: &mut Span) -> bool {
+    fn take(&mut self, messages: &mut Messages) -> bool {
         let from = self.clock.now();
         let rings = self.wait(messages);
-        *idle += self.clock.now().since(from);
+        self.idle += self.clock.now().since(from);
         while let Some(message) = if rings { messages.next() } else { None } {
             if self.heed(message) {
                 return true;

@@ -151,6 +151,10 @@ pub trait Timed: Device {
     fn troubles(&mut self) -> Vec<String> {
         Vec::new()
     }
+    /// An error when what is behind it has gone for good, so that a run makes no sense any more.
+    fn is_there(&self) -> Result<(), RunError> {
+        Ok(())
+    }
     /// The run is over. What it leaves to say.
     fn end(self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         Ok(None)
@@ -415,7 +419,10 @@ pub(crate) fn crank<S: Source>(
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Engine<Issuing<S>, Box<dyn Timed>>, RunError> {
     loop {
-        engine.step(clock.now(), recorder)?;
+        let stepped = engine.step(clock.now(), recorder);
+        // A source whose requests all fail at once asks without an end: that is not the model's fault.
+        engine.device_mut().is_there()?;
+        stepped?;
         if engine.is_over() {
             return Ok(engine);
         }

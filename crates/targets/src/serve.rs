@@ -27,7 +27,7 @@ use seekwise_model::time::Span;
 use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::Clock;
-use crate::live::{Connection, Disk, Inbox, Message, Order, PathCost, Receipt, inbox};
+use crate::live::{Connection, Disk, Inbox, Message, Order, PathCost, Receipt, Said, inbox};
 #[cfg(unix)]
 use crate::nbd::{Client, pair};
 use crate::nbd::{Export, Line, Wire, negotiate};
@@ -140,8 +140,32 @@ pub struct Doors {
 #[derive(Debug)]
 enum Door {
     #[cfg(unix)]
-    Unix(UnixListener, PathBuf),
+    Unix(UnixListener, Place),
     Tcp(TcpListener),
+}
+
+/// A socket of ours in the file system.
+#[cfg(unix)]
+#[derive(Clone, Debug)]
+struct Place {
+    path: PathBuf,
+    /// Which file it is there.
+    inode: u64,
+}
+
+#[cfg(unix)]
+impl Place {
+    fn of(path: &Path) -> io::Result<Place> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(Place { path: path.to_owned(), inode: std::fs::symlink_metadata(path)?.ino() })
+    }
+
+    /// Takes it away, where nobody has put something else there.
+    fn leave(&self) {
+        if Place::of(&self.path).is_ok_and(|there| there.inode == self.inode) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl Door {
@@ -149,7 +173,7 @@ impl Door {
         match address {
             Address::Tcp(address) => Ok(Door::Tcp(TcpListener::bind(address)?)),
             #[cfg(unix)]
-            Address::Unix(path) => Ok(Door::Unix(private(path)?, path.clone())),
+            Address::Unix(path) => Ok(Door::Unix(private(path)?, Place::of(path)?)),
             #[cfg(not(unix))]
             Address::Unix(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here")),
         }
@@ -167,9 +191,24 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         #[cfg(unix)]
-        if let Door::Unix(_, path) = self {
-            let _ = std::fs::remove_file(path);
+        if let Door::Unix(_, place) = self {
+            place.leave();
         }
+    }
+}
+
+/// A socket that nobody answers, which a killed server left, gives way. Nothing else does: it is somebody's.
+#[cfg(unix)]
+fn make_way(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !there.file_type().is_socket() {
+        let why = format!("{}: something else is there; expected no file, or a socket that was left", path.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        _ => Ok(()),
     }
 }
 
@@ -177,10 +216,7 @@ impl Drop for Door {
 #[cfg(unix)]
 fn private(path: &Path) -> io::Result<UnixListener> {
     use rustix::fs::Mode;
-    // A socket that nobody answers is what a killed server left.
-    if path.exists() && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-        std::fs::remove_file(path)?;
-    }
+    make_way(path)?;
     let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
     let listener = UnixListener::bind(path);
     rustix::process::umask(before);
@@ -213,7 +249,7 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)
     // These threads end with the program: whoever they wait for may never come.
     let asked = inbox.clone();
     #[cfg(unix)]
-    let path = clients.as_ref().and_then(path_of);
+    let place = clients.as_ref().and_then(place_of);
     if let Some(clients) = clients {
         thread::spawn(move || {
             while let Ok(wire) = clients.accept() {
@@ -223,7 +259,7 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)
         });
     }
     #[cfg(unix)]
-    let control = orders.as_ref().and_then(path_of);
+    let control = orders.as_ref().and_then(place_of);
     if let Some(orders) = orders {
         thread::spawn(move || {
             while let Ok(wire) = orders.accept() {
@@ -234,9 +270,7 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)
     }
     let receipt = disk.run(&mut messages);
     #[cfg(unix)]
-    for path in path.into_iter().chain(control) {
-        let _ = std::fs::remove_file(path);
-    }
+    place.iter().chain(&control).for_each(Place::leave);
     receipt
 }
 
@@ -312,8 +346,8 @@ fn within(export: Export, begin: impl FnOnce() -> Disk + Send + 'static) -> io::
 }
 
 #[cfg(unix)]
-fn path_of(door: &Door) -> Option<PathBuf> {
-    if let Door::Unix(_, path) = door { Some(path.clone()) } else { None }
+fn place_of(door: &Door) -> Option<Place> {
+    if let Door::Unix(_, place) = door { Some(place.clone()) } else { None }
 }
 
 /// Negotiates with a client, and hands it to the disk. What goes wrong with its connection is its own affair.
@@ -325,22 +359,27 @@ fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
     }
 }
 
-/// Orders, a line each, each answered with a line.
+/// What an answer to an order begins with: it was done, or it was refused.
+const ANSWERS: [&str; 2] = ["done: ", "refused: "];
+
+/// Orders, a line each, each answered with a line that begins with one of [`ANSWERS`].
 fn hear(wire: Box<dyn Wire>, inbox: &Inbox) {
     let mut wire = BufReader::new(wire);
     let mut line = String::new();
     while wire.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
         let said = match order(line.trim_end()) {
-            Err(expected) => expected,
+            Err(expected) => Err(expected),
             Ok(order) => {
                 let (answer, said) = channel();
                 if inbox.send(Message::Order(order, answer)).is_err() {
                     return;
                 }
-                said.recv().unwrap_or_else(|_| "it has ended".to_owned())
+                said.recv().unwrap_or_else(|_| Err("it has ended".to_owned()))
             }
         };
-        if writeln!(wire.get_mut(), "{said}").is_err() {
+        let [done, refused] = ANSWERS;
+        let (how, words) = said.map_or_else(|words| (refused, words), |words| (done, words));
+        if writeln!(wire.get_mut(), "{how}{words}").is_err() {
             return;
         }
         line.clear();
@@ -364,19 +403,25 @@ fn order(line: &str) -> Result<Order, String> {
     }
 }
 
-/// Sends an order to a server, and gives its answer.
+/// Sends an order to a server, and gives its answer. An error where nobody takes orders there.
 #[cfg(unix)]
-pub fn send(control: &Path, order: &str) -> io::Result<String> {
+pub fn send(control: &Path, order: &str) -> io::Result<Said> {
     let mut stream = UnixStream::connect(control)?;
     writeln!(stream, "{order}")?;
     stream.shutdown(std::net::Shutdown::Write)?;
-    let said = io::read_to_string(stream)?;
-    Ok(said.trim_end().to_owned())
+    // Whoever listens there may say anything, or nothing.
+    let mut said = Vec::new();
+    let heard = io::Read::read_to_end(&mut stream, &mut said);
+    let text = String::from_utf8_lossy(&said);
+    let [done, refused] = ANSWERS.map(|how| text.trim_end().strip_prefix(how).map(str::to_owned));
+    let nobody =
+        || heard.err().unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "nobody takes orders there"));
+    done.map(Ok).or(refused.map(Err)).ok_or_else(nobody)
 }
 
 /// Sends an order to a server, and gives its answer.
 #[cfg(not(unix))]
-pub fn send(_: &Path, _: &str) -> io::Result<String> {
+pub fn send(_: &Path, _: &str) -> io::Result<Said> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here"))
 }
 

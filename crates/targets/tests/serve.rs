@@ -29,7 +29,7 @@ fn a_cut_loses_what_was_cached_and_nothing_that_was_flushed_or_forced() {
     assert_eq!(client.write(0, 16_384, 3, 4096), 0);
     assert_eq!(client.read(16_384, 4096), Ok(3), "a read sees what was accepted");
     let said = server.order("cut");
-    assert!(said.contains("4096 bytes were not on the medium"), "{said}");
+    assert!(said.contains("4096 acknowledged bytes were not on the medium"), "{said}");
     assert_eq!(client.read(0, 4096), Err(error::IO), "the power is gone");
     assert!(server.order("on").starts_with("power is back"));
     assert_eq!(client.read(0, 4096), Ok(1));
@@ -179,7 +179,10 @@ fn an_array_without_a_drive_has_all_its_data_until_one_too_many_is_lost() {
             let case = format!("{level:?} {lost} {at_first}");
             assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)), "{case}");
             let status = server.order("status");
-            assert!(status.contains("; 0 bytes above the medium; without drives"), "{case}: {status}");
+            assert!(
+                status.contains("; 0 bytes above the medium, 0 of them acknowledged; without drives"),
+                "{case}: {status}"
+            );
             assert!(server.order("cut").contains("replace the drive and wait"), "{case}");
             assert!(server.order("off").starts_with("switched off"));
             server.order("on");

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use seekwise_formats::diagnostic::is_same;
+use seekwise_formats::keys::{Entry, sections, unknown};
+use seekwise_targets::live::Said;
 use seekwise_targets::serve::send;
 
 use super::{print, print_json};
@@ -9,28 +12,41 @@ use crate::args::{self, Supply};
 use crate::exit::{Answer, Failure, Outcome};
 
 /// Runs `power`.
-pub fn power(args: &args::Power) -> Outcome {
+pub fn power(args: &args::Power, json: bool) -> Outcome {
     let order = match args.what {
         Supply::Cut => "cut",
         Supply::Off => "off",
         Supply::On => "on",
         Supply::Reset => "reset",
     };
-    tell(&args.served.at, order)
+    let said = answer(&args.served.at, order)?.map_err(|why| Failure::new(format!("{order}: refused: {why}")))?;
+    tell(&said, json)
 }
 
 /// Runs `set`.
-pub fn set(args: &args::Set) -> Outcome {
+pub fn set(args: &args::Set, json: bool) -> Outcome {
     let (key, value) = &args.setting;
-    tell(&args.served.at, &format!("set {key}={value}"))
+    let said = answer(&args.served.at, &format!("set {key}={value}"))?;
+    tell(&said.map_err(|why| refused(key, &why))?, json)
+}
+
+/// Why a setting was refused: the key that was meant, or what it takes.
+fn refused(key: &str, why: &str) -> Failure {
+    match sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key)) {
+        None => unknown("set", 0, key).into(),
+        Some(Entry { takes, unit, .. }) => {
+            Failure::new(format!("{why}; `{key}` takes {takes} {unit}").trim_end().to_owned())
+        }
+    }
 }
 
 /// Runs `status`.
 pub fn status(args: &args::Served, json: bool) -> Outcome {
+    let ask = |order| answer(&args.at, order)?.map_err(|why| Failure::new(format!("{order}: refused: {why}")));
     if !json {
-        return tell(&args.at, "status");
+        return tell(&ask("status")?, json);
     }
-    let said = answer(&args.at, "receipt")?;
+    let said = ask("receipt")?;
     let figure = |word: &str| {
         let (name, value) = word.split_once('=')?;
         Some((name.to_owned(), serde_json::from_str(value).ok()?))
@@ -39,12 +55,15 @@ pub fn status(args: &args::Served, json: bool) -> Outcome {
     Ok(Answer::Done)
 }
 
-fn tell(at: &Path, order: &str) -> Outcome {
-    print(&answer(at, order)?)?;
+fn tell(said: &str, json: bool) -> Outcome {
+    match json {
+        true => print_json(&serde_json::json!({ "said": said }))?,
+        false => print(said)?,
+    }
     Ok(Answer::Done)
 }
 
-fn answer(at: &Path, order: &str) -> Result<String, Failure> {
+fn answer(at: &Path, order: &str) -> Result<Said, Failure> {
     send(at, order).map_err(|error| {
         Failure::new(format!("{}: {error}; expected the socket for orders that `seekwise serve` names", at.display()))
     })

@@ -75,12 +75,12 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
     });
     let unmounted = folder.transpose()?.map_or(Ok(()), Mounted::end);
     let receipt = receipt.map_err(Failure::new)?;
-    unmounted?;
     let failed = child.transpose().map_err(Failure::new)?.and_then(|running| running.join().ok()).unwrap_or(false);
     match json {
         true => print_json(&as_json(args, &receipt))?,
         false => print(&text(&receipt))?,
     }
+    unmounted?;
     let late = receipt.bottleneck().is_some();
     Ok(if failed || args.strict && late { Answer::No } else { Answer::Done })
 }
@@ -275,7 +275,10 @@ fn text(receipt: &Receipt) -> String {
     }
     let cut = match cuts {
         0 => String::new(),
-        n => format!(" The power failed {n} times; {} bytes were not on the medium then.", receipt.at_risk_bytes),
+        n => format!(
+            " The power failed {n} times; {} acknowledged bytes were not on the medium then.",
+            receipt.at_risk_bytes
+        ),
     };
     format!(
         "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow late \
@@ -289,9 +292,16 @@ fn machine(receipt: &Receipt) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
         Some(path) => format!(
-            "The way there and back took {} us by itself (p99 {}), measured before and taken off nothing.\n",
+            "The way there and back took {} us by itself (p99 {}), measured before and taken off nothing.{}\n",
             micros(Some(path.p50)),
-            micros(Some(path.p99))
+            micros(Some(path.p99)),
+            match receipt.speed.0 {
+                1.0 => String::new(),
+                speed => format!(
+                    " The disk's time runs {speed} times as fast: there it is {} us.",
+                    micros(Some(receipt.speed.of(path.p50)))
+                ),
+            }
         ),
         None => String::new(),
     };

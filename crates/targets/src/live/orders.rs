@@ -1,9 +1,10 @@
 //! What is done to a disk beside requests: its power, its settings, what it is asked to say.
 
-use seekwise_model::block::Control;
+use seekwise_model::block::{Control, ControlError};
 use seekwise_model::time::Instant;
 
 use super::receipt::Receipt;
+use super::stalls::Watch;
 use super::{Disk, Passed};
 use crate::history::{Event, Mark};
 
@@ -28,18 +29,23 @@ pub enum Order {
     Mark(Mark),
 }
 
+/// What came of an order, in words; an error where it was refused.
+pub type Said = Result<String, String>;
+
 impl Disk {
     /// The receipt until now.
     pub(super) fn so_far(&self) -> Receipt {
-        Receipt { seconds: self.clock.seconds(), log: self.device.log(), ..self.receipt.clone() }
+        let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), Watch::so_far);
+        let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
+        Receipt { seconds: self.clock.seconds(), log: self.device.log(), stalls, worked, ..self.receipt.clone() }
     }
 
     /// Writes down what is said beside requests; nobody has to be answered.
-    fn mark(&self, now: Instant, mark: &Mark) -> String {
+    fn mark(&self, now: Instant, mark: &Mark) -> Said {
         if let Some(chronicle) = &self.chronicle {
             chronicle.write(|history| history.marks.push((now, mark.clone())));
         }
-        String::new()
+        Ok(String::new())
     }
 
     /// Writes down that a setting was changed.
@@ -51,44 +57,44 @@ impl Disk {
     }
 
     /// Does what is ordered, and says what came of it.
-    pub(super) fn obey(&mut self, order: &Order) -> String {
+    pub(super) fn obey(&mut self, order: &Order) -> Said {
         let now = self.now();
         self.device.handle_timeout(now);
         self.drain();
         match order {
             Order::Cut if self.powered => {
                 if let Some(why) = self.content.refusal() {
-                    return why.to_owned();
+                    return Err(why.to_owned());
                 }
                 self.cut(now);
-                format!(
-                    "power cut at {} s: {} bytes were not on the medium yet, {} sectors cannot be read",
+                Ok(format!(
+                    "power cut at {} s: {} acknowledged bytes were not on the medium yet, {} sectors cannot be read",
                     seconds(now),
                     self.receipt.at_risk_bytes,
                     self.content.bytes().torn()
-                )
+                ))
             }
             Order::Off if self.powered => {
                 self.off(now);
-                format!("switched off at {} s", seconds(now))
+                Ok(format!("switched off at {} s", seconds(now)))
             }
-            Order::Cut | Order::Off => "it is off already".to_owned(),
-            Order::On if self.powered => "it is on already".to_owned(),
+            Order::Cut | Order::Off => Err("it is off already".to_owned()),
+            Order::On if self.powered => Err("it is on already".to_owned()),
             Order::On => match self.device.control(now, &Control::PowerOn) {
                 Ok(()) => {
                     self.powered = true;
                     self.pass(Passed::Order(now, "on"));
-                    format!("power is back at {} s", seconds(now))
+                    Ok(format!("power is back at {} s", seconds(now)))
                 }
-                Err(error) => format!("it does not come back: {error:?}"),
+                Err(error) => Err(format!("it does not come back: {}", why(error))),
             },
             Order::Reset => match self.device.control(now, &Control::Reset) {
                 Ok(()) => {
                     self.pass(Passed::Order(now, "reset"));
                     self.drain();
-                    format!("the link was reset at {} s: what was under way is aborted", seconds(now))
+                    Ok(format!("the link was reset at {} s: what was under way is aborted", seconds(now)))
                 }
-                Err(error) => format!("not reset: {error:?}"),
+                Err(error) => Err(format!("not reset: {}", why(error))),
             },
             Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
                 Ok(()) => {
@@ -97,17 +103,31 @@ impl Disk {
                     self.take_landings();
                     self.change(now, key, value);
                     self.drain();
-                    format!("{key} = {value} from {} s on", seconds(now))
+                    Ok(format!("{key} = {value} from {} s on", seconds(now)))
                 }
-                Err(error) => format!("{key} = {value}: refused ({error:?})"),
+                Err(error) => Err(format!("{key} = {value}: {}", why(error))),
             },
             Order::Mark(mark) => self.mark(now, mark),
             Order::Receipt => {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
-                self.so_far().figures().into_iter().map(said).collect::<Vec<_>>().join(" ")
+                let figures = self.so_far().figures().into_iter().map(said);
+                Ok(figures.chain(self.stands(now)).collect::<Vec<_>>().join(" "))
             }
-            Order::Status => self.status(now),
+            Order::Status => Ok(self.status(now)),
         }
+    }
+
+    /// Its power and its drives, as `name=value`.
+    fn stands(&self, now: Instant) -> [String; 5] {
+        let bytes = self.content.bytes();
+        let gone: Vec<String> = self.content.gone().iter().map(u32::to_string).collect();
+        [
+            format!("powered={}", self.powered),
+            format!("disk_seconds={}", seconds(now)),
+            format!("bytes_above_medium={}", bytes.at_risk()),
+            format!("acknowledged_bytes_above_medium={}", bytes.acknowledged_at_risk()),
+            format!("drives_missing=[{}]", gone.join(",")),
+        ]
     }
 
     fn status(&self, now: Instant) -> String {
@@ -115,21 +135,24 @@ impl Disk {
         let power = if self.powered { "on" } else { "off" };
         let gone = match self.content.gone() {
             gone if gone.is_empty() => String::new(),
-            gone => format!("; without drives {gone:?}"),
+            gone => format!(
+                "; without drives {gone:?} (one that was replaced counts again when it is rebuilt and a flush is over)"
+            ),
         };
         let kept = self.content.kept().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
         format!(
             "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-             bytes above the medium{gone}{kept}",
+             bytes above the medium, {} of them acknowledged{gone}{kept}",
             seconds(now),
-            self.content.bytes().at_risk()
+            self.content.bytes().at_risk(),
+            self.content.bytes().acknowledged_at_risk()
         )
     }
 
     /// The power fails: what waits ends, what is below comes back by itself, and the image is what the landings say.
     pub(super) fn cut(&mut self, now: Instant) {
         self.plan = None;
-        let before = self.content.bytes().at_risk();
+        let before = self.content.bytes().acknowledged_at_risk();
         self.powered = false;
         self.pass(Passed::Order(now, "cut"));
         self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
@@ -155,6 +178,18 @@ impl Disk {
         // It writes out all that it has.
         let settled = self.content.settle(self.stamp + 1);
         self.hold(settled);
+    }
+}
+
+/// Why a device refused a control, in words.
+fn why(error: ControlError) -> &'static str {
+    match error {
+        ControlError::UnknownKey => {
+            "no layer of this disk has this key, or it cannot be changed while the disk is at work"
+        }
+        ControlError::BadValue => "this value does not fit the key",
+        ControlError::UnknownTag => "no such request is under way",
+        ControlError::PoweredOff => "the power is off",
     }
 }
 

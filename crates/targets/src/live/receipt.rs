@@ -4,8 +4,8 @@
 use seekwise_model::record::DriveLog;
 use seekwise_model::time::{Instant, Span};
 
-/// How late an answer may leave beside the model's instant without being counted: what a program on this machine cannot
-/// tell from the path there ([`Receipt::late`]).
+/// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
+/// machine cannot tell from the path there ([`Receipt::late`]).
 pub const BUDGET: Span = Span::from_micros(200);
 
 /// A thread that was to wake up and did so late by more than this was not held up by the path: the machine gave the processor
@@ -19,6 +19,10 @@ pub const SHARE: f64 = 0.01;
 /// The share of the clock for which the disk's thread worked from which on it was the bottleneck: less than a tenth is left
 /// for what comes at once.
 const BUSY: f64 = 0.9;
+
+/// The most that the way to a disk and back may take, in the disk's time: about a tenth of what a hard disk takes for a random
+/// request. At the clock's own speed it is a tenth of that again.
+const PATH: Span = Span::from_millis(1);
 
 /// Late answers and windows that are kept one by one, to be held against one another; beyond them they are only counted.
 const KEPT: usize = 1 << 16;
@@ -124,6 +128,23 @@ impl Stalls {
     }
 }
 
+/// How many times as fast as the clock the disk's time runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Speed(pub f64);
+
+impl Default for Speed {
+    fn default() -> Speed {
+        Speed(1.0)
+    }
+}
+
+impl Speed {
+    /// What a span of the clock is in the disk's time.
+    pub fn of(self, span: Span) -> Span {
+        Span::from_nanos((span.nanos() as f64 * self.0) as u64)
+    }
+}
+
 /// How well the clock kept up with the model, and what passed.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
@@ -139,8 +160,10 @@ pub struct Receipt {
     pub failures: u64,
     /// How late each answer left, by the clock.
     pub lateness: Lateness,
-    /// Answers later than [`BUDGET`].
+    /// Answers later than [`BUDGET`] in the disk's time.
     pub late: u64,
+    /// How fast that runs.
+    pub speed: Speed,
     /// Of these, when they were to leave and when they did.
     pub(super) kept: Vec<(Instant, Instant)>,
     /// When the machine stood still.
@@ -166,7 +189,7 @@ impl Receipt {
     pub(super) fn answered(&mut self, due: Instant, left: Instant) {
         let late = left.saturating_since(due);
         self.lateness.add(late);
-        if late > BUDGET {
+        if self.speed.of(late) > BUDGET {
             self.late += 1;
             if self.kept.len() < KEPT {
                 self.kept.push((due, left));
@@ -206,17 +229,23 @@ impl Receipt {
         });
         let slow = (share > SHARE).then(|| {
             format!(
-                "{:.1} % of the answers left over 200 us late though the machine did not stand still",
+                "{:.1} % of the answers left over 200 us of the disk's time late though the machine did not stand still",
                 100.0 * share
             )
         });
         let stood = (self.late_share() > SHARE).then(|| {
             format!(
-                "{:.1} % of the answers left over 200 us late, most of them where it stood still",
+                "{:.1} % of the answers left over 200 us of the disk's time late, most of them where it stood still",
                 100.0 * self.late_share()
             )
         });
-        busy.or(slow).or(stood)
+        let far = self.path.map(|path| self.speed.of(path.p50)).filter(|&path| path > PATH).map(|path| {
+            format!(
+                "the way there and back takes {:.1} ms of the disk's time, at this speed",
+                path.nanos() as f64 / 1e6
+            )
+        });
+        busy.or(far).or(slow).or(stood)
     }
 
     /// All figures by name; times in microseconds.
@@ -302,5 +331,20 @@ mod tests {
         assert!(receipt.bottleneck().unwrap().contains("did not stand still"));
         receipt.worked = Span::from_millis(950);
         assert!(receipt.bottleneck().unwrap().contains("worked for 95 %"));
+    }
+
+    #[test]
+    fn at_another_speed_lateness_counts_in_the_disks_time() {
+        let path = Some(PathCost { p50: Span::from_micros(65), p99: Span::from_micros(90) });
+        let at_speed = |speed: f64| {
+            let mut receipt = Receipt { seconds: 1.0, path, speed: Speed(speed), ..Receipt::default() };
+            (0..100).for_each(|request| receipt.answered(at(request * 1000), at(request * 1000 + 30)));
+            receipt
+        };
+        assert_eq!((at_speed(0.1).late, at_speed(1.0).late, at_speed(10.0).late), (0, 0, 100));
+        assert_eq!(at_speed(1.0).bottleneck(), None);
+        assert!(at_speed(10.0).bottleneck().unwrap().contains("100.0 % of the answers"));
+        let why = at_speed(100.0).bottleneck().unwrap();
+        assert_eq!(why, "the way there and back takes 6.5 ms of the disk's time, at this speed");
     }
 }

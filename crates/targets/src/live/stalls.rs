@@ -2,6 +2,7 @@
 //! for everybody.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,32 +17,40 @@ const EVERY: Span = Span::from_millis(1);
 /// The watch, until it is asked what it saw.
 pub struct Watch {
     end: Sender<()>,
-    watching: JoinHandle<Stalls>,
+    seen: Arc<Mutex<Stalls>>,
+    watching: JoinHandle<()>,
 }
 
 impl Watch {
     /// From now on, by this clock.
     pub fn begin(clock: Clock) -> Watch {
         let (end, ended) = channel();
+        let seen = Arc::new(Mutex::new(Stalls::default()));
+        let adding = Arc::clone(&seen);
         let watching = thread::spawn(move || {
             take_precedence();
-            let mut stalls = Stalls::default();
             let mut before = clock.now();
             while ended.recv_timeout(Duration::from_nanos(EVERY.nanos())) == Err(RecvTimeoutError::Timeout) {
                 let now = clock.now();
                 if now.since(before) > EVERY + STALL {
-                    stalls.add(before + EVERY, now);
+                    adding.lock().unwrap_or_else(PoisonError::into_inner).add(before + EVERY, now);
                 }
                 before = now;
             }
-            stalls
         });
-        Watch { end, watching }
+        Watch { end, seen, watching }
+    }
+
+    /// What it saw until now.
+    pub fn so_far(&self) -> Stalls {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What it saw.
     pub fn end(self) -> Stalls {
-        drop(self.end);
-        self.watching.join().unwrap_or_default()
+        let Watch { end, seen, watching } = self;
+        drop(end);
+        let _ = watching.join();
+        std::mem::take(&mut seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

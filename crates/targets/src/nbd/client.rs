@@ -201,7 +201,7 @@ impl Client {
         let Flying { tag, submitted, .. } = flying;
         let (finished, mut parts) = (self.now, Parts::default());
         // What happens behind the connection is not seen from here.
-        parts.add(Part::Driver, finished.since(submitted));
+        parts.add(Part::Queue, finished.since(submitted));
         self.done.push_back(Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND });
     }
 
@@ -247,6 +247,13 @@ impl Timed for Client {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 _ => return Ok(()),
             }
+        }
+    }
+
+    fn is_there(&self) -> Result<(), RunError> {
+        match self.gone {
+            true => Err(RunError::Unfit("the server of the network block device hung up during the run".to_owned())),
+            false => Ok(()),
         }
     }
 

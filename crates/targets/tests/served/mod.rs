@@ -76,8 +76,9 @@ impl Server {
         Client::negotiate(UnixStream::connect(self.folder.join("disk")).unwrap())
     }
 
+    /// What came of it, in words, whether it was done or refused.
     pub fn order(&self, order: &str) -> String {
-        send(&self.folder.join("control"), order).unwrap()
+        send(&self.folder.join("control"), order).unwrap().unwrap_or_else(|refused| refused)
     }
 
     pub fn end(self) -> Receipt {
