@@ -21,6 +21,7 @@ fn what_makes_no_sense_is_refused() {
         assert!(said.err.contains(words), "{}", said.err);
         assert!(said.out.is_empty());
     };
+    refused(&[DRIVE], "<--nbd <ADDRESS>|--fuse <DIR>>");
     refused(&[DRIVE, "--nbd", "disk"], "`disk` is no address; expected unix:PATH or tcp:127.0.0.1:PORT");
     refused(&[DRIVE, "--nbd", "tcp:0.0.0.0:0"], "expected 127.0.0.1 or a unix socket, or --expose");
     refused(&["baracuda-7200.7", "--nbd", "unix:s"], "did you mean `barracuda-7200.7`?");

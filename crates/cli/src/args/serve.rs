@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use seekwise_formats::duration::Duration;
 use seekwise_targets::serve::Address;
 
@@ -10,12 +10,13 @@ use super::{key_value, name, seed};
 
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("doors").args(["nbd", "fuse"]).required(true).multiple(true)))]
 pub struct Serve {
     /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers at once.
     #[arg(value_name = "TARGET", value_parser = name)]
     pub target: String,
     /// Where clients come: unix:PATH (a socket for you alone) or tcp:ADDRESS:PORT.
-    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse, required_unless_present = "fuse")]
+    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
     pub nbd: Option<Address>,
     /// A folder in which the disk appears as one file, disk.img, of which `losetup --direct-io=on` makes a kernel's disk.
     #[arg(long, value_name = "DIR")]

@@ -4,6 +4,7 @@
 use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
+use seekwise_model::workload::recorded::{Entry, Session};
 use seekwise_targets::place::Target;
 use seekwise_targets::work::Work;
 use seekwise_targets::work::trace::TraceSpec;
@@ -19,7 +20,22 @@ pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant
     if let (1.., Work::Trace(TraceSpec { trims: trims @ 1.., .. })) = (failures, work) {
         troubles.push(format!("there are {trims} trims in the trace, which a disk that does not know them fails"));
     }
+    if let (1.., Work::Session(session)) = (failures, work) {
+        troubles.extend(beyond(session, target.sectors()));
+    }
     troubles
+}
+
+/// Requests of a recording that lie beyond the end of what it is played on.
+fn beyond(session: &Session, sectors: u64) -> Option<String> {
+    let lies_beyond = |entry: &&Entry| entry.lba + u64::from(entry.sectors) > sectors;
+    let (count, all) = (session.entries.iter().filter(lies_beyond).count(), session.entries.len());
+    (count > 0).then(|| {
+        format!(
+            "{count} of the {all} recorded requests lie beyond the last sector here, and fail: `trace.map=wrap` or `scale` moves \
+             them, `refuse` refuses the recording"
+        )
+    })
 }
 
 /// Volumes of the array that had lost more drives by `end` than they can bear, and since when.
@@ -57,6 +73,7 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
 mod tests {
     use super::*;
     use seekwise_formats::stack::Stack as File;
+    use seekwise_model::block::Op;
 
     fn said(text: &str, changes: &[(u64, &str, &str)]) -> Vec<String> {
         let drives = |name: &str| Ok(crate::catalogue::text(name).expect("built in").to_owned());
@@ -69,6 +86,19 @@ mod tests {
         let changes = changes.iter().map(change).collect();
         let end = Instant::from_nanos(200 * 1_000_000_000);
         lost_volumes(&Stack { changes, ..built.stack }, end)
+    }
+
+    #[test]
+    fn recorded_requests_without_a_place_are_counted() {
+        let entry = |stamp, lba, op| {
+            let (at, done) = (Instant::ZERO, Instant::ZERO);
+            Entry { stamp, at, done, ok: true, op, lba, sectors: 8, fua: false, tag: 0 }
+        };
+        let entries = vec![entry(1, 92, Op::Read), entry(2, 93, Op::Write), entry(3, 5000, Op::Read)];
+        let session = Session { name: "s".into(), made_on: "d".into(), entries };
+        let said = beyond(&session, 100).unwrap();
+        assert!(said.starts_with("2 of the 3 recorded requests lie beyond the last sector here"), "{said}");
+        assert_eq!(beyond(&session, 10_000), None);
     }
 
     #[test]
