@@ -95,7 +95,9 @@ fn an_order_that_is_refused_fails_and_says_what_was_expected() {
     let folder = tempfile::tempdir().unwrap();
     let orders = [
         ("set drive.cach.write_back=off --at d.control", "did you mean `drive.cache.write_back`?"),
-        ("set drive.cache.write_back=maybe --at d.control", "`drive.cache.write_back` takes on, off"),
+        ("set drive.cache.write_back=maybe --at d.control", "the value does not fit; expected on, off"),
+        ("set array.replace=0 --at d.control", "expected the number of a drive that is lost"),
+        ("set drive.mechanics.rpm=9 --at d.control", "no layer of the stack can change it"),
         ("power on --at d.control", "on: refused: it is on already"),
         ("power cut --at d", "nobody takes orders there"),
     ];
@@ -107,7 +109,8 @@ fn an_order_that_is_refused_fails_and_says_what_was_expected() {
     let script = format!(
         "{script}{program} power reset --json --at d.control > reset.json && {program} status --json --at d.control > status.json"
     );
-    let said = seekwise(folder.path(), &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
+    let serve = ["serve", DRIVE, "--set", "array=raid-1", "--nbd", "unix:d", "--run", "--", "sh", "-c", &script];
+    let said = seekwise(folder.path(), &serve);
     assert_eq!(said.code, 0, "{}", said.err);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     for (number, (order, words)) in orders.iter().enumerate() {

@@ -420,10 +420,15 @@ pub(crate) fn crank<S: Source>(
 ) -> Result<Engine<Issuing<S>, Box<dyn Timed>>, RunError> {
     loop {
         let stepped = engine.step(clock.now(), recorder);
-        // A source whose requests all fail at once asks without an end: that is not the model's fault.
+        let is_over = stepped.is_ok() && engine.is_over();
+        if is_over && engine.failures() == 0 {
+            return Ok(engine);
+        }
+        // Requests that fail because nobody is there any more end a source, or let it ask without an end: that is no fault of a
+        // model, nor of a disk.
         engine.device_mut().is_there()?;
         stepped?;
-        if engine.is_over() {
+        if is_over {
             return Ok(engine);
         }
         let until = engine.poll_timeout();

@@ -72,11 +72,25 @@ fn apply(device: &mut impl Device, change: &Change, now: Instant) -> Result<(), 
         (POWER, "reset") => Control::Reset,
         _ => Control::Set { key, value },
     };
-    device.control(now, &control).map_err(|error| match error {
-        ControlError::UnknownKey => wrong("no layer of the stack can change it"),
-        ControlError::BadValue => wrong("the value does not fit"),
-        ControlError::UnknownTag | ControlError::PoweredOff => wrong("not in this state"),
-    })
+    device.control(now, &control).map_err(|error| wrong(why(error, key)))
+}
+
+/// What is said of a key that nobody below knows, or that stands still while there is work.
+pub const UNCHANGEABLE: &str = "no layer of the stack can change it";
+/// What is said of a value that its key does not take.
+pub const UNFIT: &str = "the value does not fit";
+
+/// Why a device refused a control, in words; `key` is what was to be set, if it was that.
+pub(crate) fn why(error: ControlError, key: &str) -> &'static str {
+    match (error, key) {
+        (ControlError::UnknownKey, _) => UNCHANGEABLE,
+        (ControlError::BadValue, "array.lose") => "the value does not fit; expected the number of a drive of the array",
+        (ControlError::BadValue, "array.replace") => {
+            "the value does not fit; expected the number of a drive that is lost, and no rebuild under way"
+        }
+        (ControlError::BadValue, _) => UNFIT,
+        (ControlError::UnknownTag | ControlError::PoweredOff, _) => "not in this state",
+    }
 }
 
 /// Whether the layers of `stack` can change what it asks them to change.

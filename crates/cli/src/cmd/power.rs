@@ -6,6 +6,7 @@ use seekwise_formats::diagnostic::is_same;
 use seekwise_formats::keys::{Entry, sections, unknown};
 use seekwise_targets::live::Said;
 use seekwise_targets::serve::send;
+use seekwise_targets::sim::{UNCHANGEABLE, UNFIT};
 
 use super::{print, print_json};
 use crate::args::{self, Supply};
@@ -30,13 +31,15 @@ pub fn set(args: &args::Set, json: bool) -> Outcome {
     tell(&said.map_err(|why| refused(key, &why))?, json)
 }
 
-/// Why a setting was refused: the key that was meant, or what it takes.
+/// Why a setting was refused, with the key that was meant, or what it takes.
 fn refused(key: &str, why: &str) -> Failure {
-    match sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key)) {
-        None => unknown("set", 0, key).into(),
-        Some(Entry { takes, unit, .. }) => {
-            Failure::new(format!("{why}; `{key}` takes {takes} {unit}").trim_end().to_owned())
+    let known = sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key));
+    match known {
+        None if why.ends_with(UNCHANGEABLE) => unknown("set", 0, key).into(),
+        Some(Entry { takes, unit, .. }) if why.ends_with(UNFIT) => {
+            Failure::new(format!("set: {why}; expected {takes} {unit}").trim_end().to_owned())
         }
+        _ => Failure::new(format!("set: {why}")),
     }
 }
 

@@ -282,7 +282,7 @@ fn text(receipt: &Receipt) -> String {
     };
     format!(
         "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow late \
-         answers left beside the model's instants (quantiles up to an eighth above):\n{table}\n\n{}",
+         answers left beside the model's instants, by the clock (quantiles up to an eighth above; over 200 us: of the disk's time):\n{table}\n\n{}",
         machine(receipt)
     )
 }

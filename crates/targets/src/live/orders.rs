@@ -1,12 +1,13 @@
 //! What is done to a disk beside requests: its power, its settings, what it is asked to say.
 
-use seekwise_model::block::{Control, ControlError};
+use seekwise_model::block::Control;
 use seekwise_model::time::Instant;
 
 use super::receipt::Receipt;
 use super::stalls::Watch;
 use super::{Disk, Passed};
 use crate::history::{Event, Mark};
+use crate::sim::why;
 
 /// What is done to a disk beside requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl Disk {
                     self.pass(Passed::Order(now, "on"));
                     Ok(format!("power is back at {} s", seconds(now)))
                 }
-                Err(error) => Err(format!("it does not come back: {}", why(error))),
+                Err(error) => Err(format!("it does not come back: {}", why(error, ""))),
             },
             Order::Reset => match self.device.control(now, &Control::Reset) {
                 Ok(()) => {
@@ -94,7 +95,7 @@ impl Disk {
                     self.drain();
                     Ok(format!("the link was reset at {} s: what was under way is aborted", seconds(now)))
                 }
-                Err(error) => Err(format!("not reset: {}", why(error))),
+                Err(error) => Err(format!("not reset: {}", why(error, ""))),
             },
             Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
                 Ok(()) => {
@@ -105,7 +106,7 @@ impl Disk {
                     self.drain();
                     Ok(format!("{key} = {value} from {} s on", seconds(now)))
                 }
-                Err(error) => Err(format!("{key} = {value}: {}", why(error))),
+                Err(error) => Err(format!("{key} = {value}: {}", why(error, key))),
             },
             Order::Mark(mark) => self.mark(now, mark),
             Order::Receipt => {
@@ -178,18 +179,6 @@ impl Disk {
         // It writes out all that it has.
         let settled = self.content.settle(self.stamp + 1);
         self.hold(settled);
-    }
-}
-
-/// Why a device refused a control, in words.
-fn why(error: ControlError) -> &'static str {
-    match error {
-        ControlError::UnknownKey => {
-            "no layer of this disk has this key, or it cannot be changed while the disk is at work"
-        }
-        ControlError::BadValue => "this value does not fit the key",
-        ControlError::UnknownTag => "no such request is under way",
-        ControlError::PoweredOff => "the power is off",
     }
 }
 

@@ -174,7 +174,7 @@ pub struct Receipt {
     pub worked: Span,
     /// Power failures.
     pub cuts: u64,
-    /// Bytes that were not on the platters when the last of them came.
+    /// Acknowledged bytes that were not on the platters when the last of them came.
     pub at_risk_bytes: u64,
     /// Seconds of the clock.
     pub seconds: f64,
