@@ -5,7 +5,7 @@
 //! | `steps` | the steps, and how they are run and counted |
 //! | `excerpt` | what of a failed step is shown again at the end |
 //! | `cargo` | format, lints, tests, documentation, release build: what cargo does |
-//! | `readme` | the README's own commands, run as written |
+//! | `readme` | the commands of the README and of pages of the manual, run as written |
 //! | `twice` | one study twice, on one core and on two: equal bytes |
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
@@ -94,7 +94,9 @@ fn main() -> ExitCode {
                 "cargo xtask live   findings met by real software on served disks, rewrite docs/live.md (not in ci)"
             );
             eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");
-            eprintln!("cargo xtask score   run all claims, rewrite validation/claims.toml and the README (not in ci)");
+            eprintln!(
+                "cargo xtask score   run all claims, rewrite validation/claims.toml, README and docs/claims.md (not in ci)"
+            );
             eprintln!(
                 "cargo xtask robust   the claims in 15 draws of what is inferred, rewrite docs/robust.md (not in ci)"
             );

@@ -1,5 +1,5 @@
-//! The README's promises: every command in a block marked `sh` is run as written and must end as said, and a block marked
-//! `text` below it must stand in what it prints.
+//! The promises of the README and of the manual's first pages (`PAGES`): every command in a block marked `sh` is run as
+//! written and must end as said, and a block marked `text` below it must stand in what it prints.
 //!
 //! A command stands on one line; a `\` at its end joins the next. `# exits N` behind it states its exit code, else 0.
 //! Three things are changed: the folder `out` lies in a scratch folder, so that nothing of the user's is touched,
@@ -41,25 +41,37 @@ struct Sample {
     lines: Vec<String>,
 }
 
+/// The pages whose commands are run, in this order: later ones may use what earlier ones left in `out`.
+const PAGES: [&str; 4] = ["README.md", "docs/install.md", "docs/command-line.md", "docs/tour.md"];
+
 /// Runs the step.
 pub fn readme() -> Ended {
-    let path = crate::root().join("README.md");
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) => return Ended::Failed(format!("README.md: {error}")),
-    };
     let scratch = match crate::scratch("readme") {
         Ok(folder) => folder,
         Err(error) => return Ended::Failed(format!("no scratch folder: {error}")),
     };
+    let wrong: Vec<String> = PAGES.iter().flat_map(|page| wrong(page, &scratch.join("out"))).collect();
+    match wrong.len() {
+        0 => Ended::Passed,
+        count => Ended::Failed(format!("{count} promises are not kept\n{}", wrong.join("\n"))),
+    }
+}
+
+/// Runs a page's commands; which of its promises are not kept.
+fn wrong(page: &str, out: &Path) -> Vec<String> {
+    let path = crate::root().join(page);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => return vec![format!("{page}: {error}")],
+    };
     let promises = promises(&text);
-    if !promises.iter().any(|promise| promise.line == ELSEWHERE[0]) {
-        return Ended::Failed(format!("README.md does not name `{}`", ELSEWHERE[0]));
+    if page == PAGES[0] && !promises.iter().any(|promise| promise.line == ELSEWHERE[0]) {
+        return vec![format!("{page} does not name `{}`", ELSEWHERE[0])];
     }
     let update = std::env::var_os("SEEKWISE_UPDATE").is_some();
     let (mut wrong, mut lines): (Vec<String>, Vec<String>) = (Vec::new(), text.lines().map(str::to_owned).collect());
     for promise in promises.iter().filter(|promise| !ELSEWHERE.contains(&promise.line.as_str())) {
-        match keep(promise, &scratch.join("out")) {
+        match keep(promise, out) {
             Ok(printed) if update => renew(&mut lines, promise, &printed),
             Ok(printed) => {
                 wrong.extend(promise.samples.iter().filter_map(|sample| differing(promise, sample, &printed)))
@@ -68,11 +80,8 @@ pub fn readme() -> Ended {
         }
     }
     let written = if update { std::fs::write(&path, lines.join("\n") + "\n") } else { Ok(()) };
-    wrong.extend(written.err().map(|error| format!("README.md: {error}")));
-    match wrong.len() {
-        0 => Ended::Passed,
-        count => Ended::Failed(format!("{count} promises are not kept\n{}", wrong.join("\n"))),
-    }
+    wrong.extend(written.err().map(|error| error.to_string()));
+    wrong.into_iter().map(|why| format!("{page}: {why}")).collect()
 }
 
 /// Runs one command; what it prints on standard output.
@@ -150,7 +159,7 @@ fn differing(promise: &Promise, sample: &Sample, printed: &[String]) -> Option<S
         let Some(there) = there else {
             let line = sample.at + place + 1;
             let hint = "SEEKWISE_UPDATE=1 cargo xtask readme writes it anew";
-            return Some(format!("README.md:{line}: not what `{}` prints; {hint}:\n{}", promise.line, run.join("\n")));
+            return Some(format!("line {line}: not what `{}` prints; {hint}:\n{}", promise.line, run.join("\n")));
         };
         rest = &rest[there + run.len()..];
     }
@@ -207,13 +216,13 @@ mod tests {
         let printed = lines("head\nrate 1\nmean 2\n\ntail 3");
         let of = |text: &str| {
             differing(&Promise::default(), &Sample { at: 4, lines: lines(text) }, &printed)
-                .map(|why| why[..12].to_owned())
+                .map(|why| why[..7].to_owned())
         };
         assert_eq!(of("rate 1\nmean 2"), None);
         assert_eq!(of("rate 1\n…\ntail 3"), None);
-        assert_eq!(of("rate 1\ntail 3").as_deref(), Some("README.md:5:"), "lines between are not left out in silence");
-        assert_eq!(of("rate 1\n…\ntail 4").as_deref(), Some("README.md:7:"));
-        assert_eq!(of("tail 3\n…\nhead").as_deref(), Some("README.md:7:"));
+        assert_eq!(of("rate 1\ntail 3").as_deref(), Some("line 5:"), "lines between are not left out in silence");
+        assert_eq!(of("rate 1\n…\ntail 4").as_deref(), Some("line 7:"));
+        assert_eq!(of("tail 3\n…\nhead").as_deref(), Some("line 7:"));
     }
 
     #[test]

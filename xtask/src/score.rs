@@ -1,5 +1,5 @@
 //! `cargo xtask score`: runs every claim, with its mechanism switched off too, by the release build, and rewrites
-//! `validation/claims.toml` and the README's figures. Decides nothing: the test that compares is the one that rewrites.
+//! `validation/claims.toml`, the README's figures and the score of docs/claims.md. Decides nothing: the test that compares is the one that rewrites.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -10,7 +10,9 @@ use crate::{cargo, target};
 pub fn score() -> ExitCode {
     match try_score() {
         Ended::Passed => {
-            println!("Rewritten: validation/claims.toml and README.md. See what changed before committing it.");
+            println!(
+                "Rewritten: validation/claims.toml, README.md and docs/claims.md. See what changed before committing it."
+            );
             ExitCode::SUCCESS
         }
         Ended::Skipped(reason) | Ended::Failed(reason) => {

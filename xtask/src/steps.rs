@@ -38,7 +38,7 @@ pub const ALL: &[Step] = &[
     Step { name: "release", what: "the program as users build it", run: cargo::release },
     Step { name: "twice", what: "a study twice, on one core and on two: equal bytes", run: twice::twice },
     Step { name: "mutate", what: "changed inputs of every kind through the program", run: mutate::short },
-    Step { name: "readme", what: "the README's commands, as written", run: readme::readme },
+    Step { name: "readme", what: "the commands of README and manual, as written", run: readme::readme },
     Step { name: "page", what: "the report page, rebuilt: equal to the one committed", run: web::page },
     Step { name: "webtest", what: "the report page's tests", run: web::test },
 ];

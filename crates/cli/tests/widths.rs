@@ -1,4 +1,4 @@
-//! What a screen of 60, 80 or 200 columns shows of every command of the README and of every job in docs/examples, cut
+//! What a screen of 60, 80 or 200 columns shows of every command of the README and the tour, and of every job in docs/examples, cut
 //! short: no line is wider, no word or number broken, no space at a line's end, no escape.
 //!
 //! A word is broken where a narrow screen shows one that a wide one does not, or where one is missing though nothing is
@@ -6,7 +6,7 @@
 
 mod seekwise;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -36,22 +36,23 @@ const MORE: [&str; 9] = [
     "seekwise run docs/examples/oltp.foo --on exos-x18 # exits 2",
 ];
 
-/// The README's commands for a shell, but those whose output is for programs; `out` stands for a study's folder.
+/// The commands of the README and the tour for a shell, but those whose output is for programs; `out` stands for a study's folder.
 fn readme() -> Vec<String> {
-    let text = include_str!("../../../README.md");
+    let pages = [include_str!("../../../README.md"), include_str!("../../../docs/tour.md")];
     let mut inside = false;
     let mut lines = Vec::new();
-    for line in text.lines() {
+    for line in pages.iter().flat_map(|page| page.lines()) {
         match line {
             line if line.starts_with("```") => inside = line == "```sh",
-            line if inside => lines.push(line.replace("cargo run --release --", "seekwise")),
+            line if inside => lines.push(line.to_owned()),
             _ => {}
         }
     }
     // What a place in real time gives is another figure each time, however wide the screen.
     let apart = ["--json", "--format", "--on null"];
     let shown = |line: &String| line.starts_with("seekwise") && !apart.iter().any(|word| line.contains(word));
-    lines.into_iter().filter(shown).collect()
+    let lines: BTreeSet<String> = lines.into_iter().filter(shown).collect();
+    lines.into_iter().collect()
 }
 
 /// A command that asks the same of less work.
@@ -76,7 +77,7 @@ fn short(line: &str) -> Vec<String> {
             set("--runs", "2");
             words.retain(|word| word != "N9" && word != "C2");
         }
-        "study" => words.iter_mut().filter(|word| *word == "studies/ncq-alone.toml").for_each(|word| {
+        "study" => words.iter_mut().filter(|word| *word == "ncq-alone").for_each(|word| {
             "small.toml".clone_into(word);
         }),
         _ => {}
