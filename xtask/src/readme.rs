@@ -42,7 +42,7 @@ struct Sample {
 }
 
 /// The pages whose commands are run, in this order: later ones may use what earlier ones left in `out`.
-const PAGES: [&str; 4] = ["README.md", "docs/install.md", "docs/command-line.md", "docs/tour.md"];
+const PAGES: [&str; 5] = ["README.md", "docs/install.md", "docs/command-line.md", "docs/tour.md", "docs/tutorial.md"];
 
 /// Runs the step.
 pub fn readme() -> Ended {
