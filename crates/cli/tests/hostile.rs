@@ -149,9 +149,8 @@ fn misbehave(
     let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(end.0), "{what}: {said}");
     assert!(said.contains(end.1), "{what}: expected `{}`\n{said}", end.1);
-    let groups = Command::new("sh")
-        .args(["-c", &format!("ls -d /sys/fs/cgroup/seekwise-{id}-* /sys/fs/cgroup/*/seekwise-{id}-*")]);
-    let groups = { groups }.output().unwrap().stdout;
+    let names = format!("ls -d /sys/fs/cgroup/seekwise-{id}-* /sys/fs/cgroup/*/seekwise-{id}-*");
+    let groups = Command::new("sh").args(["-c", &names]).output().unwrap().stdout;
     assert!(groups.is_empty(), "{what}: {}", text(&groups));
     let left = Command::new("pgrep").args(["-af", &format!("[s]leep {mark}|[e]cho {mark}")]).output().unwrap().stdout;
     assert!(left.is_empty(), "{what}: {}", text(&left));

@@ -80,7 +80,10 @@ impl Loop {
     pub fn attach(file: &Path, bytes: u64, bounds: Bounds<'_>) -> io::Result<Loop> {
         let limit = format!("--sizelimit={bytes}");
         let words = ["--find", "--show", "--direct-io=on", &limit].map(OsStr::new);
-        tool("losetup", words.into_iter().chain([file.as_os_str()]), bounds).map(|path| Loop(PathBuf::from(path)))
+        let attached = tool("losetup", words.into_iter().chain([file.as_os_str()]), bounds);
+        // One that was ended in time to say nothing may have attached one all the same.
+        let unknown = |_: &io::Error| debris::loops(file).into_iter().for_each(|path| drop(Loop(path)));
+        attached.inspect_err(unknown).map(|path| Loop(PathBuf::from(path)))
     }
 
     /// Its name.

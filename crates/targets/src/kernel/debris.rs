@@ -36,9 +36,12 @@ pub enum Made {
     Socket(PathBuf),
 }
 
-/// A note of a run that is under way; it goes with the run.
+/// A note of a run that is under way; it goes with the run, and stays where a folder does.
 #[derive(Debug)]
-pub struct Note(Option<PathBuf>);
+pub struct Note {
+    path: Option<PathBuf>,
+    made: Vec<Made>,
+}
 
 /// What became of what a note names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,19 +86,21 @@ impl Note {
                 text.push_str(&format!("{word}\t{path}\n"));
             }
         }
-        Note(folders().into_iter().find_map(|folder| {
+        let path = folders().into_iter().find_map(|folder| {
             let path = folder.join(&name);
             fs::create_dir_all(&folder).ok()?;
             // One of the same name is of a process that is gone, whose number we have.
             let _ = fs::remove_file(&path);
             File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
-        }))
+        });
+        Note { path, made: made.to_vec() }
     }
 }
 
 impl Drop for Note {
     fn drop(&mut self) {
-        if let Some(path) = self.0.take() {
+        let stays = self.made.iter().any(|made| matches!(made, Made::Folder(folder) if folder.exists()));
+        if let Some(path) = self.path.take().filter(|_| !stays) {
             let _ = fs::remove_file(path);
         }
     }
@@ -199,8 +204,8 @@ fn mounts() -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
-/// Loop devices on files below a folder.
-fn loops(folder: &Path) -> Vec<PathBuf> {
+/// Loop devices on a file, or on files below a folder.
+pub(super) fn loops(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let on = |entry: fs::DirEntry| {
         let file = fs::read_to_string(entry.path().join("loop/backing_file")).ok()?;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::group::Group;
 
@@ -279,13 +279,15 @@ fn wait(mut child: Child, bounds: Bounds<'_>, enough: &AtomicBool) -> (Result<St
 /// Runs a tool of the system within bounds: how it ended, what it printed, its errors. One that does not even end when it is killed, as it
 /// waits for a disk, is left behind.
 pub(super) fn run_tool(command: &mut Command, bounds: Bounds<'_>) -> io::Result<(How, String, String)> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    // A group of its own: what it runs itself is ended with it, and a terminal's Ctrl-C is for us alone.
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
     let process = Pid::from_child(&child);
     let (out, errors) = (child.stdout.take().map(Heard::of), child.stderr.take().map(Heard::of));
     let how = match wait(child, bounds, &AtomicBool::new(false)) {
         (Ok(status), _) => How::of(status?),
         (Err(how), ended) => {
-            let _ = kill_process(process, Signal::KILL);
+            let _ = kill_process_group(process, Signal::KILL);
             let _ = ended.recv_timeout(LAST);
             how
         }
