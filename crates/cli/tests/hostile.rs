@@ -45,7 +45,11 @@ const WORKLOADS: [(&str, &str, End); 19] = [
     ("never ends", "sleep MARK", (2, "the workload had not ended after")),
     ("stops itself", "kill -STOP $$; sleep MARK", (2, "the workload had not ended after")),
     ("waits for a pipe", "mkfifo $SEEKWISE_MOUNT/p; cat $SEEKWISE_MOUNT/p", (2, "the workload had not ended after")),
-    ("forks without end", "ulimit -u 300; f() { f | f & }; f; sleep MARK", (2, "the workload")),
+    (
+        "forks into a tree",
+        "f() { [ $1 = 0 ] && exec sleep MARK; f $(($1 - 1)) & f $(($1 - 1)) & wait; }; f 6",
+        (2, "the workload"),
+    ),
     ("kills its parent", "kill -9 $PPID; sleep MARK", (2, "the workload died of SIGKILL")),
     ("kills its group", "kill -TERM 0; sleep MARK", (2, "the workload died of SIGTERM")),
     ("prints without end", "yes", (2, "the workload")),
@@ -100,7 +104,7 @@ impl Place {
 
     /// A length of a sleep that nobody else sleeps.
     fn mark(&self, number: usize) -> String {
-        format!("7{:07}.{number}", std::process::id())
+        format!("7{:07}.{number:03}", std::process::id())
     }
 
     fn command(&self, words: &[&str]) -> Command {

@@ -71,6 +71,9 @@ pub fn tool<S: AsRef<OsStr>>(
     Err(io::Error::other(format!("{program}: {said}")))
 }
 
+/// How often a loop device is detached that somebody has open, a twentieth of a second apart: five seconds in all.
+const DETACHING: usize = 100;
+
 /// A loop device on a file; it is detached when this goes.
 #[derive(Debug)]
 pub struct Loop(PathBuf);
@@ -94,7 +97,18 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = tool("losetup", [OsStr::new("--detach"), self.0.as_os_str()], Bounds::of_giving_back());
+        // Whoever looks at it at this moment keeps it: it is asked again until it has no file any more, or somebody else's.
+        let file = |path: &Path| {
+            std::fs::read_to_string(Path::new("/sys/block").join(path.file_name()?).join("loop/backing_file")).ok()
+        };
+        let own = file(&self.0);
+        for _ in 0..DETACHING {
+            let _ = tool("losetup", [OsStr::new("--detach"), self.0.as_os_str()], Bounds::of_giving_back());
+            if file(&self.0) != own {
+                return;
+            }
+            (0..5).for_each(|_| pause());
+        }
     }
 }
 

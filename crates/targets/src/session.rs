@@ -96,7 +96,10 @@ impl Session<'_> {
         let (disk, mount) = (place("disk")?, place("mount")?);
         let folder = Folder::mount(&disk, export, inbox.clone())?;
         let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
-        let unmounted = folder.unmount().inspect_err(|_| leave(&disk));
+        let unmounted = folder.unmount().map_err(|error| {
+            leave(&disk);
+            io::Error::new(error.kind(), format!("umount {}: {error}", disk.display()))
+        });
         done.and_then(|pages| unmounted.map(|()| pages))
     }
 
