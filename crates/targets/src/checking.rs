@@ -92,8 +92,8 @@ impl<'a> Checker<'a> {
     }
 
     /// What files lack on this disk of what they held; nothing where there is no file system, or none that can be mounted.
-    pub fn missing(&self, content: &Content<'_>, pages: &Pages) -> io::Result<Vec<Unflushed>> {
-        let Some(system) = self.system else { return Ok(Vec::new()) };
+    pub fn missing(&self, content: &Content<'_>, pages: &Pages) -> io::Result<Option<Vec<Unflushed>>> {
+        let Some(system) = self.system else { return Ok(None) };
         let folder = self.folder.join("given");
         let (image, mount) = (folder.join("image"), folder.join("mount"));
         std::fs::create_dir_all(&mount)?;
@@ -102,9 +102,9 @@ impl<'a> Checker<'a> {
             Ok(mounted) => {
                 let missing = pages.missing(&mount);
                 mounted.end()?;
-                missing
+                Some(missing)
             }
-            Err(_) => Vec::new(),
+            Err(_) => None,
         };
         std::fs::remove_dir_all(&folder)?;
         Ok(found)

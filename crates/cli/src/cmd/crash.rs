@@ -64,8 +64,8 @@ struct Report {
     shrunk: Option<(Tried, Shrunk)>,
     /// Where each of these lies in the file system, in words; by stamp.
     places: Vec<(u64, String)>,
-    /// What files held when the workload had ended and the disk had not been given by then.
-    unflushed: Vec<Unflushed>,
+    /// What files held when the workload had ended and the disk had not been given by then; nothing where that is not known.
+    unflushed: Option<Vec<Unflushed>>,
     /// What it had not been given at the worst medium's cut, where lost writes do not explain that.
     later: Vec<Unflushed>,
 }
@@ -130,10 +130,11 @@ fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Repo
     let unflushed = given(end).map_err(Failure::new)?;
     let mut later = match &shrunk {
         Some((tried, Shrunk::NotLost { .. })) if tried.finding.verdict == Verdict::LostPromised => given(tried.case.at),
-        _ => Ok(Vec::new()),
+        _ => Ok(None),
     }
-    .map_err(Failure::new)?;
-    later.retain(|lacking| !unflushed.contains(lacking));
+    .map_err(Failure::new)?
+    .unwrap_or_default();
+    later.retain(|lacking| !unflushed.as_ref().is_some_and(|all| all.contains(lacking)));
     Ok(Report { recorded, outcome, shrunk, places, unflushed, later })
 }
 

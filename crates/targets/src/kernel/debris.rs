@@ -71,7 +71,9 @@ impl Note {
         let name = format!("{own}-{}.run", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut text =
             format!("{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n", boot(), process::began(own as i32).unwrap_or_default());
-        if let Some(control) = group::parent() {
+        // Programs run where there is a folder.
+        let runs = made.iter().any(|made| matches!(made, Made::Folder(_)));
+        if let Some(control) = runs.then(group::parent).flatten() {
             text.push_str(&format!("control\t{}\n", control.display()));
         }
         for made in made {

@@ -114,7 +114,7 @@ fn cached(report: &Report, width: usize) -> String {
     };
     let head = "Written, never flushed: when the workload ended, this was in the system's page cache and had not been given to the disk. No cut \
                 could find it there. Is an fsync missing?";
-    part(head.to_owned(), &report.unflushed);
+    part(head.to_owned(), report.unflushed.as_deref().unwrap_or_default());
     if let Some((tried, _)) = &report.shrunk {
         let at = seconds(tried.case.at);
         let head = format!(
@@ -312,7 +312,7 @@ pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
         "cuts": cuts(report).count(), "orders": orders(report).count(), "checked": outcome.checked,
         "disk_broke": outcome.disk_broke, "at_cuts": counted(counts(cuts(report))),
         "in_orders": counted(counts(orders(report))), "first": first.map(example).collect::<Vec<_>>(),
-        "shrunk": shrunk, "unflushed": unflushed_json(&report.unflushed), "not_given": unflushed_json(&report.later),
+        "shrunk": shrunk, "unflushed": report.unflushed.as_deref().map(unflushed_json), "not_given": unflushed_json(&report.later),
         "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,
     })
 }
