@@ -238,9 +238,9 @@ Exit code 1: something was lost after a promise, or is corrupt.")]
     /// Say by timing alone whether a flush waits for the medium.
     #[command(after_help = real::FLUSH_AUDIT)]
     FlushAudit(FlushAudit),
-    /// Put back settings of devices that a run which was killed has left.
-    #[command(after_help = "Example:\n  seekwise restore")]
-    Restore,
+    /// Put back settings of devices that a run which was killed has left, and take away its mounts, loop devices, processes and folders.
+    #[command(after_help = "Examples:\n  seekwise restore --dry-run\n  seekwise restore")]
+    Restore(Restore),
     /// Make a result folder's report again.
     #[command(after_help = "Example:\n  seekwise report out")]
     Report(Report),
@@ -714,6 +714,14 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 /// A name that is not empty.
+/// Arguments of `restore`.
+#[derive(Args, Debug)]
+pub struct Restore {
+    /// Only say what would be done.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("it is empty; expected a name".to_owned()) } else { Ok(text.to_owned()) }
 }

@@ -63,7 +63,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Set(args) => power::set(&args, cli.json),
         Command::Status(args) => power::status(&args, cli.json),
         Command::FlushAudit(args) => flush_audit::flush_audit(&args, cli.json),
-        Command::Restore => restore::restore(cli.json),
+        Command::Restore(args) => restore::restore(&args, cli.json),
         Command::Report(args) => report::report(&args, cli.json),
         Command::Bench(args) => bench::bench(&args, cli.json),
         Command::Completions(args) => complete::completions(&args),

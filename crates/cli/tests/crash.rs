@@ -101,6 +101,53 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// What an honest drive has promised stays on each file system, also where another order of its writes could have been.
+#[test]
+fn what_was_flushed_stays_on_xfs_and_on_btrfs() {
+    for (name, tools) in [("xfs", ["mkfs.xfs", "xfs_repair"]), ("btrfs", ["mkfs.btrfs", "btrfs"])] {
+        if skips(name, &tools) {
+            continue;
+        }
+        let recipe = format!("{name}-fsync");
+        let run = ["--on", "barracuda-7200.7", "--recipe", &recipe, "--env", "FILES=12", "--cuts", "24", "--json"];
+        let (code, out, err) = crash(&run);
+        assert_eq!(code, 0, "{name}: {out}\n{err}");
+        let said: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&said["at_cuts"]["consistent"], &said["disk_broke"]), (&24.into(), &0.into()), "{name}: {said}");
+        assert!(said["promises"] == 12 && said["checked"].as_u64() > Some(8), "{name}: {said}");
+    }
+}
+
+/// A program that flushes one file of three: the others were in the page cache alone, and are named with their bytes.
+#[test]
+fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
+    if skips("bytes that never left the page cache", &[]) {
+        return;
+    }
+    // 10,000 bytes are changed in the middle of a file that was there before.
+    let prepare = "head -c 40960 /dev/zero > $SEEKWISE_MOUNT/old; echo from before > $SEEKWISE_MOUNT/other";
+    let work = "cd $SEEKWISE_MOUNT; echo a > flushed; sync flushed; seq 2000 > new; \
+                seq 5000 | head -c 10000 | dd of=old bs=1 seek=8192 conv=notrunc 2>/dev/null; echo done";
+    let check = "test -s $SEEKWISE_PROMISES || exit 0; test -s $SEEKWISE_MOUNT/new || exit 11";
+    let words = ["--on", "cheetah-15k.4", "--fs", "ext4", "--prepare", prepare, "--workload", work, "--check", check];
+    let (code, out, err) = crash(&[&words[..], &["--cuts", "20", "--orders", "2", "--json"]].concat());
+    let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code}: {out}\n{err}"));
+    let named = |file: &str| said["unflushed"].as_array().unwrap().iter().find(|it| it["file"] == file).cloned();
+    let (new, old) = (named("/new").unwrap(), named("/old").unwrap());
+    assert_eq!(new["ranges"], serde_json::json!([[0, 8893]]), "{said}");
+    // Pages of 4096 bytes: 8192 to 18191 lie in three of them.
+    assert_eq!((&old["ranges"], &old["named"]), (&serde_json::json!([[8192, 20480]]), &true.into()), "{said}");
+    assert!(named("/flushed").is_none() && named("/other").is_none(), "{said}");
+    assert_eq!(said["files_left_out"], 0);
+    // Flushed, nothing is named.
+    let work = work.replace("echo done", "sync; echo done");
+    let words = ["--on", "cheetah-15k.4", "--fs", "ext4", "--prepare", prepare, "--workload", &work, "--check", check];
+    let (code, out, err) = crash(&[&words[..], &["--cuts", "20", "--json"]].concat());
+    assert_eq!(code, 0, "{out}\n{err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(said["unflushed"], serde_json::json!([]), "{said}");
+}
+
 #[test]
 fn a_bare_disk_needs_no_root() {
     let lacks = |program: &&&str| {
@@ -129,11 +176,11 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     refused(&["--recipe", "sqlite-wal-ful"], "did you mean `sqlite-wal-full`?");
     refused(
         &[&own[..], &["--fs", "exxt4"]].concat(),
-        "--fs: `exxt4` is none that is known here; expected ext4; did you mean `ext4`?",
+        "--fs: `exxt4` is none that is known here; expected ext4, xfs, btrfs; did you mean `ext4`?",
     );
     refused(&[&own[..], &["--size", "64m"]].concat(), "--prepare and --size are of a file system; expected --fs ext4");
     refused(&own, "the workload wrote nothing to the disk while it ran");
-    refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit status: 3");
+    refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit code 3");
     refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");
     let (code, _, err) = crash(&["--on", "null", "--workload", "true", "--check", "true"]);
     assert!(code == 2 && err.contains("is no modelled disk"), "{err}");
@@ -146,8 +193,11 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     refused(&[&own[..], &["--fs", "ext4:no-such-option"]].concat(), "--fs: mount");
     refused(
         &[&own[..], &["--fs", "ext4", "--prepare", "echo broken; exit 1"]].concat(),
-        "what is to be prepared failed: broken",
+        "what is to be prepared ended with exit code 1: broken",
     );
+    refused(&[&own[..], &["--fs", "xfs", "--size", "64m"]].concat(), "expected at least 300m, which xfs needs");
+    refused(&[&own[..], &["--env", "NO_SUCH_VARIABLE"]].concat(), "--env NO_SUCH_VARIABLE: is not set here");
+    refused(&[&own[..], &["--env", "SEEKWISE_URI=x"]].concat(), "`SEEKWISE_URI` is the laboratory's own");
     let writes = [
         "--fs",
         "ext4",

@@ -5,6 +5,7 @@
 //! needs = ["sqlite3"]            # programs that must be there
 //! fs = "ext4"                    # a file system, and options of its mount behind a colon; without it, none
 //! size = "64m"                   # of the file system
+//! env = ["COMMITS"]              # variables that are handed on from outside, where they are set there
 //! prepare = "…"                  # for a shell, before the disk is served; may be left out
 //! workload = "…"                 # for a shell: each line that it prints is a promise
 //! check = "…"                    # for a shell: its exit code is the verdict
@@ -37,6 +38,8 @@ pub struct Recipe {
     pub fs: Option<String>,
     /// Bytes of the file system.
     pub size: Option<u64>,
+    /// Variables of the environment outside that all of them find in theirs.
+    pub env: Vec<String>,
     /// For a shell, before the disk is served.
     pub prepare: Option<String>,
     /// For a shell.
@@ -57,7 +60,7 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 /// Keys of a file.
-const KEYS: [&str; 8] = ["title", "needs", "fs", "size", "prepare", "workload", "check", "variant"];
+const KEYS: [&str; 9] = ["title", "needs", "fs", "size", "env", "prepare", "workload", "check", "variant"];
 
 /// Keys of a variant.
 const VARIANT: [&str; 3] = ["title", "fs", "set"];
@@ -135,24 +138,33 @@ fn set(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, value: &Spanne
     };
     for (name, value) in table {
         let key: &str = name.get_ref();
-        let fits = key.starts_with(|c: char| c.is_ascii_uppercase())
-            && key.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-            && !["PATH", "HOME", "IFS", "ENV"].contains(&key)
-            && !key.starts_with("SEEKWISE_");
         match value.get_ref().as_str() {
-            Some(text) if fits => recipe.set.push((key.to_owned(), text.to_owned())),
+            Some(text) if is_own(key) => recipe.set.push((key.to_owned(), text.to_owned())),
             Some(_) => wrong(reader, line, key, "no name of a variable of its own", "capitals, digits and _"),
             None => wrong(reader, line, key, "is no text", "a text in quotes"),
         }
     }
 }
 
+/// Whether a variable may be a recipe's own: in capitals, and nothing that a shell or the laboratory reads itself.
+fn is_own(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        && !["PATH", "HOME", "IFS", "ENV"].contains(&name)
+        && !name.starts_with("SEEKWISE_")
+}
+
 fn field(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, key: &str, value: &Spanned<DeValue<'_>>) {
-    if key == "needs" {
+    if ["needs", "env"].contains(&key) {
         let words = value.get_ref().as_array().map(|list| list.iter().map(|word| word.get_ref().as_str()));
-        match words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect()) {
-            Some(words) => recipe.needs = words,
-            None => wrong(reader, line, key, "is no list of texts", "[\"PROGRAM\", …]"),
+        let words: Option<Vec<String>> = words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect());
+        match words {
+            Some(words) if key == "needs" => recipe.needs = words,
+            Some(words) => match words.iter().find(|word| !is_own(word)) {
+                Some(word) => wrong(reader, line, word, "no name of a variable of its own", "capitals, digits and _"),
+                None => recipe.env = words,
+            },
+            None => wrong(reader, line, key, "is no list of texts", "[\"WORD\", …]"),
         }
         return;
     }
@@ -209,7 +221,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (from, to, said) in [
-            ("check =", "chekc =", "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, prepare"),
+            ("check =", "chekc =", "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, env, prepare"),
+            ("size = \"8m\"", "env = [\"A\", \"HOME\"]", "r.toml:2: `HOME`: no name of a variable of its own"),
             ("check = \"c\"\n", "", "r.toml: `check`: missing key; expected a command for a shell"),
             ("8m", "8 x", "r.toml:2: `size`: `8 x` is no size; expected such as 64m or 1g"),
             ("MODE", "PATH", "r.toml:7: `PATH`: no name of a variable of its own"),

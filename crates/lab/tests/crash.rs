@@ -168,7 +168,7 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
         let media = std::sync::Mutex::new(Vec::new());
         let check = |_: usize, image: &Image, _: &[&str]| {
             media.lock().unwrap().push(seen(image, &history, &writes));
-            Ok(Checked { code: Some(0), printed: String::new(), unmountable: None, fault: None })
+            Ok(Checked { code: Some(0), died: None, printed: String::new(), unmountable: None, fault: None })
         };
         let Ok(outcome) = trials.run(&history, &stack, &check, &|| ()) else { continue };
         let media = media.into_inner().unwrap();
@@ -346,7 +346,7 @@ fn records(lies: bool) -> (Outcome, Option<Shrunk>) {
         let there = seen(image, &history, &writes);
         let gone = (0..promises.len() as u64).filter(|record| !there.contains_key(&(record * 16))).count();
         let code = Some(if gone > 0 { 11 } else { 0 });
-        Ok(Checked { code, printed: format!("{gone} are gone"), unmountable: None, fault: None })
+        Ok(Checked { code, died: None, printed: format!("{gone} are gone"), unmountable: None, fault: None })
     };
     let trials = Trials { cuts: 100, orders: 3, seed: Seed(1), workers: 3 };
     let outcome = trials.run(&history, &stack, &check, &|| ()).unwrap();

@@ -8,7 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::kernel::{Ended, FileSystem, Mounted, Program};
+use crate::kernel::pages::{Pages, Unflushed};
+use crate::kernel::{Bounds, Ended, FileSystem, Mounted, Program};
 
 /// Bytes of the base that are told apart: what is zero stays a hole.
 const PIECE: usize = 64 << 10;
@@ -90,6 +91,25 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
+    /// What files lack on this disk of what they held; nothing where there is no file system, or none that can be mounted.
+    pub fn missing(&self, content: &Content<'_>, pages: &Pages) -> io::Result<Option<Vec<Unflushed>>> {
+        let Some(system) = self.system else { return Ok(None) };
+        let folder = self.folder.join("given");
+        let (image, mount) = (folder.join("image"), folder.join("mount"));
+        std::fs::create_dir_all(&mount)?;
+        self.write(&image, content)?;
+        let found = match mounted(system, &image, &mount, self.program.bounds)? {
+            Ok(mounted) => {
+                let missing = pages.missing(&mount);
+                mounted.end()?;
+                Some(missing)
+            }
+            Err(_) => None,
+        };
+        std::fs::remove_dir_all(&folder)?;
+        Ok(found)
+    }
+
     /// Looks at a disk after a cut at so many seconds, with these promises made before it.
     pub fn look(&self, worker: usize, content: &Content<'_>, promises: &[&str]) -> io::Result<Seen> {
         let folder = self.folder.join(format!("check-{worker}"));
@@ -116,21 +136,27 @@ impl<'a> Checker<'a> {
             let ended = program.run()?;
             return Ok(Seen { ended: Some(ended), unmountable: None, fault: None });
         };
-        let mounted = match mounted(system, &image, &mount)? {
+        let bounds = self.program.bounds;
+        let mounted = match mounted(system, &image, &mount, bounds)? {
             Ok(mounted) => mounted,
             Err(why) => return Ok(Seen { ended: None, unmountable: Some(why), fault: None }),
         };
         program.environment.push(("SEEKWISE_MOUNT".to_owned(), shown(&mount)));
         let ended = program.run()?;
         mounted.end()?;
-        let fault = system.faults(&image)?;
+        let fault = system.faults(&image, bounds)?;
         Ok(Seen { ended: Some(ended), unmountable: None, fault })
     }
 }
 
 /// Mounts it; the inner error says why that cannot be, the outer one that the system had no means for it.
-fn mounted(system: &FileSystem, image: &Path, folder: &Path) -> io::Result<Result<Mounted, String>> {
-    match system.mount(image, folder) {
+fn mounted(
+    system: &FileSystem,
+    image: &Path,
+    folder: &Path,
+    bounds: Bounds<'_>,
+) -> io::Result<Result<Mounted, String>> {
+    match system.mount(image, folder, bounds) {
         Ok(mounted) => Ok(Ok(mounted)),
         Err(error) if error.to_string().contains("loop device") => Err(error),
         Err(error) => Ok(Err(without(&error.to_string(), folder))),

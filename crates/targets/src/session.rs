@@ -8,7 +8,6 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -18,7 +17,8 @@ use seekwise_model::stack::Stack;
 
 use crate::bytes::Bytes;
 use crate::history::{Chronicle, History, Mark};
-use crate::kernel::{Bounds, FileSystem, Loop, Mounted, Program, leave};
+use crate::kernel::pages::{self, Pages};
+use crate::kernel::{Bounds, FileSystem, How, Loop, Mounted, Program, leave};
 use crate::live::{Disk, Inbox, Message, Order, Receipt};
 use crate::nbd::Export;
 use crate::serve::fuse::Folder;
@@ -37,7 +37,7 @@ pub struct Session<'a> {
     pub base: Option<(&'a Path, &'a FileSystem)>,
     /// The program, for a shell.
     pub workload: &'a str,
-    /// What it finds in its environment, beside what the session adds.
+    /// What it finds in its environment, beside what the session and every program add.
     pub set: &'a [(String, String)],
     /// When it is ended, which is an error.
     pub bounds: Bounds<'a>,
@@ -52,6 +52,8 @@ pub struct Recorded {
     pub history: History,
     /// How well the clock kept up.
     pub receipt: Receipt,
+    /// What the files held that the program changed, when it had ended.
+    pub pages: Pages,
 }
 
 impl Session<'_> {
@@ -79,15 +81,14 @@ impl Session<'_> {
         let done = self.work(&exported, &inbox, &Address::Unix(socket).uri());
         let _ = inbox.send(Message::Stop);
         let receipt = ended()?;
-        done?;
-        Ok(Recorded { history: chronicle.take(), receipt })
+        Ok(Recorded { pages: done?, history: chronicle.take(), receipt })
     }
 
     /// The program's run, and what it stands on.
-    fn work(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<()> {
+    fn work(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<Pages> {
         let mut environment = self.set.to_vec();
         environment.push(("SEEKWISE_URI".to_owned(), uri.to_owned()));
-        let Some((base, system)) = self.base else { return self.run(environment, inbox) };
+        let Some((base, system)) = self.base else { return self.run(environment, inbox).map(|()| Pages::default()) };
         let place = |name: &str| {
             let path = self.folder.join(name);
             std::fs::create_dir(&path).map(|()| path)
@@ -95,8 +96,11 @@ impl Session<'_> {
         let (disk, mount) = (place("disk")?, place("mount")?);
         let folder = Folder::mount(&disk, export, inbox.clone())?;
         let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
-        let unmounted = folder.unmount().inspect_err(|_| leave(&disk));
-        done.and(unmounted)
+        let unmounted = folder.unmount().map_err(|error| {
+            leave(&disk);
+            io::Error::new(error.kind(), format!("umount {}: {error}", disk.display()))
+        });
+        done.and_then(|pages| unmounted.map(|()| pages))
     }
 
     fn mounted(
@@ -106,14 +110,17 @@ impl Session<'_> {
         [file, mount]: [&PathBuf; 2],
         environment: &mut Vec<(String, String)>,
         inbox: &Inbox,
-    ) -> io::Result<()> {
-        let attached = Loop::attach(file, std::fs::metadata(base)?.len())?;
-        let mounted: Mounted = system.mount(attached.path(), mount)?;
+    ) -> io::Result<Pages> {
+        let attached = Loop::attach(file, std::fs::metadata(base)?.len(), self.bounds)?;
+        let mounted: Mounted = system.mount(attached.path(), mount, self.bounds)?;
+        let began = pages::instant(&self.folder.join("began"))?;
         for (name, path) in [("SEEKWISE_MOUNT", &**mount), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
         }
         let done = self.run(environment.clone(), inbox);
-        done.and(mounted.end())
+        let pages = done.as_ref().map_or_else(|_| Pages::default(), |()| Pages::of(mount, began, self.bounds.stop));
+        let unmounted = mounted.end();
+        done.and(unmounted).map(|()| pages)
     }
 
     fn run(&self, environment: Vec<(String, String)>, inbox: &Inbox) -> io::Result<()> {
@@ -129,16 +136,13 @@ impl Session<'_> {
         let program = Program { command: self.workload, environment, bounds: self.bounds };
         mark(Mark::Begin);
         let said = mark.clone();
-        let status = program.tell(move |line| said(Mark::Said(line.to_owned())))?;
+        let how = program.tell(move |line| said(Mark::Said(line.to_owned())));
+        let how = how.map_err(|error| io::Error::new(error.kind(), format!("the workload: {error}")))?;
         mark(Mark::End);
-        match status {
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(io::Error::other(format!("the workload ended with {status}"))),
-            None if self.bounds.stop.load(Ordering::Relaxed) => Err(io::Error::other("stopped")),
-            None => {
-                let after = self.bounds.limit.as_secs();
-                Err(io::Error::other(format!("the workload had not ended after {after} s of the clock")))
-            }
+        match how {
+            how if how.is_success() => Ok(()),
+            How::Stopped => Err(io::Error::other("stopped")),
+            how => Err(io::Error::other(format!("the workload {how}"))),
         }
     }
 }

@@ -27,10 +27,10 @@ pub struct Crash {
     /// List the built-in recipes; with --recipe, show that one.
     #[arg(long)]
     pub recipes: bool,
-    /// A file system that is mounted on the disk, and options of its mount, such as ext4:barrier=0. Needs root.
+    /// A file system that is mounted on the disk (ext4, xfs, btrfs), and options of its mount, such as ext4:barrier=0. Needs root.
     #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = name)]
     pub fs: Option<String>,
-    /// How large the file system is made, such as 256m; without it 64m.
+    /// How large the file system is made, such as 512m; without it 64m, of xfs 300m, of btrfs 256m.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
     /// A command for a shell that fills the file system before the disk is served.
@@ -43,6 +43,10 @@ pub struct Crash {
     /// others corrupt.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub check: Option<String>,
+    /// Hand a variable of the environment on to workload, check and --prepare, or set it for them; may be given more than once. Without it
+    /// they find PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and what the recipe names.
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
+    pub env: Vec<(String, Option<String>)>,
     /// So many cuts.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
@@ -64,4 +68,18 @@ pub struct Crash {
     /// Keep the first medium that somebody broke his word on in this file, as long as the disk or the file system, with holes.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+}
+
+/// `NAME` or `NAME=VALUE`.
+fn variable(text: &str) -> Result<(String, Option<String>), String> {
+    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
+    let fits = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match fits {
+        true if name.starts_with("SEEKWISE_") => {
+            Err(format!("`{name}` is the laboratory's own; expected another name"))
+        }
+        true => Ok((name.to_owned(), value)),
+        false => Err(format!("`{name}` is no name of a variable; expected letters, digits and _")),
+    }
 }

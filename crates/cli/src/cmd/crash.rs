@@ -13,13 +13,16 @@ use seekwise_formats::ext4::Layout;
 use seekwise_lab::crash::image::{Image, Lost};
 use seekwise_lab::crash::places::words;
 use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
-use seekwise_lab::crash::verdict::Checked;
+use seekwise_lab::crash::verdict::{Checked, Verdict};
 use seekwise_lab::crash::writes::Writes;
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
 use seekwise_targets::checking::{Checker, Content, Seen};
 use seekwise_targets::history::History;
-use seekwise_targets::kernel::{Bounds, FileSystem, Program};
+use seekwise_targets::kernel::debris::{Made, Note};
+use seekwise_targets::kernel::pages::Unflushed;
+use seekwise_targets::kernel::{Bounds, FileSystem, How, Program};
 use seekwise_targets::session::{Recorded, Session};
 
 use self::plan::Plan;
@@ -61,11 +64,17 @@ struct Report {
     shrunk: Option<(Tried, Shrunk)>,
     /// Where each of these lies in the file system, in words; by stamp.
     places: Vec<(u64, String)>,
+    /// What files held when the workload had ended and the disk had not been given by then; nothing where that is not known.
+    unflushed: Option<Vec<Unflushed>>,
+    /// What it had not been given at the worst medium's cut, where lost writes do not explain that.
+    later: Vec<Unflushed>,
 }
 
 fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Report, Failure> {
     let scratch = plan::scratch(args)?;
-    let folder = scratch.path();
+    let folder = &*scratch.path().to_owned();
+    // They go in this order: while there is a folder, a note says so.
+    let _held = (scratch, Note::write(&[Made::Folder(folder.to_owned())]));
     let bounds = Bounds { limit: Duration::from_nanos(args.limit.nanos), stop };
     let base = plan.base(folder, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
@@ -76,12 +85,12 @@ fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Repo
         speed: args.speed,
         base,
         workload: &plan.recipe.workload,
-        set: &plan.recipe.set,
+        set: &plan.environment,
         bounds,
         folder,
     };
     let recorded = session.record().map_err(Failure::new)?;
-    let program = Program { command: &plan.recipe.check, environment: plan.recipe.set.clone(), bounds };
+    let program = Program { command: &plan.recipe.check, environment: plan.environment.clone(), bounds };
     let checker = Checker::new(plan.stack.sectors() * SECTOR, base, program, folder).map_err(Failure::new)?;
     let workers = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
     let trials = Trials { cuts: args.cuts as usize, orders: args.orders, seed: Seed(args.seed), workers };
@@ -108,13 +117,25 @@ fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Repo
     let places = match (&shrunk, plan.system.as_ref()) {
         (Some((tried, Shrunk::To { lost, .. })), Some(system)) => {
             let whole = Image::without(&writes, tried.case.at, &[]);
-            let told = located(&checker, &content(&whole, history, &writes), (system, folder), &lost.left, history);
+            let whole = content(&whole, history, &writes);
+            let told = located(&checker, &whole, (system, folder, bounds), &lost.left, history);
             // Only words: where it cannot be read, there are none.
             told.unwrap_or_default()
         }
         _ => Vec::new(),
     };
-    Ok(Report { recorded, outcome, shrunk, places })
+    let given =
+        |at: Instant| checker.missing(&content(&Image::without(&writes, at, &[]), history, &writes), &recorded.pages);
+    let end = history.span().map_or(Instant::ZERO, |span| span.1);
+    let unflushed = given(end).map_err(Failure::new)?;
+    let mut later = match &shrunk {
+        Some((tried, Shrunk::NotLost { .. })) if tried.finding.verdict == Verdict::LostPromised => given(tried.case.at),
+        _ => Ok(None),
+    }
+    .map_err(Failure::new)?
+    .unwrap_or_default();
+    later.retain(|lacking| !unflushed.as_ref().is_some_and(|all| all.contains(lacking)));
+    Ok(Report { recorded, outcome, shrunk, places, unflushed, later })
 }
 
 /// What lies on a medium.
@@ -126,7 +147,7 @@ fn content<'h>(image: &Image, history: &'h History, writes: &Writes) -> Content<
 fn located(
     checker: &Checker<'_>,
     whole: &Content<'_>,
-    (system, folder): (&FileSystem, &Path),
+    (system, folder, bounds): (&FileSystem, &Path, Bounds<'_>),
     lost: &[Lost],
     history: &History,
 ) -> io::Result<Vec<(u64, String)>> {
@@ -134,7 +155,7 @@ fn located(
     let (path, mount) = (folder.join("whole"), folder.join("whole-mount"));
     checker.write(&path, whole)?;
     std::fs::create_dir(&mount)?;
-    system.mount(&path, &mount)?.end()?;
+    system.mount(&path, &mount, bounds)?.end()?;
     let file = std::fs::File::open(&path)?;
     let read = |offset: u64, length: usize| {
         let mut bytes = vec![0; length];
@@ -155,9 +176,13 @@ fn look(
     if stop.load(Ordering::Relaxed) {
         return Err(io::Error::other("stopped"));
     }
-    let (code, printed) =
-        ended.map_or((None, String::new()), |ended| (ended.status.and_then(|status| status.code()), ended.printed));
-    Ok(Checked { code, printed, unmountable, fault })
+    let (how, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();
+    let (code, died) = match how {
+        Some(How::Exited(code)) => (Some(code), None),
+        Some(how) => (None, Some(how.to_string())),
+        None => (None, None),
+    };
+    Ok(Checked { code, died, printed: printed.unwrap_or_default(), unmountable, fault })
 }
 
 fn keep(path: Option<&Path>, checker: &Checker<'_>, content: &Content<'_>) -> Result<(), Failure> {

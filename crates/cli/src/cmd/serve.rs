@@ -64,6 +64,7 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
     let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
     let disk = if let Some((judge, trusted)) = judge { disk.judged(judge, trusted) } else { disk };
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
+    let _note = note(args, control.as_deref());
     let (mut child, mut folder) = (None, None);
     let exported = export.clone();
     let receipt = serve_to(disk, export, doors, |inbox| {
@@ -159,6 +160,20 @@ impl Mounted {
         })
     }
 }
+
+/// A note of what is left where this is killed: it goes when the disk has ended.
+#[cfg(target_os = "linux")]
+fn note(args: &args::Serve, control: Option<&Path>) -> seekwise_targets::kernel::debris::Note {
+    use seekwise_targets::kernel::debris::{Made, Note};
+    let disk =
+        args.nbd.as_ref().and_then(|address| if let Address::Unix(path) = address { Some(&**path) } else { None });
+    let sockets = [disk, control].into_iter().flatten().map(|path| Made::Socket(path.to_owned()));
+    Note::write(&args.fuse.iter().cloned().map(Made::Fuse).chain(sockets).collect::<Vec<_>>())
+}
+
+/// What is left goes with the program.
+#[cfg(not(target_os = "linux"))]
+fn note(_: &args::Serve, _: Option<&Path>) {}
 
 /// No folder: it is Linux's.
 #[cfg(not(target_os = "linux"))]

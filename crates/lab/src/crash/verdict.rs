@@ -6,7 +6,7 @@
 //! | 10 | consistent; something that was told is lost, and might be |
 //! | 11 | something is lost that was promised |
 //! | 126, 127 | the check could not run: an error, no answer |
-//! | anything else | corrupt |
+//! | anything else, a signal, or no end in time | corrupt |
 //!
 //! A file system that cannot be mounted, or in which its checker finds errors afterwards, is corrupt whatever the check says.
 
@@ -58,8 +58,10 @@ impl Verdict {
 /// What is known of one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The exit code of the check; nothing where a signal or the time ended it.
+    /// The exit code of the check; nothing where it has none.
     pub code: Option<i32>,
+    /// How it ended without one, behind "the check": it died of a signal, or took too long.
+    pub died: Option<String>,
     /// What it printed.
     pub printed: String,
     /// Why it could not be mounted.
@@ -97,8 +99,11 @@ impl Checked {
         if let Some(fault) = &self.fault {
             return finding(Verdict::Corrupt, fault);
         }
-        let ended = "a signal or the time ended the check";
-        finding(verdict, if self.code.is_none() { ended } else { last })
+        match &self.died {
+            Some(died) if last.is_empty() => finding(verdict, &format!("the check {died}")),
+            Some(died) => finding(verdict, &format!("the check {died}; before, it said: {last}")),
+            None => finding(verdict, last),
+        }
     }
 }
 
@@ -108,7 +113,8 @@ mod tests {
 
     fn said(code: Option<i32>, fault: Option<&str>) -> Finding {
         let printed = "first\nthe last \n\n".to_owned();
-        Checked { code, printed, unmountable: None, fault: fault.map(str::to_owned) }.finding().unwrap()
+        let died = code.is_none().then(|| "died of SIGSEGV".to_owned());
+        Checked { code, died, printed, unmountable: None, fault: fault.map(str::to_owned) }.finding().unwrap()
     }
 
     #[test]
@@ -120,11 +126,13 @@ mod tests {
             assert_eq!(said(code, None).verdict, Verdict::Corrupt, "a check that knows no code of ours says no");
         }
         assert_eq!(said(Some(0), Some("bad bitmap")).words, "bad bitmap");
+        assert_eq!(said(None, None).words, "the check died of SIGSEGV; before, it said: the last");
     }
 
     #[test]
     fn a_check_that_cannot_run_is_no_answer() {
-        let checked = Checked { code: Some(127), printed: "sh: x: not found".into(), unmountable: None, fault: None };
+        let printed = "sh: x: not found".into();
+        let checked = Checked { code: Some(127), died: None, printed, unmountable: None, fault: None };
         assert!(checked.finding().unwrap_err().to_string().contains("x: not found"));
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::system::{Node, Number, System};
 use kept::Kept;
+pub(crate) use kept::folders;
 pub use kept::{Restored, restore};
 
 /// The keys, without `real.`, and what each takes.

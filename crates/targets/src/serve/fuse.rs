@@ -43,7 +43,7 @@ impl Folder {
     pub fn mount(folder: &Path, export: &Export, inbox: Inbox) -> io::Result<Folder> {
         let mut config = Config::default();
         config.mount_options = vec![
-            MountOption::FSName("seekwise".to_owned()),
+            MountOption::FSName(crate::kernel::debris::SOURCE.to_owned()),
             MountOption::NoSuid,
             MountOption::NoDev,
             MountOption::NoExec,

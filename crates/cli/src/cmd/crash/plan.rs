@@ -7,6 +7,7 @@ use seekwise_formats::diagnostic::{Diagnostic, nearest};
 use seekwise_formats::recipe::{self, Recipe};
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
+use seekwise_targets::kernel::debris::FOLDER;
 use seekwise_targets::kernel::{Bounds, FILE_SYSTEMS, FileSystem, Program, is_root};
 use serde_json::json;
 
@@ -15,12 +16,6 @@ use crate::cmd::{print, print_json};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::{files, tables, target};
 
-/// Bytes of a file system where nobody says how large it is to be.
-const SIZE: u64 = 64 << 20;
-
-/// ext4 has a journal of 4 MiB from this size on; below there may be none, and nothing is replayed.
-const LEAST: u64 = 16 << 20;
-
 /// What is to be done.
 pub struct Plan {
     pub target: String,
@@ -28,6 +23,8 @@ pub struct Plan {
     pub system: Option<FileSystem>,
     pub stack: Stack,
     pub warnings: Vec<String>,
+    /// What workload, check and preparation find in their environment beside what every program does.
+    pub environment: Vec<(String, String)>,
     size: u64,
 }
 
@@ -42,7 +39,6 @@ impl Plan {
         }
         recipe.fs = args.fs.clone().or(recipe.fs);
         recipe.prepare = args.prepare.clone().or(recipe.prepare);
-        let size = args.size.or(recipe.size).unwrap_or(SIZE);
         let target = args.target.clone().unwrap_or_default();
         let (stack, warnings) = target::stack(&target, &args.set)?;
         if let Some(change) = stack.changes.first() {
@@ -51,7 +47,15 @@ impl Plan {
         }
         trial::admits(&stack).map_err(Failure::new)?;
         let system = recipe.fs.as_deref().map(system).transpose()?;
-        let plan = Plan { target, recipe, system, stack, warnings, size };
+        // A recipe's size is meant for its own file system: another one may need more.
+        let usual = system.as_ref().map_or(0, |system: &FileSystem| match recipe.size {
+            Some(size) if size >= system.usual() => size,
+            _ if system.name() == "ext4" => recipe.size.unwrap_or(system.usual()),
+            _ => system.usual(),
+        });
+        let size = args.size.unwrap_or(usual);
+        let environment = environment(args, &recipe)?;
+        let plan = Plan { target, recipe, system, stack, warnings, environment, size };
         plan.fits(args)?;
         Ok(plan)
     }
@@ -69,11 +73,10 @@ impl Plan {
                     "a file system has to be mounted, which needs root; expected root, or a workload for the bare disk without --fs",
                 ));
             }
-            Some(_) if self.size < LEAST => {
-                let least = LEAST >> 20;
+            Some(system) if self.size < system.least() => {
+                let (size, least, name) = (self.size, system.least() >> 20, system.name());
                 return Err(Failure::new(format!(
-                    "--size {}: expected at least {least}m, with room for a journal",
-                    self.size
+                    "--size {size}: expected at least {least}m, which {name} needs to be what it is on a disk"
                 )));
             }
             Some(_) if self.size > bytes => {
@@ -81,9 +84,9 @@ impl Plan {
             }
             Some(_) => {}
         }
-        let tools: &[&str] =
-            if self.system.is_some() { &["mkfs.ext4", "e2fsck", "losetup", "mount", "umount"] } else { &[] };
-        let needed = self.recipe.needs.iter().map(String::as_str).chain(tools.iter().copied());
+        let own =
+            self.system.iter().flat_map(|system| system.tools().into_iter().chain(["losetup", "mount", "umount"]));
+        let needed = self.recipe.needs.iter().map(String::as_str).chain(own);
         match needed.into_iter().find(|program| !is_there(program)) {
             Some(program) => {
                 Err(Failure::new(format!("`{program}`: is not there, and is needed; expected it in PATH")))
@@ -96,19 +99,20 @@ impl Plan {
     pub fn base(&self, folder: &Path, bounds: Bounds<'_>) -> Result<Option<PathBuf>, Failure> {
         let Some(system) = &self.system else { return Ok(None) };
         let base = folder.join("base");
-        system.make(&base, self.size).map_err(Failure::new)?;
+        system.make(&base, self.size, bounds).map_err(Failure::new)?;
         let mount = folder.join("prepare");
         let made = std::fs::create_dir(&mount);
         made.map_err(|error| Failure::new(format!("{}: {error}", mount.display())))?;
         // Also where nothing is prepared: options that the mount refuses are known before the disk is served.
-        let mounted = system.mount(&base, &mount).map_err(|error| Failure::new(format!("--fs: {error}")))?;
+        let mounted = system.mount(&base, &mount, bounds);
+        let mounted = mounted.map_err(|error| Failure::new(format!("--fs: {error}")))?;
         if let Some(command) = &self.recipe.prepare {
-            let mut environment = self.recipe.set.clone();
+            let mut environment = self.environment.clone();
             environment.push(("SEEKWISE_MOUNT".to_owned(), mount.display().to_string()));
             let ended = Program { command, environment, bounds }.run().map_err(Failure::new)?;
-            if !ended.status.is_some_and(|status| status.success()) {
-                let said = ended.printed.trim().to_owned();
-                return Err(Failure::new(format!("what is to be prepared failed: {said}")));
+            if !ended.how.is_success() {
+                let (how, said) = (ended.how, ended.printed.trim().to_owned());
+                return Err(Failure::new(format!("what is to be prepared {how}: {said}")));
             }
         }
         mounted.end().map_err(Failure::new)?;
@@ -119,13 +123,27 @@ impl Plan {
 /// A file system and its options, as `--fs` names them.
 fn system(text: &str) -> Result<FileSystem, Failure> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
-    match FILE_SYSTEMS.iter().find(|known| **known == name) {
-        Some(name) => Ok(FileSystem { name, options: options.to_owned() }),
-        None => {
-            let wrong = Diagnostic::at("--fs", 0, format!("`{name}` is none that is known here"));
-            Err(wrong.expected(FILE_SYSTEMS.join(", ")).nearest_to(name, FILE_SYSTEMS).into())
-        }
+    FileSystem::named(name, options).ok_or_else(|| {
+        let wrong = Diagnostic::at("--fs", 0, format!("`{name}` is none that is known here"));
+        wrong.expected(FILE_SYSTEMS.join(", ")).nearest_to(name, FILE_SYSTEMS).into()
+    })
+}
+
+/// What is handed on beside what every program finds: the variables that the recipe names, its own, and those of --env.
+fn environment(args: &args::Crash, recipe: &Recipe) -> Result<Vec<(String, String)>, Failure> {
+    let ours = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
+    let mut environment: Vec<(String, String)> = recipe.env.iter().filter_map(ours).collect();
+    environment.extend(recipe.set.iter().cloned());
+    for (name, value) in &args.env {
+        let value = match value {
+            Some(value) => value.clone(),
+            None => std::env::var(name).map_err(|_| {
+                Failure::new(format!("--env {name}: is not set here; expected NAME=VALUE, or one that is"))
+            })?,
+        };
+        environment.push((name.clone(), value));
     }
+    Ok(environment)
 }
 
 /// The recipe of this name, or of a file and a name in it.
@@ -167,7 +185,7 @@ pub fn scratch(args: &args::Crash) -> Result<tempfile::TempDir, Failure> {
     let memory = Path::new(MEMORY);
     let parent = args.scratch.as_deref().unwrap_or(if memory.is_dir() { memory } else { &own });
     let wrong = |error: std::io::Error| Failure::new(format!("{}: {error}", parent.display()));
-    let folder = tempfile::Builder::new().prefix("seekwise-crash-").tempdir_in(parent).map_err(wrong)?;
+    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(parent).map_err(wrong)?;
     // Programs that run as somebody else pass through; what is in it they do not see.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).map_err(wrong)?;
     Ok(folder)
@@ -179,7 +197,7 @@ pub fn list(args: &args::Crash, json: bool) -> Outcome {
     let shown = |recipe: &Recipe| {
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
-            "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
+            "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
             "set": recipe.set.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         })
     };
@@ -194,10 +212,11 @@ pub fn list(args: &args::Crash, json: bool) -> Outcome {
         let fs = recipe.fs.as_deref().unwrap_or("none: the bare disk");
         let prepare = recipe.prepare.as_deref().map(|text| part("Before", text)).unwrap_or_default();
         print(&format!(
-            "{}: {}\n\nFile system: {fs}\nNeeds: {}\nSets: {set}\n{prepare}{}{}",
+            "{}: {}\n\nFile system: {fs}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{prepare}{}{}",
             recipe.name,
             recipe.title,
             recipe.needs.join(", "),
+            recipe.env.join(", "),
             part("Workload", &recipe.workload),
             part("Check", &recipe.check)
         ))?;

@@ -8,6 +8,7 @@ use seekwise_lab::crash::trial::{Shrunk, Tried};
 use seekwise_lab::crash::verdict::{Finding, Verdict};
 use seekwise_lab::made::Program;
 use seekwise_model::time::Instant;
+use seekwise_targets::kernel::pages::Unflushed;
 use serde_json::{Value, json};
 
 use super::Report;
@@ -82,8 +83,80 @@ pub fn text(args: &args::Crash, plan: &Plan, report: &Report) -> String {
     }
     if let Some((tried, shrunk)) = &report.shrunk {
         text.push_str(&format!("\n\n{}", fewest(report, tried, shrunk, width)));
+        let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
+        if let (Some(system), Shrunk::To { .. }, false) = (&plan.system, shrunk, known) {
+            let words =
+                format!("What these writes were there for is not known on {}: only ext4 is read here.", system.name());
+            text.push_str(&format!("\n\n{}", wrapped(&words, width)));
+        }
+    }
+    if report.outcome.tried.iter().any(|tried| tried.finding.verdict > Verdict::Consistent) {
+        text.push_str(&cached(report, width));
     }
     text
+}
+
+/// What the page cache alone had.
+fn cached(report: &Report, width: usize) -> String {
+    let mut text = String::new();
+    let mut part = |head: String, lacking: &[Unflushed]| {
+        if lacking.is_empty() {
+            return;
+        }
+        text.push_str(&format!("\n\n{}", wrapped(&head, width)));
+        for one in lacking.iter().take(NAMED) {
+            let line = wrapped(&ranges(one), width.saturating_sub(4)).replace('\n', "\n    ");
+            text.push_str(&format!("\n  {line}"));
+        }
+        if lacking.len() > NAMED {
+            text.push_str(&format!("\n  and {} files more", lacking.len() - NAMED));
+        }
+    };
+    let head = "Written, never flushed: when the workload ended, this was in the system's page cache and had not been given to the disk. No cut \
+                could find it there. Is an fsync missing?";
+    part(head.to_owned(), report.unflushed.as_deref().unwrap_or_default());
+    if let Some((tried, _)) = &report.shrunk {
+        let at = seconds(tried.case.at);
+        let head = format!(
+            "Of what the files held at the end, the disk had not been given this by {at:.6} s. What was written before that instant lay in \
+             the page cache alone; what was written after it could not be there."
+        );
+        part(head, &report.later);
+    }
+    match report.recorded.pages.left_out {
+        0 => text,
+        n => format!(
+            "{text}\n\n{}",
+            wrapped(
+                &format!("{n} files were not looked at for that: there are too many, or they are too large."),
+                width
+            )
+        ),
+    }
+}
+
+/// Ranges of a file that are named one by one.
+const RANGES: usize = 4;
+
+fn ranges(of: &Unflushed) -> String {
+    let Unflushed { file, length, ranges, named } = of;
+    let each = ranges.iter().take(RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
+    let mut each = each.collect::<Vec<_>>().join(", ");
+    if ranges.len() > RANGES {
+        each.push_str(&format!(", and {} ranges more", ranges.len() - RANGES));
+    }
+    let what = match &ranges[..] {
+        [] => "its name; it is empty".to_owned(),
+        [(0, to)] if to == length => format!("all its {length} bytes"),
+        _ => format!("bytes {each} of {length}"),
+    };
+    let name = if *named || ranges.is_empty() { "" } else { ", and its name" };
+    format!("/{}: {what}{name}", file.display())
+}
+
+fn unflushed_json(all: &[Unflushed]) -> Vec<Value> {
+    let one = |it: &Unflushed| json!({ "file": format!("/{}", it.file.display()), "bytes": it.length, "ranges": it.ranges, "named": it.named });
+    all.iter().map(one).collect()
 }
 
 fn table(report: &Report) -> tables::Table {
@@ -239,7 +312,8 @@ pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
         "cuts": cuts(report).count(), "orders": orders(report).count(), "checked": outcome.checked,
         "disk_broke": outcome.disk_broke, "at_cuts": counted(counts(cuts(report))),
         "in_orders": counted(counts(orders(report))), "first": first.map(example).collect::<Vec<_>>(),
-        "shrunk": shrunk, "warnings": plan.warnings, "version": version, "build": build,
+        "shrunk": shrunk, "unflushed": report.unflushed.as_deref().map(unflushed_json), "not_given": unflushed_json(&report.later),
+        "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,
     })
 }
 

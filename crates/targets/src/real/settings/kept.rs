@@ -36,7 +36,7 @@ pub struct Restored {
 }
 
 /// Where such files lie: what is there is gone when the machine starts anew.
-pub(super) fn folders() -> Vec<PathBuf> {
+pub(crate) fn folders() -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
     std::iter::once(PathBuf::from("/run")).chain(own.map(PathBuf::from)).map(|folder| folder.join("seekwise")).collect()
 }
@@ -165,13 +165,13 @@ pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
     Ok(said)
 }
 
-/// Puts back what runs that were killed have left.
-pub fn restore() -> Vec<Restored> {
-    restore_in(&folders(), &System::here())
+/// Puts back what runs that were killed have left; with `dry` it only says what it would.
+pub fn restore(dry: bool) -> Vec<Restored> {
+    restore_in(&folders(), &System::here(), dry)
 }
 
-pub(super) fn restore_in(folders: &[PathBuf], system: &System) -> Vec<Restored> {
-    records(folders).iter().map(|record| restored(record, system)).collect()
+pub(super) fn restore_in(folders: &[PathBuf], system: &System, dry: bool) -> Vec<Restored> {
+    records(folders).iter().map(|record| restored(record, system, dry)).collect()
 }
 
 /// Whether a file is of this very process.
@@ -190,7 +190,7 @@ pub(super) fn records(folders: &[PathBuf]) -> Vec<PathBuf> {
     records
 }
 
-fn restored(record: &Path, system: &System) -> Restored {
+fn restored(record: &Path, system: &System, dry: bool) -> Restored {
     let kept = match read(record) {
         Ok(kept) => kept,
         Err(why) => {
@@ -204,7 +204,14 @@ fn restored(record: &Path, system: &System) -> Restored {
         return Restored { disk, said, failed: false };
     }
     let now = system.text(&format!("sys/block/{disk}/diskseq")).unwrap_or_default();
-    if kept.boot != boot(system) || kept.sequence != now {
+    let same = kept.boot == boot(system) && kept.sequence == now;
+    if dry {
+        let would = |change: &Change| format!("{} would be set to {} again", change.path.display(), change.before);
+        let said =
+            if same { kept.changes.iter().map(would).collect() } else { vec!["the note would be removed".to_owned()] };
+        return Restored { disk, said, failed: false };
+    }
+    if !same {
         let removed = fs::remove_file(record);
         let said = vec!["what was set is gone with a restart or the disk: nothing to do".to_owned()];
         return Restored { disk, said, failed: removed.is_err() };

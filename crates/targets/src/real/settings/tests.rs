@@ -53,7 +53,7 @@ impl Tree {
     }
 
     fn restore(&self) -> Vec<Restored> {
-        restore_in(&[self.0.join("run")], &self.system())
+        restore_in(&[self.0.join("run")], &self.system(), false)
     }
 }
 
