@@ -5,6 +5,7 @@
 mod seekwise;
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use seekwise::{names, seekwise};
@@ -117,6 +118,21 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["writes.fio", "--on", "file:thesis", "--destroy", "other"]), "or `--destroy thesis`");
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--destroy", "x"]), "holds nothing that could be destroyed");
     assert_eq!(fs::read(at.join("thesis")).unwrap(), vec![b'x'; 32 << 20]);
+    // One byte of somebody's in a GiB of nothing.
+    let letter = fs::File::create(at.join("letter")).unwrap();
+    letter.set_len(1 << 30).unwrap();
+    letter.write_all_at(b"x", 777 << 20).unwrap();
+    drop(letter);
+    has(said(&["writes.fio", "--on", "file:letter"]), "did not write (at byte 814743552), and the job writes");
+    // Another program has it open for writing: refused, also by name.
+    fs::File::create(at.join("used")).unwrap().set_len(32 << 20).unwrap();
+    let open = fs::File::options().write(true).open(at.join("used")).unwrap();
+    has(
+        said(&["writes.fio", "--on", "file:used", "--destroy", "used"]),
+        "has it open for writing; expected a file that",
+    );
+    drop(open);
+    has(said(&["writes.fio", "--on", "file:/proc/version"]), "is a file of the kernel's (proc)");
     fs::write(at.join("small"), vec![0; 1 << 20]).unwrap();
     has(said(&["reads.fio", "--on", "file:small"]), "or a longer file: `--set real.layout=SIZE`");
     assert_eq!(fs::metadata(at.join("small")).unwrap().len(), 1 << 20);

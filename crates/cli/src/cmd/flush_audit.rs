@@ -164,7 +164,7 @@ fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure>
     let before = bench::of(path);
     let subject = match folder {
         true => Direct::in_folder(path, args.size, &mut |what| say(format!("{what} …"))),
-        false => Direct::device(path),
+        false => Direct::device(path, args.destroy.as_deref()),
     };
     let on = match before.device.as_ref() {
         Some(device) => {
