@@ -7,6 +7,7 @@ mod seekwise;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Command;
 
 use seekwise::{names, seekwise};
 use serde_json::Value;
@@ -214,4 +215,33 @@ fn sides_are_compared_in_turn_predicted_and_forecast() {
     assert!(held["demerit_ms"].as_f64().unwrap() > 0.0);
     let said = seekwise(at, &["compare", "reads.fio", "--on", "cheetah-15k.4", "--against", "raptor-wd740gd"]);
     assert!(said.code == 2 && said.err.contains("is not measured"), "{}", said.err);
+}
+
+/// Each of several workers opens the device, which the run holds for itself alone. As root, else skipped.
+#[test]
+fn several_workers_write_to_a_device_that_is_named() {
+    let folder = folder();
+    let at = folder.path();
+    fs::File::create(at.join("image")).unwrap().set_len(64 << 20).unwrap();
+    let losetup = |arguments: &[&str]| {
+        let output = Command::new("losetup").args(arguments).current_dir(at).output().map_err(|why| why.to_string())?;
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(said(&output.stdout)) } else { Err(said(&output.stderr)) }
+    };
+    let device = match losetup(&["--find", "--show", "image"]) {
+        Ok(device) => device,
+        Err(why) => return println!("skipped: no loop device: {why}"),
+    };
+    let job = "[j]\nrw=randwrite\nbs=4k\nsize=8m\ndirect=1\nnumjobs=4\nnumber_ios=50\n";
+    fs::write(at.join("four.fio"), job).unwrap();
+    let on = format!("device:{device}");
+    let unnamed = seekwise(at, &["run", "four.fio", "--on", &on]);
+    let named = seekwise(at, &["run", "four.fio", "--on", &on, "--destroy", &device, "--json"]);
+    // Its file is the loop device's.
+    let below = seekwise(at, &["run", "four.fio", "--on", "file:image", "--destroy", "image"]);
+    losetup(&["--detach", &device]).unwrap();
+    assert!(unnamed.code == 2 && unnamed.err.contains("what lies between was not read"), "{}", unnamed.err);
+    assert_eq!(named.json()["all"]["ios"], 200);
+    let stands = format!("the loop device {} stands on it", device.trim_start_matches("/dev/"));
+    assert!(below.code == 2 && below.err.contains(&stands), "{}", below.err);
 }

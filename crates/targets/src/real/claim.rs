@@ -1,6 +1,6 @@
 //! A file or device that is claimed for writing: judged through the very opening that holds it, and held for as long as a
 //! run lasts. A device is open exclusively (`O_EXCL`), so nothing of the kernel's takes it meanwhile: no mount, swap, array
-//! or volume. A file is locked (`flock`) against other runs of this program; who else used it meanwhile is asked again at
+//! or volume. A file is locked (`flock`) against other runs of this program. Who else used it meanwhile is asked again at
 //! the end.
 
 use std::fs::File;
@@ -49,12 +49,11 @@ impl Claim {
 
     /// Lets go of it. An error is who else used it meanwhile.
     pub fn end(self) -> Result<(), String> {
-        if self.found.kind == Kind::Device {
-            return Ok(());
-        }
         let used = users(&self.found);
         if used.is_empty() {
-            own::vouch(&self.file);
+            if self.found.kind == Kind::File {
+                own::vouch(&self.file);
+            }
             return Ok(());
         }
         Err(format!(
@@ -92,9 +91,10 @@ pub fn may_write(found: &Found, destroy: Option<&str>) -> Result<(), String> {
 }
 
 fn users(found: &Found) -> Vec<String> {
+    let system = System::here();
     match found.identity {
-        Identity::File { .. } => in_use::of_file(found.identity, &System::here()),
-        Identity::Device(_) => Vec::new(),
+        Identity::File { .. } => in_use::of_file(found.identity, &system),
+        Identity::Device(number) => system.node(number).map_or(Vec::new(), |node| in_use::of_device(&node, &system)),
     }
 }
 
