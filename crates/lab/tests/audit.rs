@@ -66,7 +66,8 @@ fn expected(behaviour: &str, fua: bool) -> Verdict {
 }
 
 /// Of each subject: how often each verdict was given, and how sure.
-type Matrix = BTreeMap<(usize, String), BTreeMap<(Verdict, Certainty), u32>>;
+type Matrix = BTreeMap<(usize, String), Told>;
+type Told = BTreeMap<(Verdict, Certainty), u32>;
 
 #[test]
 fn eight_behaviours_and_three_tickers() {
@@ -116,7 +117,7 @@ fn rows(matrix: &Matrix) -> String {
         Certainty::Open => format!("{} {times}", verdict.words()),
         _ => format!("{}, {} {times}", verdict.words(), certainty.words()),
     };
-    let row = |((_, name), said): (&(usize, String), &BTreeMap<(Verdict, Certainty), u32>)| {
+    let row = |((_, name), said): (&(usize, String), &Told)| {
         let audits: u32 = said.values().sum();
         format!("| {name} | {audits} | {} |\n", said.iter().map(cell).collect::<Vec<_>>().join("; "))
     };

@@ -389,7 +389,6 @@ pub fn is_there() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     /// A ring over a file of eight pages, each full of its number; nothing where the kernel forbids rings.
     fn ring(slots: usize) -> Option<Ring> {
