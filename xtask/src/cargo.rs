@@ -1,10 +1,21 @@
-//! The steps that cargo does by itself. Nothing is decided here but the arguments.
+//! The steps that cargo does, by itself or by `cargo-deny`. Nothing is decided here but the arguments.
+
+use std::process::Command;
 
 use crate::steps::{Ended, command};
 
 /// One format.
 pub fn fmt() -> Ended {
     command(&["cargo", "fmt", "--all", "--check"], &[])
+}
+
+/// Dependencies by `deny.toml`: licences, origins, what is there twice (a warning).
+pub fn deny() -> Ended {
+    let there = Command::new("cargo").args(["deny", "--version"]).output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        return Ended::Skipped("no cargo-deny; `.ci/run` brings it, or `cargo install --locked cargo-deny`".to_owned());
+    }
+    command(&["cargo", "deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"], &[])
 }
 
 /// No lint.

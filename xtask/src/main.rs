@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `steps` | the steps, and how they are run and counted |
 //! | `excerpt` | what of a failed step is shown again at the end |
-//! | `cargo` | format, lints, tests, documentation, release build: what cargo does |
+//! | `cargo` | format, lints, tests, documentation, release build, licences: what cargo does |
 //! | `readme` | the commands of the README and of pages of the manual, run as written |
 //! | `twice` | one study twice, on one core and on two: equal bytes |
 //! | `web` | the report page rebuilt and tested |

@@ -32,6 +32,7 @@ pub struct Step {
 pub const ALL: &[Step] = &[
     Step { name: "fmt", what: "one format for all source", run: cargo::fmt },
     Step { name: "tidy", what: "rules that no compiler checks", run: tidy::tidy },
+    Step { name: "deny", what: "licences and origins of dependencies", run: cargo::deny },
     Step { name: "clippy", what: "no lint anywhere", run: cargo::clippy },
     Step { name: "doc", what: "documentation without a broken link", run: cargo::doc },
     Step { name: "test", what: "all tests", run: cargo::test },

@@ -6,7 +6,7 @@
 //! | `source` | reading Rust source: code without comments and strings, functions, tests |
 //! | `shape` | headers, lengths, names, words left over |
 //! | `purity` | what the model may not use, which of its rooms may see which, who reads the clock |
-//! | `papers` | ARCHITECTURE's rooms, CONTRIBUTING's dependencies, links and the site's contents, drives and studies built in, licences |
+//! | `papers` | ARCHITECTURE's rooms, CONTRIBUTING's dependencies, links and the site's contents, drives and studies built in |
 
 mod papers;
 mod purity;

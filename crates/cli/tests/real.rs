@@ -5,7 +5,9 @@
 mod seekwise;
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Command;
 
 use seekwise::{names, seekwise};
 use serde_json::Value;
@@ -117,6 +119,21 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["writes.fio", "--on", "file:thesis", "--destroy", "other"]), "or `--destroy thesis`");
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--destroy", "x"]), "holds nothing that could be destroyed");
     assert_eq!(fs::read(at.join("thesis")).unwrap(), vec![b'x'; 32 << 20]);
+    // One byte of somebody's in a GiB of nothing.
+    let letter = fs::File::create(at.join("letter")).unwrap();
+    letter.set_len(1 << 30).unwrap();
+    letter.write_all_at(b"x", 777 << 20).unwrap();
+    drop(letter);
+    has(said(&["writes.fio", "--on", "file:letter"]), "did not write (at byte 814743552), and the job writes");
+    // Another program has it open for writing: refused, also by name.
+    fs::File::create(at.join("used")).unwrap().set_len(32 << 20).unwrap();
+    let open = fs::File::options().write(true).open(at.join("used")).unwrap();
+    has(
+        said(&["writes.fio", "--on", "file:used", "--destroy", "used"]),
+        "has it open for writing; expected a file that",
+    );
+    drop(open);
+    has(said(&["writes.fio", "--on", "file:/proc/version"]), "is a file of the kernel's (proc)");
     fs::write(at.join("small"), vec![0; 1 << 20]).unwrap();
     has(said(&["reads.fio", "--on", "file:small"]), "or a longer file: `--set real.layout=SIZE`");
     assert_eq!(fs::metadata(at.join("small")).unwrap().len(), 1 << 20);
@@ -198,4 +215,33 @@ fn sides_are_compared_in_turn_predicted_and_forecast() {
     assert!(held["demerit_ms"].as_f64().unwrap() > 0.0);
     let said = seekwise(at, &["compare", "reads.fio", "--on", "cheetah-15k.4", "--against", "raptor-wd740gd"]);
     assert!(said.code == 2 && said.err.contains("is not measured"), "{}", said.err);
+}
+
+/// Each of several workers opens the device, which the run holds for itself alone. As root, else skipped.
+#[test]
+fn several_workers_write_to_a_device_that_is_named() {
+    let folder = folder();
+    let at = folder.path();
+    fs::File::create(at.join("image")).unwrap().set_len(64 << 20).unwrap();
+    let losetup = |arguments: &[&str]| {
+        let output = Command::new("losetup").args(arguments).current_dir(at).output().map_err(|why| why.to_string())?;
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(said(&output.stdout)) } else { Err(said(&output.stderr)) }
+    };
+    let device = match losetup(&["--find", "--show", "image"]) {
+        Ok(device) => device,
+        Err(why) => return println!("skipped: no loop device: {why}"),
+    };
+    let job = "[j]\nrw=randwrite\nbs=4k\nsize=8m\ndirect=1\nnumjobs=4\nnumber_ios=50\n";
+    fs::write(at.join("four.fio"), job).unwrap();
+    let on = format!("device:{device}");
+    let unnamed = seekwise(at, &["run", "four.fio", "--on", &on]);
+    let named = seekwise(at, &["run", "four.fio", "--on", &on, "--destroy", &device, "--json"]);
+    // Its file is the loop device's.
+    let below = seekwise(at, &["run", "four.fio", "--on", "file:image", "--destroy", "image"]);
+    losetup(&["--detach", &device]).unwrap();
+    assert!(unnamed.code == 2 && unnamed.err.contains("what lies between was not read"), "{}", unnamed.err);
+    assert_eq!(named.json()["all"]["ios"], 200);
+    let stands = format!("the loop device {} stands on it", device.trim_start_matches("/dev/"));
+    assert!(below.code == 2 && below.err.contains(&stands), "{}", below.err);
 }

@@ -1,17 +1,20 @@
 //! What the instants of a flush audit ([`seekwise_targets::audit`]) say of a disk: whether it turns, whether a flush waits
 //! for the medium, and how sure that is. Timings in, a verdict out; no disk is asked here, and nothing else is known of it.
 //!
-//! It rests on one fact of mechanics (`lattice`): what is written to one place ends at one angle of the spindle. Its bounds
+//! It rests on one fact of mechanics (`lattice`): what is written to one place ends at one angle of the spindle. That alone
+//! makes no verdict certain, for a timer keeps a period too (`signs`). Its bounds
 //! follow from the speeds of spindles and what commands cost, not from what the modelled drives do; those are tried in
 //! `crates/lab/tests/audit.rs`.
 
 mod lattice;
+mod signs;
 
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::audit::{Timings, Took};
+use seekwise_targets::audit::{Elsewhere, SCATTERED, Timings, Took};
 use serde::Serialize;
 
 pub use self::lattice::{Lattice, SPEEDS};
+pub use self::signs::Signs;
 use crate::plot::Picture;
 
 /// What a disk does with a flush.
@@ -111,6 +114,8 @@ pub struct Judgement {
     pub writes: Lattice,
     /// The same of forced writes.
     pub forced: Lattice,
+    /// What else shows a spindle of that period.
+    pub signs: Signs,
     /// Medians.
     pub figures: Figures,
 }
@@ -133,10 +138,17 @@ pub fn judge(timings: &Timings) -> Judgement {
     let writes = lattice::of(&timings.overwrites.iter().map(|it| it.write.to).collect::<Vec<_>>());
     let forced = lattice::of(&timings.forced.iter().map(|it| it.to).collect::<Vec<_>>());
     let figures = figures(timings);
-    let evidence = Evidence { flushes, writes, forced, figures, forces: timings.forces };
-    let (verdict, certainty, why) = evidence.verdict();
     let revolution = spindle(&[writes, flushes, forced]);
-    Judgement { verdict, certainty, why, revolution, flushes, writes, forced, figures }
+    let ends: fn(&Elsewhere) -> [Instant; 2] = match (writes.holds(), flushes.holds()) {
+        (true, _) => |it| [it.first.write.to, it.other.write.to],
+        (false, true) => |it| [it.first.flush.to, it.other.flush.to],
+        (false, false) => |it| it.forced.map(|took| took.to),
+    };
+    let signs = Signs::of(timings, revolution.map_or(0.0, |found| found.period_ms), ends);
+    let evidence = Evidence { flushes, writes, forced, signs, figures, forces: timings.forces };
+    let (verdict, certainty, why) = evidence.verdict();
+    let revolution = revolution.filter(|_| verdict != Verdict::CannotTell);
+    Judgement { verdict, certainty, why, revolution, flushes, writes, forced, signs, figures }
 }
 
 /// One spindle has one period: the longest, for ends at two angles fit half of it; of those that fit it, the one that fits best.
@@ -156,7 +168,7 @@ fn figures(timings: &Timings) -> Figures {
         write_ms: median(overwrites.iter().map(|it| it.write.span())),
         flush_ms: median(overwrites.iter().map(|it| it.flush.span())),
         forced_ms: median(timings.forced.iter().map(took)),
-        scattered_write_ms: median(timings.rounds.iter().map(|it| it.writes)) / 32.0,
+        scattered_write_ms: median(timings.rounds.iter().map(|it| it.writes)) / SCATTERED as f64,
         scattered_flush_ms: median(timings.rounds.iter().map(|it| it.flush)),
         read_beside_flush_ms: median(timings.beside.iter().map(|it| it.slowest)),
         path_ms: timings.path.nanos() as f64 / 1e6,
@@ -175,6 +187,7 @@ struct Evidence {
     flushes: Lattice,
     writes: Lattice,
     forced: Lattice,
+    signs: Signs,
     figures: Figures,
     forces: Option<bool>,
 }
@@ -198,7 +211,9 @@ impl Evidence {
                 "Forced writes end whole revolutions apart ({}), a write and its flush at any time",
                 self.forced
             );
-            return (Verdict::FlushIgnored, self.sure(&self.forced), vec![why, self.quick()]);
+            let mut why = vec![why, self.quick()];
+            self.beside(&self.forced, &mut why);
+            return (Verdict::FlushIgnored, self.sure(&self.forced), why);
         }
         if read_ms < TURNS_MS {
             return self.still();
@@ -216,47 +231,82 @@ impl Evidence {
     }
 
     /// Certain where the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73) of a speed that
-    /// disks have, and that is no timer's.
+    /// disks have, and reads wait for a spindle too; where a timer may have that period, each place must have its own angle.
     fn sure(&self, lattice: &Lattice) -> Certainty {
-        if lattice.held >= lattice::TIGHT && lattice.sold().is_some() && !lattice.may_be_a_tick() {
-            Certainty::Certain
-        } else {
-            Certainty::Likely
+        let keeps = lattice.held >= lattice::TIGHT && lattice.sold().is_some();
+        let turns = self.signs.places_differ() || !lattice.may_be_a_tick();
+        if keeps && self.signs.reads_turn() && turns { Certainty::Certain } else { Certainty::Likely }
+    }
+
+    /// What speaks for a spindle beside the period, and what is missing.
+    fn beside(&self, lattice: &Lattice, why: &mut Vec<String>) {
+        let Signs { reads_apart, reads_held, places_held, places_alike } = self.signs;
+        let said = match self.signs.reads_turn() {
+            true => "Reads of any place end at any angle",
+            false => "Reads of any place do not show that it turns",
+        };
+        why.push(format!("{said}: nine in ten lie within {reads_apart:.1} revolutions, and whole ones fit them to {reads_held:.2} of 1"));
+        let said = match self.signs.places_differ() {
+            true => "Each place has an angle of its own",
+            false => "Other places do not show angles of their own",
+        };
+        why.push(format!("{said}: kept to {places_held:.2} of 1, all at one angle to {places_alike:.2} of 1"));
+        if lattice.may_be_a_tick() && !self.signs.places_differ() {
+            why.push("A timer has that period too: a simulated or throttled disk could be it".to_owned());
         }
     }
 
-    fn tick(&self, lattice: &Lattice, why: &mut Vec<String>) {
-        if lattice.may_be_a_tick() {
-            why.push(
-                "The period is that of a timer of 100 or 250 a second, too: a simulated or throttled disk could be it"
-                    .to_owned(),
-            );
-        }
+    /// Why a period is no spindle's after all.
+    fn contradicted(&self, lattice: &Lattice) -> Option<Found> {
+        // A disk may begin while it is still given blocks.
+        let scattered_ms = self.figures.scattered_write_ms * SCATTERED as f64 + self.figures.scattered_flush_ms;
+        let (turn, sold) = (lattice.period_ms, lattice.sold().is_some());
+        let but = if scattered_ms < turn {
+            format!(
+                "But {SCATTERED} blocks all over are written and flushed in {scattered_ms:.2} ms, less than one revolution ({turn:.2} ms): no \
+                 spindle has them on its medium by then"
+            )
+        } else if self.figures.read_ms > turn / 4.0 && self.signs.reads_held >= lattice::HOLDS {
+            // What does not wait at all takes no revolution, and that is a whole number of them, too.
+            format!(
+                "But reads of any place end at the same angle ({:.2} of 1): that is a clock's tick, not a spindle",
+                self.signs.reads_held
+            )
+        } else if lattice.may_be_a_tick() && !self.signs.places_differ() && !(self.signs.reads_turn() && sold) {
+            format!(
+                "But a timer has that period too, and other places show no angles of their own (kept to {:.2} of 1, all at one \
+                 angle to {:.2} of 1)",
+                self.signs.places_held, self.signs.places_alike
+            )
+        } else {
+            return None;
+        };
+        let keeps = format!("Something waits for a period ({lattice})");
+        Some((Verdict::CannotTell, Certainty::Open, vec![keeps, but]))
     }
 
     fn uncached(&self) -> Found {
+        if let Some(found) = self.contradicted(&self.writes) {
+            return found;
+        }
         let mut why = vec![format!("Writes end whole revolutions apart before any flush ({})", self.writes)];
         why.push(format!("A flush behind one takes {:.2} ms: there is nothing left to do", self.figures.flush_ms));
-        self.tick(&self.writes, &mut why);
+        self.beside(&self.writes, &mut why);
         (Verdict::CacheOff, self.sure(&self.writes), why)
     }
 
     fn waits(&self) -> Found {
         let Figures { write_ms, forced_ms, scattered_flush_ms, .. } = self.figures;
+        if let Some(found) = self.contradicted(&self.flushes) {
+            return found;
+        }
         let mut why = vec![format!(
             "A write is answered after {write_ms:.2} ms at any angle; with its flush it ends whole revolutions apart ({})",
             self.flushes
         )];
-        let mut certainty = self.sure(&self.flushes);
-        if scattered_flush_ms < WAITS_MS {
-            certainty = Certainty::Likely;
-            why.push(format!(
-                "But the flush of 32 blocks all over takes {scattered_flush_ms:.2} ms, less than they need"
-            ));
-        } else {
-            why.push(format!("The flush of 32 blocks all over takes {scattered_flush_ms:.1} ms"));
-        }
-        self.tick(&self.flushes, &mut why);
+        why.push(format!("The flush of {SCATTERED} blocks all over takes {scattered_flush_ms:.1} ms"));
+        self.beside(&self.flushes, &mut why);
+        let certainty = self.sure(&self.flushes);
         if self.forces != Some(false) && !self.forced.holds() && forced_ms < WAITS_MS {
             why.push(format!("Forced writes are answered after {forced_ms:.2} ms at any angle ({})", self.forced));
             return (Verdict::FuaIgnored, certainty, why);

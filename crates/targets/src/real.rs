@@ -7,8 +7,11 @@
 //! | room | what it does |
 //! |---|---|
 //! | [`bench`](mod@bench) | what a measurement stood on: device, file system, kernel, machine |
+//! | `claim` | what is written, judged and held while it is |
 //! | `device` | requests to the kernel, and what comes back |
 //! | `file` | the place: what it is made ready for, what is refused |
+//! | `in_use` | who uses a file or device now |
+//! | `own` | whether a file holds anything that Seekwise did not write |
 //! | `path` | what a path names; files made where that is asked for |
 //! | `pattern` | what is written |
 //! | [`probe`] | whether a device may be written |
@@ -20,11 +23,17 @@
 
 pub mod bench;
 #[cfg(target_os = "linux")]
+pub(crate) mod claim;
+#[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]
-mod path;
+mod in_use;
+#[cfg(target_os = "linux")]
+mod own;
+#[cfg(target_os = "linux")]
+pub(crate) mod path;
 #[cfg(target_os = "linux")]
 mod pattern;
 #[cfg(target_os = "linux")]

@@ -136,7 +136,8 @@ fn what_tools_have_written_is_refused_and_untouched() {
     eprintln!("{tried} of 16 kinds refused");
     disk.clear();
     let why = disk.judged(None).unwrap_err();
-    assert!(why.contains("it is empty, it has no serial number"), "{why}");
+    let between = "its first 2 MiB and last 1 MiB are empty, what lies between was not read";
+    assert!(why.contains(between), "{why}");
 }
 
 /// It is found by that name, refused, left alone; and may be written where its own name is given, which a loop device's path is.
@@ -177,10 +178,30 @@ fn what_is_in_use_is_refused_whatever_is_named() {
         Err(why) => eprintln!("skipped: {why}"),
     }
     let above = run("losetup", &["--find", "--show", &disk.device]).unwrap();
-    refused(&format!("{} stands on it", above.trim().trim_start_matches("/dev/")));
+    let name = |device: &str| device.trim().trim_start_matches("/dev/").to_owned();
+    refused(&format!("the loop device {} stands on {}", name(&above), name(&disk.device)));
     run("losetup", &["--detach", above.trim()]).unwrap();
+    let open = File::options().write(true).open(&disk.device).unwrap();
+    let mut writer = Command::new("sleep").arg("60").stdin(open).spawn().unwrap();
+    refused(&format!("sleep (process {}) has {} open for writing", writer.id(), name(&disk.device)));
+    writer.kill().unwrap();
+    writer.wait().unwrap();
     run("blockdev", &["--setro", &disk.device]).unwrap();
     refused("can only be read");
     run("blockdev", &["--setrw", &disk.device]).unwrap();
+    assert_eq!(disk.judged(Some(&disk.device)), Ok(()));
+}
+
+/// What cannot be read is not called empty: the disk's second half is gone, and reads of it fail.
+#[test]
+fn what_cannot_be_read_is_refused_unless_it_is_named() {
+    let Some(disk) = Loop::new("unread") else { return };
+    File::options().write(true).open(disk.folder.join("image")).unwrap().set_len(BYTES / 2).unwrap();
+    run("blockdev", &["--flushbufs", &disk.device]).unwrap();
+    let why = disk.judged(None).unwrap_err();
+    assert!(
+        why.contains("its last 1024 KiB cannot be read (") && why.contains("so nobody knows what it holds"),
+        "{why}"
+    );
     assert_eq!(disk.judged(Some(&disk.device)), Ok(()));
 }

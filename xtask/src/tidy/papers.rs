@@ -1,32 +1,10 @@
 //! What the documents say against what is there: ARCHITECTURE's rooms, CONTRIBUTING's dependencies, the tables of `lib.rs`, the tests, links and headings, drives and
-//! studies built into the program, licences and origins of dependencies.
+//! studies built into the program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 use super::Text;
-
-/// Licences that go with ours. A dependency's expression needs one of them in each `AND` part.
-const LICENCES: [&str; 11] = [
-    "MIT",
-    "Apache-2.0",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "Zlib",
-    "Unicode-3.0",
-    "Unlicense",
-    "CC0-1.0",
-    "0BSD",
-    MPL,
-];
-
-/// Copyleft by file: it asks for the source of changed files only, and we change none (`colored`, under `textplots`).
-const MPL: &str = "MPL-2.0";
-
-/// Where dependencies come from.
-const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// The table of contents of the site.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
@@ -50,8 +28,6 @@ pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     links(root, files, faults);
     contents(files, faults);
     built_in(files, faults);
-    origins(root, faults);
-    licences(root, faults);
 }
 
 /// The first code word of each table row in a section of a document.
@@ -191,53 +167,9 @@ fn built_in(files: &[Text], faults: &mut Vec<String>) {
     }
 }
 
-/// Dependencies come from the public registry, none from elsewhere.
-fn origins(root: &Path, faults: &mut Vec<String>) {
-    let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap_or_default();
-    for line in lock.lines().filter(|line| line.starts_with("source = ")) {
-        if !line.contains(REGISTRY) {
-            faults.push(format!("Cargo.lock: {line}: not from the public registry"));
-        }
-    }
-}
-
-/// Dependencies may be passed on under terms that go with ours.
-fn licences(root: &Path, faults: &mut Vec<String>) {
-    let arguments = ["tree", "--workspace", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
-    let output = match Command::new("cargo").args(arguments).current_dir(root).output() {
-        Ok(output) if output.status.success() => output,
-        _ => return faults.push("`cargo tree` failed: licences not checked".to_owned()),
-    };
-    let lines: BTreeSet<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
-    for line in lines.iter().filter(|line| !line.is_empty()) {
-        let (package, licence) = line.split_once('|').unwrap_or((line, ""));
-        let licence = licence.trim_end_matches(" (*)");
-        if !fits(licence) {
-            faults.push(format!("{package}: licence `{licence}` is not on the list"));
-        }
-    }
-}
-
-/// Whether each `AND` part of a licence expression offers one that fits.
-fn fits(expression: &str) -> bool {
-    let fits_one = |word: &str| LICENCES.contains(&word.trim());
-    let parts = expression.replace(['(', ')'], " ").replace('/', " OR ");
-    !parts.trim().is_empty() && parts.split(" AND ").all(|part| part.split(" OR ").any(fits_one))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_licence_fits_if_each_part_offers_one() {
-        for good in ["MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
-            assert!(fits(good), "{good}");
-        }
-        for bad in ["", "GPL-3.0", "MIT AND GPL-3.0"] {
-            assert!(!fits(bad), "{bad}");
-        }
-    }
 
     #[test]
     fn documents_and_headings_that_are_not_there_are_told() {

@@ -7,7 +7,7 @@ use seekwise_lab::audit::{Certainty, Judgement, Verdict, evidence, judge, pictur
 use seekwise_lab::plot;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
-use seekwise_targets::audit::{Modelled, Subject, Timings, Took, measure};
+use seekwise_targets::audit::{Modelled, Overwrite, Subject, Timings, Took, measure};
 use seekwise_targets::place::{self, Of, Place};
 use serde_json::json;
 
@@ -164,7 +164,7 @@ fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure>
     let before = bench::of(path);
     let subject = match folder {
         true => Direct::in_folder(path, args.size, &mut |what| say(format!("{what} …"))),
-        false => Direct::device(path),
+        false => Direct::device(path, args.destroy.as_deref()),
     };
     let on = match before.device.as_ref() {
         Some(device) => {
@@ -304,6 +304,8 @@ fn capital(words: &str) -> String {
 fn as_json(args: &FlushAudit, on: &str, said: &Judgement, timings: &Timings, bench: &Bench) -> serde_json::Value {
     let spans = |spans: &[Span]| spans.iter().map(|span| span.nanos()).collect::<Vec<u64>>();
     let took = |it: &Took| json!({ "from_ns": it.from.nanos(), "to_ns": it.to.nanos() });
+    let overwrite =
+        |it: &Overwrite| json!({ "pause_ns": it.pause.nanos(), "write": took(&it.write), "flush": took(&it.flush) });
     let mut value = serde_json::to_value(said).expect("a judgement has no keys but strings");
     value["target"] = json!(args.target);
     value["on"] = json!(on);
@@ -313,15 +315,17 @@ fn as_json(args: &FlushAudit, on: &str, said: &Judgement, timings: &Timings, ben
         "reads_ns": spans(&timings.reads),
         "reads_again_ns": spans(&timings.again),
         "empty_flushes_ns": spans(&timings.empty),
-        "overwrites": timings.overwrites.iter().map(|it| json!({
-            "pause_ns": it.pause.nanos(), "write": took(&it.write), "flush": took(&it.flush),
-        })).collect::<Vec<_>>(),
+        "overwrites": timings.overwrites.iter().map(overwrite).collect::<Vec<_>>(),
         "forced": timings.forced.iter().map(took).collect::<Vec<_>>(),
         "scattered": timings.rounds.iter().map(|it| json!({
             "writes_ns": it.writes.nanos(), "flush_ns": it.flush.nanos(),
         })).collect::<Vec<_>>(),
         "beside": timings.beside.iter().map(|it| json!({
             "flush_ns": it.flush.nanos(), "slowest_read_ns": it.slowest.nanos(),
+        })).collect::<Vec<_>>(),
+        "elsewhere": timings.elsewhere.iter().map(|it| json!({
+            "place": it.place, "first": overwrite(&it.first), "other": overwrite(&it.other),
+            "forced": it.forced.iter().map(took).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
     value

@@ -17,15 +17,17 @@ const SHORTEST_MS: f64 = 60_000.0 / 15_000.0 / 1.05;
 const LONGEST_MS: f64 = 60_000.0 / 5_400.0 * 1.05;
 
 /// More than half: most ends are held to one angle.
-const HOLDS: f64 = 0.5;
+pub(super) const HOLDS: f64 = 0.5;
 
 /// Spread by an eighth of a revolution: exp(-2 pi^2 / 64).
 pub(super) const TIGHT: f64 = 0.73;
 
-/// The periods of timers that disks of software answer by (250 and 100 a second), and how near is theirs: spindles are
-/// held to a tenth of a percent at best (the Cheetah 15K.7 measured by H. Wong turns at 15,047.7 a minute).
-const TICKS_MS: [f64; 2] = [4.0, 10.0];
-const TICK_NEAR: f64 = 2e-4;
+/// Timers of software tick each 1, 2, 4 or 10 ms (1000, 500, 250 or 100 a second), and whoever waits for some ticks waits
+/// for a multiple of that: all are multiples of one.
+const TICK_MS: f64 = 1.0;
+
+/// How far two clocks may be apart in their rates while they are set: what Linux slews at most (adjtimex(2), 500 ppm).
+const CLOCKS: f64 = 5e-4;
 
 /// How well a period fits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -38,6 +40,8 @@ pub struct Lattice {
     pub held: f64,
     /// Times between ends.
     pub number: usize,
+    /// How far from that the true period may be: three standard errors of the times' scatter.
+    pub error_ms: f64,
 }
 
 impl Lattice {
@@ -51,9 +55,10 @@ impl Lattice {
         SPEEDS.into_iter().find(|speed| (self.rpm / speed - 1.0).abs() < 0.01)
     }
 
-    /// A timer has this period too.
+    /// A timer may have this period too, as far as it is known.
     pub fn may_be_a_tick(&self) -> bool {
-        TICKS_MS.iter().any(|tick| (self.period_ms / tick - 1.0).abs() < TICK_NEAR)
+        let ticks = (self.period_ms / TICK_MS).round();
+        (self.period_ms - ticks * TICK_MS).abs() <= self.error_ms + CLOCKS * self.period_ms
     }
 
     /// The power of ten of the chance that ends at any angle would hold so well: exp(-n r^2).
@@ -64,11 +69,11 @@ impl Lattice {
 
 impl fmt::Display for Lattice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Lattice { period_ms, rpm, held, number } = self;
+        let Lattice { period_ms, rpm, held, number, error_ms } = self;
         match self.holds() {
             true => write!(
                 f,
-                "{period_ms:.3} ms, {rpm:.0} a minute, fits {number} of them to {held:.2} of 1; by chance once in 10^{:.0}",
+                "{period_ms:.3} ms within {error_ms:.3}, {rpm:.0} a minute, fits {number} of them to {held:.2} of 1; by chance once in 10^{:.0}",
                 -self.chance()
             ),
             false => write!(f, "the best period fits {number} of them to {held:.2} of 1"),
@@ -78,7 +83,7 @@ impl fmt::Display for Lattice {
 
 /// How well `period` holds these times: the mean of their directions along that of the multiples. Times of one length that
 /// is no multiple point together too, but elsewhere.
-fn held(apart: &[f64], period: f64) -> f64 {
+pub(super) fn held(apart: &[f64], period: f64) -> f64 {
     let along: f64 = apart.iter().map(|time| (TAU * time / period).cos()).sum();
     along.max(0.0) / apart.len() as f64
 }
@@ -86,7 +91,7 @@ fn held(apart: &[f64], period: f64) -> f64 {
 /// The period that fits the ends best. Of several that fit, the longest: what are multiples of it are multiples of its half.
 pub(super) fn of(ends: &[Instant]) -> Lattice {
     let apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
-    let none = Lattice { period_ms: 0.0, rpm: 0.0, held: 0.0, number: apart.len() };
+    let none = Lattice { period_ms: 0.0, rpm: 0.0, held: 0.0, number: apart.len(), error_ms: 0.0 };
     if apart.is_empty() {
         return none;
     }
@@ -107,11 +112,24 @@ pub(super) fn of(ends: &[Instant]) -> Lattice {
     }
     let mut found = tried[at];
     for step in -100..=100 {
-        let period = tried[at].0 * (1.0 + f64::from(step) * 2e-5);
+        let period = tried[at].0 * (1.0 + f64::from(step) * FINE);
         let held = held(&apart, period);
         if held > found.1 {
             found = (period, held);
         }
     }
-    Lattice { period_ms: found.0, rpm: 60_000.0 / found.0, held: found.1, number: apart.len() }
+    let error_ms = error(&apart, found.0).max(FINE * found.0);
+    Lattice { period_ms: found.0, rpm: 60_000.0 / found.0, held: found.1, number: apart.len(), error_ms }
+}
+
+/// Step of the last search, as a share of the period.
+const FINE: f64 = 2e-5;
+
+/// Three standard errors of the slope of times over the revolutions that each took: their scatter by the root of the sum of
+/// squared revolutions.
+fn error(apart: &[f64], period: f64) -> f64 {
+    let turns = |time: &f64| (time / period).round();
+    let scatter: f64 = apart.iter().map(|time| (time - turns(time) * period).powi(2)).sum();
+    let weight: f64 = apart.iter().map(|time| turns(time).powi(2)).sum();
+    3.0 * (scatter / apart.len() as f64 / weight.max(1.0)).sqrt()
 }

@@ -2,17 +2,20 @@
 
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::audit::{Beside, Overwrite, Round, Timings, Took};
+use seekwise_targets::audit::{Beside, Elsewhere, Overwrite, Round, Timings, Took};
 
 use super::{Certainty, Judgement, Verdict, evidence, judge};
 
 /// A disk made of rules: from when a write or flush was asked to when it is answered, in nanoseconds.
 struct Rules<'a> {
-    read: u64,
+    /// A read's shortest time, and how much longer the longest is.
+    read: [u64; 2],
     write: &'a mut dyn FnMut(u64) -> u64,
     flush: &'a mut dyn FnMut(u64) -> u64,
     forced: &'a mut dyn FnMut(u64) -> u64,
     scattered_flush: u64,
+    /// Other places have angles of their own, of a spindle that turns in so long.
+    places: Option<u64>,
 }
 
 /// The audit of such a disk, as [`seekwise_targets::audit::measure`] asks it.
@@ -24,27 +27,32 @@ fn timings(rules: Rules<'_>) -> Timings {
     let mut rng = Seed(11).stream("pauses");
     let (at, span) = (Instant::from_nanos, Span::from_nanos);
     let mut now = 5_000_000;
-    let mut timings =
-        Timings { reads: vec![span(rules.read); 60], again: vec![span(100_000); 60], ..Timings::default() };
-    timings.empty = vec![span(60_000); 40];
-    for _ in 0..120 {
+    let mut timings = Timings { again: vec![span(100_000); 60], empty: vec![span(60_000); 40], ..Timings::default() };
+    let [least, more] = rules.read;
+    timings.reads = (0..60).map(|_| span(least + rng.below(more + 1))).collect();
+    // Of a place whose angle is so far behind the first's.
+    let mut overwrite = |now: &mut u64, rng: &mut Rng, behind: u64| {
         let pause = rng.below(16_000_000);
-        let (asked, written) = (now + pause, (rules.write)(now + pause));
-        let flushed = (rules.flush)(written);
+        let asked = *now + pause;
+        let written = (rules.write)(asked - behind) + behind;
+        let flushed = (rules.flush)(written - behind) + behind;
+        *now = flushed;
         let write = Took { from: at(asked), to: at(written) };
-        timings.overwrites.push(Overwrite {
-            pause: span(pause),
-            write,
-            flush: Took { from: at(written), to: at(flushed) },
-        });
-        now = flushed;
+        Overwrite { pause: span(pause), write, flush: Took { from: at(written), to: at(flushed) } }
+    };
+    timings.overwrites = (0..120).map(|_| overwrite(&mut now, &mut rng, 0)).collect();
+    let angles: Vec<u64> = (0..12).map(|_| rules.places.map_or(0, |turn| rng.below(turn))).collect();
+    for (place, &behind) in angles.iter().enumerate().cycle().take(60) {
+        let (first, other) = (overwrite(&mut now, &mut rng, 0), overwrite(&mut now, &mut rng, behind));
+        let forced = [first.flush, other.flush];
+        timings.elsewhere.push(Elsewhere { place, first, other, forced });
     }
     for _ in 0..120 {
         let asked = now + rng.below(16_000_000);
         now = (rules.forced)(asked);
         timings.forced.push(Took { from: at(asked), to: at(now) });
     }
-    timings.rounds = vec![Round { writes: span(3_200_000), flush: span(rules.scattered_flush) }; 10];
+    timings.rounds = vec![Round { writes: span(1_600_000), flush: span(rules.scattered_flush) }; 10];
     timings.beside = vec![Beside { flush: span(30_000_000), slowest: span(40_000_000) }; 15];
     timings
 }
@@ -67,11 +75,12 @@ fn an_honest_disk_is_found_through_noise() {
     {
         let (mut one, mut two) = (Seed(1).stream("noise"), Seed(2).stream("noise"));
         let said = audited(Rules {
-            read: 9_000_000,
+            read: [5_000_000, 2 * TURN],
             write: &mut quick(90_000),
             flush: &mut next(TURN, noise, &mut one),
             forced: &mut next(TURN, noise, &mut two),
             scattered_flush: 90_000_000,
+            places: Some(TURN),
         });
         assert_eq!((said.verdict, said.certainty), (Verdict::Honest, certainty), "{noise}: {said:?}");
         let found = said.revolution.unwrap();
@@ -85,11 +94,12 @@ fn ends_at_two_angles_have_one_spindle() {
     let (mut one, mut two, mut odd) = (Seed(1).stream("a"), Seed(2).stream("a"), Seed(3).stream("a"));
     let mut turns = next(TURN, 200_000, &mut one);
     let said = audited(Rules {
-        read: 9_000_000,
+        read: [5_000_000, 2 * TURN],
         write: &mut quick(90_000),
         flush: &mut |asked| turns(asked) + if odd.below(10) < 3 { TURN / 2 } else { 0 },
         forced: &mut next(TURN, 200_000, &mut two),
         scattered_flush: 90_000_000,
+        places: Some(TURN),
     });
     assert_eq!((said.verdict, said.revolution.unwrap().sold()), (Verdict::Honest, Some(7200.0)), "{said:?}");
 }
@@ -100,11 +110,12 @@ fn neighbours_that_come_between_take_no_verdict_away() {
     let (mut one, mut two, mut odd) = (Seed(1).stream("a"), Seed(2).stream("a"), Seed(3).stream("a"));
     let mut turns = next(TURN, 200_000, &mut one);
     let said = audited(Rules {
-        read: 9_000_000,
+        read: [5_000_000, 2 * TURN],
         write: &mut quick(90_000),
         flush: &mut |asked| if odd.below(10) == 0 { asked + odd.below(30_000_000) } else { turns(asked) },
         forced: &mut next(TURN, 200_000, &mut two),
         scattered_flush: 90_000_000,
+        places: Some(TURN),
     });
     assert_eq!(said.verdict, Verdict::Honest, "{said:?}");
     assert_eq!(said.revolution.unwrap().sold(), Some(7200.0));
@@ -115,11 +126,12 @@ fn neighbours_that_come_between_take_no_verdict_away() {
 fn a_delay_of_one_length_is_no_spindle() {
     for delay in [4_000_000, TURN, 11_111_111] {
         let said = audited(Rules {
-            read: 9_000_000,
+            read: [5_000_000, 2 * TURN],
             write: &mut quick(90_000),
             flush: &mut quick(delay),
             forced: &mut quick(delay),
             scattered_flush: delay,
+            places: None,
         });
         assert_eq!(
             (said.verdict, said.certainty, said.revolution),
@@ -130,30 +142,85 @@ fn a_delay_of_one_length_is_no_spindle() {
     }
 }
 
-/// Answers by a timer of 250 a second look like 15,000 revolutions a minute: that is said.
+/// Flushes that are answered by a timer look like a spindle of that period: how it reads, how many blocks it has on the medium
+/// within a tick, or that all places end at one angle gives it away, each alone.
 #[test]
-fn a_timer_is_said_to_be_possible() {
+fn a_timer_is_no_spindle() {
+    let said = |tick: u64, read: [u64; 2], scattered_flush: u64| {
+        let (mut one, mut two) = (Seed(1).stream("t"), Seed(2).stream("t"));
+        audited(Rules {
+            read,
+            write: &mut quick(90_000),
+            flush: &mut next(tick, 60_000, &mut one),
+            forced: &mut next(tick, 60_000, &mut two),
+            scattered_flush,
+            places: None,
+        })
+    };
+    let disk = [4_000_000, 12_000_000];
+    for (tick, read, scattered, why) in [
+        (4_000_000, [90_000, 0], 2_300_000, "less than one revolution"),
+        (4_000_000, disk, 2_300_000, "less than one revolution"),
+        (4_000_000, [4_000_000, 0], 128_000_000, "end at the same angle"),
+        (10_000_000, disk, 320_000_000, "a timer has that period too"),
+    ] {
+        let said = said(tick, read, scattered);
+        assert_eq!((said.verdict, said.certainty), (Verdict::CannotTell, Certainty::Open), "{said:?}");
+        assert!(said.why[1].contains(why), "{said:?}");
+    }
+    // 8.333 ms is no multiple of a timer's tick: a spindle, but none that reads like one. What imitates a spindle's reads and
+    // waits, too, is likely at most, as a disk with a media cache, all of whose places are the log's.
+    for (tick, read) in [(TURN, [90_000, 0]), (4_000_000, disk), (6_000_000, disk)] {
+        let said = said(tick, read, 190_000_000);
+        assert_eq!((said.verdict, said.certainty), (Verdict::Honest, Certainty::Likely), "{said:?}");
+    }
+}
+
+/// A spindle of a timer's period: each place has its angle, which no timer knows.
+#[test]
+fn fifteen_thousand_a_minute_is_told_from_a_timer() {
     let (mut one, mut two) = (Seed(1).stream("t"), Seed(2).stream("t"));
     let said = audited(Rules {
-        read: 5_000_000,
+        read: [3_000_000, 6_000_000],
         write: &mut quick(90_000),
-        flush: &mut next(4_000_000, 20_000, &mut one),
-        forced: &mut next(4_000_000, 20_000, &mut two),
-        scattered_flush: 40_000_000,
+        flush: &mut next(4_000_000, 60_000, &mut one),
+        forced: &mut next(4_000_000, 60_000, &mut two),
+        scattered_flush: 60_000_000,
+        places: Some(4_000_000),
     });
-    assert_eq!((said.verdict, said.certainty), (Verdict::Honest, Certainty::Likely));
-    assert!(said.why.iter().any(|why| why.contains("timer")), "{said:?}");
+    assert!(said.revolution.unwrap().may_be_a_tick());
+    assert_eq!((said.verdict, said.certainty), (Verdict::Honest, Certainty::Certain), "{said:?}");
+}
+
+/// The period of what scatters more is known less well, and the true one is within what is said.
+#[test]
+fn the_error_of_a_period_holds_the_true_one() {
+    for (noise, most) in [(10_000, 0.002), (400_000, 0.05), (1_500_000, 0.2)] {
+        let mut chance = Seed(noise).stream("noise");
+        let mut turns = next(TURN, noise, &mut chance);
+        let mut pauses = Seed(5).stream("pauses");
+        let mut now = 0;
+        let mut ends = Vec::new();
+        for _ in 0..120 {
+            now = turns(now + pauses.below(16_000_000));
+            ends.push(Instant::from_nanos(now));
+        }
+        let found = super::lattice::of(&ends);
+        let off = (found.period_ms - TURN as f64 / 1e6).abs();
+        assert!(off <= found.error_ms && found.error_ms < most, "{noise}: {found:?}");
+    }
 }
 
 #[test]
 fn flash_with_a_slow_flush_is_no_spindle_either() {
     let mut odd = Seed(3).stream("a");
     let said = audited(Rules {
-        read: 90_000,
+        read: [90_000, 0],
         write: &mut quick(30_000),
         flush: &mut |asked| asked + 1_000_000 + odd.below(3_000_000),
         forced: &mut quick(900_000),
         scattered_flush: 4_000_000,
+        places: None,
     });
     assert_eq!((said.verdict, said.certainty, said.revolution), (Verdict::ProtectedOrFlash, Certainty::Likely, None));
 }
@@ -161,11 +228,12 @@ fn flash_with_a_slow_flush_is_no_spindle_either() {
 #[test]
 fn a_flush_that_costs_less_than_a_command_does_not_reach_the_disk() {
     let mut rules = timings(Rules {
-        read: 9_000_000,
+        read: [5_000_000, 2 * TURN],
         write: &mut quick(90_000),
         flush: &mut quick(2_000),
         forced: &mut quick(90_000),
         scattered_flush: 2_000,
+        places: None,
     });
     assert_eq!(judge(&rules).verdict, Verdict::CannotTell, "an empty flush reaches it");
     rules.empty = vec![Span::from_nanos(2_000); 40];
@@ -176,11 +244,12 @@ fn a_flush_that_costs_less_than_a_command_does_not_reach_the_disk() {
 fn the_evidence_is_a_staircase() {
     let (mut one, mut two) = (Seed(1).stream("t"), Seed(2).stream("t"));
     let timings = timings(Rules {
-        read: 9_000_000,
+        read: [5_000_000, 2 * TURN],
         write: &mut quick(90_000),
         flush: &mut next(TURN, 0, &mut one),
         forced: &mut next(TURN, 0, &mut two),
         scattered_flush: 90_000_000,
+        places: Some(TURN),
     });
     let points = evidence(&timings);
     assert_eq!((points.len(), points[118].0), (119, 100.0));

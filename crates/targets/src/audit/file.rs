@@ -3,15 +3,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fdatasync, fstatvfs};
+use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
 
 use super::{AREA, Act, BLOCK, Subject, Took};
 use crate::clock::{Clock, give_up_precedence, take_precedence};
+use crate::real::claim::Claim;
+use crate::real::path::{self, Kind};
 
 /// Bytes that the file is filled with at once.
 const CHUNK: u64 = 1 << 20;
@@ -45,6 +47,8 @@ impl Aligned {
 
 /// A file or a block device.
 pub struct Direct {
+    /// Of a device; kept until the end.
+    _claim: Option<Claim>,
     plain: File,
     /// The same; what is written through it is forced (O_DSYNC).
     forced: File,
@@ -93,14 +97,18 @@ impl Direct {
         Ok(file)
     }
 
-    /// A block device, for us alone: what is mounted meanwhile is refused here. Whoever calls it has judged that it may be written.
-    pub fn device(path: &Path) -> Result<Direct, String> {
-        let wrong = |error: io::Error| explained(&error);
-        let flags = OFlags::DIRECT | OFlags::EXCL;
-        let plain = direct(false).custom_flags(flags.bits() as i32).open(path).map_err(wrong)?;
-        let bytes = rustix::fs::seek(plain.as_fd(), rustix::fs::SeekFrom::End(0));
-        let bytes = bytes.map_err(|error| explained(&error.into()))?;
-        Direct::of(plain, direct(true).open(path).map_err(wrong)?, bytes.min(AREA) / BLOCK)
+    /// A block device, claimed for us alone until the audit ends; `destroy` is the name that the user gave.
+    pub fn device(path: &Path, destroy: Option<&str>) -> Result<Direct, String> {
+        let found = path::find(path, Kind::Device, None)?;
+        let claim = Claim::of(&found, destroy)?;
+        let open = |dsync| {
+            let file = direct(dsync).open(&found.path).map_err(|error| explained(&error))?;
+            found.is_still(&file).map(|()| file)
+        };
+        let blocks = (found.sectors * SECTOR).min(AREA) / BLOCK;
+        let mut device = Direct::of(open(false)?, open(true)?, blocks)?;
+        device._claim = Some(claim);
+        Ok(device)
     }
 
     fn of(plain: File, forced: File, blocks: u64) -> Result<Direct, String> {
@@ -108,7 +116,7 @@ impl Direct {
         let forces = forces(if meta.rdev() != 0 { meta.rdev() } else { meta.dev() });
         take_precedence();
         let (write, read) = (Aligned::new(BLOCK, 0x5e), Aligned::new(BLOCK, 0));
-        Ok(Direct { plain, forced, blocks, forces, clock: Clock::start(), write, read })
+        Ok(Direct { _claim: None, plain, forced, blocks, forces, clock: Clock::start(), write, read })
     }
 
     /// Room, and something written in all of it: a first write of a block costs a file system more than an overwrite.

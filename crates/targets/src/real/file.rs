@@ -9,9 +9,10 @@ use seekwise_model::rng::Seed;
 use seekwise_model::workload::{Direction, Pattern, Worker};
 
 use super::bench::{self, Bench};
+use super::claim::{self, Claim};
 use super::device::{Called, Ringed, Shape};
 use super::path::{self, Found, Kind, Mode};
-use super::settings::Settings;
+use super::settings::{Held, Settings};
 use super::{DEVICE, Engine, FILE, Handle, Hint, MOST_THREADS, Wanted, probe, uring};
 use crate::place::{Place, RunError, Standing, Timed};
 use crate::work::Work;
@@ -115,21 +116,13 @@ impl Real {
         Ok(Real { fit, ..self.clone() })
     }
 
-    /// Whether what is there may be written over.
+    /// Whether what is there may be written over. A run asks again when it begins ([`Claim`]).
     fn may_write(&self) -> Result<(), String> {
-        let (path, destroy) = (&self.found.path, self.wanted.destroy.as_deref());
-        if self.found.kind == Kind::Device {
-            return probe::may_write(path, destroy);
+        let destroy = self.wanted.destroy.as_deref();
+        match self.found.kind {
+            Kind::Device => probe::may_write(&self.found.path, destroy),
+            Kind::File => claim::may_write(&self.found, destroy),
         }
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if destroy == Some(name) || self.found.is_ours()? {
-            return Ok(());
-        }
-        Err(format!(
-            "{}: holds something that Seekwise did not write, and the job writes; expected a file made by \
-                     `--set real.layout=SIZE`, or `--destroy {name}`",
-            path.display()
-        ))
     }
 
     /// Its device for the workers from `first` on, with these handles.
@@ -173,6 +166,19 @@ impl Real {
         }
         let ring = Ringed::new(shape, opened, depth as usize);
         Ok(Box::new(ring.map_err(|why| unfit(format!("io_uring: {why}; `--set real.engine=psync` goes without")))?))
+    }
+}
+
+/// What stands while a run lasts: settings of the disk, and what it writes claimed. Settings go first.
+struct During {
+    settings: Held,
+    claim: Option<Claim>,
+}
+
+impl Standing for During {
+    fn end(self: Box<Self>) -> Result<(), String> {
+        let During { settings, claim } = *self;
+        settings.end().and(claim.map_or(Ok(()), Claim::end))
     }
 }
 
@@ -277,10 +283,10 @@ impl Place for Real {
     }
 
     fn hold(&self) -> Result<Option<Box<dyn Standing>>, String> {
-        if self.settings.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(self.settings.apply(&self.found.path)?)))
+        let claim = || Claim::of(&self.found, self.wanted.destroy.as_deref());
+        let claim = self.fit.writes.then(claim).transpose()?;
+        let settings = self.settings.apply(&self.found.path)?;
+        Ok(Some(Box::new(During { settings, claim })))
     }
 
     fn bench(&self) -> Option<Bench> {

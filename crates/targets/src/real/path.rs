@@ -1,17 +1,20 @@
 //! Which file or device a path names, how long it is and how it must be read; how it is opened, and made where that is
 //! asked for. Reading never opens for writing. Nothing is grown, cut off or replaced.
 //!
-//! Whether a device may be written is `probe`'s to say.
+//! Whether it may be written is said by `probe` of devices, by `claim` of files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags, StatxFlags, ioctl_blksszget, renameat_with, statvfs, statx};
+use rustix::fs::{
+    AtFlags, CWD, OFlags, RenameFlags, StatxFlags, fstatfs, ioctl_blksszget, renameat_with, statvfs, statx,
+};
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 
+use super::in_use::Identity;
 use super::pattern;
 
 /// The file in a folder that is given for a file.
@@ -36,6 +39,8 @@ pub struct Found {
     pub path: PathBuf,
     /// What of the two.
     pub kind: Kind,
+    /// Which one it is, whatever has this path later.
+    pub identity: Identity,
     /// Whole sectors of 512 bytes.
     pub sectors: u64,
     /// Bytes that places and lengths past the page cache are multiples of; nothing where it cannot be gone past.
@@ -69,13 +74,45 @@ pub fn find(path: &Path, kind: Kind, layout: Option<u64>) -> Result<Found, Strin
         }
         _ => {}
     }
-    let mut file = File::open(&path).map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
+    // What was a file a moment ago could be a pipe by now, which would let us wait for ever.
+    let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
+    let mut file = opened.map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
+    let identity = Identity::of(&is);
+    if file.metadata().map(|now| Identity::of(&now)).ok() != Some(identity) {
+        return Err(format!("{shown}: became another file while it was looked at"));
+    }
+    if kind == Kind::File
+        && let Some(name) = kernels_own(&file)
+    {
+        return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
+    }
     let bytes = file.seek(SeekFrom::End(0)).map_err(|why| format!("{shown}: its length: {why}"))?;
     if bytes < SECTOR {
         return Err(format!("{shown}: holds {bytes} bytes; expected {}", LONGER));
     }
     let direct = direct_alignment(&path, &file, kind);
-    Ok(Found { path, kind, sectors: bytes / SECTOR, direct })
+    Ok(Found { path, kind, identity, sectors: bytes / SECTOR, direct })
+}
+
+/// The file system, where it is one whose files are doors into the kernel and no data (Linux `include/uapi/linux/magic.h`).
+fn kernels_own(file: &File) -> Option<&'static str> {
+    const DOORS: [(u32, &str); 12] = [
+        (0x9fa0, "proc"),
+        (0x6265_6572, "sysfs"),
+        (0x6462_6720, "debugfs"),
+        (0x7472_6163, "tracefs"),
+        (0x7363_6673, "securityfs"),
+        (0x0027_e0eb, "cgroup"),
+        (0x6367_7270, "cgroup2"),
+        (0xcafe_4a11, "bpf"),
+        (0xde5e_81e4, "efivarfs"),
+        (0x6265_6570, "configfs"),
+        (0x6165_676c, "pstore"),
+        (0xf97c_ff8c, "selinuxfs"),
+    ];
+    // Types differ between machines in width and sign.
+    let kind = fstatfs(file).ok()?.f_type as u32;
+    DOORS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
 
 /// What to do about a file that is too short.
@@ -112,34 +149,27 @@ pub struct Mode {
 }
 
 impl Found {
-    /// Opens it. A device that is opened for writing is opened for us alone: not while it is mounted.
+    /// Opens it, and nothing else that has its path by now. Who writes has claimed it before (`claim`).
     pub fn open(&self, mode: Mode) -> Result<File, String> {
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::DIRECT, mode.direct);
-        flags.set(OFlags::EXCL, mode.write && self.kind == Kind::Device);
         let opened = OpenOptions::new().read(true).write(mode.write).custom_flags(flags.bits() as i32).open(&self.path);
-        opened.map_err(|why| {
+        let file = opened.map_err(|why| {
             let (what, path) = (if mode.write { "writing" } else { "reading" }, self.path.display());
             let direct = if mode.direct { " past the page cache (direct=1)" } else { "" };
             format!("{path}: cannot be opened for {what}{direct}: {why}")
-        })
+        })?;
+        self.is_still(&file)?;
+        Ok(file)
     }
 
-    /// Whether what it holds is ours or nothing, as far as its first and last page and some between say.
-    pub fn is_ours(&self) -> Result<bool, String> {
-        /// Pages looked at: each of equal parts of the file is met.
-        const LOOKS: u64 = 64;
-        let file = self.open(Mode { write: false, direct: false })?;
-        let last = (self.sectors * SECTOR).saturating_sub(4096) / SECTOR;
-        let mut page = vec![0; 4096.min((self.sectors * SECTOR) as usize)];
-        for look in 0..=LOOKS {
-            let at = last * look / LOOKS * SECTOR;
-            file.read_exact_at(&mut page, at).map_err(|why| format!("{}: {why}", self.path.display()))?;
-            if !pattern::is_ours(&page) {
-                return Ok(false);
-            }
+    /// An error where what is open is another file or device than the one that was found.
+    pub fn is_still(&self, file: &File) -> Result<(), String> {
+        let now = file.metadata().map_err(|why| format!("{}: {why}", self.path.display()))?;
+        match Identity::of(&now) == self.identity {
+            true => Ok(()),
+            false => Err(format!("{}: is another file than the one that was looked at", self.path.display())),
         }
-        Ok(true)
     }
 }
 
@@ -191,6 +221,7 @@ fn write_all(mut file: File, bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::real::claim;
 
     fn beginning(path: &Path) -> Vec<u8> {
         fs::read(path).unwrap()[..8].to_vec()
@@ -203,7 +234,7 @@ mod tests {
         assert!(said.contains("seekwise.data: there is no such file") && said.contains("real.layout=SIZE"), "{said}");
         let found = find(folder.path(), Kind::File, Some(3 << 20)).unwrap();
         assert_eq!((found.sectors, beginning(&found.path)), (6144, pattern::MARK.to_vec()));
-        assert!(found.is_ours().unwrap());
+        assert_eq!(claim::may_write(&found, None), Ok(()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // What is there stays as long as it is.
         assert_eq!(find(folder.path(), Kind::File, Some(9 << 20)).unwrap().sectors, 6144);
@@ -218,11 +249,12 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let said = |path: &Path, kind| find(path, kind, None).unwrap_err();
         fs::write(at("thesis"), vec![b'x'; 9000]).unwrap();
-        assert!(!find(&at("thesis"), Kind::File, None).unwrap().is_ours().unwrap());
+        assert!(claim::may_write(&find(&at("thesis"), Kind::File, None).unwrap(), None).is_err());
         assert!(said(&at("thesis"), Kind::Device).contains("is a regular file; expected file:"));
         fs::write(at("short"), "x").unwrap();
         assert!(said(&at("short"), Kind::File).contains("holds 1 bytes"));
         assert!(said(Path::new("/dev/null"), Kind::File).contains("is no regular file"));
+        assert!(said(Path::new("/proc/version"), Kind::File).contains("is a file of the kernel's (proc)"));
         assert!(said(Path::new("/dev/null"), Kind::Device).contains("is no block device"));
         std::os::unix::fs::symlink(at("thesis"), at(DATA)).unwrap();
         assert!(said(folder.path(), Kind::File).contains("is a link out of the folder"));

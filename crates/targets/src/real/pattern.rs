@@ -31,9 +31,12 @@ pub fn stamp(bytes: &mut [u8], stamp: u64) {
     }
 }
 
-/// Whether all sectors are ours, or empty.
-pub fn is_ours(bytes: &[u8]) -> bool {
-    bytes.chunks(SECTOR as usize).all(|sector| sector.starts_with(MARK) || sector.iter().all(|byte| *byte == 0))
+/// Where the first sector begins that is neither ours nor empty.
+pub fn foreign(bytes: &[u8]) -> Option<usize> {
+    const EMPTY: [u8; SECTOR as usize] = [0; SECTOR as usize];
+    let is_ours = |sector: &[u8]| sector.starts_with(MARK) || *sector == EMPTY[..sector.len()];
+    let at = bytes.chunks(SECTOR as usize).position(|sector| !is_ours(sector))?;
+    Some(at * SECTOR as usize)
 }
 
 #[cfg(test)]
@@ -43,14 +46,15 @@ mod tests {
     #[test]
     fn what_was_written_is_told_from_what_was_not() {
         let mut bytes = vec![0; 3 * 4096];
-        assert!(is_ours(&bytes));
+        assert_eq!(foreign(&bytes), None);
         fill(&mut bytes, Seed(7));
         let before = bytes.clone();
         stamp(&mut bytes, 0x0102_0304);
-        assert!(is_ours(&bytes) && is_ours(&bytes[512 * 5..]));
+        assert_eq!((foreign(&bytes), foreign(&bytes[512 * 5..])), (None, None));
         assert_eq!(&bytes[4096 + 8..4096 + 16], &0x0102_0304u64.to_le_bytes());
         assert_eq!((&before[16..4096], &before[..8]), (&bytes[16..4096], &MARK[..]));
         bytes[4096] = 0;
-        assert!(!is_ours(&bytes));
+        assert_eq!(foreign(&bytes), Some(4096));
+        assert_eq!(foreign(&[&[0; 1000][..], b"x"].concat()), Some(512));
     }
 }

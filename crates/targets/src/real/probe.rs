@@ -1,19 +1,21 @@
-//! Whether a block device may be written: not while the system uses it, and only by name ([`names`](Found::names)) where
-//! anything is on it or where nothing identifies it. There is no question that could be answered by habit.
+//! Whether a block device may be written: not while the system uses it, and only where the user named it
+//! ([`names`](Found::names)). What stands between its ends is never read, so no device is called empty. There is no question
+//! that could be answered by habit.
 //!
-//! It is judged by what the kernel says (mounts, swap, devices made of it, an exclusive opening) and by its first and last
-//! bytes (`formats/signature`). While judging it is opened for reading alone. Whoever then writes opens it exclusively: what
-//! is mounted in between is found there.
+//! It is judged by what the kernel says (`in_use`, an exclusive opening); its first and last bytes (`formats/signature`) say
+//! what would be lost. While judging it is opened for reading alone. Whoever then writes claims it: `claim` opens it for us
+//! alone and judges it again.
 
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use seekwise_formats::signature::{Ends, HEAD, Signature, TAIL, is_blank, signatures};
 
+use super::in_use;
 use super::system::{Node, Number, System};
 
 /// What was found of a block device.
@@ -27,8 +29,21 @@ pub struct Found {
     pub used: Vec<String>,
     /// What its bytes say it is used for.
     pub signatures: Vec<Signature>,
-    /// There are other bytes than zeroes at its ends.
-    pub holds_data: bool,
+    /// What else its bytes say.
+    pub seen: Seen,
+}
+
+/// What the bytes at a device's ends say beside signatures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Other bytes than zeroes (or than ones, as erased flash has).
+    Data,
+    /// Nothing, and there is nothing between them: all of it was read.
+    Empty,
+    /// Nothing. What lies between them was not read.
+    EmptyEnds,
+    /// Part of them could not be read, or nothing of them was.
+    Unread(String),
 }
 
 /// Whether the file or block device at `path` may be written, where `destroy` is the name that the user gave; else why not.
@@ -43,6 +58,15 @@ pub fn may_write(path: &Path, destroy: Option<&str>) -> Result<(), String> {
     found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
 }
 
+/// The same of a block device that is open exclusively, by that opening.
+pub(super) fn may_write_open(file: &File, path: &Path, destroy: Option<&str>) -> Result<(), String> {
+    let shown = path.display();
+    let told = |why: io::Error| format!("{shown}: {why}");
+    let meta = file.metadata().map_err(told)?;
+    let found = probe_open(path, Number::of(meta.rdev()), &System::here(), |_| contents(file)).map_err(told)?;
+    found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
+}
+
 /// What is to be known of the device before it is written.
 pub fn look(path: &Path) -> io::Result<Found> {
     probe(path, &System::here())
@@ -52,17 +76,25 @@ fn probe(path: &Path, system: &System) -> io::Result<Found> {
     let other = || io::Error::other("is no block device, regular file or folder");
     let path = std::fs::canonicalize(path)?;
     let number = system.number(&path)?.ok_or_else(other)?;
+    probe_open(&path, number, system, |used| match open(&path, used) {
+        Ok(file) => contents(&file),
+        Err(error) => (Vec::new(), Seen::Unread(format!("it cannot be read ({error})"))),
+    })
+}
+
+fn probe_open(
+    path: &Path,
+    number: Number,
+    system: &System,
+    read: impl FnOnce(&mut Vec<String>) -> (Vec<Signature>, Seen),
+) -> io::Result<Found> {
     let node = system.node(number).ok_or_else(|| io::Error::other("the kernel does not tell what it is (/sys)"))?;
-    let mut used = uses(&node, &path, system);
+    let mut used = in_use::of_device(&node, system);
     if node.word("ro").is_some_and(|word| word != "0") {
         used.push(format!("{} can only be read", node.name));
     }
-    let (signatures, holds_data) = match open(&path, &mut used).and_then(|file| contents(&file)) {
-        // What is in use is refused without being read.
-        Err(_) if !used.is_empty() => (Vec::new(), true),
-        read => read?,
-    };
-    Ok(Found { names: names(&node), path, used, signatures, holds_data })
+    let (signatures, seen) = read(&mut used);
+    Ok(Found { names: names(&node), path: path.to_owned(), used, signatures, seen })
 }
 
 impl Found {
@@ -82,10 +114,7 @@ impl Found {
                 false => Err(format!("--destroy {named} names another device; this one is {name} ({self})")),
             };
         }
-        if self.signatures.is_empty() && !self.holds_data && !self.names.is_empty() {
-            return Ok(());
-        }
-        Err(format!("{self}; expected an empty device, or --destroy {name} where all that is on it may go"))
+        Err(format!("{self}; expected --destroy {name} where all that is on it may go"))
     }
 
     /// What --destroy takes.
@@ -98,49 +127,22 @@ impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all: Vec<String> = self.used.clone();
         all.extend(self.signatures.iter().map(|it| format!("it holds {} (at byte {})", it.name, it.at)));
-        if self.signatures.is_empty() {
-            all.push(if self.holds_data { "it holds data of no known kind" } else { "it is empty" }.to_owned());
+        match &self.seen {
+            Seen::Data if !self.signatures.is_empty() => {}
+            Seen::Data => all.push("it holds data of no known kind".to_owned()),
+            Seen::Empty => all.push("it is empty".to_owned()),
+            Seen::EmptyEnds => all.push(format!(
+                "its first {} MiB and last {} MiB are empty, what lies between was not read",
+                HEAD >> 20,
+                TAIL >> 20
+            )),
+            Seen::Unread(why) => all.push(format!("{why}, so nobody knows what it holds")),
         }
         if self.names.is_empty() {
             all.push("it has no serial number or world-wide name".to_owned());
         }
         f.write_str(&all.join(", "))
     }
-}
-
-/// How the system uses the device, a partition of it, or a device made of it.
-fn uses(node: &Node, path: &Path, system: &System) -> Vec<String> {
-    let mut nodes = vec![node.clone()];
-    nodes.extend(system.partitions(node));
-    let named = |number: Number| nodes.iter().find(|node| node.number == number);
-    let mut used = Vec::new();
-    for mount in system.mounts() {
-        // The number of some file systems (btrfs) is no device's: then the source is its path.
-        let source = system.number(Path::new(&mount.source)).ok().flatten();
-        if let Some(node) = named(mount.number).or_else(|| named(source?)) {
-            used.push(format!("{} is mounted on {} ({})", node.name, mount.point, mount.kind));
-        }
-    }
-    for swap in system.swaps() {
-        if let Some(node) = system.number(&swap).ok().flatten().and_then(named) {
-            used.push(format!("{} is in use as swap", node.name));
-        }
-    }
-    for node in &nodes {
-        for holder in node.holders() {
-            used.push(format!("{} is part of {holder}", node.name));
-        }
-    }
-    for disk in system.disks() {
-        let backing = disk.word("loop/backing_file").map(PathBuf::from);
-        let number = backing.as_ref().and_then(|backing| system.number(backing).ok().flatten());
-        if backing.as_deref() == Some(path) || number.is_some_and(|number| named(number).is_some()) {
-            used.push(format!("{} stands on it", disk.name));
-        }
-    }
-    used.sort();
-    used.dedup();
-    used
 }
 
 /// Opens it for reading, exclusively: that is refused while the kernel has given it to something else.
@@ -158,16 +160,30 @@ fn open(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
     }
 }
 
-/// What its ends say.
-fn contents(file: &File) -> io::Result<(Vec<Signature>, bool)> {
-    let bytes = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?;
+/// What its ends say. What of them can be read is judged, also where the rest cannot.
+fn contents(file: &File) -> (Vec<Signature>, Seen) {
+    let bytes = match rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)) {
+        Ok(bytes) => bytes,
+        Err(error) => return (Vec::new(), Seen::Unread(format!("its length is not known ({error})"))),
+    };
     let part = |most: usize| vec![0; (bytes.min(most as u64)) as usize];
     let (mut head, mut tail) = (part(HEAD), part(TAIL));
-    file.read_exact_at(&mut head, 0)?;
     let behind = bytes - tail.len() as u64;
-    file.read_exact_at(&mut tail, behind)?;
+    let unread = [("first", &mut head, 0), ("last", &mut tail, behind)].into_iter().filter_map(|(which, piece, at)| {
+        let error = file.read_exact_at(piece, at).err()?;
+        // What a read that failed has left there is not the disk's.
+        piece.fill(0);
+        Some(format!("its {which} {} KiB cannot be read ({error})", piece.len() >> 10))
+    });
+    let unread: Vec<String> = unread.collect();
     let ends = Ends { head: &head, tail: &tail, bytes };
-    Ok((signatures(ends), !is_blank(ends)))
+    let seen = match () {
+        () if !unread.is_empty() => Seen::Unread(unread.join(", ")),
+        () if !is_blank(ends) => Seen::Data,
+        () if bytes <= (head.len() + tail.len()) as u64 => Seen::Empty,
+        () => Seen::EmptyEnds,
+    };
+    (signatures(ends), seen)
 }
 
 /// Names that a device keeps: serial numbers first. A partition's has its number behind it, as udev makes it.

@@ -191,12 +191,6 @@ impl Held {
     }
 }
 
-impl crate::place::Standing for Held {
-    fn end(self: Box<Self>) -> Result<(), String> {
-        Held::end(*self)
-    }
-}
-
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {

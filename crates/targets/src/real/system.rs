@@ -29,7 +29,8 @@ impl Number {
         Number { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
     }
 
-    fn parse(text: &str) -> Option<Number> {
+    /// Of `8:17`.
+    pub fn parse(text: &str) -> Option<Number> {
         let (major, minor) = text.trim().split_once(':')?;
         Some(Number { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
@@ -73,6 +74,17 @@ impl System {
     #[cfg(test)]
     pub fn at(root: &Path) -> System {
         System { root: root.to_owned() }
+    }
+
+    /// It is this machine's, and programs can be asked for what they know of it.
+    pub fn is_here(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// All processes that there are to see, with their folders.
+    pub fn processes(&self) -> Vec<(u32, PathBuf)> {
+        let entries = fs::read_dir(self.at_root("proc")).into_iter().flatten().flatten();
+        entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
     }
 
     fn at_root(&self, path: &str) -> PathBuf {

@@ -2,27 +2,34 @@
 //! is safe to call. It does not know what a request is for, nor how long one took. Not `IOPOLL`, not `SQPOLL`.
 //!
 //! Why it is sound: the memory and the files belong to the [`Ring`]; whoever wants to see a place of the memory says of
-//! which slot, and gets it only while the kernel has nothing of that slot; a ring that goes away first waits until the
-//! kernel has nothing any more, and gives its memory up for ever where it cannot wait.
+//! which slot, and gets it only while the kernel has nothing of that slot. A ring that goes away waits until the kernel has
+//! nothing any more, for so long as a disk may take; of what does not come back by then the memory is given up for ever,
+//! which is said. What was pushed and never submitted is never done.
 //!
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
 #![allow(unsafe_code, reason = "the kernel takes addresses; the rest of the crate sees none")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::time::Duration;
 
 use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
-use io_uring::{IoUring, opcode, squeue};
+use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 /// What memory is aligned to: a page, which suits every device's `O_DIRECT`.
 pub const ALIGNMENT: usize = 4096;
 
 /// Entries of a submission queue, at most: more requests than these go to the kernel in several calls.
 const MOST_ENTRIES: u32 = 4096;
+
+/// How often a ring that goes away waits for the next completion, and how long each time, before it gives up: the kernel
+/// gives a disk's command 30 s (`/sys/block/*/device/timeout`), then ends it itself.
+const PATIENCE: u32 = 30;
+const SLICE: Duration = Duration::from_secs(1);
 
 /// `RWF_SYNC` of pwritev2(2): the write and all metadata are durable before it completes.
 const WHOLE: i32 = 4;
@@ -41,7 +48,8 @@ pub struct Memory {
     size: usize,
 }
 
-// SAFETY: it owns what it points to, as a `Box<[u8]>` does.
+// SAFETY: it owns what it points to, as a `Box<[u8]>` does, and hands out no second way to it: an address leaves this file
+// only as a slice that borrows it.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -50,24 +58,27 @@ impl Memory {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
         let bytes = size.checked_mul(slots.max(1)).expect("checked before");
         let layout = Layout::from_size_align(bytes, ALIGNMENT).expect("a page is a power of two");
-        // SAFETY: the layout is not empty.
+        // SAFETY: the layout is not empty: a slot at least, of a page at least.
         let at = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
         Memory { at, layout, size }
     }
 
     /// The bytes of a slot.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
-        let offset = slot * self.size;
-        assert!(offset + self.size <= self.layout.size(), "no such slot");
-        // SAFETY: within the allocation, which was zeroed and is borrowed as a whole.
-        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr().add(offset), self.size) }
+        let at = self.address(slot, 0, self.size);
+        // SAFETY: `address` has checked that so many bytes from there on lie within the allocation. It was zeroed, so they are
+        // initialised, and `self` is borrowed as a whole for as long as the slice lives.
+        unsafe { std::slice::from_raw_parts_mut(at, self.size) }
     }
 
     /// The address of a byte of a slot, of which so many bytes are to be used.
     fn address(&self, slot: usize, from: usize, bytes: usize) -> *mut u8 {
-        assert!(from + bytes <= self.size && (slot + 1) * self.size <= self.layout.size(), "past the slot");
-        // SAFETY: within the allocation.
-        unsafe { self.at.as_ptr().add(slot * self.size + from) }
+        let begins = slot.checked_mul(self.size).filter(|begins| *begins < self.layout.size());
+        let begins = begins.expect("no such slot");
+        assert!(from.checked_add(bytes).is_some_and(|end| end <= self.size), "past the slot");
+        // SAFETY: the allocation holds whole slots, so that all of one lies in it that begins in it; `from` and `bytes` stay
+        // in the slot.
+        unsafe { self.at.as_ptr().add(begins + from) }
     }
 }
 
@@ -144,7 +155,8 @@ impl Ring {
         let raw: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&raw)?;
         let whole = libc_iovec(&memory);
-        // SAFETY: the memory lives as long as the ring: it is dropped after it (see `Drop`), or never.
+        // SAFETY: the memory stays where it is until the ring is gone: it is freed when the kernel has nothing of it any more,
+        // or never (see `Drop`).
         let registered = unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
         let flying = vec![false; slots];
         Ok(Ring { ring, memory: Some(memory), _files: files, flying, in_flight: 0, registered })
@@ -168,8 +180,8 @@ impl Ring {
         if self.ring.submission().is_full() {
             self.submit()?;
         }
-        // SAFETY: what the entry points to is a slot that nothing else sees until its completion was reaped, in memory
-        // that outlives the ring; its file is registered with the ring.
+        // SAFETY: what the entry points to is within one slot (`address` has checked it) that nothing else sees until its
+        // completion was reaped, in memory that outlives what the kernel does with it; its file is registered with the ring.
         unsafe { self.ring.submission().push(&made) }.map_err(|_| ErrorKind::WouldBlock)?;
         self.flying[slot] = true;
         self.in_flight += 1;
@@ -181,7 +193,10 @@ impl Ring {
         let file = Fixed(file as u32);
         let memory = self.memory.as_ref().expect("there until the ring goes away");
         let (at, length) = match ask {
-            Ask::Read | Ask::Write(_) => (memory.address(slot, from, bytes as usize), bytes as u32),
+            Ask::Read | Ask::Write(_) => {
+                let length = u32::try_from(bytes).expect("checked before");
+                (memory.address(slot, from, length as usize), length)
+            }
             _ => (std::ptr::null_mut(), 0),
         };
         let flags = |through| match through {
@@ -238,13 +253,7 @@ impl Ring {
                 self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&longest))
             }
         };
-        match waited {
-            Ok(_) => Ok(()),
-            // ETIME, and EBUSY where completions must be reaped first.
-            Err(error) if error.raw_os_error() == Some(62) || is_busy(&error) => Ok(()),
-            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => Ok(()),
-            Err(error) => Err(error),
-        }
+        passed(waited)
     }
 
     /// The next completion: its slot, and bytes done or the error's number, negated.
@@ -257,15 +266,85 @@ impl Ring {
     }
 }
 
+/// What the kernel still has of a ring that goes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Requests that did not come back.
+    pub requests: usize,
+    /// Bytes of memory that nobody uses again: the kernel may still write to them.
+    pub bytes: usize,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Left { requests, bytes } = self;
+        write!(
+            f,
+            "{requests} of its requests have not come back in {PATIENCE} s; {bytes} bytes of memory stay the kernel's"
+        )
+    }
+}
+
+impl Ring {
+    /// Waits until the kernel has nothing of the memory; where it does not give it back, the memory is given up, for ever.
+    /// What it was never given it does not get. Nothing more is asked of this ring.
+    pub fn settle(&mut self) -> Result<(), Left> {
+        self.settle_within(PATIENCE, SLICE)
+    }
+
+    fn settle_within(&mut self, patience: u32, slice: Duration) -> Result<(), Left> {
+        let mut quiet = 0;
+        while self.memory.is_some() {
+            while self.reap().is_some() {
+                quiet = 0;
+            }
+            let requests = self.in_flight - self.ring.submission().len();
+            if requests == 0 {
+                return Ok(());
+            }
+            if quiet == patience || self.wait_alone(slice).is_err() {
+                let bytes = self.memory.take().map_or(0, |memory| {
+                    let bytes = memory.layout.size();
+                    std::mem::forget(memory);
+                    bytes
+                });
+                return Err(Left { requests, bytes });
+            }
+            quiet += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns when there is a completion, or after so long, or when a signal came. It gives the kernel nothing.
+    fn wait_alone(&mut self, longest: Duration) -> io::Result<()> {
+        let longest = Timespec::from(longest);
+        let arguments = SubmitArgs::new().timespec(&longest);
+        let flags = (EnterFlags::EXT_ARG | EnterFlags::GETEVENTS).bits();
+        // SAFETY: with `EXT_ARG` the kernel reads an `io_uring_getevents_arg`, which `SubmitArgs` is (`repr(transparent)`); it
+        // and the time that it points to live until the call returns. No entry is given: `to_submit` is 0.
+        let waited = unsafe { self.ring.submitter().enter(0, 1, flags, Some(&arguments)) };
+        passed(waited)
+    }
+}
+
 impl Drop for Ring {
     /// What the kernel has of the memory must come back before the memory goes.
     fn drop(&mut self) {
-        while self.in_flight > 0 {
-            if self.reap().is_none() && self.wait(None).is_err() {
-                std::mem::forget(self.memory.take());
-                return;
-            }
+        if let Err(left) = self.settle() {
+            // Nobody else is left to say it; who reads it may have gone, too.
+            let _ = writeln!(io::stderr(), "io_uring: {left}");
         }
+    }
+}
+
+/// A wait that ended without what was waited for has ended all the same.
+fn passed(waited: io::Result<usize>) -> io::Result<()> {
+    match waited {
+        Ok(_) => Ok(()),
+        // ETIME, and EBUSY where completions must be reaped first.
+        Err(error) if error.raw_os_error() == Some(62) || is_busy(&error) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -310,7 +389,6 @@ pub fn is_there() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     /// A ring over a file of eight pages, each full of its number; nothing where the kernel forbids rings.
     fn ring(slots: usize) -> Option<Ring> {
@@ -365,6 +443,49 @@ mod tests {
         let read = Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 };
         ring.push(1, &read).unwrap();
         drop(ring);
+    }
+
+    #[test]
+    fn what_was_never_submitted_is_not_done_when_the_ring_goes() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[1; 4096]).unwrap();
+        let Ok(mut ring) = Ring::new(vec![file.try_clone().unwrap()], 2, 4096) else { return };
+        ring.slot(0).fill(9);
+        let write = Entry { file: 0, ask: Ask::Write(Through::Not), offset: 0, from: 0, bytes: 4096 };
+        ring.push(0, &write).unwrap();
+        drop(ring);
+        let mut read = [0; 4096];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut read, 0).unwrap();
+        assert_eq!(read, [1; 4096]);
+    }
+
+    /// A pipe into which nobody writes: what is asked of it never comes back.
+    #[test]
+    fn what_does_not_come_back_keeps_its_memory_and_no_one_waiting() {
+        let (pipe, writer) = io::pipe().unwrap();
+        let Ok(mut ring) = Ring::new(vec![std::os::fd::OwnedFd::from(pipe).into()], 2, 8192) else { return };
+        let read = Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 };
+        ring.push(0, &read).unwrap();
+        ring.submit().unwrap();
+        ring.push(1, &read).unwrap();
+        let left = ring.settle_within(3, Duration::from_millis(5)).unwrap_err();
+        assert_eq!(left, Left { requests: 1, bytes: 2 * 8192 });
+        assert!(left.to_string().contains("1 of its requests have not come back"), "{left}");
+        assert!(ring.memory.is_none(), "given up, not freed");
+        assert_eq!(ring.settle(), Ok(()), "nothing more to wait for");
+        drop(writer);
+    }
+
+    #[test]
+    #[should_panic(expected = "past the slot")]
+    fn no_sum_leads_past_a_slot() {
+        Memory::new(2, 4096).address(0, usize::MAX - 4095, 4096);
+    }
+
+    #[test]
+    #[should_panic(expected = "no such slot")]
+    fn no_product_leads_past_the_memory() {
+        Memory::new(2, 4096).address(usize::MAX / 4096 + 1, 0, 1);
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Tree {
     }
 
     fn uses(&self, major: u32, minor: u32) -> Vec<String> {
-        uses(&self.node(major, minor), Path::new("/dev/none"), &System::at(&self.0))
+        in_use::of_device(&self.node(major, minor), &System::at(&self.0))
     }
 }
 
@@ -59,8 +59,6 @@ fn mounts_and_holders_of_partitions_are_the_disk_s() {
     // What is made of the whole disk has its partitions too.
     tree.put("sys/block/sda/holders/md0", "");
     assert!(tree.uses(8, 1).contains(&"sda1 is part of md0".to_owned()));
-    tree.put("sys/block/loop0/loop/backing_file", "/dev/none");
-    assert!(tree.uses(8, 0).contains(&"loop0 stands on it".to_owned()));
 }
 
 #[test]
@@ -77,24 +75,33 @@ fn names_are_serial_numbers_and_world_wide_names() {
     assert_eq!((unit_serial(&[0, 0x80, 0, 9]), unit_serial(&[0])), (None, None));
 }
 
-fn found(names: &[&str], used: &[&str], signature: Option<&'static str>, holds_data: bool) -> Found {
+fn found(names: &[&str], used: &[&str], signature: Option<&'static str>, seen: Seen) -> Found {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let signatures = signature.map(|name| Signature { name, at: 1024 }).into_iter().collect();
-    Found { path: "/dev/sda".into(), names: words(names), used: words(used), signatures, holds_data }
+    Found { path: "/dev/sda".into(), names: words(names), used: words(used), signatures, seen }
 }
 
 #[test]
-fn only_an_empty_device_with_a_name_is_written_unasked() {
-    assert_eq!(found(&["Z1"], &[], None, false).verdict(None), Ok(()));
+fn only_a_device_that_is_named_is_written() {
+    let unread = || Seen::Unread("its last 1024 KiB cannot be read (Input/output error)".to_owned());
     for (found, expected) in [
-        (found(&["Z1"], &[], None, true), "it holds data of no known kind; expected an empty device, or --destroy Z1"),
+        (found(&["Z1"], &[], None, Seen::Data), "it holds data of no known kind; expected --destroy Z1 where all"),
         (
-            found(&["Z1"], &[], Some("ext4"), true),
-            "it holds ext4 (at byte 1024); expected an empty device, or --destroy Z1",
+            found(&["Z1"], &[], Some("ext4"), Seen::Data),
+            "it holds ext4 (at byte 1024); expected --destroy Z1 where all",
         ),
         (
-            found(&[], &[], None, false),
-            "it is empty, it has no serial number or world-wide name; expected an empty device, or --destroy /dev/sda",
+            found(&["Z1"], &[], None, Seen::EmptyEnds),
+            "its first 2 MiB and last 1 MiB are empty, what lies between was not read; expected --destroy Z1 where all",
+        ),
+        (
+            found(&["Z1"], &[], Some("ext4"), unread()),
+            "it holds ext4 (at byte 1024), its last 1024 KiB cannot be read (Input/output error), so nobody knows what it \
+             holds; expected --destroy Z1 where all",
+        ),
+        (
+            found(&[], &[], None, Seen::Empty),
+            "it is empty, it has no serial number or world-wide name; expected --destroy /dev/sda where all",
         ),
     ] {
         let why = found.verdict(None).unwrap_err();
@@ -105,9 +112,26 @@ fn only_an_empty_device_with_a_name_is_written_unasked() {
     }
 }
 
+/// A file stands for a disk here: what is judged is bytes.
+#[test]
+fn a_disk_is_empty_only_where_all_of_it_was_read() {
+    let disk = |bytes: u64| {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(bytes).unwrap();
+        file
+    };
+    assert_eq!(contents(&disk(3 << 20)).1, Seen::Empty);
+    assert_eq!(contents(&disk((3 << 20) + 512)).1, Seen::EmptyEnds);
+    let file = disk(64 << 20);
+    file.write_all_at(b"x", 32 << 20).unwrap();
+    assert_eq!(contents(&file).1, Seen::EmptyEnds);
+    file.write_all_at(b"x", (64 << 20) - 1).unwrap();
+    assert_eq!(contents(&file).1, Seen::Data);
+}
+
 #[test]
 fn any_of_its_names_will_do_and_a_path_only_where_there_is_none() {
-    let found = found(&["Z1", "naa.5"], &[], Some("XFS"), true);
+    let found = found(&["Z1", "naa.5"], &[], Some("XFS"), Seen::Data);
     assert_eq!((found.verdict(Some("Z1")), found.verdict(Some("naa.5"))), (Ok(()), Ok(())));
     assert!(found.verdict(Some("/dev/sda")).is_err());
     assert!(found.verdict(Some("")).is_err());
@@ -115,7 +139,7 @@ fn any_of_its_names_will_do_and_a_path_only_where_there_is_none() {
 
 #[test]
 fn what_is_in_use_is_never_written() {
-    let found = found(&["Z1"], &["sda1 is mounted on / (ext4)"], None, false);
+    let found = found(&["Z1"], &["sda1 is mounted on / (ext4)"], None, Seen::Data);
     for destroy in [None, Some("Z1")] {
         let why = found.verdict(destroy).unwrap_err();
         assert!(why.starts_with("sda1 is mounted on / (ext4); expected a device that nothing uses"), "{why}");

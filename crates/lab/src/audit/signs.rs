@@ -1,0 +1,70 @@
+//! Signs of a spindle beside the one period that flushed overwrites of one place keep: that reads of any place end at any
+//! angle, and that each place has an angle of its own. Neither follows from the period, and a timer shows neither: what it
+//! answers ends at its ticks, whatever place was asked for.
+
+use std::f64::consts::TAU;
+
+use seekwise_model::time::Instant;
+use seekwise_targets::audit::{Elsewhere, Timings};
+use serde::Serialize;
+
+use super::lattice::{self, HOLDS, TIGHT};
+
+/// What the timings show beside the period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Signs {
+    /// Between the quickest and the slowest tenth of reads of any place, in revolutions. The wait alone makes 0.8 of it.
+    pub reads_apart: f64,
+    /// How well reads, one behind the other, end whole revolutions apart, from 0 to 1.
+    pub reads_held: f64,
+    /// How well each of the other places keeps its angle from the first, from 0 to 1.
+    pub places_held: f64,
+    /// How near all these angles are to none: 1 where all places end at one.
+    pub places_alike: f64,
+}
+
+impl Signs {
+    /// Those of a disk with this period; `ends` is what keeps to it at the first place, and at the other.
+    pub fn of(timings: &Timings, period_ms: f64, ends: fn(&Elsewhere) -> [Instant; 2]) -> Signs {
+        let mut reads: Vec<f64> = timings.reads.iter().map(|span| span.nanos() as f64 / 1e6).collect();
+        if period_ms == 0.0 || reads.is_empty() {
+            return Signs::default();
+        }
+        let reads_held = lattice::held(&reads, period_ms);
+        reads.sort_by(f64::total_cmp);
+        let tenth = reads.len() / 10;
+        let reads_apart = (reads[reads.len() - 1 - tenth] - reads[tenth]) / period_ms;
+        let (places_held, places_alike) = angles(&timings.elsewhere, period_ms, ends);
+        Signs { reads_apart, reads_held, places_held, places_alike }
+    }
+
+    /// Reads wait for a spindle: for times that lie more than half a revolution apart and come to no whole ones.
+    pub fn reads_turn(&self) -> bool {
+        self.reads_apart > 0.5 && self.reads_held < HOLDS
+    }
+
+    /// Each place has an angle of its own.
+    pub fn places_differ(&self) -> bool {
+        self.places_held >= TIGHT && self.places_alike < HOLDS
+    }
+}
+
+/// The angle of each place from the first: how well it is kept, on average, and how near all are to none. Angles between
+/// neighbours, so an error of the period does not add up.
+fn angles(elsewhere: &[Elsewhere], period_ms: f64, ends: fn(&Elsewhere) -> [Instant; 2]) -> (f64, f64) {
+    let places = elsewhere.iter().map(|it| it.place + 1).max().unwrap_or(0);
+    let mut sums = vec![(0.0, 0.0, 0.0); places];
+    for it in elsewhere {
+        let [first, other] = ends(it);
+        let apart = other.since(first).nanos() as f64 / 1e6;
+        let (sine, cosine) = (TAU * apart / period_ms).sin_cos();
+        let sum = &mut sums[it.place];
+        *sum = (sum.0 + cosine, sum.1 + sine, sum.2 + 1.0);
+    }
+    let held: f64 = sums.iter().filter(|sum| sum.2 > 0.0).map(|sum| sum.0.hypot(sum.1) / sum.2).sum();
+    let alike: f64 = sums.iter().map(|sum| sum.0).sum();
+    if places == 0 {
+        return (0.0, 0.0);
+    }
+    (held / places as f64, (alike / elsewhere.len() as f64).max(0.0))
+}

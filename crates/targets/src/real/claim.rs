@@ -1,0 +1,153 @@
+//! A file or device that is claimed for writing: judged through the very opening that holds it, and held for as long as a
+//! run lasts. A device is open exclusively (`O_EXCL`), so nothing of the kernel's takes it meanwhile: no mount, swap, array
+//! or volume. A file is locked (`flock`) against other runs of this program. Who else used it meanwhile is asked again at
+//! the end.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use seekwise_model::block::SECTOR;
+
+use super::in_use::{self, Identity};
+use super::path::{Found, Kind, Mode};
+use super::system::System;
+use super::{own, probe};
+
+/// What may be written, until this goes.
+#[derive(Debug)]
+pub struct Claim {
+    file: File,
+    found: Found,
+}
+
+impl Claim {
+    /// Takes it, where it may be written and `destroy` is the name that the user gave.
+    pub fn of(found: &Found, destroy: Option<&str>) -> Result<Claim, String> {
+        let shown = found.path.display();
+        let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
+        flags.set(OFlags::EXCL, found.kind == Kind::Device);
+        let opened = File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(&found.path);
+        let file = opened.map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
+        found.is_still(&file)?;
+        match found.kind {
+            Kind::Device => probe::may_write_open(&file, &found.path, destroy)?,
+            Kind::File => {
+                lock(&file).map_err(|why| format!("{shown}: {why}"))?;
+                may_write(found, destroy)?;
+                let bytes = file.metadata().map_err(|why| format!("{shown}: {why}"))?.len();
+                if bytes < found.sectors * SECTOR {
+                    let meant = found.sectors * SECTOR;
+                    return Err(format!("{shown}: was cut off to {bytes} bytes meanwhile; expected {meant}"));
+                }
+            }
+        }
+        Ok(Claim { file, found: found.clone() })
+    }
+
+    /// Lets go of it. An error is who else used it meanwhile.
+    pub fn end(self) -> Result<(), String> {
+        let used = users(&self.found);
+        if used.is_empty() {
+            if self.found.kind == Kind::File {
+                own::vouch(&self.file);
+            }
+            return Ok(());
+        }
+        Err(format!(
+            "{}: {} since the run began; expected nobody beside it",
+            self.found.path.display(),
+            used.join(", ")
+        ))
+    }
+}
+
+/// Whether a file may be written where `destroy` is the name that the user gave, else why not. It is opened for reading
+/// alone.
+pub fn may_write(found: &Found, destroy: Option<&str>) -> Result<(), String> {
+    let shown = found.path.display();
+    let used = users(found);
+    if !used.is_empty() {
+        return Err(format!(
+            "{shown}: {}; expected a file that nothing uses, whatever --destroy names",
+            used.join(", ")
+        ));
+    }
+    let name = found.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if destroy == Some(name) {
+        return Ok(());
+    }
+    let file = found.open(Mode { write: false, direct: found.direct.is_some() })?;
+    let holds = match own::foreign(&file, found.sectors * SECTOR) {
+        Ok(None) => return Ok(()),
+        Ok(Some(at)) => format!("holds something that Seekwise did not write (at byte {at})"),
+        Err(why) => format!("cannot be read ({why}), so nobody knows what it holds"),
+    };
+    Err(format!(
+        "{shown}: {holds}, and the job writes; expected a file made by `--set real.layout=SIZE`, or `--destroy {name}`"
+    ))
+}
+
+fn users(found: &Found) -> Vec<String> {
+    let system = System::here();
+    match found.identity {
+        Identity::File { .. } => in_use::of_file(found.identity, &system),
+        Identity::Device(number) => system.node(number).map_or(Vec::new(), |node| in_use::of_device(&node, &system)),
+    }
+}
+
+/// Against other runs of ours; file systems that know no locks have none.
+fn lock(file: &File) -> Result<(), String> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(Errno::WOULDBLOCK) => Err("is locked by another program, perhaps another run of this one".to_owned()),
+        Err(error) => Err(format!("cannot be locked: {}", io::Error::from(error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::path::find;
+    use std::fs;
+    use std::path::Path;
+
+    fn found(folder: &Path, bytes: u64) -> Found {
+        let path = folder.join("data");
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        find(&path, Kind::File, None).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_claimed_once_and_is_known_behind_a_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let it = found(folder.path(), 8 << 20);
+        let claim = Claim::of(&it, None).unwrap();
+        let said = Claim::of(&it, Some("data")).unwrap_err();
+        assert!(said.contains("is locked by another program"), "{said}");
+        claim.end().unwrap();
+        fs::write(&it.path, vec![b'x'; 8 << 20]).unwrap();
+        let said = Claim::of(&it, None).unwrap_err();
+        assert!(said.contains("holds something that Seekwise did not write (at byte 0)"), "{said}");
+        assert!(Claim::of(&it, Some("other")).is_err());
+        Claim::of(&it, Some("data")).unwrap().end().unwrap();
+    }
+
+    #[test]
+    fn what_was_put_in_its_place_or_cut_off_meanwhile_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let it = found(folder.path(), 8 << 20);
+        File::options().write(true).open(&it.path).unwrap().set_len(4096).unwrap();
+        let said = Claim::of(&it, Some("data")).unwrap_err();
+        assert!(said.contains("was cut off to 4096 bytes meanwhile; expected 8388608"), "{said}");
+        fs::write(folder.path().join("new"), vec![0; 8 << 20]).unwrap();
+        fs::rename(folder.path().join("new"), &it.path).unwrap();
+        for said in
+            [Claim::of(&it, Some("data")).unwrap_err(), it.open(Mode { write: true, direct: false }).unwrap_err()]
+        {
+            assert!(said.contains("is another file than the one that was looked at"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Whether a file holds anything that Seekwise did not write. All that the file system calls data is read (`SEEK_DATA`, and
+//! the whole file where it tells no holes from data): each sector must begin with our mark or hold zeroes alone. What was
+//! read once, or written by a run of ours, is not read again by this process while nothing has changed it.
+//!
+//! It is read past the page cache where that can be, so a declared warm cache stays as it was.
+//!
+//! Source: lseek(2).
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Mutex;
+
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+
+use super::in_use::Identity;
+use super::pattern;
+use super::uring::{ALIGNMENT, Memory};
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 20;
+
+/// Files that this process knows to hold nothing of anybody else's, as they were then.
+static KNOWN: Mutex<BTreeMap<Identity, State>> = Mutex::new(BTreeMap::new());
+
+/// What changes when anything of a file does: its length, and when it last changed (`ctime`, which no program can set).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl State {
+    fn of(meta: &Metadata) -> State {
+        State { bytes: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) }
+    }
+}
+
+/// Where the first thing stands in the first `bytes` bytes that is not ours, if there is one. An error is what could not be
+/// read: nothing is known of that.
+pub fn foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
+    let before = file.metadata()?;
+    let (identity, state) = (Identity::of(&before), State::of(&before));
+    if known().get(&identity) == Some(&state) {
+        return Ok(None);
+    }
+    let found = search(file, bytes)?;
+    if found.is_none() && State::of(&file.metadata()?) == state {
+        known().insert(identity, state);
+    }
+    Ok(found)
+}
+
+/// All that a file holds is ours as it stands now: a run of ours has written it, and nobody else could.
+pub fn vouch(file: &File) {
+    if let Ok(meta) = file.metadata() {
+        known().insert(Identity::of(&meta), State::of(&meta));
+    }
+}
+
+fn known() -> std::sync::MutexGuard<'static, BTreeMap<Identity, State>> {
+    KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn search(file: &File, bytes: u64) -> io::Result<Option<u64>> {
+    let mut memory = Memory::new(1, PIECE);
+    let mut at = 0;
+    while let Some((from, to)) = data(file, at, bytes)? {
+        at = from / ALIGNMENT as u64 * ALIGNMENT as u64;
+        while at < to {
+            let piece = memory.slot(0);
+            let read = match file.read_at(piece, at) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read.map_err(|error| io::Error::new(error.kind(), format!("at byte {at}: {error}")))?,
+            };
+            let wanted = (bytes - at).min(PIECE as u64) as usize;
+            if let Some(sector) = pattern::foreign(&piece[..read.min(wanted)]) {
+                return Ok(Some(at + sector as u64));
+            }
+            // A piece goes on where it ended, at the next whole block; short only at the end.
+            let whole = read / ALIGNMENT * ALIGNMENT;
+            if read < wanted && whole == 0 {
+                return Err(io::Error::other(format!("at byte {at}: the file ends there, and should not")));
+            }
+            at += if read < wanted { whole } else { wanted } as u64;
+        }
+    }
+    Ok(None)
+}
+
+/// The next range of data from a place on, within the first `bytes` bytes.
+fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
+    if at >= bytes {
+        return Ok(None);
+    }
+    let from = match seek(file, SeekFrom::Data(at)) {
+        Ok(from) => from,
+        Err(Errno::NXIO) => return Ok(None),
+        // Nothing is told of holes: all of it is data.
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Some((at, bytes))),
+        Err(error) => return Err(error.into()),
+    };
+    let to = seek(file, SeekFrom::Hole(from)).unwrap_or(bytes).min(bytes);
+    Ok((from < bytes).then_some((from, to.max(from + 1))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::rng::Seed;
+
+    const MIB: u64 = 1 << 20;
+
+    fn holes(bytes: u64) -> File {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(bytes).unwrap();
+        file
+    }
+
+    /// In a file of a GiB a look at 65 pages, or at a hundred thousand, would miss it.
+    #[test]
+    fn a_single_byte_anywhere_is_found() {
+        for at in [0, 511, 7 * MIB + 1, 300 * MIB + 4095, 1024 * MIB - 1] {
+            let file = holes(1024 * MIB);
+            assert_eq!(foreign(&file, 1024 * MIB).unwrap(), None);
+            file.write_all_at(b"x", at).unwrap();
+            assert_eq!(foreign(&file, 1024 * MIB).unwrap(), Some(at / 512 * 512), "{at}");
+        }
+    }
+
+    #[test]
+    fn what_is_ours_zero_or_behind_the_last_sector_is_no_matter() {
+        let mut piece = vec![0; 3 * MIB as usize];
+        pattern::fill(&mut piece, Seed(1));
+        let file = holes(64 * MIB + 100);
+        for at in [0, 5 * MIB, 5 * MIB + 4096, 40 * MIB + 512] {
+            file.write_all_at(&piece, at).unwrap();
+        }
+        file.write_all_at(&[0; 4096], 60 * MIB).unwrap();
+        file.write_all_at(&[7; 100], 64 * MIB).unwrap();
+        assert_eq!(foreign(&file, 64 * MIB).unwrap(), None);
+        file.write_all_at(b"x", 41 * MIB).unwrap();
+        assert_eq!(foreign(&file, 64 * MIB).unwrap(), Some(41 * MIB));
+    }
+
+    #[test]
+    fn what_was_known_is_looked_at_again_when_it_changed() {
+        let file = holes(8 * MIB);
+        file.write_all_at(b"x", 5 * MIB).unwrap();
+        vouch(&file);
+        assert_eq!(foreign(&file, 8 * MIB).unwrap(), None, "a run of ours wrote it");
+        // Times of some file systems go in steps of 10 ms.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        file.write_all_at(b"y", 5 * MIB).unwrap();
+        assert_eq!(foreign(&file, 8 * MIB).unwrap(), Some(5 * MIB));
+    }
+
+    #[test]
+    fn what_ends_too_early_or_cannot_be_read_is_an_error() {
+        let file = holes(MIB);
+        file.write_all_at(&[0; 4096], 0).unwrap();
+        assert_eq!(search(&file, MIB).unwrap(), None);
+        let folder = File::open(std::env::temp_dir()).unwrap();
+        assert!(search(&folder, MIB).is_err());
+    }
+}
