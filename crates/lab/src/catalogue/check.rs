@@ -38,6 +38,9 @@ const RATE: f64 = 0.03;
 /// Datasheets cut digits: 5.5 for the 5.56 ms of 5400 rpm.
 const TURN: f64 = 0.015;
 
+/// The comparison of writing with reading.
+pub const WRITES: &str = "sequential write over read";
+
 /// All comparisons that the drive's figures allow.
 pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
@@ -97,7 +100,7 @@ fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, toleran
 fn no_lost_revolution(read: f64, write: f64) -> Check {
     let found = write / read;
     Check {
-        what: "sequential write over read",
+        what: WRITES,
         expected: 1.0,
         found,
         unit: "",
