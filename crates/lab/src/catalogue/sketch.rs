@@ -204,12 +204,10 @@ impl<'a> Sketch<'a> {
         let like = self.like;
         let root = self.document.as_table_mut();
         ["year", "everyday", "faults"].iter().for_each(|key| drop(root.remove(key)));
-        for (section, keys) in [("geometry", ["holes", "remaps"]), ("mechanics", ["seek.write_points", ""])] {
-            let table = root.get_mut(section).and_then(Item::as_table_like_mut);
-            table.into_iter().for_each(|table| keys.iter().for_each(|key| drop(table.remove(key))));
+        if let Some(table) = root.get_mut("geometry").and_then(Item::as_table_like_mut) {
+            ["holes", "remaps"].iter().for_each(|key| drop(table.remove(key)));
         }
-        for (key, item) in root.iter_mut().filter(|(key, _)| !["sources", "checks"].contains(&key.get())) {
-            let _ = key;
+        for (_, item) in root.iter_mut().filter(|(key, _)| !["sources", "checks"].contains(&key.get())) {
             if let Some(table) = item.as_table_like_mut() {
                 infer(table, like);
             }
