@@ -4,6 +4,7 @@ mod crash;
 mod fit;
 mod real;
 mod serve;
+mod sheet;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub use self::crash::Crash;
 pub use self::fit::Fit;
 pub use self::real::FlushAudit;
 pub use self::serve::{Power, Serve, Served, Set, Supply};
+pub use self::sheet::Sheet;
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -100,7 +102,11 @@ Examples:
   seekwise init stack -o my-stack.toml
   seekwise init study -o my-study.toml
   seekwise init scene -o my-scene.toml
-  seekwise init drive --like exos-x18 -o my-drive.toml")]
+  seekwise init drive --like exos-x18 -o my-drive.toml
+  seekwise init drive --capacity 8t --rpm 5640 --outer 185 --inner 90 --seek 8.5 -o my-8tb.toml
+
+A drive's layout is made so that it holds the capacity at these rates. What is not given is that of the nearest built-in drive,
+or of --like, and marked as inferred. `seekwise drives my-8tb.toml --check` holds the result against arithmetic.")]
     Init(Init),
     /// Run a job once on a target.
     #[command(after_help = "\
@@ -288,9 +294,12 @@ pub struct Init {
     /// Replace the file if it is there.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// The built-in drive that a drive begins with.
+    /// The built-in drive that a drive begins with; with figures of a datasheet, the nearest to them if none is named.
     #[arg(long, value_name = "NAME")]
     pub like: Option<String>,
+    /// Figures of a datasheet, for `init drive`.
+    #[command(flatten)]
+    pub sheet: Sheet,
 }
 
 /// What `init` writes.

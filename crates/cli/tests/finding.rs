@@ -83,6 +83,33 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
     let out = seekwise(folder.path(), &["init", "drive", "--like", "exos"]);
     assert!(out.code == 2 && out.err.contains("did you mean `exos-x18`?"), "{}", out.err);
     assert!(seekwise(folder.path(), &["init", "stack"]).done().contains("[driver]"));
+    // The example of the help, pasted; the drive meets what it was made for, in figures and at work.
+    let help = seekwise(folder.path(), &["init", "--help"]).done();
+    let line = help.lines().find(|line| line.contains("init drive --capacity")).expect("an example").trim();
+    let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+    seekwise(folder.path(), &words).done();
+    let made = seekwise(folder.path(), &["drives", "my-8tb.toml", "--json"]).json();
+    assert!(made["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true), "{made}");
+    assert_eq!((&made["capacity_gb"], &made["rpm"]), (&8000.0.into(), &5640.0.into()));
+    seekwise(folder.path(), &["drives", "my-8tb.toml", "--check"]).done();
+    // A slip in its capacity is seen when it is used, and in its table.
+    let text = fs::read_to_string(folder.path().join("my-8tb.toml")).unwrap();
+    fs::write(folder.path().join("slip.toml"), text.replace("value = 15625000000", "value = 3562500000")).unwrap();
+    let slip = seekwise(folder.path(), &["drives", "slip.toml"]);
+    assert!(slip.code == 1 && slip.out.contains("NOT MET"), "{}", slip.out);
+    assert!(
+        slip.err.contains("the drive offers 1824.0 GB and its zones hold 8000.4 GB, 4.4 times as much"),
+        "{}",
+        slip.err
+    );
+    for (wrong, says) in [
+        (&["--outer", "90", "--inner", "185"], "--inner 185 is more than --outer 90"),
+        (&["--capacity", "8x", "--rpm", "5400"], "expected one such as 500g, 8t"),
+        (&["--capacity", "8e", "--rpm", "5400"], "expected 1 MB to 144 PB"),
+    ] {
+        let refused = seekwise(folder.path(), &[&["init", "drive"][..], wrong].concat());
+        assert!(refused.code == 2 && refused.err.contains(says), "{}", refused.err);
+    }
 }
 
 #[test]

@@ -142,6 +142,30 @@ fn layers_above_an_array_are_judged_as_above_a_drive() {
 }
 
 #[test]
+fn the_level_that_breaks_a_promise_is_named() {
+    let folder = folder();
+    fs::write(folder.path().join("16.fio"), format!("{JOB}fsync=16\n")).unwrap();
+    let of = |set: &[&str]| {
+        let cut = cut(folder.path(), "16.fio", &[set, &["--cuts", "50"]].concat());
+        assert_eq!(cut.code, 1, "{}", cut.err);
+        cut.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let accelerator = of(&["--set", "accelerator=maxboost", "--set", "accelerator.flush=drop"]);
+    assert!(accelerator.contains("The accelerator broke its promise: at 50 of 50 cuts"), "{accelerator}");
+    assert!(accelerator.contains("By: accelerator.flush = drop."), "{accelerator}");
+    let driver = of(&["--set", "driver=linux-none", "--set", "driver.flush=drop"]);
+    assert!(driver.contains("The driver broke its promise"), "{driver}");
+    let lie = ["--set", "driver=linux-none", "--set", "driver.flush=drop", "--set", "drive.faults.early_flush=true"];
+    let both = of(&lie);
+    assert!(both.contains("The driver and the drive broke their promise"), "{both}");
+    let said = cut(folder.path(), "16.fio", &[&lie[..], &["--cuts", "50", "--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let named: Vec<&str> =
+        json["broken_by"].as_array().unwrap().iter().filter_map(|it| it["setting"].as_str()).collect();
+    assert_eq!(named, ["driver.flush", "drive.faults.early_flush"]);
+}
+
+#[test]
 fn switching_off_loses_what_the_driver_lets_go() {
     let folder = folder();
     let of = |set: &[&str]| cut(folder.path(), "few.fio", &[set, &["--shutdown", "--cuts", "5"]].concat());
@@ -153,6 +177,8 @@ fn switching_off_loses_what_the_driver_lets_go() {
     let at_once = of(&["--set", "driver=windows-xp", "--set", "driver.power_off=at-once"]);
     assert_eq!(at_once.code, 1);
     assert!(at_once.out.contains("5 of 5 power-offs lost acknowledged writes"), "{}", at_once.out);
+    let words = at_once.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("By: driver.power_off = at-once."), "{words}");
     let both = cut(folder.path(), "few.fio", &["--shutdown", "--after", "1 s"]);
     assert!(both.code == 2 && both.err.contains("cannot be used with"), "{}", both.err);
 }

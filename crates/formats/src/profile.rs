@@ -10,11 +10,13 @@
 //! | [`figure`] | one figure, from TOML or from the command line |
 //! | [`keys`] | which keys there are |
 //! | [`everyday`] | where a drive does otherwise than arithmetic says |
+//! | [`doubts`] | figures that hardly go together |
 //! | `build` | figures to the model's profile |
 //! | `seek` | the curve of a sibling, scaled |
 
 mod build;
 pub(crate) use build::{discipline, span};
+pub mod doubts;
 pub mod everyday;
 pub mod figure;
 pub(crate) mod figures;
@@ -178,9 +180,11 @@ impl DriveFile {
         Ok(())
     }
 
-    /// What the drive does not take as asked, going on with its own limit, and where it does not keep its word.
+    /// What the drive does not take as asked, going on with its own limit; figures that hardly go together; and where it does not
+    /// keep its word.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.clamped();
+        warnings.extend(doubts::doubts(self));
         let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == Value::Flag(true));
         warnings.extend(lies.map(|fault| {
             let meaning = KEYS.iter().find(|key| key.path == fault.key).map_or("", |key| key.meaning);

@@ -6,6 +6,7 @@
 //! | [`everyday`] | everyday work on the model's drive, against arithmetic from its figures |
 //! | [`curves`] | seek times and transfer rates as points |
 //! | [`show`] | the list of drives and one drive in full, as values |
+//! | [`sketch`] | a drive's profile from a few figures of its datasheet |
 //! | [`studies`] | the built-in studies |
 //!
 //! The figures themselves stand in `drives/*.toml`, each with its source.
@@ -14,6 +15,7 @@ pub mod check;
 pub mod curves;
 pub mod everyday;
 pub mod show;
+pub mod sketch;
 pub mod studies;
 
 use seekwise_formats::diagnostic::Diagnostic;

@@ -15,6 +15,7 @@
 //! | torn | left unreadable by the cut; told apart, and not counted as lost |
 //! | age | the time from a lost write's acknowledgement until the cut |
 
+pub mod blame;
 pub mod curve;
 pub mod files;
 mod heads;
@@ -42,6 +43,7 @@ use seekwise_targets::sim::{self, Ending, Witness};
 use seekwise_targets::work::Work;
 use serde::Serialize;
 
+use self::blame::{Blamed, blamed};
 use self::curve::{Point, Summary};
 use self::files::Files;
 use self::files::report::{FileLosses, OperationLosses};
@@ -89,6 +91,8 @@ pub struct Report {
     pub cut_sector: &'static str,
     /// Nothing was lost of which the drive, or the system, had promised that it is durable.
     pub promise_kept: bool,
+    /// The levels of the stack that broke a promise on writes, and by which settings; none where no such write was lost.
+    pub broken_by: Vec<Blamed>,
     /// Writes acknowledged and lost.
     pub acknowledged_lost: Losses,
     /// Writes flushed and lost.
@@ -264,7 +268,8 @@ pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Prog
             several(stack, work, Seed(seed), *cuts, (Ending::PowerOff, Closing::Unmounts), &new, progress)?
         }
     };
-    Ok(report(terms, &plan, runs))
+    let report = report(terms, &plan, runs);
+    Ok(Report { broken_by: blamed(stack, &report.each, matches!(when, When::Off(_))), ..report })
 }
 
 /// When a run ended, and what its judge found.
@@ -386,6 +391,7 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
         saves_buffer: terms.saves,
         cut_sector: terms.cut_sector_name(),
         promise_kept: promised_lost.writes == 0 && kept,
+        broken_by: Vec::new(),
         acknowledged_lost,
         flushed_lost,
         fua_lost,

@@ -12,8 +12,8 @@ use seekwise_lab::cut::terms::Terms;
 use seekwise_lab::cut::{When, judge};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
+use seekwise_model::block::assurance::Assurance;
 use seekwise_model::block::{Flags, LandingKind, Op, SECTOR};
-use seekwise_model::drive::profile::Faults;
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::layout::Level;
 use seekwise_model::host::driver::{DriverSpec, PowerOff};
@@ -157,7 +157,7 @@ fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
             || format!("case {case}, {terms:?}, {faults:?}: {job:?}\n{:?}\n{:?}", stack.layers, stack.changes);
         assert_eq!(told(*judged, terms), told(counted, terms), "{}", context());
         let hidden = found.lost != 0 && found.volumes.iter().any(|volume| volume.parities() > 0);
-        let honest = faults == Faults::default() && !stack.accelerators().any(|it| it.drops_flushes);
+        let honest = stack.promise_breakers().iter().all(|breaker| breaker.breaks == Assurance::Rows);
         assert!(judged.lost[3].writes == 0 || !honest || hidden, "an honest stack: {}", context());
         seen.count(judged, terms);
         seen.hidden += u32::from(hidden);

@@ -24,6 +24,7 @@
 //!
 //! `testing::conformance` checks these rules on any device.
 
+pub mod assurance;
 pub mod cut;
 
 use crate::record::{DriveLog, Effort, Part, Parts};

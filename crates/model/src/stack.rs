@@ -18,6 +18,8 @@
 //!
 //! Facts (sectors, volumes, how many drives) are worked out from the description; no device is built for them.
 
+mod breakers;
+
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -42,6 +44,8 @@ use crate::host::processor::{Processor, ProcessorSpec};
 use crate::host::scsi::{MOST_DRIVES, Scsi, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
+
+pub use self::breakers::PromiseBreaker;
 
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
 /// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the

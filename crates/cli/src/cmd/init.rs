@@ -6,12 +6,14 @@ use std::path::Path;
 use seekwise_formats::keys::{Entry, Section, sections};
 use seekwise_formats::profile::figure::{Figure, Value};
 use seekwise_formats::stack::{Stack, hosts, layers};
+use seekwise_lab::catalogue::sketch::{Datasheet, nearest, sketch};
 use seekwise_lab::{catalogue, jobs};
 
 use super::print;
 use crate::args::{self, Template};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::output::{admit, say, write_whole};
+use crate::screen;
 
 /// The study that `init study` writes, under this name.
 const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
@@ -36,6 +38,9 @@ const ASKED: [&str; 6] = [
     "mechanics.rpm",
 ];
 
+/// Columns of running text behind `# `.
+const COMMENTS: usize = 116;
+
 /// The column at which a line's explanation begins.
 const COMMENT: usize = 38;
 
@@ -44,12 +49,17 @@ pub fn init(args: &args::Init) -> Outcome {
     if args.like.is_some() && args.what != Template::Drive {
         return Err(Failure::new("--like goes with `init drive`"));
     }
+    let args::Sheet { capacity, rpm, outer, inner, seek, heads } = args.sheet;
+    let given = Datasheet { capacity, rpm, outer, inner, seek, heads };
+    if !given.is_empty() && args.what != Template::Drive {
+        return Err(Failure::new("--capacity, --rpm, --outer, --inner, --seek and --heads go with `init drive`"));
+    }
     let name = args.out.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
     let text = match args.what {
         Template::Stack => stack(name.unwrap_or("stack.toml"))?,
         Template::Study => STUDY.replace(STUDY_NAME, name.unwrap_or(STUDY_NAME)),
         Template::Scene => scene(name.unwrap_or("my-scene.toml")),
-        Template::Drive => drive(args.like.as_deref().unwrap_or(DRIVE), name.unwrap_or("my-drive.toml"))?,
+        Template::Drive => drive(args.like.as_deref(), &given, name.unwrap_or("my-drive.toml"))?,
     };
     let Some(path) = &args.out else {
         print(&text)?;
@@ -147,19 +157,33 @@ fn about(entry: &Entry) -> String {
     format!("{}{unit}: {}", entry.takes, entry.meaning)
 }
 
-/// The profile of a built-in drive under the name of its new `file`, with what each key says above it.
-fn drive(like: &str, file: &str) -> Result<String, Failure> {
-    catalogue::load(like)?;
-    let profile = catalogue::text(like).unwrap_or_default();
+/// The profile of a built-in drive under the name of its new `file`, with what each key says above it; with the figures `given`,
+/// where there are any.
+fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Failure> {
     let name = file.strip_suffix(".toml").unwrap_or(file);
+    let like = like.or_else(|| nearest(given)).unwrap_or(DRIVE);
+    catalogue::load(like)?;
+    let (profile, what) = match given.is_empty() {
+        true => {
+            (catalogue::text(like).unwrap_or_default().to_owned(), format!("Every figure is still that of {like}."))
+        }
+        false => (
+            sketch(like, given, name).map_err(Failure::new)?,
+            format!("What you gave is marked `datasheet`; the rest is scaled or taken from {like}."),
+        ),
+    };
+    let heading = format!(
+        "{what} Change what is otherwise, and its source with it: `measured` (by whom, how), `datasheet` (which, where), or \
+         `inferred` (from what, by which step). `@word` stands for a text of [sources]. A line `##` says what the key below takes \
+         and means; `[checks]` is what must come out."
+    );
     let mut text = format!(
         "# A drive like {like}. It runs as it is:\n#\n#   seekwise run random-read --on {file}\n\
          #   seekwise drives {file}           its figures and checks\n\
-         #   seekwise drives {file} --check   everyday work against arithmetic from them\n#\n\
-         # Every figure is still that of {like}. Change what is otherwise, and its source with it: `measured` (by whom,\n\
-         # how), `datasheet` (which, where), or `inferred` (from what, by which step). `@word` stands for a text of\n\
-         # [sources]. A line `##` says what the key below takes and means; `[checks]` is what must come out.\n\n"
+         #   seekwise drives {file} --check   everyday work against arithmetic from them\n#\n"
     );
+    text += &screen::lines(&heading, COMMENTS, 0).iter().map(|line| format!("# {line}\n")).collect::<String>();
+    text += "\n";
     let all = sections();
     let entries = || all.iter().flat_map(|section| &section.keys);
     let mut section = String::new();
@@ -230,7 +254,7 @@ mod tests {
     #[test]
     fn every_built_in_drive_is_a_beginning() {
         for like in catalogue::names() {
-            let text = drive(like, "mine.toml").unwrap();
+            let text = drive(Some(like), &Datasheet::default(), "mine.toml").unwrap();
             let read = seekwise_formats::profile::parse("mine.toml", &text).unwrap();
             assert_eq!(read.name, "mine");
             let plain = catalogue::load(like).unwrap();

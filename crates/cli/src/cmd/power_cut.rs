@@ -1,11 +1,12 @@
 //! `seekwise power-cut`: what cuts of a job's run would lose, as a table, a curve and words.
 
+use std::collections::BTreeSet;
 use std::slice::from_ref;
 
 use seekwise_lab::cut::files::report::Count;
-use seekwise_lab::cut::{Losses, Report, When, judge, judged, modelled, plot};
+use seekwise_lab::cut::{Losses, Report, When, blame, judge, judged, modelled, plot};
 use seekwise_lab::made::Program;
-use seekwise_model::drive::profile::Faults;
+use seekwise_model::block::assurance::Assurance;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
@@ -229,7 +230,7 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 
 /// What the figures mean.
 fn words(report: &Report, when: &When, stack: &Stack) -> Vec<String> {
-    let mut words = vec![if let When::Off(_) = when { shutdown(report) } else { verdict(report, stack) }];
+    let mut words = vec![if let When::Off(_) = when { shutdown(report) } else { verdict(report) }];
     words.extend(files(report));
     if report.at_risk_summary.bytes_max > 0 {
         let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
@@ -272,8 +273,10 @@ fn shutdown(report: &Report) -> String {
     match lost.writes {
         0 => "Switched off in order: nothing acknowledged was lost.".to_owned(),
         _ => format!(
-            "The power went before the drive had written: {} of {cuts} power-offs lost acknowledged writes, {:.1} on average.",
-            lost.cuts_with_loss, lost.writes_mean
+            "The power went before the drive had written: {} of {cuts} power-offs lost acknowledged writes, {:.1} on average.{}",
+            lost.cuts_with_loss,
+            lost.writes_mean,
+            by(report)
         ),
     }
 }
@@ -316,14 +319,30 @@ fn files(report: &Report) -> Option<String> {
 
 /// Rows with parity lose a drive: what a row under way hides then is the array's doing.
 fn loses_rows(stack: &Stack) -> bool {
-    let loses = stack.array().is_some_and(|spec| spec.lost != 0)
-        || stack.changes.iter().any(|change| change.key == "array.lose");
-    let parity = stack.volumes().iter().any(|volume| volume.parities() > 0);
-    loses && parity
+    stack.promise_breakers().iter().any(|breaker| breaker.breaks == Assurance::Rows)
+}
+
+/// Who broke promises, up to whose they are: `The drive broke its`.
+fn broke(report: &Report) -> String {
+    let levels: BTreeSet<&str> = report.broken_by.iter().map(|blamed| blamed.level.as_str()).collect();
+    let who = match levels.len() {
+        0 => "the stack".to_owned(),
+        _ => blame::levels(&report.broken_by),
+    };
+    let whose = if levels.len() > 1 { "their" } else { "its" };
+    format!("T{} broke {whose}", &who[1..])
+}
+
+/// By which settings, in a sentence.
+fn by(report: &Report) -> String {
+    match report.broken_by.as_slice() {
+        [] => String::new(),
+        blamed => format!(" By: {}.", blame::settings(blamed)),
+    }
 }
 
 /// Whether the stack kept its word, and what it never promised.
-fn verdict(report: &Report, stack: &Stack) -> String {
+fn verdict(report: &Report) -> String {
     let Report { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
     if broken.writes > 0 {
         let kind = match (report.flushed_lost.writes > 0, report.fua_lost.writes > 0) {
@@ -331,17 +350,8 @@ fn verdict(report: &Report, stack: &Stack) -> String {
             (_, true) => "marked FUA",
             _ => "acknowledged with the write cache off",
         };
-        let drops = stack.drivers().any(|driver| !driver.keeps_promises());
-        let honest = stack.profile.faults == Faults::default();
-        let who = match (drops, honest && loses_rows(stack)) {
-            (true, _) => "The driver",
-            (false, true) => "The array",
-            (false, false) => "The drive",
-        };
-        return format!(
-            "{who} broke its promise: at {} of {cuts} cuts writes were lost that had been {kind}, up to {} at one.",
-            broken.cuts_with_loss, broken.writes_max
-        );
+        let held = format!("writes were lost that had been {kind}, up to {} at one", broken.writes_max);
+        return format!("{} promise: at {} of {cuts} cuts {held}.{}", broke(report), broken.cuts_with_loss, by(report));
     }
     match (lost.writes > 0, volatile_cache) {
         (false, _) if report.saves_buffer => {

@@ -1,8 +1,8 @@
 //! What the model's drive does, against what its datasheet or a measurement says. A figure that the model does not
 //! meet is named as such in the profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
 
-use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::figure::Kind;
+use seekwise_formats::profile::{DriveFile, doubts};
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;
 
@@ -38,6 +38,9 @@ const RATE: f64 = 0.03;
 /// Datasheets cut digits: 5.5 for the 5.56 ms of 5400 rpm.
 const TURN: f64 = 0.015;
 
+/// The comparison of writing with reading.
+pub const WRITES: &str = "sequential write over read";
+
 /// All comparisons that the drive's figures allow.
 pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
@@ -45,23 +48,27 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     let ms = |span: seekwise_model::time::Span| span.nanos() as f64 / 1e6;
     let settle = ms(mechanics.switch_and_settle().1);
     let full = seek.time(geometry.cylinders().saturating_sub(1));
-    let last = geometry.sectors() - 1;
     let inner = geometry.zone_spans().filter(|span| span.0 < span.1);
     // The last zone with room for a fair stretch: short rests at the end say nothing.
     let inner = inner.filter(|span| span.1 - span.0 > geometry.sectors() / 1000).last();
     let rate =
         |span: Option<(u64, u64)>, write: bool| span.map_or(0.0, |(first, end)| sustained(profile, first, end, write));
+    // A stream is as fast as the slower of medium and link.
+    let read = |span: Option<(u64, u64)>| rate(span, false).min(profile.link.rate as f64 / 1e6);
     let outer = geometry.zone_spans().find(|span| span.0 < span.1);
-    let capacity = geometry.extent(last, 1).end() as f64;
+    // What the zones hold, whatever of it the drive offers; of a drive that is known to offer less, what it offers.
+    let offers = geometry.extent(geometry.sectors() - 1, 1).end();
+    let held = doubts::held(drive).filter(|_| doubts::doubted(drive, "geometry.sectors").is_some());
+    let capacity = held.unwrap_or(offers) as f64;
     let compared = [
-        ("capacity", "geometry.sectors", capacity, 0.0),
+        ("capacity", "geometry.sectors", capacity, doubts::SPARE),
         ("average seek, read", "checks.average_seek_ms", ms(seek.mean()), SEEK),
         ("average seek, write", "checks.average_write_seek_ms", ms(seek.mean()) + settle, SEEK),
         ("single-track seek", "checks.single_seek_ms", ms(seek.time(1)), SEEK),
         ("full-stroke seek", "checks.full_seek_ms", ms(full), SEEK),
         ("half a revolution", "checks.latency_ms", ms(mechanics.revolution()) / 2.0, TURN),
-        ("rate, outermost zone", "checks.outer_mb_s", rate(outer, false), RATE),
-        ("rate, innermost zone", "checks.inner_mb_s", rate(inner, false), RATE),
+        ("rate, outermost zone", "checks.outer_mb_s", read(outer), RATE),
+        ("rate, innermost zone", "checks.inner_mb_s", read(inner), RATE),
     ];
     let mut checks: Vec<Check> = compared
         .into_iter()
@@ -93,7 +100,7 @@ fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, toleran
 fn no_lost_revolution(read: f64, write: f64) -> Check {
     let found = write / read;
     Check {
-        what: "sequential write over read",
+        what: WRITES,
         expected: 1.0,
         found,
         unit: "",

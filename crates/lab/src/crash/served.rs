@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use seekwise_model::block::assurance::Assurance;
 use seekwise_model::stack::{Change, Layer, Stack};
 use seekwise_model::time::Instant;
 use seekwise_targets::history::{Event, History, Judge, Left};
@@ -26,11 +27,8 @@ pub fn judge(stack: &Stack) -> Option<(Judge, bool)> {
 
 /// Flushes reach the media; what saves its buffer through a cut lets it stay there.
 fn is_trusted(stack: &Stack) -> bool {
-    let faults = &stack.profile.faults;
-    let honest = !faults.early_flush && !faults.caches_when_off && !stack.profile.saves_buffer();
-    honest
-        && stack.drivers().all(|driver| driver.keeps_promises())
-        && stack.accelerators().all(|accelerator| !accelerator.drops_flushes)
+    let breaks_flushes = stack.promise_breakers().iter().any(|breaker| breaker.breaks == Assurance::Flush);
+    !breaks_flushes && !stack.profile.saves_buffer()
 }
 
 /// What a cut at `at` leaves of a history of `stack`, which began with all on the media of the drives that were there: all but `lost`, one

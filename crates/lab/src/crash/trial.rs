@@ -18,7 +18,8 @@ use super::orders;
 use super::shrink::{Fewest, fewest};
 use super::verdict::{Checked, Finding, Verdict};
 use super::writes::Writes;
-use crate::cut::loss::Class;
+use crate::cut::blame::{Blamed, blamed};
+use crate::cut::loss::{Class, Cut};
 use crate::cut::terms::Terms;
 use crate::cut::view::Plan;
 
@@ -78,6 +79,8 @@ pub struct Outcome {
     pub checked: usize,
     /// Cuts at which a write was lost that the disk had promised.
     pub disk_broke: u64,
+    /// The levels of the stack that did it, and by which settings.
+    pub broken_by: Vec<Blamed>,
     /// Writes of the session.
     pub writes: Writes,
     /// By bad verdict, the first medium that it was said of.
@@ -159,7 +162,7 @@ impl Trials {
                 progress();
             }
         };
-        let (made, disk_broke) = std::thread::scope(|scope| {
+        let (made, cuts) = std::thread::scope(|scope| {
             let work = &work;
             for worker in 0..self.workers {
                 scope.spawn(move || work(worker));
@@ -175,7 +178,11 @@ impl Trials {
             Tried { case, state, finding, readable }
         };
         let tried = made.into_iter().map(found).collect();
-        Ok(Outcome { checked: by_state.len(), tried, disk_broke, writes: Arc::unwrap_or_clone(writes), first })
+        let broke = |cut: &&Cut| cut.lost[Class::Promised as usize].writes > 0;
+        let disk_broke = cuts.iter().filter(broke).count() as u64;
+        let broken_by = blamed(stack, &cuts, false);
+        let writes = Arc::unwrap_or_clone(writes);
+        Ok(Outcome { checked: by_state.len(), tried, disk_broke, broken_by, writes, first })
     }
 }
 
@@ -241,17 +248,16 @@ impl Maker {
         }
     }
 
-    /// Tells a judge the history; gives all cases, and at how many cuts the disk itself had lost what it promised.
-    fn make(self, history: &History, terms: Terms, plan: Plan) -> (Vec<(usize, Case)>, u64) {
+    /// Tells a judge the history; gives all cases, and what each cut lost.
+    fn make(self, history: &History, terms: Terms, plan: Plan) -> (Vec<(usize, Case)>, Vec<Cut>) {
         let cuts = self.instants.as_slice().iter().map(|it| it.0).collect();
         // The judge keeps what it tells; what was made is taken out of it when it is done.
         let made = Arc::new(Mutex::new(self));
         let making = Arc::clone(&made);
         let end = history.span().map_or(Instant::ZERO, |span| span.1);
         let found = after_cuts(history, (terms, plan), cuts, end, move |at, image| lock(&making).cut(at, image));
-        let broke = found.cuts.iter().filter(|cut| cut.lost[Class::Promised as usize].writes > 0).count();
         let mut maker = lock(&made);
-        (std::mem::take(&mut maker.made), broke as u64)
+        (std::mem::take(&mut maker.made), found.cuts)
     }
 
     /// A cut, and other orders of what it may have left.

@@ -123,7 +123,7 @@ fn rows(points: &[(u32, f64)]) -> Array {
 }
 
 /// Puts a figure at its key: in place of the one there, or at the end of its section.
-fn put(root: &mut Table, key: &str, figure: Item) {
+pub(crate) fn put(root: &mut Table, key: &str, figure: Item) {
     let mut words: Vec<&str> = key.split('.').collect();
     let Some(last) = words.pop() else { return };
     let mut table: &mut dyn toml_edit::TableLike = root;
@@ -155,7 +155,7 @@ fn put(root: &mut Table, key: &str, figure: Item) {
 }
 
 /// Citations that no figure makes any more: the profile's reader refuses them.
-fn drop_uncited(document: &mut DocumentMut) {
+pub(crate) fn drop_uncited(document: &mut DocumentMut) {
     let Some(names) = document.get("sources").and_then(Item::as_table_like) else { return };
     let names: Vec<String> = names.iter().map(|(name, _)| name.to_owned()).collect();
     let text = document.to_string();

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use super::geometry::Geometry;
 use super::mechanics::Mechanics;
 use super::recovery::Weak;
+use crate::block::assurance::{Assurance, Lapse};
 use crate::block::{CutSector, Queuing};
 use crate::queue::Discipline;
 use crate::time::Span;
@@ -60,6 +61,20 @@ pub struct Faults {
     pub forgets_on_power_off: bool,
     /// Caches writes though the write cache is off, and says that it is.
     pub caches_when_off: bool,
+}
+
+impl Faults {
+    /// What they break, of a drive whose buffer a cut costs data: what is in it outlives none.
+    pub fn lapses(&self) -> Vec<Lapse> {
+        let faults = [
+            (self.ignores_fua, "faults.ignores_fua", Assurance::Fua),
+            (self.early_flush, "faults.early_flush", Assurance::Flush),
+            (self.forgets_on_power_off, "faults.forgets_on_power_off", Assurance::PowerOff),
+            (self.caches_when_off, "faults.caches_when_off", Assurance::CacheOff),
+        ];
+        let those = faults.into_iter().filter(|fault| fault.0);
+        those.flat_map(|(_, key, breaks)| Lapse::each(key, "true", &[breaks])).collect()
+    }
 }
 
 /// The segmented buffer.

@@ -32,6 +32,7 @@ use alloc::vec::Vec;
 
 use self::pages::{PAGE, Pages, Range};
 use super::layer::{self, Layer, Layered};
+use crate::block::assurance::{Assurance, Lapse};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
 use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
@@ -75,6 +76,24 @@ pub struct AcceleratorSpec {
     pub idle: Span,
     /// Sectors read ahead of a sequential reader.
     pub read_ahead: u32,
+}
+
+impl AcceleratorSpec {
+    /// What it breaks by its settings, where a cut costs data that it or a device below holds.
+    pub fn lapses(&self) -> Vec<Lapse> {
+        let broken: &[Assurance] = if self.drops_flushes { &[Assurance::Flush, Assurance::Fua] } else { &[] };
+        Lapse::each("flush", "drop", broken)
+    }
+
+    /// Changes what can be changed while it runs: `flush`.
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
+        if key != "flush" {
+            return Err(ControlError::UnknownKey);
+        }
+        let words = [("forward", false), ("drop", true)];
+        self.drops_flushes = words.iter().find(|(word, _)| *word == value).ok_or(ControlError::BadValue)?.1;
+        Ok(())
+    }
 }
 
 /// A request from above, noted when it is below.
@@ -591,12 +610,7 @@ impl Layer for Accelerator {
     }
 
     fn set(&mut self, _: &mut Crank, _: Instant, key: &str, value: &str) -> Result<(), ControlError> {
-        if key != "flush" {
-            return Err(ControlError::UnknownKey);
-        }
-        let words = [("forward", false), ("drop", true)];
-        self.spec.drops_flushes = words.iter().find(|(word, _)| *word == value).ok_or(ControlError::BadValue)?.1;
-        Ok(())
+        self.spec.set(key, value)
     }
 
     fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {

@@ -35,6 +35,7 @@ mod spread;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use self::layout::{Share, Volume, volumes};
@@ -44,6 +45,7 @@ use self::portions::{Command, Kind, NOBODY, Portion, Turns};
 pub use self::rebuild::Progress;
 use self::rebuild::Rebuild;
 use super::layer::{self, Layer, Layered};
+use crate::block::assurance::{Assurance, Lapse};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
@@ -93,6 +95,15 @@ impl ArraySpec {
     /// Its volumes, in the order of their blocks, on members of so many sectors.
     pub fn volumes(&self, sectors: u64) -> Vec<Volume> {
         volumes(&self.shares, self.members, sectors, u64::from(self.chunk))
+    }
+
+    /// What it breaks on members of so many sectors: rows with parity that lack a drive cannot be written in one step,
+    /// and what a row under way held there nobody can work out (the write hole).
+    pub fn lapses(&self, sectors: u64) -> Vec<Lapse> {
+        let rows = self.volumes(sectors).iter().any(|volume| volume.parities() > 0);
+        let lost = (0..u64::BITS).filter(|member| self.lost >> member & 1 == 1).map(|member| member.to_string());
+        let broken: &[Assurance] = if self.lost != 0 && rows { &[Assurance::Rows] } else { &[] };
+        Lapse::each("lose", &lost.collect::<Vec<_>>().join(","), broken)
     }
 }
 

@@ -6,6 +6,7 @@ use seekwise_lab::crash::image::Lost;
 use seekwise_lab::crash::shrink::Fewest;
 use seekwise_lab::crash::trial::{Shrunk, Tried};
 use seekwise_lab::crash::verdict::{Finding, Verdict};
+use seekwise_lab::cut::blame;
 use seekwise_lab::made::Program;
 use seekwise_model::time::Instant;
 use seekwise_targets::kernel::pages::Unflushed;
@@ -185,7 +186,12 @@ fn disk(args: &args::Crash, report: &Report) -> String {
     match report.outcome.disk_broke {
         0 => "The disk kept its word at each cut: no write was lost that it had promised.".to_owned(),
         n => {
-            let broke = format!("The disk broke its word: at {n} cuts writes were lost that it had promised.");
+            let blamed = &report.outcome.broken_by;
+            let by = match blamed.is_empty() {
+                true => String::new(),
+                false => format!(" That was {}: {}.", blame::levels(blamed), blame::settings(blamed)),
+            };
+            let broke = format!("The disk broke its word: at {n} cuts writes were lost that it had promised.{by}");
             match report.outcome.tried.iter().any(Tried::is_bad) {
                 true => broke,
                 // See docs/crash.md, Time.
@@ -310,7 +316,7 @@ pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
         "elapsed_s": seconds(to) - seconds(from), "writes": outcome.writes.len(),
         "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.said(to).count(),
         "cuts": cuts(report).count(), "orders": orders(report).count(), "checked": outcome.checked,
-        "disk_broke": outcome.disk_broke, "at_cuts": counted(counts(cuts(report))),
+        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counted(counts(cuts(report))),
         "in_orders": counted(counts(orders(report))), "first": first.map(example).collect::<Vec<_>>(),
         "shrunk": shrunk, "unflushed": report.unflushed.as_deref().map(unflushed_json), "not_given": unflushed_json(&report.later),
         "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,

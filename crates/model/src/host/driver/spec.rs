@@ -1,8 +1,11 @@
 //! What a driver is told to do: its limits, its policies, and which of them can be changed while it runs.
 
+use alloc::vec::Vec;
+
 use super::deadline::DeadlineSpec;
 use super::fair::FairSpec;
 use crate::block::ControlError;
+use crate::block::assurance::{Assurance, Lapse};
 use crate::queue::{Discipline, Policy};
 use crate::time::Span;
 
@@ -113,11 +116,23 @@ impl DriverSpec {
         }
     }
 
-    /// Flushes and the mark of forced unit access reach the drive, in one form or the other.
-    pub fn keeps_promises(&self) -> bool {
-        matches!(self.flush, FlushPolicy::Forward | FlushPolicy::Cached)
-            && self.write_through != WriteThrough::Ignore
-            && self.power_off == PowerOff::Orderly
+    /// What it breaks by its settings, above a device that a cut costs data.
+    pub fn lapses(&self) -> Vec<Lapse> {
+        let through = [Assurance::Flush, Assurance::Fua];
+        let mut lapses = match (self.flush, self.write_through) {
+            (FlushPolicy::Drop, _) => Lapse::each("flush", "drop", &through),
+            (FlushPolicy::Never, _) => Lapse::each("flush", "never", &through),
+            (_, WriteThrough::Ignore) => Lapse::each("write_through", "ignore", &[Assurance::Fua]),
+            (_, WriteThrough::Fua | WriteThrough::Flush) => Vec::new(),
+        };
+        let off = match (self.power_off, self.flush) {
+            (PowerOff::AtOnce, _) => Some(("power_off", "at-once")),
+            (PowerOff::Pause(_), _) => Some(("power_off", "pause")),
+            (PowerOff::Orderly, FlushPolicy::Never) => Some(("flush", "never")),
+            (PowerOff::Orderly, _) => None,
+        };
+        lapses.extend(off.into_iter().flat_map(|(key, value)| Lapse::each(key, value, &[Assurance::PowerOff])));
+        lapses
     }
 
     /// What an orderly power-off comes to: without any flush before it, it is a cut.
@@ -129,7 +144,7 @@ impl DriverSpec {
     }
 
     /// Changes what can be changed while the driver runs, but for the depth: `flush`, `write_through`, `power_off`.
-    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
         match key {
             "flush" => self.flush = FlushPolicy::named(value).ok_or(ControlError::BadValue)?,
             "write_through" => self.write_through = WriteThrough::named(value).ok_or(ControlError::BadValue)?,

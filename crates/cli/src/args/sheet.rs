@@ -1,0 +1,42 @@
+//! Figures of a datasheet, of which `init drive` makes a drive. What they mean together is not looked at here.
+
+use clap::Args;
+
+/// What is known of a drive that `init drive` makes.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(
+    next_help_heading = "Figures of a datasheet, for a drive; the rest follows from them and the drive it is like"
+)]
+pub struct Sheet {
+    /// Bytes, as makers count them: 8t and 8 TB are 8 x 10^12, 8 TiB is 8 x 2^40.
+    #[arg(long, value_name = "SIZE", value_parser = drive_size)]
+    pub capacity: Option<u64>,
+    /// Revolutions a minute.
+    #[arg(long, value_name = "N")]
+    pub rpm: Option<f64>,
+    /// Sustained rate of the outermost zone in MB/s (10^6 bytes).
+    #[arg(long, value_name = "MB/S")]
+    pub outer: Option<f64>,
+    /// Sustained rate of the innermost zone in MB/s.
+    #[arg(long, value_name = "MB/S")]
+    pub inner: Option<f64>,
+    /// Average read seek in milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub seek: Option<f64>,
+    /// Surfaces with a head.
+    #[arg(long, value_name = "N")]
+    pub heads: Option<u32>,
+}
+
+/// `8t`, `500 GB`, `1.2tb`, `8 TiB` or bytes; a drive's powers are of 1000, those with an `i` of 1024.
+fn drive_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is no size of a drive; expected one such as 500g, 8t, 7.3TiB, or bytes");
+    let word = text.trim().to_ascii_lowercase();
+    let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
+    let (number, unit) = (word[..end].parse::<f64>().map_err(|_| wrong())?, word[end..].trim().trim_end_matches('b'));
+    let (unit, base) = unit.strip_suffix('i').map_or((unit, 1000f64), |unit| (unit, 1024.0));
+    let power = ["", "k", "m", "g", "t", "p", "e"].iter().position(|known| *known == unit).ok_or_else(wrong)?;
+    let bytes = (number * base.powi(power as i32)).round();
+    // Beyond this a float does not tell bytes apart, and no drive is near it.
+    if bytes < 2f64.powi(63) { Ok(bytes as u64) } else { Err(wrong()) }
+}

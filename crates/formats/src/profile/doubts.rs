@@ -1,0 +1,275 @@
+//! A drive's figures held against one another: what no drive has, though each figure by itself might be. What is impossible
+//! (zones that hold less than the drive offers, zones that overlap) is an error of `build`; here is what is doubtful, as warnings
+//! with the line of the figure. A figure that was measured or fitted, or set for a run, is not doubted.
+//!
+//! | rule | how wide | where from |
+//! |---|---|---|
+//! | zones hold what the drive offers, its holes and media cache left out | [`SPARE`] more | the built-in drives and those of `validation` hold at most 0.5 % more; spares are of that order |
+//! | the link carries the outermost zone | as fast | what is slower is the rate of every stream |
+//! | sectors a track fall towards the spindle, to a third at least | [`INWARD`] | 1.0 to 2.2 on all drives here; the inner radius is a third of the outer one at least |
+//! | a full stroke takes some averages | [`STROKE`] | 1.6 to 2.4 averages on all drives here |
+//! | spindle speed | [`SPEED`] | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
+//! | density | [`DENSEST`] | about half of it is reached by the drives of 22 TB here |
+//! | a segment holds a fair part of a track | [`SEGMENT`] | 0.4 tracks at least on all drives here |
+
+use super::DriveFile;
+use super::figure::{Figure, Kind, Value, ZoneRow};
+use crate::diagnostic::Diagnostic;
+
+/// Share by which the zones may hold more than the drive offers.
+pub const SPARE: f64 = 0.02;
+/// Sectors of the outermost track by those of the innermost.
+const INWARD: f64 = 3.5;
+/// Full stroke by average seek.
+const STROKE: (f64, f64) = (1.2, 3.5);
+/// Revolutions a minute.
+const SPEED: (f64, f64) = (2_000.0, 20_000.0);
+/// Cylinders, and sectors a track.
+const DENSEST: (u64, u64) = (1_000_000, 12_000);
+/// A segment's part of the outermost track.
+const SEGMENT: f64 = 0.05;
+
+/// The sectors of all zones without holes and media cache: what the drive could offer. Nothing of a drive without zones.
+pub fn held(drive: &DriveFile) -> Option<u64> {
+    let heads = drive.number("geometry.heads")? as u64;
+    let all = zones(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(sectors(row, heads)?))?;
+    let holes = match drive.figure("geometry.holes").map(|figure| &figure.value) {
+        Some(Value::Holes(rows)) => {
+            rows.iter().fold(0u64, |sum, row| sum.saturating_add(row[1].saturating_mul(row[3].saturating_add(1))))
+        }
+        _ => 0u64,
+    };
+    let media_cache = drive.number("cache.media_cache_mib").map_or(0, |mib| mib as u64 * 2048);
+    Some(all.saturating_sub(holes.saturating_add(media_cache)))
+}
+
+fn zones(drive: &DriveFile) -> Option<&[ZoneRow]> {
+    match &drive.figure("geometry.zones")?.value {
+        Value::Zones(rows) if !rows.is_empty() => Some(rows),
+        _ => None,
+    }
+}
+
+/// Sectors of a row's cylinders; nothing where that goes beyond 64 bits.
+fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
+    let cylinders = u64::from(row.cylinders);
+    match &row.band {
+        Some(band) => {
+            let run = |run: &super::figure::RunRow| u64::from(run.tracks.unsigned_abs()) * u64::from(run.spt);
+            let bands = cylinders / u64::from(band.cylinders.max(1));
+            band.runs.iter().try_fold(0u64, |sum, it| sum.checked_add(run(it)))?.checked_mul(bands)
+        }
+        None => {
+            let each: u64 = row.spt.iter().map(|&spt| u64::from(spt)).sum();
+            // One figure for all heads, or one a head.
+            let tracks = if row.spt.len() == 1 { heads } else { 1 };
+            each.checked_mul(tracks)?.checked_mul(cylinders)
+        }
+    }
+}
+
+/// Sectors of a row's longest track.
+fn longest(row: &ZoneRow) -> u64 {
+    let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
+    row.spt.iter().copied().chain(runs).max().map_or(0, u64::from)
+}
+
+/// What is doubtful of the drive.
+pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
+    let all = [capacity, speed, inward, density, link, stroke, segment];
+    all.into_iter().filter_map(|doubt| doubt(drive)).collect()
+}
+
+/// The figure, unless somebody knows it: it was measured or fitted, or set for a run.
+pub fn doubted<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
+    let stated = |figure: &&Figure| matches!(figure.kind, Kind::Datasheet | Kind::Inferred);
+    drive.figure(key).filter(stated)
+}
+
+fn warning(drive: &DriveFile, figure: &Figure, message: String) -> Diagnostic {
+    Diagnostic::at(&drive.file, figure.line, message).key(figure.key)
+}
+
+fn capacity(drive: &DriveFile) -> Option<Diagnostic> {
+    let (offered, held) = (drive.number("geometry.sectors")?, held(drive)? as f64);
+    doubted(drive, "geometry.zones")?;
+    let figure = doubted(drive, "geometry.sectors").filter(|_| held > offered * (1.0 + SPARE))?;
+    let gb = |sectors: f64| sectors * 512.0 / 1e9;
+    let message = format!(
+        "the drive offers {:.1} GB and its zones hold {:.1} GB, {:.1} times as much: its inner tracks are never used",
+        gb(offered),
+        gb(held),
+        held / offered
+    );
+    Some(warning(drive, figure, message).expected(format!("zones that hold up to {:.0} % more", SPARE * 100.0)))
+}
+
+fn speed(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rpm) = (doubted(drive, "mechanics.rpm")?, drive.number("mechanics.rpm")?);
+    let outside = !(SPEED.0..=SPEED.1).contains(&rpm);
+    let message = format!("no drive turned at {rpm} rpm");
+    outside.then(|| warning(drive, figure, message).expected("3,600 to 15,000 of a drive that was sold"))
+}
+
+fn inward(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rows) = (doubted(drive, "geometry.zones")?, zones(drive)?);
+    let mean = |row: &ZoneRow| match row.band {
+        Some(_) => longest(row) as f64,
+        None => row.spt.iter().map(|&spt| f64::from(spt)).sum::<f64>() / row.spt.len().max(1) as f64,
+    };
+    let denser = rows.windows(2).position(|pair| mean(&pair[1]) > 1.1 * mean(&pair[0]));
+    if let Some(zone) = denser {
+        let row = &rows[zone + 1];
+        let message = format!(
+            "zone {} has {:.0} sectors a track, zone {zone} before it {:.0}: zones go from the outside in",
+            zone + 1,
+            mean(row),
+            mean(&rows[zone])
+        );
+        let at = Diagnostic::at(&drive.file, row.line, message).key(figure.key);
+        return Some(at.expected("no more sectors a track than farther out"));
+    }
+    let (outer, inner) = (mean(rows.first()?), mean(rows.last()?));
+    let message = format!("tracks of {outer:.0} sectors outside and {inner:.0} inside: no platter is that wide");
+    let expected = format!("the outermost track at most {INWARD} times the innermost");
+    (outer > INWARD * inner).then(|| warning(drive, figure, message).expected(expected))
+}
+
+fn density(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rows) = (doubted(drive, "geometry.zones")?, zones(drive)?);
+    let last = rows.last()?;
+    let cylinders = u64::from(last.first) + u64::from(last.cylinders);
+    let longest = rows.iter().map(longest).max()?;
+    let message = format!("{cylinders} cylinders, and up to {longest} sectors a track: denser than any drive");
+    let expected = format!("at most {} cylinders and {} sectors a track", DENSEST.0, DENSEST.1);
+    (cylinders > DENSEST.0 || longest > DENSEST.1).then(|| warning(drive, figure, message).expected(expected))
+}
+
+/// MB/s under the heads of the outermost zone.
+fn media_rate(drive: &DriveFile) -> Option<f64> {
+    Some(longest(zones(drive)?.first()?) as f64 * 512.0 * drive.number("mechanics.rpm")? / 60.0 / 1e6)
+}
+
+fn link(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, link) = (doubted(drive, "link.rate_mb_s")?, drive.number("link.rate_mb_s")?);
+    let media = media_rate(drive)?;
+    let message = format!(
+        "the link moves {link} MB/s, the heads of the outermost zone {media:.0} MB/s: every stream waits for the link"
+    );
+    (link < media).then(|| warning(drive, figure, message).expected(format!("{media:.0} or more")))
+}
+
+fn stroke(drive: &DriveFile) -> Option<Diagnostic> {
+    let figure = doubted(drive, "mechanics.seek.full_ms")?;
+    let of = |key| drive.number(key).filter(|ms| *ms > 0.0);
+    let (full, average) = (of("mechanics.seek.full_ms")?, of("mechanics.seek.average_ms")?);
+    let times = full / average;
+    let message = format!("a full stroke of {full} ms is {times:.1} times the average of {average} ms");
+    let expected = format!("{} to {} times", STROKE.0, STROKE.1);
+    (!(STROKE.0..=STROKE.1).contains(&times)).then(|| warning(drive, figure, message).expected(expected))
+}
+
+fn segment(drive: &DriveFile) -> Option<Diagnostic> {
+    let figure = doubted(drive, "cache.size_kib")?;
+    let segments = drive.number("cache.segments").filter(|&count| count > 0.0 && !drive.adapts())?;
+    let segments = segments.min(drive.number("cache.max_segments").unwrap_or(f64::INFINITY));
+    let sectors = drive.number("cache.size_kib")? * 2.0 / segments;
+    let track = longest(zones(drive)?.first()?) as f64;
+    let message = format!(
+        "{segments} segments of {:.1} KiB each, and a track of {:.0} KiB: reading ahead ends before it helps",
+        sectors / 2.0,
+        track / 2.0
+    );
+    let expected = format!("at least {:.0} KiB for so many segments", SEGMENT * track / 2.0 * segments);
+    (sectors < SEGMENT * track).then(|| warning(drive, figure, message).expected(expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::super::parse;
+    use super::*;
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    fn exos() -> String {
+        fs::read_to_string(root().join("drives/exos-x18.toml")).unwrap()
+    }
+
+    #[test]
+    fn no_drive_of_ours_is_doubtful() {
+        let folders = [root().join("drives"), root().join("validation")];
+        let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+        let mut seen = 0;
+        for file in files.filter(|file| file.extension().is_some_and(|ext| ext == "toml")) {
+            let text = fs::read_to_string(&file).unwrap();
+            let Ok(drive) = parse(&file.to_string_lossy(), &text) else { continue };
+            seen += 1;
+            assert_eq!(doubts(&drive), [], "{}", file.display());
+            // What the pencil says its zones hold is what the layout takes.
+            let mut full = drive.clone();
+            let held = held(&drive).unwrap();
+            full.set("geometry.sectors", &held.to_string()).unwrap();
+            assert!(full.profile().is_ok(), "{}: {held}", file.display());
+            full.set("geometry.sectors", &(held + 1).to_string()).unwrap();
+            assert!(full.profile().is_err(), "{}: {held}", file.display());
+        }
+        assert!(seen >= 13, "{seen}");
+    }
+
+    /// One figure wrong each, as a slip of the pen leaves it.
+    #[test]
+    fn a_wrong_figure_is_doubted_with_its_line() {
+        let wrong = [
+            (
+                "sectors         = { value = 35_156_656_128",
+                "sectors         = { value = 15_628_053_168",
+                "offers 8.0 GB",
+            ),
+            ("heads           = { value = 18", "heads           = { value = 36", "2.0 times as much"),
+            ("rpm             = { value = 7200", "rpm             = { value = 720", "turned at 720 rpm"),
+            (
+                "{ first = 0, cylinders = 35584, spt = 4672 }",
+                "{ first = 0, cylinders = 35584, spt = 46720 }",
+                "no platter is that wide",
+            ),
+            ("cylinders = 33792, spt = 4528", "cylinders = 33792, spt = 5528", "zones go from the outside in"),
+            ("cylinders = 26112, spt = 2160", "cylinders = 926112, spt = 2160", "as much: its inner tracks"),
+            (
+                "rate_mb_s            = { value = 550.0",
+                "rate_mb_s            = { value = 55.0",
+                "every stream waits for the link",
+            ),
+            ("full_ms    = { value = 15.6", "full_ms    = { value = 156.0", "20.7 times the average"),
+            ("size_kib        = { value = 245_760", "size_kib        = { value = 256", "64 segments of 4.0 KiB each"),
+            ("segments        = { value = 64", "segments        = { value = 4096", "4096 segments of 60.0 KiB each"),
+        ];
+        for (right, slip, says) in wrong {
+            let text = exos();
+            assert!(text.contains(right), "{right}");
+            let drive = parse("mine.toml", &text.replace(right, slip)).unwrap();
+            let found: Vec<String> = doubts(&drive).iter().map(ToString::to_string).collect();
+            let line = text.lines().position(|line| line.contains(right)).unwrap() + 1;
+            println!("{found:?}");
+            let says = says.replace("8.0 GB", "8001.6 GB");
+            let own = !right.contains("spt") && !right.starts_with("heads") && !right.starts_with("segments");
+            assert!(found.iter().any(|it| it.contains(&says)), "{slip}: {found:?}");
+            assert!(!own || found.iter().any(|it| it.starts_with(&format!("mine.toml:{line}:"))), "{line}: {found:?}");
+        }
+    }
+
+    /// Who measured it, or sets it for a run, knows.
+    #[test]
+    fn what_somebody_knows_is_not_doubted() {
+        let short = exos().replace("35_156_656_128, datasheet", "15_628_053_168, measured");
+        assert_eq!(doubts(&parse("mine.toml", &short).unwrap()), []);
+        let mut set = parse("mine.toml", &exos()).unwrap();
+        set.set("geometry.sectors", "15628053168").unwrap();
+        set.set("mechanics.rpm", "720").unwrap();
+        assert_eq!(doubts(&set), []);
+    }
+}

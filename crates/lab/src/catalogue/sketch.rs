@@ -1,0 +1,507 @@
+//! A drive's profile from a few figures of its datasheet: capacity, speed, rates, average seek. What they do not say is taken from
+//! a built-in drive, or scaled from it, and marked as inferred with the reasoning. The layout is made so that it holds the capacity
+//! at these rates; a profile that would not meet its own figures is not given out.
+//!
+//! Not here: a drive as it is, which `fit` finds from measurements.
+
+mod layout;
+
+use seekwise_formats::profile::{self, DriveFile};
+use seekwise_model::block::SECTOR;
+use seekwise_model::time::Span;
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+use self::layout::{Layout, Rates};
+use super::check::{WRITES, checks};
+use super::{load, names, text};
+use crate::fit::write::{drop_uncited, put};
+
+/// The words by which a profile says where a figure is from.
+const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];
+
+/// What a link really moves by its generation: MB/s, and the source. Below the last, streams wait for it.
+const LINKS: [(f64, &str); 4] = [
+    (132.4, "SATA 1.5 Gb/s: 150 MB/s less about 12 % for frames"),
+    (275.0, "SATA 3 Gb/s: 300 MB/s less about 8 % for frames"),
+    (550.0, "SATA 6 Gb/s: 600 MB/s less about 8 % for frames"),
+    (1100.0, "SAS 12 Gb/s: 1200 MB/s less about 8 % for frames"),
+];
+
+/// How much wider skews become at a time, and how wide at most.
+const WIDER: f64 = 1.1;
+const WIDEST: f64 = 20.0;
+/// A rate below this share of what sectors and skews make is one with lost revolutions: one in fifty tracks.
+const LATE: f64 = 0.98;
+
+/// The figures that are known of a drive; nothing where one is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Datasheet {
+    /// Bytes.
+    pub capacity: Option<u64>,
+    /// Revolutions a minute.
+    pub rpm: Option<f64>,
+    /// Sustained rate of the outermost zone in MB/s.
+    pub outer: Option<f64>,
+    /// The same of the innermost.
+    pub inner: Option<f64>,
+    /// Average read seek in milliseconds.
+    pub seek: Option<f64>,
+    /// Surfaces with a head.
+    pub heads: Option<u32>,
+}
+
+impl Datasheet {
+    /// Nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Datasheet::default()
+    }
+
+    /// What cannot be, whatever the drive is like.
+    fn check(&self) -> Result<(), String> {
+        let within = |name: &str, value: Option<f64>, low: f64, high: f64, unit: &str| match value {
+            Some(value) if !(low..=high).contains(&value) => {
+                Err(format!("--{name} {value}: expected {low} to {high}{unit}"))
+            }
+            _ => Ok(()),
+        };
+        within("rpm", self.rpm, 1_000.0, 30_000.0, " revolutions a minute")?;
+        within("outer", self.outer, 0.1, 2_000.0, " MB/s")?;
+        within("inner", self.inner, 0.1, 2_000.0, " MB/s")?;
+        within("seek", self.seek, 1.0, 200.0, " ms")?;
+        within("heads", self.heads.map(f64::from), 1.0, 64.0, "")?;
+        match (self.outer, self.inner) {
+            (Some(outer), Some(inner)) if inner > outer => Err(format!(
+                "--inner {inner} is more than --outer {outer}: the outer tracks are longer and pass as often; expected at most {outer}"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The built-in drive that is nearest to these figures: by ratios, its speed counting three times, for that is a drive's class. None
+/// where nothing is given by which one could be near.
+pub fn nearest(given: &Datasheet) -> Option<&'static str> {
+    if given.capacity.is_none() && [given.rpm, given.outer, given.seek] == [None; 3] {
+        return None;
+    }
+    let far = |value: Option<f64>, other: f64, weight: f64| value.map_or(0.0, |it| weight * (it / other).ln().abs());
+    let distance = |name: &str| {
+        let drive = load(name).ok()?;
+        let seek = drive.profile().ok()?.mechanics.seek().mean().nanos() as f64 / 1e6;
+        let bytes = drive.number("geometry.sectors")? * SECTOR as f64;
+        Some(
+            far(given.capacity.map(|bytes| bytes as f64), bytes, 0.5)
+                + far(given.rpm, drive.number("mechanics.rpm")?, 3.0)
+                + far(given.outer, Rates::made(&drive).ok()?.outer, 1.0)
+                + far(given.seek, seek, 1.0),
+        )
+    };
+    let distances = names().filter_map(|name| Some((name, distance(name).filter(|it| it.is_finite())?)));
+    let nearest = distances.min_by(|one, other| one.1.total_cmp(&other.1));
+    nearest.map(|it| it.0)
+}
+
+/// The profile of a drive called `name` with the figures `given`, in all else like the built-in drive `like`. An error says
+/// which figures do not go together.
+pub fn sketch(like: &str, given: &Datasheet, name: &str) -> Result<String, String> {
+    given.check()?;
+    let base = load(like).map_err(|errors| errors[0].to_string())?;
+    // Where the arm takes longer than on the other drive, its skews let it come too late: a revolution a track. Wider ones do not.
+    let mut skew = 1.0;
+    let (text, drive) = loop {
+        let (text, drive, loses) = at_skew(like, &base, given, name, skew)?;
+        match loses && skew < WIDEST {
+            true => skew *= WIDER,
+            false => break (text, drive),
+        }
+    };
+    let profile = drive.profile().map_err(|errors| faults(&errors))?;
+    let missed = checks(&drive, &profile).into_iter().find(|check| !check.ok);
+    let doubt = drive.warnings().into_iter().next();
+    match (missed, doubt) {
+        (Some(check), _) => Err(format!(
+            "no drive like `{like}` has these figures: {} would be {:.2} {}, not {:.2}; try another with --like",
+            check.what, check.found, check.unit, check.expected
+        )),
+        (None, Some(doubt)) => Err(format!(
+            "these figures do not make a drive: {}; expected {}",
+            doubt.message,
+            doubt.expected.as_deref().unwrap_or("other figures, or another drive with --like")
+        )),
+        (None, None) => Ok(text),
+    }
+}
+
+/// The profile with the other drive's skews so many times as wide, and whether it loses revolutions between tracks.
+fn at_skew(
+    like: &str,
+    base: &DriveFile,
+    given: &Datasheet,
+    name: &str,
+    skew: f64,
+) -> Result<(String, DriveFile, bool), String> {
+    // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second takes that in.
+    let first = Rates::of(base, given)?;
+    let made = parsed(name, &Sketch::new(like, base, given, &first, skew)?.text(name)?)?;
+    let sketch = Sketch::new(like, base, given, &first.nearer(&made, given)?, skew)?;
+    let expected = sketch.layout.outer_rate();
+    let text = sketch.text(name)?;
+    let drive = parsed(name, &text)?;
+    let profile = drive.profile().map_err(|errors| faults(&errors))?;
+    let late = Rates::made(&drive)?.outer < LATE * expected;
+    let lost = checks(&drive, &profile).iter().any(|check| check.what == WRITES && !check.ok);
+    Ok((text, drive, late || lost))
+}
+
+fn parsed(name: &str, text: &str) -> Result<DriveFile, String> {
+    profile::parse(&format!("{name}.toml"), text).map_err(|errors| faults(&errors))
+}
+
+fn faults(errors: &[seekwise_formats::diagnostic::Diagnostic]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// A profile that is being made.
+struct Sketch<'a> {
+    like: &'a str,
+    base: &'a DriveFile,
+    given: &'a Datasheet,
+    layout: Layout,
+    /// How many times as wide as the other drive's its skews are in time.
+    skew: f64,
+    document: DocumentMut,
+}
+
+impl<'a> Sketch<'a> {
+    fn new(
+        like: &'a str,
+        base: &'a DriveFile,
+        given: &'a Datasheet,
+        aim: &Rates,
+        skew: f64,
+    ) -> Result<Sketch<'a>, String> {
+        let document: DocumentMut =
+            text(like).unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+        Ok(Sketch { like, base, given, layout: Layout::of(base, given, aim, skew)?, skew, document })
+    }
+
+    /// The whole of it.
+    fn text(mut self, name: &str) -> Result<String, String> {
+        self.disown();
+        self.head(name);
+        self.geometry();
+        self.mechanics()?;
+        self.buffer();
+        self.checks();
+        drop_uncited(&mut self.document);
+        let text = self.document.to_string();
+        let text: Vec<&str> = text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()).collect();
+        Ok(text.join("\n") + "\n")
+    }
+
+    /// All that is somebody's word on the other drive is no more than a hint here, and what is one unit's own is left out.
+    fn disown(&mut self) {
+        let like = self.like;
+        let root = self.document.as_table_mut();
+        ["year", "everyday", "faults"].iter().for_each(|key| drop(root.remove(key)));
+        if let Some(table) = root.get_mut("geometry").and_then(Item::as_table_like_mut) {
+            ["holes", "remaps"].iter().for_each(|key| drop(table.remove(key)));
+        }
+        for (_, item) in root.iter_mut().filter(|(key, _)| !["sources", "checks"].contains(&key.get())) {
+            if let Some(table) = item.as_table_like_mut() {
+                infer(table, like);
+            }
+        }
+    }
+
+    fn head(&mut self, name: &str) {
+        let gb = self.layout.sectors as f64 * 512.0 / 1e9;
+        let size = if gb < 1000.0 { format!("{gb:.1} GB") } else { format!("{:.1} TB", gb / 1000.0) };
+        let title = format!("A drive of {size}, {} rpm, otherwise like {}", self.layout.rpm, self.like);
+        self.document["name"] = toml_edit::value(name);
+        self.document["title"] = toml_edit::value(title);
+        self.document["studies"] = toml_edit::value(toml_edit::Array::new());
+    }
+
+    fn set(&mut self, key: &str, value: impl Into<Value>, kind: &str, source: &str) {
+        let mut figure = InlineTable::new();
+        figure.insert("value", value.into());
+        figure.insert(kind, Value::from(source));
+        put(self.document.as_table_mut(), key, Item::Value(Value::InlineTable(figure)));
+    }
+
+    /// A figure as somebody gave it on the command line.
+    fn stated(&mut self, key: &str, value: impl Into<Value>, option: &str) {
+        self.set(key, value, "datasheet", &format!("given to `seekwise init drive` as {option}"));
+    }
+
+    fn geometry(&mut self) {
+        let (layout, given) = (self.layout.clone(), *self.given);
+        match given.capacity {
+            Some(bytes) => self.stated("geometry.sectors", layout.sectors as i64, &format!("--capacity {bytes}")),
+            None => self.set("geometry.sectors", layout.sectors as i64, "inferred", &format!("as {}", self.like)),
+        }
+        match given.heads {
+            Some(heads) => self.stated("geometry.heads", i64::from(heads), &format!("--heads {heads}")),
+            None => self.set("geometry.heads", i64::from(layout.heads), "inferred", &layout.why_heads(self.like)),
+        }
+        let mut why = format!("{}'s, the same time for the arm at this speed", self.like);
+        if self.skew > 1.0 {
+            why += &format!("; {:.2} times as wide, so that its slower arm loses no revolution", self.skew);
+        }
+        self.set("geometry.track_skew", layout.skews.0, "inferred", &why);
+        self.set("geometry.head_skew", layout.skews.1, "inferred", &why);
+        let mut zones = Table::new();
+        zones.insert("inferred", toml_edit::value(layout.why_zones(self.like)));
+        zones.insert("value", Item::Value(Value::Array(layout.rows())));
+        put(self.document.as_table_mut(), "geometry.zones", Item::Table(zones));
+    }
+
+    fn mechanics(&mut self) -> Result<(), String> {
+        if let Some(rpm) = self.given.rpm {
+            self.stated("mechanics.rpm", plain(rpm), &format!("--rpm {rpm}"));
+        }
+        let profile = self.base.profile().map_err(|errors| faults(&errors))?;
+        let ms = |span: Span| span.nanos() as f64 / 1e6;
+        let seek = profile.mechanics.seek();
+        let was = [seek.time(1), seek.mean(), seek.time(profile.geometry.cylinders().max(2) - 1)].map(ms);
+        let (switch, settle) = profile.mechanics.switch_and_settle();
+        let average = self.given.seek.unwrap_or(was[1]);
+        let least = ms(switch).max(ms(settle));
+        if average <= least {
+            return Err(format!(
+                "--seek {average}: switching heads and settling take {least} ms on `{}`; expected an average above that, or a faster \
+                 drive with --like",
+                self.like
+            ));
+        }
+        // The same shape: all three times by one factor.
+        let [single, _, full] = was.map(|time| rounded(time * average / was[1]));
+        let (like, all) = (self.like, if self.given.seek.is_some() { "scaled to the average" } else { "unchanged" });
+        let table = self.document["mechanics"]["seek"].as_table_like_mut();
+        table.into_iter().for_each(|table| ["points", "write_points"].iter().for_each(|key| drop(table.remove(key))));
+        self.set(
+            "mechanics.seek.form",
+            "sibling",
+            "inferred",
+            "the Atlas 10K V's measured curve as a share of the stroke",
+        );
+        let times = |what: &str| format!("{like}'s {what} seek, {all}");
+        self.set("mechanics.seek.single_ms", single, "inferred", &times("single-track"));
+        match self.given.seek {
+            Some(average) => self.stated("mechanics.seek.average_ms", plain(average), &format!("--seek {average}")),
+            None => self.set("mechanics.seek.average_ms", rounded(average), "inferred", &times("average")),
+        }
+        self.set("mechanics.seek.full_ms", full, "inferred", &times("full-stroke"));
+        Ok(())
+    }
+
+    /// A link that carries the medium's rate, and segments that hold a track where the other drive's do.
+    fn buffer(&mut self) {
+        let under_heads = self.layout.under_heads();
+        let number = |key: &str| self.base.number(key).unwrap_or(0.0);
+        let (link, kib, segments) = (number("link.rate_mb_s"), number("cache.size_kib"), number("cache.segments"));
+        let carries = LINKS.iter().find(|(rate, _)| *rate >= under_heads);
+        if let Some((rate, why)) = carries.filter(|_| link < under_heads) {
+            let table = self.document["link"].as_table_like_mut();
+            table.into_iter().for_each(|table| drop(table.remove("write_rate_mb_s")));
+            self.set("link.rate_mb_s", plain(*rate), "inferred", &format!("{why}: what carries the outermost zone"));
+        }
+        let (track, was) = (self.layout.longest() as f64 / 2.0, Layout::track(self.base) / 2.0);
+        let most = (kib / track).floor().max(1.0);
+        if segments > most && kib / segments >= was {
+            let why = format!("as many as hold a track of {track:.0} KiB each; {segments} on {}", self.like);
+            self.set("cache.segments", most as i64, "inferred", &why);
+        }
+    }
+
+    /// What must come out: what was given, and nothing of the other drive.
+    fn checks(&mut self) {
+        self.document.as_table_mut().insert("checks", Item::Table(Table::new()));
+        let given = *self.given;
+        let latency = rounded(30_000.0 / self.layout.rpm);
+        self.set("checks.latency_ms", latency, "inferred", "half of 60,000 ms by the revolutions a minute");
+        let stated = [
+            ("checks.outer_mb_s", "outer", given.outer),
+            ("checks.inner_mb_s", "inner", given.inner),
+            ("checks.average_seek_ms", "seek", given.seek),
+        ];
+        for (key, option, value) in stated {
+            if let Some(value) = value {
+                self.stated(key, plain(value), &format!("--{option} {value}"));
+            }
+        }
+    }
+}
+
+/// Each figure of a section becomes inferred, with what the other drive's profile said of it.
+fn infer(table: &mut dyn TableLike, like: &str) {
+    if table.contains_key("value") {
+        let said = ORIGINS.iter().find_map(|kind| Some((*kind, table.remove(kind)?.as_str()?.to_owned())));
+        ["interval", "misses"].iter().for_each(|key| drop(table.remove(key)));
+        if let Some((kind, source)) = said {
+            table.insert("inferred", toml_edit::value(format!("as {like} ({kind}: {source})")));
+        }
+        return;
+    }
+    for (_, item) in table.iter_mut() {
+        if let Some(inner) = item.as_table_like_mut() {
+            infer(inner, like);
+        }
+    }
+    // A section may state its origin for all of its figures.
+    for kind in ORIGINS {
+        if let Some(source) = table.get(kind).and_then(Item::as_str).map(str::to_owned) {
+            table.remove(kind);
+            table.insert("inferred", toml_edit::value(format!("as {like} ({kind}: {source})")));
+        }
+    }
+}
+
+/// Six digits behind the point.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// A number as short as it can be said.
+fn plain(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() < 1e15 { Value::from(number as i64) } else { Value::from(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Capacity in GB, rpm, outer and inner MB/s, average seek ms: as datasheets and measurements of the time have them.
+    const DRIVES: [(&str, f64, f64, f64, f64, f64); 20] = [
+        ("ST15150N, 1995", 4.29, 7200.0, 8.0, 5.0, 8.0),
+        ("ST51270A, 1996", 1.28, 5400.0, 6.3, 3.3, 10.5),
+        ("ST34501N, 1997", 4.55, 10_033.0, 15.0, 10.2, 7.7),
+        ("ST39140A, 1998", 9.1, 7200.0, 14.5, 8.5, 9.5),
+        ("SV0432D, 1998", 4.3, 5400.0, 15.5, 9.0, 9.0),
+        ("Atlas 10K, 1999", 9.1, 10_025.0, 25.0, 17.0, 5.0),
+        ("Fireball AS, 2000", 30.0, 7200.0, 37.0, 20.0, 8.5),
+        ("146Z10, 2001", 146.0, 10_000.0, 66.0, 34.0, 4.7),
+        ("180GXP, 2002", 180.0, 7200.0, 56.0, 29.0, 8.5),
+        ("WD740GD, 2003", 74.3, 10_000.0, 72.0, 54.0, 4.5),
+        ("15K.4, 2004", 146.0, 15_000.0, 96.0, 58.0, 3.5),
+        ("MK8034GSX, 2005", 80.0, 5400.0, 34.0, 16.0, 12.0),
+        ("7K500, 2006", 500.0, 7200.0, 64.8, 31.0, 8.5),
+        ("F1, 2007", 1000.0, 7200.0, 118.0, 60.0, 8.9),
+        ("15K.7, 2009", 450.0, 15_000.0, 204.0, 122.0, 3.4),
+        ("DT01ACA300, 2012", 3000.0, 7200.0, 201.0, 90.0, 8.5),
+        ("HC310, 2016", 6000.0, 7200.0, 237.0, 115.0, 7.4),
+        ("X18, 2020", 18_000.0, 7200.0, 270.0, 125.0, 7.55),
+        ("HC570, 2022", 22_000.0, 7200.0, 291.0, 140.0, 7.4),
+        ("X24, 2024", 24_000.0, 7200.0, 285.0, 130.0, 7.5),
+    ];
+
+    fn sheet(gb: f64, rpm: f64, outer: f64, inner: f64, seek: f64) -> Datasheet {
+        let capacity = Some((gb * 1e9) as u64);
+        Datasheet { capacity, rpm: Some(rpm), outer: Some(outer), inner: Some(inner), seek: Some(seek), heads: None }
+    }
+
+    /// What must come out, worked out here from the profile's text alone: sectors of the zones, rates of the first and last track.
+    #[test]
+    fn drives_of_thirty_years_meet_their_datasheets() {
+        for (name, gb, rpm, outer, inner, seek) in DRIVES {
+            let given = sheet(gb, rpm, outer, inner, seek);
+            let like = nearest(&given).unwrap();
+            let text = sketch(like, &given, "mine").unwrap_or_else(|why| panic!("{name}: {why}"));
+            let table: toml::Table = text.parse().unwrap();
+            let figure = |section: &str, key: &str| table[section][key]["value"].clone();
+            let number = |section: &str, key: &str| {
+                let value = figure(section, key);
+                value.as_float().or(value.as_integer().map(|whole| whole as f64)).unwrap()
+            };
+            let zones = figure("geometry", "zones");
+            let zones: Vec<[f64; 2]> = zones
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| ["cylinders", "spt"].map(|key| row[key].as_integer().unwrap() as f64))
+                .collect();
+            let heads = number("geometry", "heads");
+            let held = zones.iter().map(|[cylinders, spt]| cylinders * spt * heads * 512.0).sum::<f64>();
+            assert!((1.0..1.02).contains(&(held / (gb * 1e9))), "{name}: {held} of {gb} GB");
+            assert!((number("geometry", "sectors") * 512.0 - gb * 1e9).abs() < 4096.0, "{name}");
+            // Between a whole revolution and one with either skew a track.
+            let skews = [number("geometry", "track_skew"), number("geometry", "head_skew")];
+            for (wanted, [_, spt]) in [(outer, zones[0]), (inner, zones[zones.len() - 1])] {
+                let rate = |skew: f64| spt * 512.0 * rpm / 60.0 / 1e6 / (1.0 + skew);
+                let (low, high) = (rate(skews[0].max(skews[1])), rate(skews[0].min(skews[1])));
+                assert!((low * 0.98..high * 1.02).contains(&wanted), "{name}: {wanted} MB/s, not {low} to {high}");
+            }
+            let drive = parsed("mine", &text).unwrap();
+            let profile = drive.profile().unwrap();
+            let mean = profile.mechanics.seek().mean().nanos() as f64 / 1e6;
+            assert!((mean / seek - 1.0).abs() < 0.01, "{name}: {mean} ms");
+            assert!(checks(&drive, &profile).iter().all(|check| check.ok), "{name}");
+            // What was given is the datasheet's; all else is inferred.
+            let stated: Vec<&str> = drive
+                .figures()
+                .filter(|figure| figure.kind == seekwise_formats::profile::figure::Kind::Datasheet)
+                .map(|figure| figure.key)
+                .collect();
+            assert_eq!(
+                stated,
+                [
+                    "geometry.sectors",
+                    "mechanics.rpm",
+                    "mechanics.seek.average_ms",
+                    "checks.average_seek_ms",
+                    "checks.outer_mb_s",
+                    "checks.inner_mb_s"
+                ],
+                "{name}"
+            );
+            println!("{name:18} {like:26} {heads} heads, skews {skews:?}");
+        }
+    }
+
+    /// Of each kind of layout and curve that there is.
+    #[test]
+    fn a_drive_takes_any_figure_by_itself() {
+        for like in ["caviar-wd400jb", "raptor-wd740gd", "cheetah-15k.4", "atlas-10k-v-300", "exos-x18"] {
+            let base = load(like).unwrap();
+            let were = Rates::made(&base).unwrap();
+            let number = |key: &str| base.number(key).unwrap();
+            let seek = base.profile().unwrap().mechanics.seek().mean().nanos() as f64 / 1e6;
+            let none = Datasheet::default();
+            let each = [
+                Datasheet { seek: Some(rounded(seek * 1.2)), ..none },
+                Datasheet { outer: Some(rounded(were.outer * 0.9)), ..none },
+                Datasheet { rpm: Some(number("mechanics.rpm") * 0.8), ..none },
+                Datasheet { capacity: Some((number("geometry.sectors") * 700.0) as u64), ..none },
+            ];
+            for given in each {
+                let text = sketch(like, &given, "mine");
+                assert!(text.is_ok(), "{like}: {given:?}: {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn figures_that_make_no_drive_are_refused_with_the_reason() {
+        let right = sheet(8000.0, 5640.0, 185.0, 90.0, 8.5);
+        assert!(sketch("wd140edfz", &right, "mine").is_ok());
+        let wrong: [(Datasheet, &str); 9] = [
+            (Datasheet { inner: Some(190.0), ..right }, "--inner 190 is more than --outer 185"),
+            (Datasheet { rpm: Some(0.0), ..right }, "--rpm 0: expected 1000 to 30000"),
+            (Datasheet { rpm: Some(f64::NAN), ..right }, "--rpm NaN: expected"),
+            (Datasheet { outer: Some(f64::INFINITY), ..right }, "--outer inf: expected"),
+            (Datasheet { seek: Some(0.0), ..right }, "--seek 0: expected 1 to 200 ms"),
+            (Datasheet { capacity: Some(8_000_000_000_000_000_000), ..right }, "expected 1 MB to 144 PB"),
+            (Datasheet { capacity: Some(100_000_000_000_000_000), ..right }, "surfaces; expected 1 to 64"),
+            (Datasheet { capacity: Some(2_000_000), ..right }, "with 64 cylinders or more"),
+            (Datasheet { heads: Some(1), ..right }, "denser than any drive"),
+        ];
+        for (given, says) in wrong {
+            let why = sketch("wd140edfz", &given, "mine").unwrap_err();
+            assert!(why.contains(says), "{why}");
+        }
+        let slow =
+            sketch("caviar-wd400jb", &Datasheet { seek: Some(1.5), ..Datasheet::default() }, "mine").unwrap_err();
+        assert!(slow.contains("--seek 1.5: switching heads and settling take 2 ms"), "{slow}");
+    }
+}

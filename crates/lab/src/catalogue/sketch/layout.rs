@@ -1,0 +1,248 @@
+//! Heads, cylinders and zones that hold a capacity at the rates of a datasheet. Sectors a track follow from a rate; tracks from the
+//! capacity; how many of them a surface has from the bits of the track, for makers kept the shape of a bit much the same as it
+//! shrank: twice the sectors a track, twice the tracks.
+
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::figure::{Value as Figure, ZoneRow};
+use seekwise_model::block::SECTOR;
+use toml_edit::{Array, InlineTable, Value};
+
+use super::Datasheet;
+use crate::catalogue::curves::sustained;
+
+/// Bytes that fit into 48 bits of sectors, as a profile takes them.
+const MOST: u64 = (1 << 48) * SECTOR;
+/// More surfaces have no drive here; the most that were sold had 28.
+const HEADS: f64 = 64.0;
+/// Fewer cylinders make no seek curve.
+const CYLINDERS: f64 = 64.0;
+
+/// Sustained rates to aim for, in MB/s: of the outermost zone and the innermost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    pub outer: f64,
+    pub inner: f64,
+}
+
+impl Rates {
+    /// Those given; the other of one by the ratio of `base`; and with neither, its tracks at the speed.
+    pub(super) fn of(base: &DriveFile, given: &Datasheet) -> Result<Rates, String> {
+        let were = Rates::made(base)?;
+        let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number("mechanics.rpm").unwrap_or(rpm));
+        let ratio = were.outer / were.inner;
+        Ok(match (given.outer, given.inner) {
+            (Some(outer), Some(inner)) => Rates { outer, inner },
+            (Some(outer), None) => Rates { outer, inner: outer / ratio },
+            (None, Some(inner)) => Rates { outer: inner * ratio, inner },
+            (None, None) => Rates { outer: were.outer * faster, inner: were.inner * faster },
+        })
+    }
+
+    /// Those of a drive: outermost zone, and the innermost of a fair length, as the checks take them.
+    pub(super) fn made(drive: &DriveFile) -> Result<Rates, String> {
+        let profile = drive.profile().map_err(|errors| super::faults(&errors))?;
+        let fair = |span: &(u64, u64)| span.1 > span.0 && span.1 - span.0 > profile.geometry.sectors() / 1000;
+        let mut spans = profile.geometry.zone_spans().filter(fair);
+        let first = spans.next().unwrap_or((0, profile.geometry.sectors()));
+        let last = spans.last().unwrap_or(first);
+        let rate = |span: (u64, u64)| sustained(&profile, span.0, span.1, false);
+        Ok(Rates { outer: rate(first), inner: rate(last) })
+    }
+
+    /// What to aim for so that the rates of `drive`, made by aiming for these, become those wanted.
+    pub(super) fn nearer(self, drive: &DriveFile, given: &Datasheet) -> Result<Rates, String> {
+        let made = Rates::made(drive)?;
+        let corrected = |aim: f64, wanted: Option<f64>, made: f64| match wanted {
+            Some(wanted) if made > 0.0 => aim * wanted / made,
+            _ => aim,
+        };
+        Ok(Rates {
+            outer: corrected(self.outer, given.outer, made.outer),
+            inner: corrected(self.inner, given.inner, made.inner),
+        })
+    }
+}
+
+/// Where blocks lie.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub sectors: u64,
+    pub heads: u32,
+    pub rpm: f64,
+    /// Between cylinders, between heads, as shares of a revolution.
+    pub skews: (f64, f64),
+    /// Cylinders and sectors a track, from the outside in.
+    zones: Vec<(u64, u64)>,
+    /// What a change of track loses, as a share of a revolution.
+    lost: f64,
+    aim: Rates,
+    spare: u64,
+}
+
+impl Layout {
+    /// One that holds what is given at these rates, in all else as `base` has it.
+    pub(super) fn of(base: &DriveFile, given: &Datasheet, aim: &Rates, wider: f64) -> Result<Layout, String> {
+        let number = |key: &str| base.number(key).unwrap_or(0.0);
+        let unit = (number("geometry.physical_sector") as u64 / SECTOR).max(1);
+        let sectors = match given.capacity {
+            Some(bytes) if !(1_000_000..=MOST).contains(&bytes) => {
+                return Err(format!("--capacity {bytes} bytes: expected 1 MB to 144 PB (10^15)"));
+            }
+            Some(bytes) => bytes / SECTOR / unit * unit,
+            None => number("geometry.sectors") as u64,
+        };
+        let rpm = given.rpm.unwrap_or_else(|| number("mechanics.rpm"));
+        let slower = rpm / number("mechanics.rpm");
+        let skew = |key: &str| super::rounded((number(key) * slower * wider).min(0.99));
+        let skews = (skew("geometry.track_skew"), skew("geometry.head_skew"));
+        let run = base.number("geometry.run_tracks").unwrap_or(1.0);
+        // Tracks follow one another with the one skew or the other.
+        let (long, short) = match base.figure("geometry.order").map(|figure| figure.value.to_string()).as_deref() {
+            Some("serpentine") => (run - 1.0, 1.0),
+            _ => (1.0, number("geometry.heads") - 1.0),
+        };
+        let lost = (long * skews.0 + short * skews.1) / (long + short);
+        let track = |rate: f64| {
+            let sectors = rate * 1e6 * 60.0 * (1.0 + lost) / (SECTOR as f64 * rpm);
+            ((sectors / unit as f64).round() as u64).max(1) * unit
+        };
+        let shape = shape(base);
+        let (outer, inner) = (track(aim.outer), track(aim.inner));
+        let along = |part: f64| {
+            let between = inner as f64 + part * (outer as f64 - inner as f64);
+            ((between / unit as f64).round() as u64).max(1) * unit
+        };
+        let rows: Vec<(f64, u64)> = shape.rows.iter().map(|&(share, part)| (share, along(part))).collect();
+        let mean: f64 = rows.iter().map(|&(share, spt)| share * spt as f64).sum();
+        let reserved = number("cache.media_cache_mib") as u64 * 2048;
+        let tracks = (sectors + reserved) as f64 / mean;
+        let of_surface = shape.tracks_a_sector * outer as f64;
+        let heads = given.heads.map_or_else(|| (tracks / of_surface).round().max(1.0), f64::from);
+        if heads > HEADS || tracks / heads < CYLINDERS {
+            return Err(format!(
+                "--capacity {} bytes takes {tracks:.0} tracks at these rates, and a surface as dense as that has {of_surface:.0}: \
+                 {:.2} surfaces; expected 1 to {HEADS}, with {CYLINDERS} cylinders or more",
+                sectors * SECTOR,
+                tracks / of_surface
+            ));
+        }
+        let whole = if tracks / heads > 1000.0 * run { run } else { 1.0 } as u64;
+        let zones = zones(&rows, (sectors + reserved, heads as u64, tracks / heads), whole);
+        let held: u64 = zones.iter().map(|&(cylinders, spt)| cylinders * spt * heads as u64).sum();
+        let spare = held - sectors - reserved;
+        Ok(Layout { sectors, heads: heads as u32, rpm, skews, zones, lost, aim: *aim, spare })
+    }
+
+    /// Sectors of the outermost track.
+    pub(super) fn longest(&self) -> u64 {
+        self.zones.iter().map(|zone| zone.1).max().unwrap_or(0)
+    }
+
+    /// MB/s under the heads of the outermost zone.
+    pub(super) fn under_heads(&self) -> f64 {
+        (self.longest() * SECTOR) as f64 * self.rpm / 60.0 / 1e6
+    }
+
+    /// What the outermost zone comes to where no revolution is lost.
+    pub(super) fn outer_rate(&self) -> f64 {
+        self.under_heads() / (1.0 + self.lost)
+    }
+
+    /// Sectors of the outermost track of a drive.
+    pub(super) fn track(base: &DriveFile) -> f64 {
+        shape(base).longest
+    }
+
+    fn cylinders(&self) -> u64 {
+        self.zones.iter().map(|zone| zone.0).sum()
+    }
+
+    pub(super) fn why_heads(&self, like: &str) -> String {
+        format!(
+            "{} cylinders on each with tracks of up to {} sectors: as many tracks to a sector of the track as on {like}, the shape of \
+             its bits",
+            self.cylinders(),
+            self.longest()
+        )
+    }
+
+    pub(super) fn why_zones(&self, like: &str) -> String {
+        format!(
+            "zones that fall as {like}'s, from {} (outer rate {:.1} MB/s) to {} (inner {:.1} MB/s), rate x (1 + skew) / (512 x \
+             revolutions a second); as many cylinders as the capacity needs, {} sectors at the end unused",
+            self.longest(),
+            self.aim.outer,
+            self.zones.last().map_or(0, |zone| zone.1),
+            self.aim.inner,
+            self.spare
+        )
+    }
+
+    /// The rows of a profile.
+    pub(super) fn rows(&self) -> Array {
+        let mut rows = Array::new();
+        let mut first = 0;
+        for &(cylinders, spt) in &self.zones {
+            let mut row = InlineTable::new();
+            for (key, value) in [("first", first), ("cylinders", cylinders), ("spt", spt)] {
+                row.insert(key, Value::from(value as i64));
+            }
+            row.decor_mut().set_prefix("\n    ");
+            rows.push_formatted(Value::InlineTable(row));
+            first += cylinders;
+        }
+        rows.set_trailing_comma(true);
+        rows.set_trailing("\n");
+        rows
+    }
+}
+
+/// How the zones of a drive fall.
+struct Shape {
+    /// Share of all cylinders, and where its tracks lie between the shortest (0) and the longest (1).
+    rows: Vec<(f64, f64)>,
+    /// Sectors of the outermost track, in the mean of its heads.
+    longest: f64,
+    /// Tracks of a surface by these.
+    tracks_a_sector: f64,
+}
+
+fn shape(base: &DriveFile) -> Shape {
+    let rows: &[ZoneRow] = match base.figure("geometry.zones").map(|figure| &figure.value) {
+        Some(Figure::Zones(rows)) => rows,
+        _ => &[],
+    };
+    let mean = |row: &ZoneRow| {
+        let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
+        let all: Vec<f64> = row.spt.iter().copied().chain(runs).map(f64::from).collect();
+        all.iter().sum::<f64>() / all.len().max(1) as f64
+    };
+    let all: f64 = rows.iter().map(|row| f64::from(row.cylinders)).sum();
+    // Short rests at the end say nothing.
+    let fair: Vec<&ZoneRow> = rows.iter().filter(|row| f64::from(row.cylinders) > all / 200.0).collect();
+    let cylinders: f64 = fair.iter().map(|row| f64::from(row.cylinders)).sum();
+    let (outer, inner) = (fair.first().map_or(1.0, |row| mean(row)), fair.last().map_or(1.0, |row| mean(row)));
+    let part = |row: &ZoneRow| if outer > inner { (mean(row) - inner) / (outer - inner) } else { 1.0 };
+    Shape {
+        rows: fair.iter().map(|row| (f64::from(row.cylinders) / cylinders, part(row).clamp(0.0, 1.0))).collect(),
+        longest: outer,
+        tracks_a_sector: all / outer,
+    }
+}
+
+/// Cylinders of each row, in multiples of `whole` as far as they go: the shares of `cylinders`, and the last as many as `sectors` take.
+fn zones(rows: &[(f64, u64)], (sectors, heads, cylinders): (u64, u64, f64), whole: u64) -> Vec<(u64, u64)> {
+    let (mut zones, mut left): (Vec<(u64, u64)>, u64) = (Vec::new(), sectors);
+    for (index, &(share, spt)) in rows.iter().enumerate() {
+        let a_cylinder = spt * heads;
+        let wanted = match index + 1 == rows.len() {
+            true => left.div_ceil(a_cylinder).next_multiple_of(whole),
+            false => ((share * cylinders) as u64 / whole * whole).max(1).min(left / a_cylinder),
+        };
+        if wanted > 0 {
+            left = left.saturating_sub(wanted * a_cylinder);
+            zones.push((wanted, spt));
+        }
+    }
+    zones
+}

@@ -1,0 +1,78 @@
+//! Who broke the promises that cuts found broken: those levels of the stack whose settings break promises of that kind. What
+//! each level breaks it says itself ([`Stack::promise_breakers`]); here is which kinds were seen broken.
+
+use std::collections::BTreeSet;
+
+use seekwise_model::block::assurance::Assurance;
+use seekwise_model::stack::{PromiseBreaker, Stack};
+use serde::Serialize;
+
+use super::loss::{Class, Cut};
+
+/// A level that broke a promise, and by which setting.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Blamed {
+    /// Its name in keys: `drive`, or a layer's.
+    pub level: String,
+    /// The setting, a dotted key.
+    pub setting: String,
+    /// What it was set to.
+    pub value: String,
+}
+
+/// Who of `stack` broke what these cuts found broken, the highest level first; nobody where nothing was. `off`: the power went
+/// in order.
+pub fn blamed(stack: &Stack, cuts: &[Cut], off: bool) -> Vec<Blamed> {
+    let broken = broken(cuts, off);
+    let mut blamed: Vec<Blamed> = Vec::new();
+    for PromiseBreaker { level, setting, value, breaks } in stack.promise_breakers() {
+        let breaker = Blamed { level, setting, value };
+        if broken.contains(&breaks) && !blamed.contains(&breaker) {
+            blamed.push(breaker);
+        }
+    }
+    blamed
+}
+
+/// The kinds of promises that were broken.
+fn broken(cuts: &[Cut], off: bool) -> BTreeSet<Assurance> {
+    let mut broken = BTreeSet::new();
+    for cut in cuts {
+        let [flushed, forced, promised] =
+            [Class::Flushed, Class::Forced, Class::Promised].map(|class| cut.lost[class as usize].writes);
+        let seen = [
+            (flushed > 0 && !off, Assurance::Flush),
+            (forced > 0 && !off, Assurance::Fua),
+            // Some may have been neither: not all are among the flushed, nor all among the forced.
+            (promised > flushed.max(forced) && !off, Assurance::CacheOff),
+            (promised > 0 && off, Assurance::PowerOff),
+            (promised > 0 && cut.holes.rows > 0, Assurance::Rows),
+        ];
+        broken.extend(seen.into_iter().filter(|(seen, _)| *seen).map(|(_, kind)| kind));
+    }
+    broken
+}
+
+/// The levels by name, each once: `the accelerator and the drive`.
+pub fn levels(blamed: &[Blamed]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for Blamed { level, .. } in blamed {
+        let name = format!("the {level}");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    joined(&names)
+}
+
+/// The settings, each once: `accelerator.flush = drop`.
+pub fn settings(blamed: &[Blamed]) -> String {
+    joined(&blamed.iter().map(|it| format!("{} = {}", it.setting, it.value)).collect::<Vec<_>>())
+}
+
+fn joined(parts: &[String]) -> String {
+    match parts {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        parts => parts.concat(),
+    }
+}

@@ -1,0 +1,230 @@
+//! Whoever is blamed for a broken promise did it: set to be honest, nothing is lost any more; and of a stack that blames nobody,
+//! nothing is. Over random stacks with liars at every level, from one run each.
+
+mod really;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use really::{merging, pick, random_changes, random_job, random_stack, small_writes};
+use seekwise_lab::cut::blame::Blamed;
+use seekwise_lab::cut::view::Plan;
+use seekwise_lab::cut::{Report, When, judge};
+use seekwise_model::block::assurance::Assurance;
+use seekwise_model::drive::profile::Faults;
+use seekwise_model::host::accelerator::AcceleratorSpec;
+use seekwise_model::host::array::layout::Level;
+use seekwise_model::host::driver::{DriverSpec, FlushPolicy, PowerOff, WriteThrough};
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::stack::{Change, Layer, Stack};
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::{Job, Pattern};
+use seekwise_targets::work::Work;
+
+fn drivers(stack: &mut Stack) -> impl Iterator<Item = &mut DriverSpec> {
+    stack.layers.iter_mut().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })
+}
+
+fn accelerators(stack: &mut Stack) -> impl Iterator<Item = &mut AcceleratorSpec> {
+    stack.layers.iter_mut().filter_map(|layer| if let Layer::Accelerator(spec) = layer { Some(spec) } else { None })
+}
+
+/// Liars at any level, also from some time of the run on.
+fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
+    for spec in drivers(&mut stack) {
+        spec.flush = pick(rng, &[spec.flush, spec.flush, spec.flush, FlushPolicy::Drop, FlushPolicy::Never]);
+        spec.write_through = pick(rng, &[spec.write_through, spec.write_through, WriteThrough::Ignore]);
+        let (orderly, pause) = (PowerOff::Orderly, PowerOff::Pause(Span::from_millis(1)));
+        spec.power_off = pick(rng, &[orderly, orderly, PowerOff::AtOnce, pause]);
+    }
+    for spec in accelerators(&mut stack) {
+        spec.write_back = rng.percent(70);
+    }
+    let (cache, faults) = (&mut stack.profile.cache, &mut stack.profile.faults);
+    if rng.percent(60) && cache.segments > 1 && cache.dirty_segments > 0 {
+        // Something is at risk, and the drive is in no hurry.
+        (cache.write_back, cache.destage_idle) = (true, Span::from_secs(1));
+    }
+    faults.forgets_on_power_off = rng.percent(30);
+    for (key, word) in [("driver.flush", "drop"), ("accelerator.flush", "drop"), ("driver.write_through", "ignore")] {
+        let level = key.split('.').next().unwrap();
+        if rng.percent(15) && stack.names().iter().any(|name| name == level) {
+            let at = Instant::ZERO + Span::from_millis(rng.below(1_000));
+            stack.changes.push(Change { at, key: key.to_owned(), value: word.to_owned() });
+        }
+    }
+    stack.changes.sort_by_key(|change| change.at);
+    stack
+}
+
+/// The stack with this setting as an honest one has it, all through the run.
+fn honest(mut stack: Stack, blamed: &Blamed) -> Stack {
+    let (level, key) = blamed.setting.split_once('.').unwrap();
+    let names = stack.names();
+    let heads = |change: &Change| change.key == blamed.setting && change.key != "drive.cache.write_back";
+    stack.changes.retain(|change| !heads(change));
+    let faults = &mut stack.profile.faults;
+    match (level, key) {
+        ("drive", "faults.early_flush") => faults.early_flush = false,
+        ("drive", "faults.ignores_fua") => faults.ignores_fua = false,
+        ("drive", "faults.caches_when_off") => faults.caches_when_off = false,
+        ("drive", "faults.forgets_on_power_off") => faults.forgets_on_power_off = false,
+        _ => {}
+    }
+    for (layer, _) in stack.layers.iter_mut().zip(names).filter(|(_, name)| name == level) {
+        match (layer, key) {
+            (Layer::Driver(spec), "flush") => spec.flush = FlushPolicy::Forward,
+            (Layer::Driver(spec), "write_through") => spec.write_through = WriteThrough::Flush,
+            (Layer::Driver(spec), "power_off") => spec.power_off = PowerOff::Orderly,
+            (Layer::Accelerator(spec), "flush") => spec.drops_flushes = false,
+            (Layer::Array(spec), "lose") => {
+                spec.lost = 0;
+                stack.changes.retain(|change| change.key != "array.replace");
+            }
+            (layer, key) => panic!("nobody knows how a {} is honest about {key}", layer.kind()),
+        }
+    }
+    stack
+}
+
+/// What cuts of a run lose, or a few orderly power-offs; nothing where the run is not judged.
+fn cut(stack: &Stack, job: &Job, case: u64, off: bool) -> Option<Report> {
+    let when = if off { When::Off(2) } else { When::Random(20) };
+    judge(stack, &Work::from(job.clone()), case, &when, &|_, _| ()).ok()
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    kept: u32,
+    broken: u32,
+    /// Several rounds until nobody was left to blame.
+    again: u32,
+    by: BTreeMap<String, u32>,
+}
+
+/// Sets those who are blamed to be honest until nobody is, and holds that nothing is lost then.
+fn until_honest(stack: &Stack, job: &Job, case: u64, off: bool, seen: &mut Seen) {
+    let mut stack = stack.clone();
+    for round in 0..8 {
+        let Some(report) = cut(&stack, job, case, off) else { return };
+        let who = &report.broken_by;
+        let told = || format!("case {case}, off {off}: {:?}\n{job:?}\n{stack:?}", stack.promise_breakers());
+        assert_eq!(report.promised_lost.writes > 0, !who.is_empty(), "{who:?}, {}", told());
+        if stack.promise_breakers().is_empty() {
+            assert_eq!(report.promised_lost.writes, 0, "{}", told());
+        }
+        if who.is_empty() {
+            (seen.kept, seen.again) = (seen.kept + u32::from(round == 0), seen.again + u32::from(round > 1));
+            return;
+        }
+        seen.broken += u32::from(round == 0);
+        for blamed in who {
+            *seen.by.entry(blamed.setting.clone()).or_default() += 1;
+        }
+        let clean = who.iter().fold(stack.clone(), honest);
+        let settings: BTreeSet<&str> = who.iter().map(|blamed| blamed.setting.as_str()).collect();
+        let still = clean.promise_breakers().into_iter().find(|it| settings.contains(it.setting.as_str()));
+        assert_eq!(still, None, "{}", told());
+        stack = clean;
+    }
+    panic!("case {case}: somebody is blamed again and again: {stack:?}");
+}
+
+#[test]
+fn whoever_is_blamed_did_it() {
+    let mut seen = Seen::default();
+    for case in 0..1_500u64 {
+        let mut rng = Seed(case).stream("blame");
+        let mut stack = random_stack(&mut rng);
+        if rng.percent(30) {
+            stack = random_changes(&mut rng, stack);
+        }
+        stack = corrupted(stack, &mut rng);
+        if Plan::of(&stack).is_err() {
+            continue;
+        }
+        let mut job = random_job(&mut rng, stack.sectors());
+        if let Pattern::Fio(fio) = &mut job.workers[0].pattern {
+            fio.requests = Some(400);
+            fio.flush_every = fio.flush_every.max(pick(&mut rng, &[0, 1, 8, 16]));
+        }
+        until_honest(&stack, &job, case, case % 4 == 3, &mut seen);
+    }
+    println!("{seen:?}");
+    assert!(seen.kept > 500 && seen.broken > 200 && seen.again > 5, "too little seen: {seen:?}");
+    assert!(seen.by.len() >= 9, "not every kind of liar was caught: {seen:?}");
+}
+
+/// Canaries: one liar in a stack of honest levels, and what is blamed for it.
+#[test]
+fn one_liar_among_honest_levels_is_blamed_alone() {
+    type Lie = fn(&mut Stack);
+    let lies: [(&str, bool, Lie); 8] = [
+        ("accelerator.flush", false, |stack| accelerators(stack).for_each(|spec| spec.drops_flushes = true)),
+        ("driver.flush", false, |stack| drivers(stack).for_each(|spec| spec.flush = FlushPolicy::Drop)),
+        ("driver.flush", true, |stack| drivers(stack).for_each(|spec| spec.flush = FlushPolicy::Never)),
+        ("driver.power_off", true, |stack| drivers(stack).for_each(|spec| spec.power_off = PowerOff::AtOnce)),
+        ("drive.faults.early_flush", false, |stack| stack.profile.faults.early_flush = true),
+        ("drive.faults.forgets_on_power_off", true, |stack| stack.profile.faults.forgets_on_power_off = true),
+        ("array.lose", false, |stack| {
+            let arrays =
+                stack.layers.iter_mut().filter_map(|it| if let Layer::Array(spec) = it { Some(spec) } else { None });
+            arrays.for_each(|spec| spec.lost = 2);
+        }),
+        ("", false, |_| ()),
+    ];
+    for (setting, off, lie) in lies {
+        let mut caught = 0;
+        for case in 0..12 {
+            let mut rng = Seed(case).stream("one liar");
+            let level =
+                if setting == "array.lose" { Level::Raid5 } else { pick(&mut rng, &[Level::Raid0, Level::Raid5]) };
+            let mut stack = merging(&mut rng, level, 0);
+            stack.profile.faults = Faults::default();
+            (stack.profile.protected, stack.profile.cache.flash_sectors) = (false, 0);
+            stack.layers.push(Layer::Accelerator(AcceleratorSpec {
+                size: 256 << 10,
+                hit: Span::from_micros(5),
+                write_back: rng.percent(50),
+                drops_flushes: false,
+                dirty_share: 500,
+                dirty_age: Span::from_millis(200),
+                idle: Span::from_millis(10),
+                read_ahead: 0,
+            }));
+            lie(&mut stack);
+            let mut job = small_writes(&mut rng, stack.sectors(), false);
+            if let Pattern::Fio(fio) = &mut job.workers[0].pattern {
+                fio.flush_every = 16;
+            }
+            let report = cut(&stack, &job, case, off).unwrap();
+            let who: Vec<&str> = report.broken_by.iter().map(|blamed| blamed.setting.as_str()).collect();
+            assert!(who.is_empty() || who == [setting], "{setting}: {who:?}, {stack:?}");
+            caught += u32::from(!who.is_empty());
+            // What it breaks is said beforehand, and of the others nothing.
+            let named = stack.promise_breakers();
+            assert!(named.iter().all(|breaker| breaker.setting == setting), "{named:?}");
+            assert_eq!(named.is_empty(), setting.is_empty());
+        }
+        assert_eq!(caught == 0, setting.is_empty(), "{setting}: caught {caught} times");
+    }
+}
+
+/// A level that lets go of flushes takes nothing from devices that a cut costs nothing.
+#[test]
+fn what_can_do_no_harm_is_not_named() {
+    let mut rng = Seed(1).stream("harmless");
+    let mut stack = merging(&mut rng, Level::Raid0, 0);
+    drivers(&mut stack).for_each(|spec| spec.flush = FlushPolicy::Drop);
+    (stack.profile.protected, stack.profile.cache.flash_sectors) = (false, 0);
+    let of = |stack: &Stack| stack.promise_breakers().iter().map(|it| it.breaks).collect::<Vec<_>>();
+    assert_eq!(of(&stack), [Assurance::Fua, Assurance::Flush]);
+    let mut saved = stack.clone();
+    saved.profile.protected = true;
+    assert_eq!(of(&saved), []);
+    let mut through = stack.clone();
+    through.profile.cache.write_back = false;
+    assert_eq!(of(&through), []);
+    let at = Instant::ZERO + Span::from_millis(1);
+    through.changes = vec![Change { at, key: "drive.cache.write_back".to_owned(), value: "on".to_owned() }];
+    assert_eq!(of(&through), [Assurance::Fua, Assurance::Flush]);
+}
