@@ -149,7 +149,7 @@ pub fn play(
     let mut refused: Option<(usize, Status)> = None;
     let mut record = |record: &Record| {
         let (row, status) = (record.request.stamp as usize - 1, record.completion.status);
-        simulated[row] = record.response();
+        simulated[row] = record.since_due();
         if status != Status::Done && refused.is_none_or(|(first, _)| row < first) {
             refused = Some((row, status));
         }

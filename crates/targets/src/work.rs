@@ -94,6 +94,19 @@ impl Work {
         }
     }
 
+    /// By worker, or by program and last the system: whether its requests are due at instants of their own, by a rate or
+    /// a record of them, whatever the device does.
+    pub fn due(&self) -> Vec<bool> {
+        match self {
+            Work::Job(_) | Work::Cached(_) => {
+                self.workers().iter().map(|worker| worker.pace.rate.iter().any(Option::is_some)).collect()
+            }
+            Work::Scene(scene) => vec![false; scene.programs.len() + 1],
+            Work::Session(_) => vec![true],
+            Work::Trace(trace) => vec![trace.is_open()],
+        }
+    }
+
     /// By group: the name of its first worker, or of its program.
     pub fn names(&self) -> Vec<String> {
         match self {
