@@ -334,7 +334,8 @@ fn of_program(text: &str) -> Option<Metric> {
         None => of_job(text)?,
     };
     let Whose::Job(name) = whose else { return None };
-    (!name.is_empty() && figure != BytesPerS && figure.since_due().is_none()).then_some(Metric { whose: Whose::Operations(name), figure })
+    (!name.is_empty() && figure != BytesPerS && figure.since_due().is_none())
+        .then_some(Metric { whose: Whose::Operations(name), figure })
 }
 
 impl fmt::Display for Metric {

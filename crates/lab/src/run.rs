@@ -575,7 +575,12 @@ impl Stretch {
     /// One for the beginning and one for each instant of a change; none without changes.
     fn between(target: &Target, groups: &[u16], due: &[bool]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
-        let start = |from, changed| Stretch { from, until: Instant::FAR, changed, recorder: Recorder::new(groups).with_due(due) };
+        let start = |from, changed| Stretch {
+            from,
+            until: Instant::FAR,
+            changed,
+            recorder: Recorder::new(groups).with_due(due),
+        };
         for change in target.stack().map_or(&[][..], |stack| &stack.changes) {
             if stretches.is_empty() {
                 stretches.push(start(Instant::ZERO, Vec::new()));

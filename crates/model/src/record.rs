@@ -291,8 +291,13 @@ pub struct Record {
 
 impl Record {
     /// A place for one.
-    pub const NONE: Record =
-        Record { worker: 0, request: Request::NONE, intended: Instant::ZERO, issued: Instant::ZERO, completion: Completion::NONE };
+    pub const NONE: Record = Record {
+        worker: 0,
+        request: Request::NONE,
+        intended: Instant::ZERO,
+        issued: Instant::ZERO,
+        completion: Completion::NONE,
+    };
 
     /// Of a request that its source has served: what was not computing it waited in the operating system.
     pub fn of_served(served: &Served) -> Record {

@@ -116,7 +116,12 @@ impl Traced {
     /// Response times of the first `rows` requests with one phase.
     fn times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
         let mut times = vec![Span::ZERO; rows];
-        self.replayed(profile, seed, &mut |record| times[record.request.stamp as usize - 1] = record.since_due(), rows)?;
+        self.replayed(
+            profile,
+            seed,
+            &mut |record| times[record.request.stamp as usize - 1] = record.since_due(),
+            rows,
+        )?;
         Ok(times)
     }
 

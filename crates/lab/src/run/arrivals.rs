@@ -3,7 +3,7 @@
 
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Rate, Window};
-use seekwise_targets::work::Work;
+use seekwise_targets::work::{Work, rates};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::summary::{Kind, Run};
@@ -59,7 +59,8 @@ impl Arrivals {
         let over = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
         let count: u64 = counted.iter().map(|tally| tally.since_due().count()).sum();
         let bytes: u64 = counted.iter().map(|tally| tally.bytes_due()).sum();
-        let waited: f64 = counted.iter().map(|it| it.mean_backlog().unwrap_or(0.0) * it.since_due().count() as f64).sum();
+        let waited: f64 =
+            counted.iter().map(|it| it.mean_backlog().unwrap_or(0.0) * it.since_due().count() as f64).sum();
         let longest = counted.iter().map(|tally| tally.longest_backlog()).max().unwrap_or(Span::ZERO);
         let wanted = wanted(work, windows);
         let asked = |sum: f64| (sum > 0.0).then(|| over(sum));
@@ -69,7 +70,7 @@ impl Arrivals {
             reached_iops: over(count as f64),
             reached_bytes_per_s: over(bytes as f64),
             backlog_ms: Backlog { mean: waited / count.max(1) as f64 / 1e6, max: longest.nanos() as f64 / 1e6 },
-            all: !due.contains(&false),
+            all: !due.contains(&false) && work.workers().iter().flat_map(rates).all(|rate| rate.is_some()),
             kept: longest.nanos() as f64 / 1e9 <= KEPT * seconds,
         })
     }
@@ -100,8 +101,8 @@ fn wanted(work: &Work, windows: &[Option<Window>]) -> Wanted {
     let mut wanted = Wanted::default();
     for (worker, window) in work.workers().iter().zip(windows) {
         let seconds = window.map_or(0.0, |window| window.until.saturating_since(window.from).nanos() as f64 / 1e9);
-        for rate in worker.pace.rate.iter().flatten() {
-            match *rate {
+        for rate in rates(worker).flatten() {
+            match rate {
                 Rate::Requests(rate) => wanted.requests += rate as f64 * seconds,
                 Rate::Bytes(rate) => wanted.bytes += rate as f64 * seconds,
             }

@@ -159,7 +159,9 @@ mod tests {
             effort: Effort::default(),
         };
         let mut recorder = Recorder::new(&[0]);
-        (0..ios).for_each(|_| recorder.take(&Record { worker: 0, request, intended: submitted, issued: submitted, completion }));
+        (0..ios).for_each(|_| {
+            recorder.take(&Record { worker: 0, request, intended: submitted, issued: submitted, completion })
+        });
         recorder.finish_after(Span::from_secs(1))
     }
 

@@ -627,6 +627,10 @@ impl Source for Scene {
         self.system.complete(now, completion);
         // Whoever no thread waits for stands behind all programs.
         let worker = self.threads.get(usize::from(origin)).map_or(self.programs.len() as u16, |it| it.program);
-        Counted::In { worker, intended, served: forced.map(|sectors| Forced { op: Op::Write, sectors, issued: intended }) }
+        Counted::In {
+            worker,
+            intended,
+            served: forced.map(|sectors| Forced { op: Op::Write, sectors, issued: intended }),
+        }
     }
 }

@@ -161,7 +161,8 @@ impl Workload {
     fn quick_request(&mut self, index: u16, draw: &Draw, now: Instant) -> Request {
         let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
-        self.slots[tag as usize] = Slot { worker: index, purpose: Purpose::Plain, intended: now, issued: now, op, sectors };
+        self.slots[tag as usize] =
+            Slot { worker: index, purpose: Purpose::Plain, intended: now, issued: now, op, sectors };
         Request { tag, unit: 0, origin: self.first + index, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
     }
 

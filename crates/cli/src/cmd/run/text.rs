@@ -122,8 +122,7 @@ fn paced(arrivals: &Arrivals, record: &RunRecord) -> String {
 
 /// What was looked at on a real file: latencies as fio has them, and what the machine did.
 fn on_a_real_file(real: &RealRecord) -> String {
-    let [given, back, both] =
-        [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
+    let [given, back, both] = [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
     let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
     format!(
         "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us; latency mean {} us, p99 {} us. Threads \
