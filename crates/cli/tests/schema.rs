@@ -24,7 +24,7 @@ const FILES: [(&str, &str); 5] = [
     ),
     ("paced.fio", "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nrate_iops=50\ntime_based\nruntime=1\n"),
     ("rate.fio", "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nrate=100k\ntime_based\nruntime=1\n"),
-    ("t.csv", "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nW,90000,8,1,30\nR,2000,4,4,0\n"),
+    ("t.csv", "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nR,90000,8,1,30\nR,2000,4,4,0\n"),
     (
         "s.toml",
         "title = 't'\nquestion = 'q'\nruns = 2\njob = 'mix.fio'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\

@@ -111,7 +111,7 @@ fn wilson(count: usize, of: usize) -> (f64, f64) {
     let (n, share) = (of as f64, count as f64 / of.max(1) as f64);
     let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    (centre - half, centre + half)
+    ((centre - half).max(0.0), centre + half)
 }
 
 /// How many of a study's cells were called what.
