@@ -26,6 +26,8 @@ mod validate;
 
 use std::io::Write;
 
+use seekwise_lab::run::SCHEMA;
+
 use crate::args::{Cli, Command};
 use crate::bounds::Bounds;
 use crate::exit::{Failure, Outcome};
@@ -88,9 +90,13 @@ fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     }
 }
 
-/// Prints a value as JSON to standard output.
+/// Prints a value as JSON to standard output, an object with the version of its schema (docs/output.md).
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).expect("results have no keys but strings");
+    let mut value = serde_json::to_value(value).expect("results have no keys but strings");
+    if let Some(object) = value.as_object_mut() {
+        object.insert("schema".to_owned(), SCHEMA.into());
+    }
+    let text = serde_json::to_string_pretty(&value).expect("results have no keys but strings");
     written(&shown_json(&text))
 }
 

@@ -25,19 +25,20 @@ use crate::output::Output;
 const ROWS: usize = 131_072;
 
 /// Columns before the parts: name, unit and meaning; the unit of an instant is said by the place's clock.
-const COLUMNS: [(&str, &str); 8] = [
+const COLUMNS: [(&str, &str); 9] = [
     ("worker", "number; the worker of the job that issued the request, from 0"),
     ("op", "code; 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim, 5 compute"),
     ("status", "code; 0 done, 1 failed"),
     ("lba", "blocks of 512 bytes; the first block, counted from the beginning of what the job runs on"),
     ("sectors", "blocks of 512 bytes; how many of them, from the first"),
-    ("intended_ns", "when the request was due: its response time runs from here"),
+    ("intended_ns", "when the request was due; without a pace, when it was issued"),
+    ("issued_ns", "when it was issued: its response time runs from here"),
     ("submitted_ns", "when the device took it"),
     ("finished_ns", "when it was done"),
 ];
 
 /// What holds for the parts together.
-const PARTS: &str = "the columns of parts add up to finished_ns - intended_ns, the response time, exactly";
+const PARTS: &str = "the columns of parts add up to finished_ns - issued_ns, the response time, exactly";
 
 /// What a part of the response is.
 const fn meaning(part: Part) -> &'static str {
@@ -138,6 +139,7 @@ impl Log {
             request.lba,
             u64::from(request.sectors),
             record.intended.nanos(),
+            record.issued.nanos(),
             completion.submitted.nanos(),
             completion.finished.nanos(),
         ];

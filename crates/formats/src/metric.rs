@@ -4,6 +4,7 @@
 //! ```text
 //! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME | "operations." NAME
 //!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | … | "p99.99" | "max"
+//!                                         | "since_due" | "since_due.p50" | … | "since_due.max"
 //! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed"
 //! ```
 //! `all` are reads and writes together. A job is a section of a fio file, a worker of Iometer or a program of a scene, by its
@@ -71,6 +72,21 @@ pub enum Figure {
     P9999,
     /// The longest.
     Max,
+    /// Mean time from when a request was due, by a rate or a trace, until it was done; less is better, as of the six that
+    /// follow.
+    SinceDue,
+    /// Its median.
+    SinceDueP50,
+    /// 90 % of them.
+    SinceDueP90,
+    /// 99 %.
+    SinceDueP99,
+    /// 99.9 %.
+    SinceDueP999,
+    /// 99.99 %.
+    SinceDueP9999,
+    /// The longest.
+    SinceDueMax,
     /// Percent of the processor; less is better.
     Cpu,
     /// Reads and writes for each second of a core; more is better.
@@ -86,7 +102,7 @@ pub enum Figure {
 use Figure::*;
 
 /// All figures: the word, the words for a reader, and the unit.
-const FIGURES: [(Figure, &str, &str, &str); 14] = [
+const FIGURES: [(Figure, &str, &str, &str); 21] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
     (Mean, "mean", "mean response time", "ms"),
@@ -96,6 +112,13 @@ const FIGURES: [(Figure, &str, &str, &str); 14] = [
     (P999, "p99.9", "p99.9 of the response time", "ms"),
     (P9999, "p99.99", "p99.99 of the response time", "ms"),
     (Max, "max", "longest response time", "ms"),
+    (SinceDue, "since_due", "mean response time since requests were due", "ms"),
+    (SinceDueP50, "since_due.p50", "median response time since requests were due", "ms"),
+    (SinceDueP90, "since_due.p90", "p90 of the response time since requests were due", "ms"),
+    (SinceDueP99, "since_due.p99", "p99 of the response time since requests were due", "ms"),
+    (SinceDueP999, "since_due.p99.9", "p99.9 of the response time since requests were due", "ms"),
+    (SinceDueP9999, "since_due.p99.99", "p99.99 of the response time since requests were due", "ms"),
+    (SinceDueMax, "since_due.max", "longest response time since requests were due", "ms"),
     (Cpu, "cpu", "processor use", "% of the processor"),
     (IosPerCpuSecond, "ios_per_cpu_second", "requests per core-second", "requests/core-second"),
     (WallNs, "wall_ns", "time of this machine per request", "ns"),
@@ -104,7 +127,7 @@ const FIGURES: [(Figure, &str, &str, &str); 14] = [
 ];
 
 /// Other words for figures: those of older studies, of a reader, and of `seekwise run --json`.
-const ALIASES: [(&str, Figure); 19] = [
+const ALIASES: [(&str, Figure); 28] = [
     ("requests/s", Iops),
     ("MB/s", BytesPerS),
     ("mb_per_s", BytesPerS),
@@ -117,6 +140,15 @@ const ALIASES: [(&str, Figure); 19] = [
     ("response_ms.p99_9", P999),
     ("response_ms.p99_99", P9999),
     ("response_ms.max", Max),
+    ("since_due.mean", SinceDue),
+    ("since_due_ms", SinceDue),
+    ("since_due_ms.mean", SinceDue),
+    ("since_due_ms.p50", SinceDueP50),
+    ("since_due_ms.p90", SinceDueP90),
+    ("since_due_ms.p99", SinceDueP99),
+    ("since_due_ms.p99_9", SinceDueP999),
+    ("since_due_ms.p99_99", SinceDueP9999),
+    ("since_due_ms.max", SinceDueMax),
     ("p99_9", P999),
     ("p99_99", P9999),
     ("elapsed_s", Elapsed),
@@ -127,9 +159,9 @@ const ALIASES: [(&str, Figure); 19] = [
 ];
 
 /// What an error says is expected.
-const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p99.99, max, alone or behind `read.`, \
-                        `write.`, `flush.`, `job:NAME.` or `operations.NAME.` (per_s, mean, …); cpu, ios_per_cpu_second, \
-                        elapsed; where runs are measured, wall_ns, processor_ns";
+const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p99.99, max, of paced jobs since_due, \
+                        since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `job:NAME.` or `operations.NAME.` \
+                        (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
 
 impl Figure {
     /// Its word.
@@ -145,6 +177,12 @@ impl Figure {
     /// More of it is better.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Iops | BytesPerS | IosPerCpuSecond)
+    }
+
+    /// Of the time since requests were due: which figure of it, by the word that it has of the response time.
+    pub fn since_due(self) -> Option<&'static str> {
+        let of = self.word().strip_prefix("since_due")?;
+        Some(of.strip_prefix('.').unwrap_or("mean"))
     }
 
     /// Of the whole run, whoever asked.
@@ -212,7 +250,10 @@ impl Metric {
             Cpu => "cpu.percent".to_owned(),
             IosPerCpuSecond => "cpu.ios_per_cpu_second".to_owned(),
             WallNs | ProcessorNs => format!("cost.{}", self.figure.word()),
-            _ => format!("{whose}.response_ms.{}", self.figure.word().replace('.', "_")),
+            figure => match figure.since_due() {
+                Some(of) => format!("{whose}.since_due_ms.{}", of.replace('.', "_")),
+                None => format!("{whose}.response_ms.{}", figure.word().replace('.', "_")),
+            },
         })
     }
 
@@ -269,6 +310,9 @@ impl FromStr for Metric {
         let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown(word))?;
         match metric {
             Metric { whose: Whose::Flush, figure: BytesPerS } => Err(format!("`{word}`: a flush has no bytes")),
+            Metric { whose: Whose::Flush, figure } if figure.since_due().is_some() => {
+                Err(format!("`{word}`: a flush is due when what came before it is done, at no instant of its own"))
+            }
             metric => Ok(metric),
         }
     }
@@ -290,7 +334,8 @@ fn of_program(text: &str) -> Option<Metric> {
         None => of_job(text)?,
     };
     let Whose::Job(name) = whose else { return None };
-    (!name.is_empty() && figure != BytesPerS).then_some(Metric { whose: Whose::Operations(name), figure })
+    (!name.is_empty() && figure != BytesPerS && figure.since_due().is_none())
+        .then_some(Metric { whose: Whose::Operations(name), figure })
 }
 
 impl fmt::Display for Metric {
@@ -329,6 +374,9 @@ mod tests {
         for word in [
             "iops",
             "p99.9",
+            "since_due",
+            "read.since_due.p99.9",
+            "job:a.b.since_due.max",
             "read.p99",
             "write.max",
             "flush.mean",
@@ -346,6 +394,7 @@ mod tests {
             ("MB/s", "bytes_per_s"),
             ("read.response_ms.p99_9", "read.p99.9"),
             ("all.iops", "iops"),
+            ("read.since_due_ms.p99_9", "read.since_due.p99.9"),
             ("flush", "flush.mean"),
             ("job:log", "job:log.mean"),
             ("operations.copy", "operations.copy.mean"),

@@ -1,6 +1,7 @@
 //! How often equal sides are called faster or slower: 5 % of comparisons is what is promised, and of studies with ten cells
 //! as a whole. Every side is the same job on the same drive, each with seeds of its own; all goes the way of a study's
-//! records ([`Evidence::findings`]). `cargo run --release -p seekwise-lab --example false_positives -- [COMPARISONS]`
+//! records ([`Evidence::findings`]). Then the same by metric: how many intervals exclude 1, and how many verdicts are false.
+//! `cargo run --release -p seekwise-lab --example false_positives -- [COMPARISONS]`; docs/statistics.md has its table.
 
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ use seekwise_lab::stats::{Judgement, Verdict};
 use seekwise_model::rng::Seed;
 
 /// Comparisons, where the arguments name none.
-const COMPARISONS: usize = 2400;
+const COMPARISONS: usize = 5000;
 /// Runs of a side: what `seekwise compare` makes without being asked.
 const RUNS: u32 = 10;
 /// Cells of the larger studies.
@@ -25,8 +26,22 @@ const ALPHA: f64 = 0.05;
 /// 97.5 % of the normal distribution lie below: both ends of a 95 % interval.
 const Z: f64 = 1.96;
 
-/// Jobs that take turns: one request at a time, several, and writes.
-const JOBS: [(&str, &str); 3] = [("random-read", "1"), ("file-server", "8"), ("random-write", "2")];
+/// Jobs that take turns: one request at a time, several, writes, a flush after each tenth write, and a pace.
+const JOBS: [(&str, &str); 5] =
+    [("random-read", "1"), ("file-server", "8"), ("random-write", "2"), ("flushed.fio", "1"), ("paced.fio", "8")];
+/// The two that no pattern is.
+const FILES: [(&str, &str); 2] = [
+    ("flushed.fio", "[j]\nioengine=libaio\ndirect=1\nsize=4g\nbs=4k\nrw=randwrite\nfsync=10\ntime_based\nruntime=1\n"),
+    (
+        "paced.fio",
+        "[j]\nioengine=libaio\ndirect=1\nsize=4g\nbs=4k\nrw=randread\nrate_iops=100\nrate_process=poisson\ntime_based\n\
+         runtime=1\n",
+    ),
+];
+
+/// The metrics that are judged, each alone, over the comparisons that have it.
+const METRICS: [&str; 10] =
+    ["iops", "mean", "p50", "p90", "p99", "p99.9", "max", "flush", "since_due", "since_due.p99"];
 
 fn main() -> ExitCode {
     let comparisons = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(COMPARISONS);
@@ -46,7 +61,57 @@ fn main() -> ExitCode {
     );
     let alone = said("comparisons", sum(&singles, |counts| usize::from(counts.different > 0)), singles.len());
     let family = said("studies of ten cells", sum(&studies, |counts| usize::from(counts.different > 0)), studies.len());
-    if alone && family { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let metrics = by_metric(&pairs, &jobs[0]);
+    if alone && family && metrics { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints the table by metric; false where an interval excludes 1 surely more often than promised.
+fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
+    println!(
+        "\n| metric | job | pairs | intervals without 1 | 95 % interval | false verdicts |\n|---|---|---|---|---|---|"
+    );
+    let mut kept = true;
+    for metric in METRICS {
+        let judging = judging(1, side, &format!("metric = '{metric}'\n"));
+        for (place, (job, depth)) in JOBS.into_iter().enumerate() {
+            let of_job = pairs.par_iter().enumerate().filter(|(index, _)| index % JOBS.len() == place);
+            let judged: Vec<Judgement> = of_job.filter_map(|(_, pair)| alone(&judging, pair)).collect();
+            if judged.is_empty() {
+                continue;
+            }
+            let excluded = judged.iter().filter(|it| it.ratio.low > 1.0 || it.ratio.high < 1.0).count();
+            let wrong = judged.iter().filter(|it| matches!(it.verdict, Verdict::Faster | Verdict::Slower)).count();
+            let (n, share) = (judged.len(), |count: usize| 100.0 * count as f64 / judged.len() as f64);
+            let (low, high) = wilson(excluded, n);
+            kept &= low <= ALPHA;
+            println!(
+                "| `{metric}` | {} at depth {depth} | {n} | {:.1} % | {:.1} to {:.1} % | {:.1} % |",
+                job.trim_end_matches(".fio"),
+                share(excluded),
+                100.0 * low,
+                100.0 * high,
+                share(wrong)
+            );
+        }
+    }
+    kept
+}
+
+/// The judgement of one comparison; nothing where a run has no such figure.
+fn alone((study, made): &(Study, MadeFrom), pair: &[Vec<RunRecord>; 2]) -> Option<Judgement> {
+    let sides = pair.iter().enumerate();
+    let records: Vec<RunRecord> =
+        sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();
+    let (findings, _) = Evidence::new(study, made, &records).findings();
+    findings.first()?.judgement
+}
+
+/// The 95 % interval of a share (Wilson 1927).
+fn wilson(count: usize, of: usize) -> (f64, f64) {
+    let (n, share) = (of as f64, count as f64 / of.max(1) as f64);
+    let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    ((centre - half).max(0.0), centre + half)
 }
 
 /// How many of a study's cells were called what.
@@ -57,19 +122,18 @@ struct Counts {
     open: usize,
 }
 
-/// Prints a share with its interval (Wilson 1927); false when all of it lies above what is promised.
+/// Prints a share with its interval; false when all of it lies above what is promised.
 fn said(what: &str, wrong: usize, of: usize) -> bool {
-    let (n, share) = (of as f64, wrong as f64 / of.max(1) as f64);
-    let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let (low, high) = wilson(wrong, of);
     let percent = |share: f64| 100.0 * share;
-    let (low, high) = (percent(centre - half), percent(centre + half));
     println!(
-        "{wrong} of {of} {what} called faster or slower: {:.2} %, 95 % interval {low:.2} to {high:.2} %; {} % promised",
-        percent(share),
+        "{wrong} of {of} {what} called faster or slower: {:.2} %, 95 % interval {:.2} to {:.2} %; {} % promised",
+        percent(wrong as f64 / of.max(1) as f64),
+        percent(low),
+        percent(high),
         percent(ALPHA)
     );
-    centre - half <= ALPHA
+    low <= ALPHA
 }
 
 fn prepared((job, depth): (&str, &str)) -> Prepared {
@@ -81,7 +145,11 @@ fn prepared((job, depth): (&str, &str)) -> Prepared {
         ("job.ramp", "0 s"),
     ];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    let inputs = Inputs::today(&|name| Err(std::io::Error::other(format!("no file {name}"))));
+    let text = |name: &str| match FILES.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => Ok((*text).to_owned()),
+        None => Err(std::io::Error::other(format!("no file {name}"))),
+    };
+    let inputs = Inputs::today(&text);
     plan::prepare("equal sides", &Cell { levels: Vec::new(), settings }, &inputs).expect("built-in names")
 }
 
@@ -97,11 +165,16 @@ fn runs(prepared: &Prepared, side: u64) -> Vec<RunRecord> {
 
 /// A study of so many cells with two sides each, which are all set alike, and what makes its results.
 fn of(cells: usize, side: &Prepared) -> (Study, MadeFrom) {
+    judging(cells, side, "metric = 'mean'\n")
+}
+
+/// The same, with more lines for its comparison.
+fn judging(cells: usize, side: &Prepared, lines: &str) -> (Study, MadeFrom) {
     let places: Vec<String> = (0..cells).map(|cell| cell.to_string()).collect();
     let text = format!(
         "title = 't'\nquestion = 'q'\nruns = {RUNS}\n[[factor]]\nname = 'place'\nkey = 'k'\nlevels = [{}]\n\
          [[factor]]\nname = 'side'\nkey = 'l'\nlevels = ['a', 'b']\n[[compare]]\nname = 'c'\nfactor = 'side'\n\
-         from = 'a'\nto = 'b'\n",
+         from = 'a'\nto = 'b'\n{lines}",
         places.join(", ")
     );
     let study = study::parse("equal sides", &text).expect("a valid study");

@@ -74,7 +74,7 @@ impl Run {
     fn go_on(&mut self, phase: usize) -> Result<(), Box<dyn Error>> {
         let mut latency = Histogram::default();
         let from = self.engine.now();
-        let take = &mut |record: &Record| latency.record(record.response());
+        let take = &mut |record: &Record| latency.record(record.since_due());
         self.engine.run(from + STRETCH, take).map_err(|stuck| format!("{stuck:?}"))?;
         self.points.push(Point { hour: from.nanos() as f64 / 3.6e12, phase, latency });
         Ok(())

@@ -266,7 +266,7 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         sum / runs.len() as f64
     };
     let kind = |of: fn(&RunRecord) -> &crate::run::View| {
-        let done: Vec<Response> = runs.iter().map(|run| of(run)).filter(|v| v.ios > 0).map(|v| v.response_ms).collect();
+        let done: Vec<Response> = runs.iter().filter_map(|run| of(run).response_ms).collect();
         (!done.is_empty()).then(|| Response::average(&done))
     };
     let mut flags: Vec<String> = runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect();
@@ -280,8 +280,8 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         iops: mean(|run| run.all.iops),
         bytes_per_s: mean(|run| run.all.bytes_per_s),
         response_ms: Response {
-            mean: evidence.mean(cell, |run| run.all.response_ms.mean).estimate,
-            ..Response::of(&histogram)
+            mean: evidence.mean(cell, |run| run.all.mean_ms()).estimate,
+            ..Response::of(&histogram).unwrap_or_default()
         },
         reads: kind(|run| &run.read),
         writes: kind(|run| &run.write),
@@ -321,7 +321,7 @@ fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::Operations> {
             program: program.clone(),
             count,
             per_s: interval(evidence.mean(cell, of)),
-            response_ms: Response::average(&done.iter().map(|done| done.response_ms).collect::<Vec<_>>()),
+            response_ms: Response::average(&done.iter().filter_map(|done| done.response_ms).collect::<Vec<_>>()),
         })
     };
     first.filter_map(of_program).collect()

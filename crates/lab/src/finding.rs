@@ -16,7 +16,7 @@ mod place;
 use std::fmt;
 
 use seekwise_formats::expression::Expression;
-use seekwise_formats::metric::{Figure, Metric};
+use seekwise_formats::metric::{Figure, Metric, Whose};
 use seekwise_formats::study::{Claim, Class, Compare, Study};
 use serde::Serialize;
 
@@ -265,11 +265,30 @@ impl<'a> Evidence<'a> {
             let cell = named.collect::<Vec<_>>().join(", ");
             let sides = [from, to].map(|cell| Side::of(self.made, cell));
             let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
+            let refused = refused.or_else(|| self.given(compare.metric(), [from, to]));
             let credit = confound::credit(compare, &self.study.factor[factor], &sides);
             let (judgement, cause, beside, thin) = (None, None, Vec::new(), false);
             Some(Finding { compare: index, from, to, cell, judgement, credit, refused, cause, beside, thin })
         })
         .collect()
+    }
+
+    /// Why a metric says nothing of either side: all requests came by a rate or a trace, and both sides kept up with it. Where
+    /// one did not, its rate is a result.
+    fn given(&self, metric: &Metric, sides: [usize; 2]) -> Option<String> {
+        let of_requests = !matches!(metric.whose, Whose::Flush | Whose::Operations(_));
+        let rate = matches!(metric.figure, Figure::Iops | Figure::BytesPerS) && of_requests;
+        if !rate && metric.figure != Figure::Elapsed {
+            return None;
+        }
+        let mut runs = sides.iter().flat_map(|cell| self.runs(*cell)).peekable();
+        let said = runs.peek()?.arrivals?.words();
+        runs.all(|run| run.arrivals.is_some_and(|arrivals| arrivals.all && arrivals.kept)).then(|| {
+            format!(
+                "{metric} is given, not found: every request comes by a rate or a trace, and both sides kept up with it ({said}); \
+                 expected `since_due` (the response time since requests were due) or `mean`, or another figure of response times"
+            )
+        })
     }
 
     /// A metric of each run of a cell; nothing where one has no such request.

@@ -1,6 +1,7 @@
 //! One run: a job on a target with a seed, and the record of it that is kept. A record is all that statistics, findings
 //! and reports are made of.
 
+pub mod arrivals;
 mod operations;
 pub mod real;
 mod troubles;
@@ -23,6 +24,7 @@ use seekwise_targets::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
+pub use self::arrivals::Arrivals;
 pub use self::operations::OperationRecord;
 use self::real::Watch;
 pub use self::real::{Real, RealRecord};
@@ -35,9 +37,15 @@ pub use crate::stats::response::Response;
 use crate::stats::summary::{Kind, Recorder, Run, Summary, Tally};
 use crate::trace::Certificate;
 
+/// The version of what is printed with `--json`, as CSV and kept in `results.jsonl`: docs/output.md says what it promises.
+pub const SCHEMA: u32 = 1;
+
 /// The kept record of one run. Field names are those of `seekwise run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
+    /// [`SCHEMA`] of the program that wrote it; 0: before there was one.
+    #[serde(default)]
+    pub schema: u32,
     /// Index of the cell in its study; 0 for a single run.
     #[serde(default)]
     pub cell: usize,
@@ -92,6 +100,10 @@ pub struct RunRecord {
     /// What orderly power-offs after runs of their own lost, where a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdowns: Option<Cuts>,
+    /// What came at instants of its own: the rate asked and reached, and the wait before the issue; nothing of a closed
+    /// loop.
+    #[serde(default)]
+    pub arrivals: Option<Arrivals>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: BTreeMap<String, f64>,
     /// Requests that ended with an error, counted or not.
@@ -253,6 +265,7 @@ pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
             iops: mean(|view| view.iops),
             bytes_per_s: mean(|view| view.bytes_per_s),
             response_ms: Response::of(&histogram),
+            since_due_ms: None,
             anatomy_ms: mean_anatomy(&groups),
         };
         let histogram = histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
@@ -468,20 +481,30 @@ pub struct View {
     pub iops: f64,
     /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Response times.
-    pub response_ms: Response,
+    /// Response times, from the issue; nothing without requests.
+    #[serde(deserialize_with = "Response::kept")]
+    pub response_ms: Option<Response>,
+    /// From when requests were due by a rate or a trace; nothing without such.
+    #[serde(default)]
+    pub since_due_ms: Option<Response>,
     /// Mean of each part of the response, in ms; empty where there are no requests, or where an older folder says none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub anatomy_ms: BTreeMap<String, f64>,
 }
 
 impl View {
+    /// The mean response in ms; 0 without requests.
+    pub fn mean_ms(&self) -> f64 {
+        self.response_ms.map_or(0.0, |response| response.mean)
+    }
+
     fn of(summary: &Summary) -> View {
         View {
             ios: summary.tally.ios(),
             iops: summary.iops(),
             bytes_per_s: summary.bytes_per_s(),
             response_ms: Response::of(summary.tally.responses()),
+            since_due_ms: Response::of(summary.tally.since_due()),
             anatomy_ms: if summary.tally.ios() > 0 { anatomy(&summary.tally) } else { BTreeMap::new() },
         }
     }
@@ -529,6 +552,8 @@ pub struct Measured {
     pub operations: BTreeMap<String, OperationRecord>,
     /// Of a recorded session: how it ended beside the recording.
     pub compared: Option<Compared>,
+    /// What came at instants of its own.
+    pub arrivals: Option<Arrivals>,
     /// Of a trace: how it was played.
     pub achieved: Option<Achieved>,
     /// What was counted between changes of settings.
@@ -548,9 +573,14 @@ pub struct Stretch {
 
 impl Stretch {
     /// One for the beginning and one for each instant of a change; none without changes.
-    fn between(target: &Target, groups: &[u16]) -> Vec<Stretch> {
+    fn between(target: &Target, groups: &[u16], due: &[bool]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
-        let start = |from, changed| Stretch { from, until: Instant::FAR, changed, recorder: Recorder::new(groups) };
+        let start = |from, changed| Stretch {
+            from,
+            until: Instant::FAR,
+            changed,
+            recorder: Recorder::new(groups).with_due(due),
+        };
         for change in target.stack().map_or(&[][..], |stack| &stack.changes) {
             if stretches.is_empty() {
                 stretches.push(start(Instant::ZERO, Vec::new()));
@@ -600,9 +630,9 @@ pub fn measure_first(
     seed: u64,
     mut watch: impl FnMut(&Record),
 ) -> Result<Measured, RunError> {
-    let groups = work.groups();
-    let mut recorder = Recorder::new(&groups);
-    let mut stretches = Stretch::between(target, &groups);
+    let (groups, due) = (work.groups(), work.due());
+    let mut recorder = Recorder::new(&groups).with_due(&due);
+    let mut stretches = Stretch::between(target, &groups, &due);
     let mut look = matches!(target.place(), FILE | DEVICE).then(|| Watch::new(&groups));
     let outcome = target.run_work(work, most, Seed(seed), &mut |record| {
         recorder.take(record);
@@ -626,6 +656,9 @@ pub fn measure_first(
     let held_up = outcome.receipt.as_ref().and_then(Receipt::bottleneck);
     troubles.extend(held_up.map(|why| format!("the machine was the bottleneck, not the disk: {why}")));
     let run = recorder.finish(&windows);
+    let arrivals = Arrivals::of(work, &windows, &run);
+    let behind = arrivals.filter(|arrivals| !arrivals.kept);
+    troubles.extend(behind.map(|arrivals| format!("the pace was not kept: {}", arrivals.words())));
     let real = look.zip(outcome.usage).map(|(look, usage)| look.finish(usage, outcome.bench, &run, outcome.issued));
     if let Some(real) = &real {
         troubles.extend(real.doubts([Kind::Read, Kind::Write].map(|kind| run.kind(kind).tally.bytes())));
@@ -634,6 +667,7 @@ pub fn measure_first(
     let link = link.or(real.as_ref().and_then(Real::link));
     Ok(Measured {
         run,
+        arrivals,
         real,
         stream_hash: outcome.stream_hash,
         streams: outcome.streams,
@@ -719,6 +753,7 @@ impl Measured {
         let above = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
         warnings.extend(above.map(ToString::to_string));
         RunRecord {
+            schema: SCHEMA,
             cell: 0,
             run: 0,
             cell_hash: String::new(),
@@ -742,6 +777,7 @@ impl Measured {
             drive: Drives::of(&self.log),
             cuts: None,
             shutdowns: None,
+            arrivals: self.arrivals,
             anatomy_ms: anatomy(&all.tally),
             failures: self.failures,
             warnings,

@@ -72,11 +72,11 @@ fn stretch(cell: usize, stack: &Stack, seed: Seed, followed: Followed) -> Option
 }
 
 /// When the clock of the picture begins: with the last movement that began before the first request was done, but not
-/// before that was due.
+/// before that was issued.
 fn begin(records: &[Record], movements: &[Movement]) -> Option<Instant> {
     let first = records.first()?;
     let moved = movements.iter().map(|movement| movement.start).filter(|start| *start < first.completion.finished);
-    Some(moved.max().unwrap_or(first.intended).max(first.intended))
+    Some(moved.max().unwrap_or(first.issued).max(first.issued))
 }
 
 fn requests(records: &[Record], begin: Instant) -> Requests {
@@ -96,7 +96,7 @@ fn requests(records: &[Record], begin: Instant) -> Requests {
             .collect(),
         lba: records.iter().map(|record| record.request.lba).collect(),
         sectors: records.iter().map(|record| record.request.sectors).collect(),
-        due_ns: records.iter().map(|record| after(begin, record.intended)).collect(),
+        due_ns: records.iter().map(|record| after(begin, record.issued)).collect(),
         parts_ns: records.iter().map(|record| record.completion.parts.nanos().to_vec()).collect(),
     }
 }

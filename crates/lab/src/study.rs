@@ -54,11 +54,22 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
     operations_named(file, study, prepared)
 }
 
-/// What is judged where a comparison does not say: of scenes how long they take.
+/// What is judged where a comparison does not say: of scenes how long they take; where every request comes by a rate or a
+/// trace, and how many a second is given, the response time since they were due.
 pub fn judge(study: &mut Study, made: &MadeFrom) {
+    if (0..made.cells.len()).all(|cell| is_arrival_driven(made, cell)) {
+        study.judge(&Metric::of_all(Figure::SinceDue));
+    }
     if (0..made.cells.len()).all(|cell| made.setting(cell, "system.family").is_some()) {
         study.judge(&Metric::of_all(Figure::Elapsed));
     }
+}
+
+/// Whether every request of a cell is due at an instant of its own: each of its workers has a rate in every direction, or a
+/// trace is played at its recorded instants.
+fn is_arrival_driven(made: &MadeFrom, cell: usize) -> bool {
+    let says = |key: &str, given: fn(&str) -> bool| made.setting(cell, key).is_some_and(|it| given(&it.value));
+    says("job.rate.limit", |rates| !rates.contains("none")) || says("trace.loop", |mode| mode == "open")
 }
 
 /// Every program whose operations an expression names is one of some cell. Of a part of a plan nothing is said: what it

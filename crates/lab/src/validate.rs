@@ -15,12 +15,12 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Replay, Row, Timing};
 use seekwise_targets::place::{RunError, Target};
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::stats::demerit::demerit;
 
 /// The error of a simulated drive on a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Validation {
     /// All requests.
     #[serde(flatten)]
@@ -32,7 +32,7 @@ pub struct Validation {
 }
 
 /// How far simulated response times are from measured ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
     /// Requests.
     pub n: u64,
@@ -44,6 +44,20 @@ pub struct Errors {
     pub demerit_ms: f64,
     /// The same as a share of the measured mean.
     pub demerit_percent: f64,
+}
+
+/// Without requests the figures are null: nothing was compared.
+impl Serialize for Errors {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let figure = |value: f64| (self.n > 0).then_some(value);
+        let mut fields = serializer.serialize_struct("Errors", 5)?;
+        fields.serialize_field("n", &self.n)?;
+        fields.serialize_field("mean_measured_ms", &figure(self.mean_measured_ms))?;
+        fields.serialize_field("mean_simulated_ms", &figure(self.mean_simulated_ms))?;
+        fields.serialize_field("demerit_ms", &figure(self.demerit_ms))?;
+        fields.serialize_field("demerit_percent", &figure(self.demerit_percent))?;
+        fields.end()
+    }
 }
 
 impl Errors {
@@ -149,7 +163,7 @@ pub fn play(
     let mut refused: Option<(usize, Status)> = None;
     let mut record = |record: &Record| {
         let (row, status) = (record.request.stamp as usize - 1, record.completion.status);
-        simulated[row] = record.response();
+        simulated[row] = record.since_due();
         if status != Status::Done && refused.is_none_or(|(first, _)| row < first) {
             refused = Some((row, status));
         }

@@ -468,9 +468,11 @@ pub struct Served {
     pub sectors: u32,
     /// When it was due.
     pub intended: Instant,
+    /// When it was issued.
+    pub issued: Instant,
     /// When it was done.
     pub finished: Instant,
-    /// How much of the time between was computing.
+    /// How much of the time from its issue was computing.
     pub computed: Span,
     /// It ended with an error.
     pub failed: bool,
@@ -505,19 +507,30 @@ impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
 /// How a completion is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// In the statistics of this worker. `intended` is when the request was due by its arrival process; the response
-    /// time runs from there, the service time from the issue.
+    /// In the statistics of this worker. The response time runs from the issue, when the request was first offered to the
+    /// device; the time since it was due by its arrival process is a figure of its own.
     In {
         /// Which worker: its index in its job, counted on through the jobs of several sources.
         worker: u16,
         /// When it was due.
         intended: Instant,
-        /// Operation and sectors that it stands for, where that is not the request itself: of a write and a flush of its
-        /// own the flush is counted, as the write.
-        served: Option<(Op, u32)>,
+        /// What it stands for, where that is not the request itself: of a write and a flush of its own the flush is
+        /// counted, as the write.
+        served: Option<Forced>,
     },
     /// Not: ramp-up, or after the end of recording.
     Out,
+}
+
+/// A write that a flush of its own has made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forced {
+    /// The write's operation.
+    pub op: Op,
+    /// Its sectors.
+    pub sectors: u32,
+    /// When it was issued, before its flush.
+    pub issued: Instant,
 }
 
 /// The longest a request may be postponed: how far a queue can let others pass.

@@ -14,7 +14,7 @@ pub mod joined;
 
 use alloc::vec::Vec;
 
-use crate::block::{Control, Counted, Device, Next, Request, Source, Status};
+use crate::block::{Control, Counted, Device, Forced, Next, Request, Source, Status};
 use crate::record::{Part, Record};
 use crate::time::Instant;
 
@@ -240,10 +240,11 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.ask = true;
         self.failures += u64::from(completion.status != Status::Done);
         if let Counted::In { worker, intended, served } = self.source.complete(self.now, completion) {
-            let from = intended.min(offered);
-            completion.extend_back(Part::Driver, from);
-            (record.worker, record.request, record.intended) = (worker, request, from);
-            if let Some((op, sectors)) = served {
+            let issued = served.map_or(offered, |write| write.issued);
+            completion.extend_back(Part::Driver, issued);
+            (record.worker, record.request) = (worker, request);
+            (record.intended, record.issued) = (intended.min(issued), issued);
+            if let Some(Forced { op, sectors, .. }) = served {
                 (record.request.op, record.request.sectors) = (op, sectors);
             }
             recorder(record);

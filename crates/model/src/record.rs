@@ -280,32 +280,53 @@ pub struct Record {
     pub worker: u16,
     /// What was asked.
     pub request: Request,
-    /// When it was due; the response time runs from here.
+    /// When it was due by its arrival process; without one, when it was issued.
     pub intended: Instant,
-    /// The answer. Its parts cover `intended..finished`: waiting before the device took it stands under driver.
+    /// When it was issued: first offered to the device. The response time runs from here.
+    pub issued: Instant,
+    /// The answer. Its parts cover `issued..finished`: waiting before the device took it stands under driver. What was
+    /// waited before the issue, for a pace or for a limit in flight, is nobody's part.
     pub completion: Completion,
 }
 
 impl Record {
     /// A place for one.
-    pub const NONE: Record =
-        Record { worker: 0, request: Request::NONE, intended: Instant::ZERO, completion: Completion::NONE };
+    pub const NONE: Record = Record {
+        worker: 0,
+        request: Request::NONE,
+        intended: Instant::ZERO,
+        issued: Instant::ZERO,
+        completion: Completion::NONE,
+    };
 
     /// Of a request that its source has served: what was not computing it waited in the operating system.
     pub fn of_served(served: &Served) -> Record {
-        let Served { worker, op, lba, sectors, intended, finished, computed, failed } = *served;
+        let Served { worker, op, lba, sectors, intended, issued, finished, computed, failed } = *served;
         let (flags, status) = (Flags::NONE, if failed { Status::MediumError } else { Status::Done });
         let request = Request { tag: 0, unit: 0, origin: worker, op, flags, lba, sectors, stamp: 0 };
         let mut parts = Parts::default();
         parts.add(Part::Processor, computed);
-        parts.add(Part::Driver, finished.since(intended) - computed);
+        parts.add(Part::Driver, finished.since(issued) - computed);
         let effort = Effort { busy: computed, ..Effort::default() };
-        let completion = Completion { tag: 0, status, submitted: intended, finished, parts, effort };
-        Record { worker, request, intended, completion }
+        let completion = Completion { tag: 0, status, submitted: issued, finished, parts, effort };
+        Record { worker, request, intended, issued, completion }
     }
 
-    /// Response time: from when it was due until it was done.
+    /// Response time: from when it was issued until it was done.
+    #[inline]
     pub fn response(&self) -> Span {
+        self.completion.finished.since(self.issued)
+    }
+
+    /// From when it was due until it was done.
+    #[inline]
+    pub fn since_due(&self) -> Span {
         self.completion.finished.since(self.intended)
+    }
+
+    /// How long it waited to be issued, once it was due.
+    #[inline]
+    pub fn backlog(&self) -> Span {
+        self.issued.since(self.intended)
     }
 }

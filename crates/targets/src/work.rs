@@ -13,7 +13,7 @@ use seekwise_model::files::system::Reads;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::recorded::{Compared, Play, Session};
-use seekwise_model::workload::{Direction, Job, Pattern, Window, Worker, Workload};
+use seekwise_model::workload::{Direction, Job, Pattern, Rate, Window, Worker, Workload};
 
 use self::trace::{Achieved, Playing, TraceSpec};
 use crate::place::RunError;
@@ -37,6 +37,21 @@ impl From<Job> for Work {
     fn from(job: Job) -> Work {
         Work::Job(job)
     }
+}
+
+/// The rates of the directions in which a worker issues.
+pub fn rates(worker: &Worker) -> impl Iterator<Item = Option<Rate>> {
+    let used = match &worker.pattern {
+        Pattern::Fio(fio) => match fio.direction {
+            Direction::Read => [true, false, false],
+            Direction::Write => [false, true, false],
+            Direction::Trim => [false, false, true],
+            Direction::Mixed => [true, true, false],
+            Direction::TrimWrite => [false, true, true],
+        },
+        Pattern::Iometer(_) => [true; 3],
+    };
+    worker.pace.rate.into_iter().zip(used).filter(|(_, used)| *used).map(|(rate, _)| rate)
 }
 
 /// What the requests of a scene are counted under that no program waits for.
@@ -91,6 +106,19 @@ impl Work {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
             Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
             Work::Session(_) | Work::Trace(_) => vec![0],
+        }
+    }
+
+    /// By worker, or by program and last the system: whether its requests are due at instants of their own, by a rate or
+    /// a record of them, whatever the device does.
+    pub fn due(&self) -> Vec<bool> {
+        match self {
+            Work::Job(_) | Work::Cached(_) => {
+                self.workers().iter().map(|worker| rates(worker).any(|rate| rate.is_some())).collect()
+            }
+            Work::Scene(scene) => vec![false; scene.programs.len() + 1],
+            Work::Session(_) => vec![true],
+            Work::Trace(trace) => vec![trace.is_open()],
         }
     }
 

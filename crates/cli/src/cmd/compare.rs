@@ -145,7 +145,7 @@ impl Compared<'_> {
         let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
         let side = |cell: usize| {
             let iops = self.evidence.mean(cell, |run| run.all.iops);
-            let mean = self.evidence.mean(cell, |run| run.all.response_ms.mean);
+            let mean = self.evidence.mean(cell, |run| run.all.mean_ms());
             let metrics = self.metrics().into_iter();
             let metrics: serde_json::Map<String, Value> =
                 metrics.map(|metric| (metric.to_string(), interval(self.mean_of(cell, metric)))).collect();
@@ -232,7 +232,7 @@ impl Compared<'_> {
     fn sides(&self, metric: &Metric) -> Vec<String> {
         let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
         let line = |cell: usize| {
-            let mean = self.evidence.mean(cell, |run| run.all.response_ms.mean).estimate;
+            let mean = self.evidence.mean(cell, |run| run.all.mean_ms()).estimate;
             let beside = if *metric == Metric::default() { format!("   mean {mean:.3} ms") } else { String::new() };
             format!("{:<width$}  {}{beside}", self.side(cell), figure(metric, self.mean_of(cell, metric)))
         };

@@ -13,7 +13,7 @@ use seekwise_lab::demand::extent;
 use seekwise_lab::inputs::Taken;
 use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
-use seekwise_lab::run::{Measured, RunRecord, measure};
+use seekwise_lab::run::{Measured, Response, RunRecord, SCHEMA, measure};
 use seekwise_lab::trace::certificate;
 use seekwise_model::record::Record;
 use seekwise_model::time::Span;
@@ -243,26 +243,27 @@ impl<'a> Kept<'a> {
 
 fn csv(record: &RunRecord) -> String {
     let mut text =
-        "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms\n".to_owned();
+        "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms,since_due_mean_ms,\
+         since_due_p50_ms,since_due_p90_ms,since_due_p99_ms,since_due_p99_9_ms,since_due_p99_99_ms,since_due_max_ms,schema\n"
+            .to_owned();
+    // What did not happen is an empty cell.
+    let cells = |times: Option<Response>| {
+        let each = times.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max]);
+        each.map_or([(); 7].map(|()| String::new()), |each| each.map(|ms| ms.to_string())).join(",")
+    };
     let flush = Some(("flush", &record.flush)).filter(|(_, view)| view.ios > 0);
     let kinds = [("read", &record.read), ("write", &record.write), ("all", &record.all)];
     for (kind, view) in kinds.into_iter().chain(flush) {
-        let r = &view.response_ms;
         text.push_str(&format!(
-            "{},{},{},{kind},{},{},{},{},{},{},{},{},{},{}\n",
+            "{},{},{},{kind},{},{},{},{},{},{SCHEMA}\n",
             csv_cell(&record.target),
             csv_cell(&record.job),
             record.seed,
             view.ios,
             view.iops,
             view.bytes_per_s,
-            r.mean,
-            r.p50,
-            r.p90,
-            r.p99,
-            r.p99_9,
-            r.p99_99,
-            r.max
+            cells(view.response_ms),
+            cells(view.since_due_ms)
         ));
     }
     text

@@ -55,6 +55,9 @@ pub fn quantities() -> Vec<String> {
     for kind in KINDS {
         known.extend(FIGURES[..3].iter().map(|figure| format!("{kind}.{figure}")));
         known.extend(RESPONSES.map(|figure| format!("{kind}.response_ms.{figure}")));
+        if kind != "flush" {
+            known.extend(RESPONSES.map(|figure| format!("{kind}.since_due_ms.{figure}")));
+        }
     }
     for end in ENDS {
         known.extend(CUTS.map(|count| format!("{end}.{count}")));

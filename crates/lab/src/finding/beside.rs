@@ -31,6 +31,10 @@ pub fn companions(of: &Metric) -> Vec<Metric> {
     let figures: &[Figure] = match of.whose {
         _ if of.figure == Figure::Elapsed => &[],
         Whose::Flush => &[Figure::Mean, Figure::P99, Figure::P999],
+        // The rate of what comes by itself is given.
+        _ if of.figure.since_due().is_some() => {
+            &[Figure::SinceDue, Figure::SinceDueP99, Figure::SinceDueP999, Figure::Mean, Figure::P99]
+        }
         _ => &[Figure::Iops, Figure::Mean, Figure::P99, Figure::P999],
     };
     let others = figures.iter().filter(|figure| **figure != of.figure);

@@ -2,7 +2,7 @@
 
 use seekwise_formats::metric::{Figure, Metric, Whose};
 
-use crate::run::{RunRecord, View};
+use crate::run::{Response, RunRecord, View};
 use crate::stats::{Better, Percentile, quality};
 
 /// The requests that are judged; nothing where a run has none of them. A job with workers of one name keeps no groups:
@@ -33,24 +33,29 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
     let (response, per_s, bytes_per_s) = match &metric.whose {
         Whose::Operations(name) => {
             let done = record.operations.get(name).filter(|done| done.count > 0)?;
-            (&done.response_ms, done.per_s, 0.0)
+            (done.response_ms?, done.per_s, 0.0)
         }
         whose => {
             let view = view(whose, record)?;
-            (&view.response_ms, view.iops, view.bytes_per_s)
+            (of_view(metric.figure, view)?, view.iops, view.bytes_per_s)
         }
     };
     Some(match figure {
         Figure::BytesPerS => bytes_per_s,
-        Figure::Mean => response.mean,
-        Figure::P50 => response.p50,
-        Figure::P90 => response.p90,
-        Figure::P99 => response.p99,
-        Figure::P999 => response.p99_9,
-        Figure::P9999 => response.p99_99,
-        Figure::Max => response.max,
+        Figure::Mean | Figure::SinceDue => response.mean,
+        Figure::P50 | Figure::SinceDueP50 => response.p50,
+        Figure::P90 | Figure::SinceDueP90 => response.p90,
+        Figure::P99 | Figure::SinceDueP99 => response.p99,
+        Figure::P999 | Figure::SinceDueP999 => response.p99_9,
+        Figure::P9999 | Figure::SinceDueP9999 => response.p99_99,
+        Figure::Max | Figure::SinceDueMax => response.max,
         _ => per_s,
     })
+}
+
+/// The times that a figure is of: from the issue, or from when requests were due.
+fn of_view(figure: Figure, view: &View) -> Option<Response> {
+    if figure.since_due().is_some() { view.since_due_ms } else { view.response_ms }
 }
 
 /// Which way of a metric is good.
@@ -60,7 +65,8 @@ pub fn better(metric: &Metric) -> Better {
 
 /// The percentile that a metric is.
 fn percentile(figure: Figure) -> Option<Percentile> {
-    Percentile::LISTED.into_iter().find(|percentile| percentile.name() == figure.word().replace('.', "_"))
+    let word = figure.since_due().unwrap_or(figure.word());
+    Percentile::LISTED.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 
 /// The run has enough requests for the metric, as far as it is a percentile.

@@ -116,7 +116,12 @@ impl Traced {
     /// Response times of the first `rows` requests with one phase.
     fn times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
         let mut times = vec![Span::ZERO; rows];
-        self.replayed(profile, seed, &mut |record| times[record.request.stamp as usize - 1] = record.response(), rows)?;
+        self.replayed(
+            profile,
+            seed,
+            &mut |record| times[record.request.stamp as usize - 1] = record.since_due(),
+            rows,
+        )?;
         Ok(times)
     }
 
@@ -190,7 +195,7 @@ impl Traced {
             let row = record.request.stamp as usize - 1;
             let share = |time: Span| time.nanos() as f64 / means[row];
             all[row] = Simulated {
-                value: share(record.response()),
+                value: share(record.since_due()),
                 wait: share(record.completion.parts.get(Place::Rotation)),
             };
         };

@@ -18,8 +18,9 @@ pub struct OperationRecord {
     pub count: u64,
     /// How many a second, from the program's beginning to its end.
     pub per_s: f64,
-    /// How long they took.
-    pub response_ms: Response,
+    /// How long they took; nothing where none ended.
+    #[serde(deserialize_with = "Response::kept")]
+    pub response_ms: Option<Response>,
 }
 
 /// The operations of each program of a scene, counted over its window.

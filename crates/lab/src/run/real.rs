@@ -40,7 +40,7 @@ pub struct Latencies {
     pub submission: Histogram,
     /// From then until it came back.
     pub completion: Histogram,
-    /// Both: what fio calls latency. The response time begins earlier, when the request was due.
+    /// Both: what fio calls latency.
     pub total: Histogram,
 }
 
@@ -204,12 +204,12 @@ fn cpu(usage: &Usage, run: &Run, issued: u64) -> Cpu {
 /// What is kept of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RealRecord {
-    /// Reads and writes until the kernel had them (fio's slat).
-    pub submission_ms: Response,
+    /// Reads and writes until the kernel had them (fio's slat); nothing where there were none, as of the next two.
+    pub submission_ms: Option<Response>,
     /// From then until they came back (fio's clat).
-    pub completion_ms: Response,
-    /// Both (fio's lat); the response time begins earlier, when a request was due.
-    pub latency_ms: Response,
+    pub completion_ms: Option<Response>,
+    /// Both (fio's lat).
+    pub latency_ms: Option<Response>,
     /// Percent of all processors: threads that issued, in the program.
     pub user_percent: f64,
     /// The same in the kernel.

@@ -159,7 +159,9 @@ mod tests {
             effort: Effort::default(),
         };
         let mut recorder = Recorder::new(&[0]);
-        (0..ios).for_each(|_| recorder.take(&Record { worker: 0, request, intended: submitted, completion }));
+        (0..ios).for_each(|_| {
+            recorder.take(&Record { worker: 0, request, intended: submitted, issued: submitted, completion })
+        });
         recorder.finish_after(Span::from_secs(1))
     }
 
@@ -203,7 +205,7 @@ mod tests {
             parts: Parts::default(),
             effort: Effort::default(),
         };
-        recorder.take(&Record { worker: 0, request, intended: at, completion });
+        recorder.take(&Record { worker: 0, request, intended: at, issued: at, completion });
         let flags = of_run(&recorder.finish_after(Span::from_secs(1)), &Ceiling::default());
         assert_eq!(flags, [Flag::Failed { requests: 1 }]);
     }

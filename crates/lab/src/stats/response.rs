@@ -1,5 +1,7 @@
 //! The figures of a distribution of response times, as records and pages hold them.
 
+use seekwise_model::time::Span;
+use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{Histogram, Percentile};
@@ -24,14 +26,17 @@ pub struct Response {
 }
 
 impl Response {
-    /// The figures of a histogram; zeroes when it is empty.
-    pub fn of(histogram: &Histogram) -> Response {
-        let ms = |ns: f64| ns / 1e6;
-        let at = |percentile| histogram.percentile(percentile).map_or(0.0, |span| ms(span.nanos() as f64));
+    /// The figures of a histogram; nothing when it is empty.
+    pub fn of(histogram: &Histogram) -> Option<Response> {
+        let ms = |span: Span| span.nanos() as f64 / 1e6;
+        let at = |percentile| histogram.percentile(percentile).map_or(0.0, ms);
         let [p50, p90, p99, p99_9, p99_99] = Percentile::LISTED.map(at);
-        let mean = histogram.mean().map_or(0.0, ms);
-        let max = histogram.max().map_or(0.0, |span| ms(span.nanos() as f64));
-        Response { mean, p50, p90, p99, p99_9, p99_99, max }
+        Some(Response { mean: histogram.mean()? / 1e6, p50, p90, p99, p99_9, p99_99, max: ms(histogram.max()?) })
+    }
+
+    /// Reads what a record keeps: older ones say zeroes where nothing happened.
+    pub fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Response>, D::Error> {
+        Ok(Option::deserialize(from)?.filter(|response: &Response| response.max > 0.0))
     }
 
     /// The plain mean of each figure over several runs. Panics when there are none.

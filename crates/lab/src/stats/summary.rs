@@ -59,6 +59,12 @@ impl Kind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     responses: Histogram,
+    /// Of requests that were due at an instant of their own.
+    since_due: Histogram,
+    /// Of these, in ns: how long they waited to be issued, together and at most.
+    backlog: u128,
+    longest_backlog: Span,
+    bytes_due: u64,
     bytes: u64,
     /// In ns, as the parts: millions of requests that wait hours for an overloaded drive come to more than 64 bits.
     service: u128,
@@ -69,6 +75,18 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts the time since a request was due, beside all else of it.
+    #[inline]
+    fn count_due(&mut self, record: &Record) {
+        if record.completion.status == Status::Done {
+            let backlog = record.backlog();
+            self.since_due.record(record.since_due());
+            self.backlog += u128::from(backlog.nanos());
+            self.longest_backlog = self.longest_backlog.max(backlog);
+            self.bytes_due += u64::from(record.request.sectors) * SECTOR;
+        }
+    }
+
     /// Counts one record.
     #[inline]
     pub fn count(&mut self, record: &Record) {
@@ -91,6 +109,10 @@ impl Tally {
     /// Counts all of `other` as well.
     pub fn merge(&mut self, other: &Tally) {
         self.responses.merge(&other.responses);
+        self.since_due.merge(&other.since_due);
+        self.backlog += other.backlog;
+        self.longest_backlog = self.longest_backlog.max(other.longest_backlog);
+        self.bytes_due += other.bytes_due;
         self.bytes += other.bytes;
         self.service += other.service;
         for (sum, more) in self.parts.iter_mut().zip(other.parts) {
@@ -120,9 +142,30 @@ impl Tally {
         self.bytes
     }
 
-    /// Response times: from when a request was due until it was done.
+    /// Response times: from when a request was issued until it was done.
     pub fn responses(&self) -> &Histogram {
         &self.responses
+    }
+
+    /// From when requests were due until they were done, of those that were due at an instant of their own.
+    pub fn since_due(&self) -> &Histogram {
+        &self.since_due
+    }
+
+    /// Their bytes.
+    pub fn bytes_due(&self) -> u64 {
+        self.bytes_due
+    }
+
+    /// Mean time in ns that those requests waited to be issued.
+    pub fn mean_backlog(&self) -> Option<f64> {
+        let count = self.since_due.count();
+        (count > 0).then(|| self.backlog as f64 / count as f64)
+    }
+
+    /// The longest time that one of them waited to be issued.
+    pub fn longest_backlog(&self) -> Span {
+        self.longest_backlog
     }
 
     /// Mean service time in ns: from when the device accepted a request until it was done.
@@ -181,6 +224,8 @@ type Group = [Tally; Kind::COUNT];
 pub struct Recorder {
     /// Index of the group of each worker.
     group_of: Vec<u16>,
+    /// By worker: its requests are due at instants of their own, whatever the device does. Nobody's where it is empty.
+    due: Vec<bool>,
     groups: Vec<Group>,
 }
 
@@ -188,14 +233,24 @@ impl Recorder {
     /// A recorder for workers of which the w-th reports in group `group_of[w]`; `&[0]` is one worker in one group.
     pub fn new(group_of: &[u16]) -> Recorder {
         let count = group_of.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
-        Recorder { group_of: group_of.to_vec(), groups: vec![Group::default(); count] }
+        Recorder { group_of: group_of.to_vec(), due: Vec::new(), groups: vec![Group::default(); count] }
+    }
+
+    /// The same, for workers of which these issue by an arrival process.
+    pub fn with_due(self, due: &[bool]) -> Recorder {
+        Recorder { due: due.to_vec(), ..self }
     }
 
     /// Counts one record. Panics when its worker has no group.
     #[inline]
     pub fn take(&mut self, record: &Record) {
-        let group = usize::from(self.group_of[usize::from(record.worker)]);
-        self.groups[group][Kind::of(record.request.op) as usize].count(record);
+        let worker = usize::from(record.worker);
+        let tally = &mut self.groups[usize::from(self.group_of[worker])][Kind::of(record.request.op) as usize];
+        tally.count(record);
+        // A flush is due when what came before it is done: it has no instant of its own.
+        if !matches!(record.request.op, Op::Flush | Op::Compute) && self.due.get(worker).is_some_and(|due| *due) {
+            tally.count_due(record);
+        }
     }
 
     /// The run, of workers that count in these windows (nothing for one that never began): each group from its first
@@ -343,7 +398,7 @@ mod tests {
             parts,
             effort: Effort::default(),
         };
-        Record { worker, request, intended: at, completion }
+        Record { worker, request, intended: at, issued: at, completion }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use super::call::{Call, File, Handle, Returned};
 use super::system::{Reads, System, SystemSpec};
 use super::volume::{Aging, Format, Name, Partition, ROOT, Sync, Volume, VolumeSpec};
-use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Served, Source, Status};
+use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, SECTOR, Served, Source, Status};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
@@ -171,9 +171,10 @@ impl<S: Source> Buffered<S> {
             self.begin(now, next);
         }
         let Counted::In { worker, intended, served } = counted else { return None };
-        let (op, sectors) = served.unwrap_or((request.op, request.sectors));
-        let (lba, intended) = (request.lba, intended.min(from));
-        Some(Served { worker, op, lba, sectors, intended, finished: now, computed, failed })
+        let own = Forced { op: request.op, sectors: request.sectors, issued: from };
+        let Forced { op, sectors, issued } = served.unwrap_or(own);
+        let (lba, intended) = (request.lba, intended.min(issued));
+        Some(Served { worker, op, lba, sectors, intended, issued, finished: now, computed, failed })
     }
 }
 

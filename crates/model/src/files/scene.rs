@@ -13,7 +13,7 @@ use super::system::{System, SystemSpec};
 use super::volume::{
     Aging, Alignment, Format, Misfit, Partition, Plan, Refused, There, Volume, VolumeSpec, partitions,
 };
-use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, Source, Status};
+use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, Source, Status};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
@@ -627,6 +627,10 @@ impl Source for Scene {
         self.system.complete(now, completion);
         // Whoever no thread waits for stands behind all programs.
         let worker = self.threads.get(usize::from(origin)).map_or(self.programs.len() as u16, |it| it.program);
-        Counted::In { worker, intended, served: forced.map(|sectors| (Op::Write, sectors)) }
+        Counted::In {
+            worker,
+            intended,
+            served: forced.map(|sectors| Forced { op: Op::Write, sectors, issued: intended }),
+        }
     }
 }

@@ -11,8 +11,8 @@
 //! Rates are over [`Workload::windows`]: from the end of the ramp until the worker ends, as the tools have it, not from
 //! the first request to the last.
 //! A write of `sync=` on a device without [`Flags::FUA`](crate::block::Flags::FUA) is two requests, a write and a
-//! flush under the same tag; the write is not counted, the flush is, as the write and with its intended time: its
-//! response is the pair's.
+//! flush under the same tag; the write is not counted, the flush is, as the write and with the times at which that was
+//! due and issued: its response is the pair's.
 //! A failed completion is counted like any other: its status says what it is. fio's workers end at their first error.
 
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -23,7 +23,7 @@ use super::check::{self, WorkloadError};
 use super::fio::Draw;
 use super::worker::{Issue, Poll, Purpose, Quick, Running};
 use super::{Job, Window};
-use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
+use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
 use crate::time::Instant;
 
@@ -52,6 +52,7 @@ struct Slot {
     worker: u16,
     purpose: Purpose,
     intended: Instant,
+    issued: Instant,
     op: Op,
     sectors: u32,
 }
@@ -70,8 +71,8 @@ impl Workload {
         for (index, worker) in job.workers.iter().enumerate() {
             let first = slots.len() as u32;
             free.push((first..first + worker.depth).rev().collect());
-            let (purpose, intended) = (Purpose::Plain, Instant::ZERO);
-            let empty = Slot { worker: index as u16, purpose, intended, op: Op::Flush, sectors: 0 };
+            let (purpose, intended, issued) = (Purpose::Plain, Instant::ZERO, Instant::ZERO);
+            let empty = Slot { worker: index as u16, purpose, intended, issued, op: Op::Flush, sectors: 0 };
             slots.resize(slots.len() + worker.depth as usize, empty);
         }
         let of_stage = |stage: &u32| {
@@ -137,7 +138,7 @@ impl Workload {
             match self.workers[usize::from(index)].poll(now) {
                 Poll::Issue(issue) => {
                     self.rotate();
-                    return Some(self.request(index, &issue));
+                    return Some(self.request(index, &issue, now));
                 }
                 Poll::At(instant) => self.waiting.push(Reverse((instant, index))),
                 Poll::Wait => self.blocked[usize::from(index)] = true,
@@ -160,12 +161,13 @@ impl Workload {
     fn quick_request(&mut self, index: u16, draw: &Draw, now: Instant) -> Request {
         let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
-        self.slots[tag as usize] = Slot { worker: index, purpose: Purpose::Plain, intended: now, op, sectors };
+        self.slots[tag as usize] =
+            Slot { worker: index, purpose: Purpose::Plain, intended: now, issued: now, op, sectors };
         Request { tag, unit: 0, origin: self.first + index, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
     }
 
     #[inline]
-    fn request(&mut self, index: u16, issue: &Issue) -> Request {
+    fn request(&mut self, index: u16, issue: &Issue, now: Instant) -> Request {
         let tag = match issue.tag {
             Some(tag) => tag,
             None => self.free[usize::from(index)].pop().expect("a worker stays within its depth"),
@@ -173,7 +175,7 @@ impl Workload {
         let slot = &mut self.slots[tag as usize];
         let pair = slot.purpose == Purpose::Pair && issue.tag.is_some();
         if !pair {
-            (slot.op, slot.sectors) = (issue.op, issue.sectors);
+            (slot.op, slot.sectors, slot.issued) = (issue.op, issue.sectors, now);
         }
         slot.purpose = issue.purpose;
         slot.intended = issue.intended;
@@ -217,7 +219,7 @@ impl Source for Workload {
     #[inline]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         let slot = &self.slots[completion.tag as usize];
-        let &Slot { worker: index, purpose, intended, op, sectors } = slot;
+        let &Slot { worker: index, purpose, intended, issued, op, sectors } = slot;
         let worker = &mut self.workers[usize::from(index)];
         let done = completion.status == Status::Done;
         if !done {
@@ -242,7 +244,7 @@ impl Source for Workload {
         if !counts || (purpose == Purpose::Pair && done) {
             return Counted::Out;
         }
-        let served = (purpose == Purpose::Forced).then_some((op, sectors));
+        let served = (purpose == Purpose::Forced).then_some(Forced { op, sectors, issued });
         Counted::In { worker: self.first + index, intended, served }
     }
 }

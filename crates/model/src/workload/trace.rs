@@ -14,7 +14,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source, Status};
+use crate::block::{Completion, Counted, Flags, Forced, Next, Op, Request, Source, Status};
 use crate::time::{Instant, Span};
 
 /// One request of a trace. Rows come in the order of their beginnings.
@@ -125,8 +125,9 @@ pub struct Trace<I> {
 /// A row under way.
 #[derive(Clone, Copy, Debug)]
 struct Flying {
-    /// When it was due.
+    /// When it was due, and when it was issued.
     due: Instant,
+    issued: Instant,
     /// Its place among those whose end others may wait for.
     end: Option<u32>,
     /// The sectors of a write that a flush of its own is to follow.
@@ -135,7 +136,7 @@ struct Flying {
     flushing: bool,
 }
 
-const NOTHING: Flying = Flying { due: Instant::ZERO, end: None, forced: None, flushing: false };
+const NOTHING: Flying = Flying { due: Instant::ZERO, issued: Instant::ZERO, end: None, forced: None, flushing: false };
 
 impl<I: Iterator<Item = Row>> Trace<I> {
     /// At the first row, for a device that knows [`Flags::FUA`] or not: there a flush follows each such write, as systems do it.
@@ -233,7 +234,7 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
         let wanted = row.ended.filter(|_| self.how.mode == Loop::Dependent);
         let end = wanted.map(|ended| self.ends.begin(ended));
         let forced = (row.fua && !self.fua).then_some(row.sectors);
-        self.flying[tag as usize] = Flying { due, end, forced, flushing: false };
+        self.flying[tag as usize] = Flying { due, issued: now, end, forced, flushing: false };
         self.row = self.rows.next();
         let flags = match (row.fua, forced) {
             (false, _) => Flags::NONE,
@@ -245,7 +246,7 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
 
     #[inline]
     fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
-        let Flying { due, end, forced, flushing } = self.flying[completion.tag as usize];
+        let Flying { due, issued, end, forced, flushing } = self.flying[completion.tag as usize];
         if forced.is_some() && !flushing && completion.status == Status::Done {
             self.forced.push(completion.tag);
             return Counted::Out;
@@ -255,7 +256,7 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
             self.ends.over(end, completion.finished);
         }
         // Of a write and its flush the flush is counted, as the write.
-        let served = forced.filter(|_| flushing).map(|sectors| (Op::Write, sectors));
+        let served = forced.filter(|_| flushing).map(|sectors| Forced { op: Op::Write, sectors, issued });
         Counted::In { worker: 0, intended: due, served }
     }
 

@@ -154,7 +154,7 @@ fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Complet
     let (counted, served) = match workload.complete(now, &completion) {
         Counted::In { intended, worker, served } => {
             assert_eq!(worker, request.origin);
-            (Some(intended), served.unwrap_or((request.op, request.sectors)))
+            (Some(intended), served.map_or((request.op, request.sectors), |write| (write.op, write.sectors)))
         }
         Counted::Out => (None, (request.op, request.sectors)),
     };

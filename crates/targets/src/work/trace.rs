@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::trace::{How, Played, Row, Trace};
+use seekwise_model::workload::trace::{How, Loop, Played, Row, Trace};
 
 use crate::live::Lateness;
 use crate::place::RunError;
@@ -51,6 +51,11 @@ impl fmt::Debug for TraceSpec {
 }
 
 impl TraceSpec {
+    /// Whether its requests are due at their recorded instants, whatever the device does.
+    pub fn is_open(&self) -> bool {
+        self.how.mode == Loop::Open
+    }
+
     /// Its source, on a device with these limits.
     pub fn source(&self, limits: &Limits) -> Result<Playing, RunError> {
         let feed = (self.open)().map_err(RunError::Unfit)?;

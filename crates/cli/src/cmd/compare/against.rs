@@ -50,11 +50,11 @@ type Figure = (&'static str, fn(&View) -> f64);
 const FIGURES: [Figure; 7] = [
     ("requests/s", |view| view.iops),
     ("MB/s", |view| view.bytes_per_s / 1e6),
-    ("mean ms", |view| view.response_ms.mean),
-    ("p50 ms", |view| view.response_ms.p50),
-    ("p90 ms", |view| view.response_ms.p90),
-    ("p99 ms", |view| view.response_ms.p99),
-    ("p99.9 ms", |view| view.response_ms.p99_9),
+    ("mean ms", |view| view.mean_ms()),
+    ("p50 ms", |view| view.response_ms.map_or(0.0, |times| times.p50)),
+    ("p90 ms", |view| view.response_ms.map_or(0.0, |times| times.p90)),
+    ("p99 ms", |view| view.response_ms.map_or(0.0, |times| times.p99)),
+    ("p99.9 ms", |view| view.response_ms.map_or(0.0, |times| times.p99_9)),
 ];
 
 /// Predicts, measures, and says both.

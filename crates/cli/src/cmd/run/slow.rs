@@ -12,7 +12,7 @@ use crate::tables::{figures_from, wide};
 const LISTED: usize = 1000;
 
 /// What the table says.
-const HEADINGS: [&str; 7] = ["due at s", "what", "at byte", "bytes", "took ms", "most of it", "worker"];
+const HEADINGS: [&str; 7] = ["issued at s", "what", "at byte", "bytes", "took ms", "most of it", "worker"];
 
 /// Those that took at least so long.
 pub struct SlowOnes {
@@ -38,10 +38,10 @@ impl SlowOnes {
         }
     }
 
-    /// In the order in which they were due.
+    /// In the order in which they were issued.
     fn sorted(&self) -> Vec<&Record> {
         let mut sorted: Vec<&Record> = self.listed.iter().collect();
-        sorted.sort_by_key(|record| (record.intended, record.worker, record.request.stamp));
+        sorted.sort_by_key(|record| (record.issued, record.worker, record.request.stamp));
         sorted
     }
 
@@ -49,7 +49,7 @@ impl SlowOnes {
     pub fn json(&self) -> Value {
         let one = |record: &&Record| {
             let words = words(record);
-            json!({"due_s": record.intended.nanos() as f64 / 1e9, "op": words.op, "offset": record.request.lba * SECTOR,
+            json!({"due_s": record.intended.nanos() as f64 / 1e9, "issued_s": record.issued.nanos() as f64 / 1e9, "op": words.op, "offset": record.request.lba * SECTOR,
                    "bytes": u64::from(record.request.sectors) * SECTOR, "response_ms": record.response().nanos() as f64 / 1e6,
                    "most_in": words.most, "worker": words.worker})
         };
@@ -68,7 +68,7 @@ impl SlowOnes {
         for record in self.sorted() {
             let words = words(record);
             table.add_row([
-                format!("{:.6}", record.intended.nanos() as f64 / 1e9),
+                format!("{:.6}", record.issued.nanos() as f64 / 1e9),
                 words.op.to_owned(),
                 (record.request.lba * SECTOR).to_string(),
                 (u64::from(record.request.sectors) * SECTOR).to_string(),

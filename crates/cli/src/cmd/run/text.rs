@@ -1,6 +1,6 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{Measured, OperationRecord, PerRequest, RealRecord, RunRecord, View};
+use seekwise_lab::run::{Arrivals, Measured, OperationRecord, PerRequest, RealRecord, RunRecord, View};
 use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
 use seekwise_model::time::Span;
@@ -59,6 +59,9 @@ pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wan
     if !phases.is_empty() {
         text.push_str(&format!("\nBetween changes of settings, reads and writes:\n{}\n", phases.draw(width)));
     }
+    if let Some(arrivals) = &record.arrivals {
+        text.push_str(&format!("\n{}\n", wrapped(&paced(arrivals, record), width)));
+    }
     text.push_str(&format!("\n{}", anatomy(record, width)));
     if wanted.plot {
         text.push_str(&format!("\n{}", histogram::draw(&responses(measured), width)));
@@ -102,9 +105,24 @@ pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wan
     Ok(text)
 }
 
+/// What came by a rate or a trace: asked, reached, the backlog, and the times since requests were due.
+fn paced(arrivals: &Arrivals, record: &RunRecord) -> String {
+    let due = record.all.since_due_ms.map_or(String::new(), |due| {
+        format!(
+            " From when requests were due until they were done: mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}. The times above are \
+             from their issue.",
+            due.mean, due.p50, due.p99, due.max
+        )
+    });
+    let words = arrivals.words();
+    let mut letters = words.chars();
+    let first = letters.next().map_or(String::new(), |letter| letter.to_uppercase().collect());
+    format!("{first}{}.{due}", letters.as_str())
+}
+
 /// What was looked at on a real file: latencies as fio has them, and what the machine did.
 fn on_a_real_file(real: &RealRecord) -> String {
-    let (given, back) = (&real.submission_ms, &real.completion_ms);
+    let [given, back, both] = [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
     let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
     format!(
         "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us; latency mean {} us, p99 {} us. Threads \
@@ -114,8 +132,8 @@ fn on_a_real_file(real: &RealRecord) -> String {
         micros(given.p99),
         micros(back.mean),
         micros(back.p99),
-        micros(real.latency_ms.mean),
-        micros(real.latency_ms.p99),
+        micros(both.mean),
+        micros(both.p99),
         real.user_percent + real.system_percent,
         real.user_percent,
         real.system_percent,
@@ -188,7 +206,8 @@ fn operations(record: &RunRecord) -> Table {
     figures_from(&mut table, 1);
     dispensable(&mut table, &DISPENSABLE);
     for (name, OperationRecord { count, per_s, response_ms: r }) in &record.operations {
-        let times = [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.max].map(|ms| format!("{ms:.3}"));
+        let times = r.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.max]);
+        let times = times.map_or([(); 6].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{ms:.3}")));
         table.add_row([name.clone(), count.to_string(), format!("{per_s:.1}")].into_iter().chain(times));
     }
     table
@@ -203,10 +222,10 @@ fn headed(first: &[&str]) -> Table {
 }
 
 fn figures(view: &View) -> Vec<String> {
-    let r = &view.response_ms;
+    let times = view.response_ms.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max]);
     let rate = if view.bytes_per_s > 0.0 { format!("{:.2}", view.bytes_per_s / 1e6) } else { "–".to_owned() };
     let mut figures = vec![view.ios.to_string(), format!("{:.1}", view.iops), rate];
-    figures.extend([r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max].map(|ms| format!("{ms:.3}")));
+    figures.extend(times.map_or([(); 7].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{ms:.3}"))));
     figures
 }
 

@@ -132,11 +132,11 @@ fn groups(evidence: &Evidence<'_>) -> Table {
     let mut table = by_factor(evidence.study, &GROUP, 1);
     for (index, cell) in evidence.made.cells.iter().enumerate() {
         for group in by_group(evidence.runs(index)) {
-            let r = &group.all.response_ms;
+            let times = group.all.response_ms.map(|r| [r.mean, r.p50, r.p99, r.p99_9, r.p99_99, r.max]);
             let mut row = cell.cell.levels.clone();
             row.extend([group.name, group.all.ios.to_string(), format!("{:.1}", group.all.iops)]);
             row.push(format!("{:.2}", group.all.bytes_per_s / 1e6));
-            row.extend([r.mean, r.p50, r.p99, r.p99_9, r.p99_99, r.max].map(|ms| format!("{ms:.2}")));
+            row.extend(times.map_or([(); 6].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{ms:.2}"))));
             table.add_row(row);
         }
     }
@@ -162,8 +162,8 @@ fn cells(evidence: &Evidence<'_>) -> Table {
         let iops = evidence.mean(index, |run| run.all.iops);
         let half = (iops.high - iops.low) / 2.0;
         let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
-        let mean = evidence.mean(index, |run| run.all.response_ms.mean).estimate;
-        let p99 = Response::of(&pooled(runs)).p99;
+        let mean = evidence.mean(index, |run| run.all.mean_ms()).estimate;
+        let p99 = Response::of(&pooled(runs)).map_or(0.0, |response| response.p99);
         let mut row = cell.cell.levels.clone();
         row.push(match runs.len() {
             1 => format!("{:.1}", iops.estimate),

@@ -1,0 +1,185 @@
+//! The schema of what is printed with `--json`, as CSV and kept in `results.jsonl`, against docs/output.md: a key that
+//! appears, goes or changes its type fails here, until the page says so and, where its rules ask for it, the version is
+//! another. `SEEKWISE_UPDATE=1` rewrites the lists of the page; the version it leaves alone.
+
+mod seekwise;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use seekwise::seekwise;
+use serde_json::Value;
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+/// The version of the schema, as outputs say it.
+const SCHEMA: u64 = 1;
+/// Keys below these are names that the user gave, or a list of them: they stand as `*`.
+const NAMED: [&str; 6] = ["operations", "metrics", "receipt", "settings", "variables", "figures"];
+
+const FILES: [(&str, &str); 5] = [
+    (
+        "mix.fio",
+        "[a]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=60\nfsync=10\n[b]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nnumber_ios=40\n",
+    ),
+    ("paced.fio", "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nrate_iops=50\ntime_based\nruntime=1\n"),
+    ("rate.fio", "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nrate=100k\ntime_based\nruntime=1\n"),
+    ("t.csv", "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nR,90000,8,1,30\nR,2000,4,4,0\n"),
+    (
+        "s.toml",
+        "title = 't'\nquestion = 'q'\nruns = 2\njob = 'mix.fio'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+                [[factor]]\nname = 'depth'\nkey = 'drive.firmware.depth'\nlevels = [1, 8]\n\
+                [[compare]]\nname = 'c'\nfactor = 'depth'\nfrom = '1'\nto = '8'\n",
+    ),
+];
+
+/// What is printed: the name in the page, and the commands whose outputs are walked together.
+const OUTPUTS: [(&str, &[&[&str]]); 12] = [
+    (
+        "run",
+        &[
+            &["run", "mix.fio", "--on", DRIVE],
+            &["run", "paced.fio", "--on", DRIVE],
+            &["run", "rate.fio", "--on", DRIVE, "--slow", "1ms"],
+            &["run", "random-read", "--on", DRIVE, "--runtime", "1s"],
+        ],
+    ),
+    (
+        "compare",
+        &[
+            &["compare", "mix.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
+            &["compare", "paced.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
+        ],
+    ),
+    ("study", &[&["study", "s.toml", "--out", "study"]]),
+    ("power-cut", &[&["power-cut", "random-write", "--on", DRIVE, "--cuts", "2", "--runtime", "1s"]]),
+    ("validate", &[&["validate", "t.csv", "--drive", DRIVE]]),
+    ("drives", &[&["drives"]]),
+    ("drives NAME", &[&["drives", DRIVE]]),
+    ("studies", &[&["studies"]]),
+    ("patterns", &[&["patterns"]]),
+    ("programs", &[&["programs"]]),
+    ("keys", &[&["keys"]]),
+    ("flush-audit", &[&["flush-audit", "barracuda-7200.7"]]),
+];
+
+type Shape = BTreeMap<String, BTreeSet<&'static str>>;
+
+/// Notes what stands at `path`: a key's type, and what is below.
+fn walk(path: &str, value: &Value, shape: &mut Shape) {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "text",
+        Value::Array(_) => "list",
+        Value::Object(_) => "object",
+    };
+    shape.entry(path.to_owned()).or_default().insert(kind);
+    match value {
+        Value::Array(of) => of.iter().for_each(|value| walk(&format!("{path}[]"), value, shape)),
+        Value::Object(of) => {
+            let named = NAMED.contains(&path.rsplit('.').next().unwrap_or(path));
+            for (key, value) in of {
+                let key = if named { "*" } else { key };
+                walk(&if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }, value, shape);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    FILES.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+    folder
+}
+
+fn listed(shape: &Shape) -> String {
+    let line = |(path, kinds): (&String, &BTreeSet<&str>)| {
+        let path = if path.is_empty() { "(all)" } else { path };
+        format!("{path}: {}\n", kinds.iter().copied().collect::<Vec<_>>().join(" or "))
+    };
+    shape.iter().map(line).collect()
+}
+
+/// The outputs as they are, by their names in the page.
+fn found(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (name, commands) in OUTPUTS {
+        let mut shape = Shape::new();
+        for command in commands {
+            let said = seekwise(folder, &[*command, &["--json"]].concat());
+            let value: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{command:?}: {}", said.err));
+            if value.is_object() {
+                assert_eq!(value["schema"], SCHEMA, "{command:?} says its version");
+            }
+            walk("", &value, &mut shape);
+        }
+        found.push((name.to_owned(), listed(&shape)));
+    }
+    let mut shape = Shape::new();
+    for line in fs::read_to_string(folder.join("study/results.jsonl")).unwrap().lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(value["schema"], SCHEMA, "a record says its version");
+        walk("", &value, &mut shape);
+    }
+    found.push(("results.jsonl".to_owned(), listed(&shape)));
+    let csv = seekwise(folder, &["run", "mix.fio", "--on", DRIVE, "--format", "csv"]).done();
+    found.push(("csv".to_owned(), csv.lines().next().unwrap().replace(',', "\n") + "\n"));
+    found
+}
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md")
+}
+
+/// The place of a list in the page.
+fn marks(name: &str) -> [String; 2] {
+    [format!("<!-- {name} -->\n```text\n"), format!("```\n<!-- end of {name} -->")]
+}
+
+#[test]
+fn what_is_printed_is_what_the_page_promises() {
+    let folder = folder();
+    let mut page_text = fs::read_to_string(page()).unwrap();
+    assert!(page_text.contains(&format!("The version is **{SCHEMA}**")), "the page says the version that outputs say");
+    let mut off = Vec::new();
+    for (name, now) in found(folder.path()) {
+        let [begin, end] = marks(&name);
+        let (from, to) = (page_text.find(&begin).map(|at| at + begin.len()), page_text.find(&end));
+        let (Some(from), Some(to)) = (from, to) else { panic!("docs/output.md has no list {name}") };
+        if page_text[from..to] != now {
+            let (told, here): (BTreeSet<&str>, BTreeSet<&str>) =
+                (page_text[from..to].lines().collect(), now.lines().collect());
+            let gone: Vec<&&str> = told.difference(&here).collect();
+            let new: Vec<&&str> = here.difference(&told).collect();
+            off.push(format!("{name}: only in the page {gone:?}; only printed {new:?}"));
+        }
+        page_text.replace_range(from..to, &now);
+    }
+    if std::env::var_os("SEEKWISE_UPDATE").is_some() {
+        fs::write(page(), page_text).unwrap();
+        return;
+    }
+    assert!(
+        off.is_empty(),
+        "docs/output.md and the program differ; see its rules, then SEEKWISE_UPDATE=1:\n{}",
+        off.join("\n")
+    );
+}
+
+/// What did not happen is null, not 0.
+#[test]
+fn nothing_that_did_not_happen_is_a_number() {
+    let folder = folder();
+    let run = seekwise(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--json"]).json();
+    for kind in ["write", "flush"] {
+        assert_eq!((&run[kind]["ios"], &run[kind]["response_ms"]), (&0.into(), &Value::Null), "{kind}");
+    }
+    assert_eq!((&run["arrivals"], &run["all"]["since_due_ms"]), (&Value::Null, &Value::Null), "a closed loop");
+    let csv =
+        seekwise(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--format", "csv"]).done();
+    let row = csv.lines().find(|line| line.contains(",write,")).unwrap();
+    assert!(row.ends_with(&format!(",write,0,0,0,{},{SCHEMA}", ",".repeat(13))), "{row}");
+}

@@ -1,0 +1,112 @@
+//! What came at instants of its own, whatever the device did: which rate a job asked for, what was reached of it, and how
+//! long requests that were due waited to be issued. That wait is no part of a response: nobody served them yet.
+
+use seekwise_model::time::Span;
+use seekwise_model::workload::{Rate, Window};
+use seekwise_targets::work::{Work, rates};
+use serde::{Deserialize, Serialize};
+
+use crate::stats::summary::{Kind, Run};
+
+/// A pace counts as kept while the longest backlog is no more than this share of the run: one that cannot be kept falls
+/// behind by the share of the rate that is missing, so by 1 % of the run where 1 % is missing.
+const KEPT: f64 = 0.01;
+
+/// Requests that were due by a rate or a trace.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// Requests a second that the job asks for; nothing where it asks for bytes, or where a trace tells each instant.
+    pub asked_iops: Option<f64>,
+    /// Bytes a second that it asks for, likewise.
+    pub asked_bytes_per_s: Option<f64>,
+    /// Requests a second that were done of those that were due.
+    pub reached_iops: f64,
+    /// Their bytes a second.
+    pub reached_bytes_per_s: f64,
+    /// How long they waited to be issued, once they were due.
+    pub backlog_ms: Backlog,
+    /// Every request of the run is one of them: its rate is given, not found.
+    pub all: bool,
+    /// The pace was kept: the longest backlog is at most 1 % of the run.
+    pub kept: bool,
+}
+
+/// A wait before the issue.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Backlog {
+    /// Of the mean request that was due.
+    pub mean: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// What workers ask for in the time for which they count, over the time of the run.
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    requests: f64,
+    bytes: f64,
+}
+
+impl Arrivals {
+    /// Of a run; nothing of one in which nothing was due by itself.
+    pub(super) fn of(work: &Work, windows: &[Option<Window>], run: &Run) -> Option<Arrivals> {
+        let due = work.due();
+        if !due.contains(&true) {
+            return None;
+        }
+        let seconds = run.elapsed().nanos() as f64 / 1e9;
+        let counted = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| run.kind(kind).tally);
+        let over = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
+        let count: u64 = counted.iter().map(|tally| tally.since_due().count()).sum();
+        let bytes: u64 = counted.iter().map(|tally| tally.bytes_due()).sum();
+        let waited: f64 =
+            counted.iter().map(|it| it.mean_backlog().unwrap_or(0.0) * it.since_due().count() as f64).sum();
+        let longest = counted.iter().map(|tally| tally.longest_backlog()).max().unwrap_or(Span::ZERO);
+        let wanted = wanted(work, windows);
+        let asked = |sum: f64| (sum > 0.0).then(|| over(sum));
+        Some(Arrivals {
+            asked_iops: asked(wanted.requests),
+            asked_bytes_per_s: asked(wanted.bytes),
+            reached_iops: over(count as f64),
+            reached_bytes_per_s: over(bytes as f64),
+            backlog_ms: Backlog { mean: waited / count.max(1) as f64 / 1e6, max: longest.nanos() as f64 / 1e6 },
+            all: !due.contains(&false) && work.workers().iter().flat_map(rates).all(|rate| rate.is_some()),
+            kept: longest.nanos() as f64 / 1e9 <= KEPT * seconds,
+        })
+    }
+
+    /// In words: what was asked, what was reached, and the backlog.
+    pub fn words(&self) -> String {
+        let rate = match (self.asked_iops, self.asked_bytes_per_s) {
+            (Some(asked), _) => format!("rate asked {asked:.0} requests/s, reached {:.1}", self.reached_iops),
+            (None, Some(asked)) => {
+                format!("rate asked {:.3} MB/s, reached {:.3}", asked / 1e6, self.reached_bytes_per_s / 1e6)
+            }
+            (None, None) => format!("{:.1} requests/s came at instants of their own", self.reached_iops),
+        };
+        let Backlog { mean, max } = self.backlog_ms;
+        match max > 0.0 {
+            true => format!("{rate}; {} of backlog at most, {} in the mean", length(max), length(mean)),
+            false => format!("{rate}; no backlog"),
+        }
+    }
+}
+
+/// A length of time of so many ms, in the unit that it is read in.
+fn length(ms: f64) -> String {
+    if ms >= 1e3 { format!("{:.1} s", ms / 1e3) } else { format!("{ms:.3} ms") }
+}
+
+fn wanted(work: &Work, windows: &[Option<Window>]) -> Wanted {
+    let mut wanted = Wanted::default();
+    for (worker, window) in work.workers().iter().zip(windows) {
+        let seconds = window.map_or(0.0, |window| window.until.saturating_since(window.from).nanos() as f64 / 1e9);
+        for rate in rates(worker).flatten() {
+            match rate {
+                Rate::Requests(rate) => wanted.requests += rate as f64 * seconds,
+                Rate::Bytes(rate) => wanted.bytes += rate as f64 * seconds,
+            }
+        }
+    }
+    wanted
+}
