@@ -1,6 +1,7 @@
 //! One run: a job on a target with a seed, and the record of it that is kept. A record is all that statistics, findings
 //! and reports are made of.
 
+mod check;
 mod operations;
 pub mod real;
 mod troubles;
