@@ -82,7 +82,8 @@ impl Kind {
             assert!(made.success(), "the study of the result folder is a valid one");
             // Without sums, as of an earlier version: a sum would refuse each change before its figures are read.
             fs::remove_file(folder.join("out/sums.txt"))?;
-            let bare = |line: &str| line.split_once(",\"sum\":").map_or(line.to_owned(), |(bare, _)| format!("{bare}}}"));
+            let bare =
+                |line: &str| line.split_once(",\"sum\":").map_or(line.to_owned(), |(bare, _)| format!("{bare}}}"));
             let whole: String =
                 fs::read_to_string(folder.join(self.file))?.lines().map(|line| bare(line) + "\n").collect();
             fs::write(folder.join(WHOLE), whole)?;
