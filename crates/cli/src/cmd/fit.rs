@@ -179,7 +179,7 @@ fn foretell(args: &args::Fit, given: &Given, parameters: usize) -> Result<(), Fa
     if most >= LONG {
         let again = format!("{}.journal keeps what was tried: --resume goes on", args.out.display());
         say(format!(
-            "note: {parameters} figures may move: this takes about {} to {} here. --only and --generations make it shorter; \
+            "note: figures that may move: {parameters}; this takes about {} to {} here. --only and --generations make it shorter; \
              {again}",
             wall(least),
             wall(most)
